@@ -17,7 +17,7 @@ from penstock.config.network import NetworkConfig
 from penstock.config.sources import resolve
 from penstock.config.zookeeper import ZookeeperConfig
 from penstock.errors import StorageError
-from penstock.log.files import Files
+from penstock.log.files import Files, OutOfFiles
 from penstock.log.flush import Flushable, Flusher
 from penstock.metadata.store import MetadataStore
 from penstock.testing.files import Choice, FakeFiles
@@ -50,6 +50,8 @@ class Disk(FakeFiles):
         super().__init__()
         self._process = process
         self.failed: set[str] = set()
+        self.lacks_files = False
+        """The process has as many files open as it may."""
         if before is not None:
             self._root = before._root
 
@@ -58,6 +60,8 @@ class Disk(FakeFiles):
             raise StorageError(f"{path}: this process is dead")
         if any(str(path).startswith(each) for each in self.failed):
             raise StorageError(f"{path}: Input/output error")
+        if self.lacks_files and operation == "open":
+            raise OutOfFiles(f"{path}: Too many open files")
         super().operate(operation, path)
 
     def crash(self, choose: Choice) -> None:  # type: ignore[override]

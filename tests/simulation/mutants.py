@@ -35,7 +35,7 @@ from penstock.metadata import reader
 from penstock.metadata.errors import StoreError
 from penstock.metadata.records import decode
 from penstock.metadata.store import SessionState
-from penstock.replication import fencing
+from penstock.replication import fencing, fetcher
 from penstock.replication import partition as partition_module
 from penstock.replication.isr import Isr
 from penstock.replication.partition import Partition
@@ -310,6 +310,11 @@ def read_settings_that_are_behind(patch: Patch) -> None:
     patch.setattr(config_watch, "catch_up", not_needed)
 
 
+def take_a_lack_of_files_for_a_failed_disk(patch: Patch) -> None:
+    """A follower gives a partition up that it cannot write at the moment."""
+    patch.setattr(fetcher, "OutOfFiles", ())
+
+
 def trust_the_image(patch: Patch) -> None:
     """A state changed by another writer is not read again."""
 
@@ -366,6 +371,10 @@ MUTANTS = [
     Mutant(
         read_settings_that_are_behind,
         story=stories.a_topic_is_made_anew_while_a_server_of_the_store_is_behind,
+    ),
+    Mutant(
+        take_a_lack_of_files_for_a_failed_disk,
+        story=stories.a_follower_lacks_files_for_a_while,
     ),
     Mutant(trust_the_image, story=stories.a_state_is_written_by_hand),
     Mutant(send_control_requests_once, story=stories.a_topic_is_made_while_a_broker_has_no_store),

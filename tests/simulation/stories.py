@@ -352,6 +352,18 @@ async def a_topic_is_made_anew_while_a_server_of_the_store_is_behind(world: Worl
     await asyncio.sleep(4)
 
 
+async def a_follower_lacks_files_for_a_while(world: World) -> None:
+    """It cannot begin a segment. Its disk is not at fault, so that no controller is told."""
+    where = world.partitions[0]
+    await asyncio.sleep(2)
+    leader = leader_of(world, where)
+    follower = world.brokers[next(each for each in world.assignment(where)[0] if each != leader)]
+    follower.disk.lacks_files = True
+    await until(lambda: follower.number not in isr_of(world, where), 20)
+    follower.disk.lacks_files = False
+    await asyncio.sleep(2)
+
+
 async def a_move_is_half_ended(world: World) -> None:
     """The controller and all target replicas die between the two writes that complete it."""
     where = world.partitions[0]
@@ -446,6 +458,7 @@ STORIES: tuple[Story, ...] = (
     a_leader_expires_while_the_controller_has_no_store,
     a_topic_is_made_while_a_broker_has_no_store,
     a_topic_is_made_anew_while_a_server_of_the_store_is_behind,
+    a_follower_lacks_files_for_a_while,
     a_move_is_half_ended,
     answers_come_while_a_controller_takes_over,
     a_node_is_malformed,

@@ -18,6 +18,7 @@ from penstock.client.errors import check
 from penstock.clock import Clock
 from penstock.config.replication import ReplicationConfig
 from penstock.errors import ErrorCode, KafkaError, ProtocolError, StorageError
+from penstock.log.files import OutOfFiles
 from penstock.replication.fetch_session import SESSION_LOST, FollowerSession, PartitionFetch
 from penstock.replication.follower import (
     FollowerLogs,
@@ -259,6 +260,9 @@ class Fetcher:
             step = process_partition_data(
                 state.partition, fetch.request, data, context.logs, context.clock.now_ms()
             )
+        except OutOfFiles as error:  # nobody else would start it again: its directory is online
+            logger.warning("%s waits to be fetched: %s", topic_partition, error)
+            step = NextStep.LATER
         except StorageError as error:
             logger.error("%s is no longer fetched: %s", topic_partition, error)
             self.remove(topic_partition)  # its directory is offline; partitions in others go on
@@ -300,6 +304,8 @@ class Fetcher:
             if self._states.get(topic_partition) is state and partition.leader_epoch == epoch:
                 move_into_leader_range(partition, start, end, context.logs, context.clock.now_ms())
                 state.ready_ms = 0
+        except OutOfFiles as error:
+            logger.warning("%s waits to be fetched: %s", topic_partition, error)
         except StorageError as error:
             logger.error("%s is no longer fetched: %s", topic_partition, error)
             self.remove(topic_partition)
