@@ -330,15 +330,15 @@ LEADERS = ("kill", "long pause", "cut from the store", "prefer", "expire", "cut 
 
 MUTANTS = [
     Mutant(ack_before_replication, LEADERS, seed=2),
-    Mutant(truncate_to_the_high_watermark, LEADERS, seed=4),
+    Mutant(truncate_to_the_high_watermark, LEADERS, seed=9),
     Mutant(skip_epoch_checks, LEADERS, seed=1),
     Mutant(never_truncate, LEADERS, seed=2),
     Mutant(elect_out_of_sync_replicas, ("kill", "kill all", "stop", "long pause"), seed=2),
     Mutant(commit_by_the_proposed_isr, story=stories.a_leader_that_only_clients_reach_dies),
     Mutant(join_the_isr_too_early, ("slow", "kill", "prefer", "expire", "kill all"), seed=1),
     Mutant(accept_isrs_of_former_leaders, LEADERS),
-    Mutant(write_in_a_past_controller_epoch, DEPOSED, seed=3),
-    Mutant(obey_former_controllers, DEPOSED, seed=31),
+    Mutant(write_in_a_past_controller_epoch, DEPOSED, seed=4),
+    Mutant(obey_former_controllers, DEPOSED, seed=79),
     Mutant(obey_before_registration, POWER),
     Mutant(ignore_broker_epochs, POWER),
     Mutant(
