@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from penstock.client.login_module import login_of
+from penstock.client.jaas import parse_jaas
 from penstock.client.sasl import MECHANISMS, Login
 from penstock.errors import ConfigError
 
@@ -86,7 +86,7 @@ def _login(given: Mapping[str, str]) -> Login:
         offered = ", ".join(MECHANISMS)
         raise ConfigError(f"sasl.mechanism is {mechanism!r}, must be one of {offered}")
     if "sasl.jaas.config" in given:
-        return login_of(given["sasl.jaas.config"], mechanism)
+        return parse_jaas(given["sasl.jaas.config"], mechanism)
     for name in ("sasl.username", "sasl.password"):
         if name not in given:
             raise ConfigError(f"there is no {name}, nor a sasl.jaas.config")

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from penstock.client.jaas import parse_jaas
 from penstock.client.sasl import Login
 from penstock.errors import ConfigError
-from penstock.spark.client.jaas import parse_jaas
 from penstock.spark.client.security import Tls, read_security
 from penstock.spark.client.settings import CLIENT, read_client_settings
 from penstock.spark.options import Options
@@ -35,7 +35,7 @@ def test_the_default_protocol_is_plaintext() -> None:
     ],
 )  # fmt: skip
 def test_a_jaas_string_gives_the_login(text: str, mechanism: str, login: tuple[str, str]) -> None:
-    assert parse_jaas(text, mechanism) == Login(mechanism, *login)
+    assert parse_jaas(text, mechanism, "kafka.") == Login(mechanism, *login)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_an_error_about_a_jaas_string_hides_the_password(
     text: str, mechanism: str, words: str
 ) -> None:
     with pytest.raises(ConfigError, match=r"kafka\.sasl\.jaas\.config") as refused:
-        parse_jaas(text, mechanism)
+        parse_jaas(text, mechanism, "kafka.")
     assert words in str(refused.value)
     assert '"p' not in str(refused.value)
 

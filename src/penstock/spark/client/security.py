@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from penstock.client.jaas import parse_jaas
 from penstock.client.sasl import MECHANISMS, Login
 from penstock.errors import ConfigError
-from penstock.spark.client.jaas import parse_jaas
 from penstock.spark.options import SUPPORTED, NoEffect, Options, Unsupported, Use
 
 _PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
@@ -146,7 +146,7 @@ def _login(options: Options) -> Login:
             f"option kafka.sasl.mechanism: {mechanism} is not supported; use one of {offered}"
         )
     if "kafka.sasl.jaas.config" in options:
-        return parse_jaas(options.text("kafka.sasl.jaas.config"), mechanism)
+        return parse_jaas(options.text("kafka.sasl.jaas.config"), mechanism, "kafka.")
     username = options.required("kafka.sasl.username")
     return Login(mechanism, username, options.required("kafka.sasl.password"))
 
