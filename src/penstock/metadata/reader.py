@@ -85,16 +85,23 @@ async def read_brokers(store: MetadataStore) -> dict[BrokerId, Broker]:
     return {broker_id: broker for broker_id, broker in found.items() if broker is not None}
 
 
-async def read_topics(
-    store: MetadataStore, names: Iterable[str], live: Container[BrokerId]
-) -> dict[str, Topic]:
-    """Those of these topics that exist and can be read."""
+async def read_assignments(
+    store: MetadataStore, names: Iterable[str]
+) -> dict[str, TopicAssignment]:
+    """Of those of these topics that exist and can be read."""
     found = await store.get_many(map(paths.topic, _legal(names)))
-    assigned = {
+    return {
         path.rpartition("/")[2]: assignment
         for path, node in found.items()
         if (assignment := decode_or_skip(TopicAssignment, node)) is not None
     }
+
+
+async def read_topics(
+    store: MetadataStore, names: Iterable[str], live: Container[BrokerId]
+) -> dict[str, Topic]:
+    """Those of these topics that exist and can be read."""
+    assigned = await read_assignments(store, names)
     states = await store.get_many(
         paths.partition_state(TopicPartition(name, index))
         for name, assignment in assigned.items()

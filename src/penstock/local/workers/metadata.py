@@ -6,6 +6,7 @@ import msgspec
 
 from penstock.local.workers.layout import Resize
 from penstock.metadata import paths
+from penstock.metadata.reader import read_assignments
 from penstock.metadata.records import (
     NO_LEADER,
     PartitionState,
@@ -51,14 +52,7 @@ async def move_replicas(store: MetadataStore, resize: Resize) -> None:
 
 
 async def _assignments(store: MetadataStore) -> dict[str, TopicAssignment]:
-    names = await store.children(paths.TOPICS)
-    nodes = await store.get_many(map(paths.topic, names))
-    found = {
-        name: decode_or_skip(TopicAssignment, nodes[paths.topic(name)])
-        for name in names
-        if paths.topic(name) in nodes
-    }
-    return {name: each for name, each in found.items() if each is not None}
+    return await read_assignments(store, await store.children(paths.TOPICS))
 
 
 def _moved_assignment(

@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from penstock.errors import ConfigError
+from penstock.metadata.connecting import start_and_connect
 from penstock.metadata.errors import (
     ConnectionLost,
     NoNode,
@@ -67,26 +68,16 @@ async def open_shared(
 ) -> AsyncIterator["SharedStore"]:
     """A connected session for the process of this name."""
     store = SharedStore(asyncio.get_running_loop(), path, name, session_timeout_ms)
-    connected = asyncio.Event()
-    watch = store.watch_session(lambda state: connected.set() if _is_connected(state) else None)
-    store.start()
     try:
-        async with asyncio.timeout(connection_timeout_ms / 1000):
-            await connected.wait()
+        try:
+            await start_and_connect(store, connection_timeout_ms)
+        except TimeoutError:
+            raise ConfigError(
+                f"the metadata store at {path} did not answer within {connection_timeout_ms} ms"
+            ) from None
         yield store
-    except TimeoutError:
-        if connected.is_set():
-            raise
-        raise ConfigError(
-            f"the metadata store at {path} did not answer within {connection_timeout_ms} ms"
-        ) from None
     finally:
-        watch.cancel()
         await store.close()
-
-
-def _is_connected(state: SessionState) -> bool:
-    return state is SessionState.CONNECTED
 
 
 class SharedStore(Writes):

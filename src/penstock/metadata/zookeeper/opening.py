@@ -11,9 +11,9 @@ from threading import Event
 from penstock.config.connect_string import ConnectString
 from penstock.config.zookeeper import ZookeeperConfig
 from penstock.errors import ConfigError
+from penstock.metadata.connecting import start_and_connect
 from penstock.metadata.errors import NodeExists
 from penstock.metadata.paths import with_parents
-from penstock.metadata.store import SessionState
 from penstock.metadata.zookeeper.session import SessionKey, SessionThread
 from penstock.metadata.zookeeper.session_file import SessionFile
 from penstock.metadata.zookeeper.store import ZooKeeperStore
@@ -90,24 +90,14 @@ async def _connected(
         max_in_flight=config.zookeeper_max_in_flight_requests,
         session_file=file,
     )
-    connected = asyncio.Event()
-    watch = store.watch_session(lambda state: connected.set() if _is_connected(state) else None)
-    store.start()
     try:
-        async with asyncio.timeout(_timeout_ms(config) / 1000):
-            await connected.wait()
+        await start_and_connect(store, _timeout_ms(config))
     except BaseException as error:
         await store.close()
         if isinstance(error, TimeoutError):
             raise ZooKeeperUnreachable(servers, _timeout_ms(config)) from None
         raise
-    finally:
-        watch.cancel()
     return store
-
-
-def _is_connected(state: SessionState) -> bool:
-    return state is SessionState.CONNECTED
 
 
 def _timeout_ms(config: ZookeeperConfig) -> int:
