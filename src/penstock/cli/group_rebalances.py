@@ -10,6 +10,7 @@ from penstock.cli.remote import Remote
 from penstock.client.address import Address
 from penstock.client.cluster import Client
 from penstock.client.groups import describe_group, find_coordinator
+from penstock.client.route import ToCoordinator
 from penstock.coordinator.group.rebalance_log import Rebalances
 
 
@@ -22,7 +23,7 @@ def read_rebalances(remote: Remote, group: str) -> Rebalances:
 
 async def coordinator_address(client: Client, group: str) -> Address:
     await describe_group(client, group)  # fails if there is no such group
-    return await http_address(client, await find_coordinator(client, group))
+    return await http_address(client, await find_coordinator(client, ToCoordinator(group)))
 
 
 def print_rebalances(history: Rebalances) -> None:

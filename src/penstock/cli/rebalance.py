@@ -15,7 +15,8 @@ from penstock.cli.remote import Remote, remote
 from penstock.client.admin import describe_cluster, list_topics
 from penstock.client.cluster import Client
 from penstock.client.configs import Resource, alter_configs
-from penstock.client.reassignment import elect_preferred, ongoing_reassignments, reassign
+from penstock.client.elections import elect_preferred
+from penstock.client.reassignment import ongoing_reassignments, reassign
 from penstock.config.resource_type import ConfigResourceType
 from penstock.controller.balance import Load, PlannedMove, balanced, loads
 from penstock.errors import ConfigError

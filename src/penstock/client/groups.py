@@ -9,6 +9,7 @@ from penstock.client.cluster import Client
 from penstock.client.commit import check_committed, commit_request
 from penstock.client.committed import check_groups, committed_request, group_offsets
 from penstock.client.errors import BrokerRefused, UnsupportedVersion, check
+from penstock.client.find_coordinator import find_coordinator_request
 from penstock.client.listing import by_topic
 from penstock.client.metadata import BrokerNode
 from penstock.client.route import ToBroker, ToCoordinator
@@ -26,7 +27,7 @@ from penstock.wire.messages.describe_groups import (
     DescribeGroupsRequest,
     DescribeGroupsResponse,
 )
-from penstock.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from penstock.wire.messages.find_coordinator import FindCoordinatorResponse
 from penstock.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from penstock.wire.messages.offset_commit import OffsetCommitResponse
 from penstock.wire.messages.offset_fetch import (
@@ -58,15 +59,13 @@ class OffsetAndMetadata:
     metadata: str | None
 
 
-async def find_coordinator(client: Client, group: str) -> BrokerNode:
-    """The broker that coordinates a group."""
+async def find_coordinator(client: Client, of: ToCoordinator) -> BrokerNode:
+    """The broker that coordinates a group or a transactional id."""
 
     async def attempt() -> BrokerNode:
-        response = await client.call(
-            FindCoordinatorRequest(key=group, coordinator_keys=[group]), FindCoordinatorResponse
-        )
+        response = await client.call(find_coordinator_request(of), FindCoordinatorResponse)
         found = response.coordinators[0] if response.coordinators else response
-        check(found.error_code, f"coordinator of {group}", found.error_message)
+        check(found.error_code, f"coordinator of {of.key}", found.error_message)
         return BrokerNode(BrokerId(found.node_id), Address(found.host, found.port), rack=None)
 
     return await client.retrying(attempt)

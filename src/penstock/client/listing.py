@@ -18,6 +18,9 @@ from penstock.wire.messages.list_offsets import (
 LATEST: Final = -1
 EARLIEST: Final = -2
 MAX_TIMESTAMP: Final = -3
+EARLIEST_LOCAL: Final = -4
+LATEST_TIERED: Final = -5
+EARLIEST_PENDING_UPLOAD: Final = -6
 """ListOffsets takes these in place of a timestamp."""
 NOT_A_REPLICA: Final = -1
 

@@ -1,30 +1,23 @@
-"""Reassigns partitions, and elects preferred leaders."""
+"""Reassigns partitions."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from penstock.client.cluster import Client
 from penstock.client.errors import BrokerRefused, check
 from penstock.client.route import CONTROLLER
 from penstock.errors import ErrorCode, KafkaError
-from penstock.types import BrokerId, TopicPartition, indexes_by_topic
+from penstock.types import BrokerId, TopicPartition
 from penstock.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
     ReassignablePartition,
     ReassignableTopic,
 )
-from penstock.wire.messages.elect_leaders import (
-    ElectLeadersRequest,
-    ElectLeadersResponse,
-    TopicPartitions,
-)
 from penstock.wire.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
 )
-
-PREFERRED = 0
 
 
 class PartitionReassignment(NamedTuple):
@@ -83,26 +76,3 @@ async def ongoing_reassignments(client: Client) -> dict[TopicPartition, Partitio
         for topic in response.topics
         for part in topic.partitions
     }
-
-
-async def elect_preferred(client: Client, partitions: Iterable[TopicPartition]) -> list[KafkaError]:
-    """Elect the preferred leader of each partition; returns the errors of single partitions."""
-    request = ElectLeadersRequest(
-        election_type=PREFERRED,
-        topic_partitions=[
-            TopicPartitions(topic=name, partitions=indexes)
-            for name, indexes in indexes_by_topic(partitions).items()
-        ],
-        timeout_ms=client.request_timeout_ms,
-    )
-
-    def raise_refusal(response: ElectLeadersResponse) -> None:
-        check(response.error_code, "preferred leaders")
-
-    response = await client.call(request, ElectLeadersResponse, to=CONTROLLER, check=raise_refusal)
-    return [
-        BrokerRefused(part.error_code, f"{result.topic}-{part.partition_id}", part.error_message)
-        for result in response.replica_election_results
-        for part in result.partition_result
-        if part.error_code not in {ErrorCode.NONE, ErrorCode.ELECTION_NOT_NEEDED}
-    ]
