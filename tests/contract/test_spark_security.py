@@ -17,7 +17,7 @@ from confluent_kafka.admin import (
 from peers.kafka import KafkaCluster
 from peers.process import free_ports
 from penstock.client.errors import BrokerRefused
-from penstock.client.sasl import AuthenticationFailed
+from penstock.client.sasl import ClientAuthenticationFailed
 from penstock.errors import KafkaError
 from penstock.spark.options import Options
 from penstock.spark.source.ranges import OffsetRange
@@ -142,7 +142,7 @@ def test_tls_shows_a_certificate_and_checks_the_brokers(secured: Secured) -> Non
 
 def test_an_untrusted_certificate_is_rejected(secured: Secured) -> None:
     with pytest.raises(
-        AuthenticationFailed, match=r"TLS with 127\.0\.0\.1:\d+ failed.*self.signed"
+        ClientAuthenticationFailed, match=r"TLS with 127\.0\.0\.1:\d+ failed.*self.signed"
     ):
         secured.values("SSL")
 

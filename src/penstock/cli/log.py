@@ -18,7 +18,7 @@ from penstock.errors import KafkaError
 from penstock.log.disk import DiskFiles
 from penstock.log.inspection.adopt import AdoptedTopics, adopted_topics
 from penstock.log.inspection.dump import DumpOptions, dump
-from penstock.log.inspection.report import Report
+from penstock.log.inspection.report import VerificationReport
 from penstock.log.inspection.row import Kind, Row
 from penstock.log.inspection.verify import verify
 from penstock.log.meta_properties import FILE_NAME as META_PROPERTIES
@@ -107,7 +107,7 @@ def verify_directory(directory: Path, deep: bool, output: str) -> None:
         raise SystemExit(1)
 
 
-def _print_report(report: Report) -> None:
+def _print_report(report: VerificationReport) -> None:
     remarks = defaultdict(list)
     for finding in report.remarks:
         remarks[finding.what].append(finding.path)

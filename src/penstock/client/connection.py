@@ -11,7 +11,7 @@ from typing import Any, Generic, NamedTuple, TypeVar, cast
 from penstock.client import versions
 from penstock.client.address import Address
 from penstock.client.errors import ConnectionFailed, ConnectionRefused, RequestTimedOut, check
-from penstock.client.sasl import AuthenticationFailed, Login, exchange
+from penstock.client.sasl import ClientAuthenticationFailed, Login, exchange
 from penstock.client.versions import api_versions_request
 from penstock.errors import ErrorCode, KafkaError, ProtocolError
 from penstock.types import Buffer
@@ -117,7 +117,7 @@ class Connection(asyncio.BufferedProtocol):
         )
         if began.error_code:
             offered = ", ".join(began.mechanisms) or "none"
-            raise AuthenticationFailed(
+            raise ClientAuthenticationFailed(
                 f"{self.address} does not offer {login.mechanism}; it offers {offered}"
             )
         steps = exchange(login, secrets.token_hex(20))
@@ -127,7 +127,7 @@ class Connection(asyncio.BufferedProtocol):
                 SaslAuthenticateRequest(auth_bytes=token), SaslAuthenticateResponse
             )
             if response.error_code:
-                raise AuthenticationFailed(
+                raise ClientAuthenticationFailed(
                     f"{self.address} refuses the login of {login.username!r}: "
                     f"{response.error_message}"
                 )

@@ -20,7 +20,7 @@ from penstock.wire.messages.list_partition_reassignments import (
 )
 
 
-class PartitionReassignment(NamedTuple):
+class OngoingReassignment(NamedTuple):
     """A partition's ongoing reassignment."""
 
     replicas: tuple[BrokerId, ...]
@@ -57,7 +57,7 @@ async def reassign(
     ]
 
 
-async def ongoing_reassignments(client: Client) -> dict[TopicPartition, PartitionReassignment]:
+async def ongoing_reassignments(client: Client) -> dict[TopicPartition, OngoingReassignment]:
     def raise_refusal(response: ListPartitionReassignmentsResponse) -> None:
         check(response.error_code, "reassignments", response.error_message)
 
@@ -68,7 +68,7 @@ async def ongoing_reassignments(client: Client) -> dict[TopicPartition, Partitio
         check=raise_refusal,
     )
     return {
-        TopicPartition(topic.name, part.partition_index): PartitionReassignment(
+        TopicPartition(topic.name, part.partition_index): OngoingReassignment(
             tuple(map(BrokerId, part.replicas)),
             tuple(map(BrokerId, part.adding_replicas)),
             tuple(map(BrokerId, part.removing_replicas)),

@@ -1,7 +1,8 @@
 """The client's half of SASL exchanges: PLAIN (RFC 4616) and SCRAM (RFC 5802), without I/O.
 
 An exchange is a generator: it yields what to send, and receives what the server answered. It ends
-when authentication succeeded, and raises `AuthenticationFailed` if the server cannot prove itself.
+when authentication succeeded, and raises `ClientAuthenticationFailed` if the server cannot prove
+itself.
 """
 
 import hashlib
@@ -21,7 +22,7 @@ MAX_ITERATIONS: Final = 1 << 20
 """The server chooses the iteration count; more than this would only cost time."""
 
 
-class AuthenticationFailed(KafkaError):
+class ClientAuthenticationFailed(KafkaError):
     """The server rejected us, or could not prove that it knows the password."""
 
     code = ErrorCode.SASL_AUTHENTICATION_FAILED
@@ -54,11 +55,11 @@ def _scram(login: Login, nonce: str, digest: str) -> Exchange:
     fields = _fields(server_first)
     combined, salt, iterations = fields.get("r", ""), fields.get("s", ""), fields.get("i", "")
     if not combined.startswith(nonce) or combined == nonce:
-        raise AuthenticationFailed("SCRAM: the server's nonce does not continue ours")
+        raise ClientAuthenticationFailed("SCRAM: the server's nonce does not continue ours")
     if not iterations.isascii() or not iterations.isdigit():
-        raise AuthenticationFailed(f"SCRAM: {iterations!r} is not an iteration count")
+        raise ClientAuthenticationFailed(f"SCRAM: {iterations!r} is not an iteration count")
     if not 0 < int(iterations) <= MAX_ITERATIONS:
-        raise AuthenticationFailed(f"SCRAM: the server demands {iterations} iterations")
+        raise ClientAuthenticationFailed(f"SCRAM: the server demands {iterations} iterations")
     salted = hashlib.pbkdf2_hmac(
         digest, login.password.encode(), _decoded("salt", salt), int(iterations)
     )
@@ -70,10 +71,10 @@ def _scram(login: Login, nonce: str, digest: str) -> Exchange:
     server_message = yield f"{final_bare},p={b64encode(proof).decode()}".encode()
     server_final = _fields(server_message.decode("utf-8", "replace"))
     if "e" in server_final:
-        raise AuthenticationFailed(f"SCRAM: {server_final['e']}")
+        raise ClientAuthenticationFailed(f"SCRAM: {server_final['e']}")
     expected = hmac.digest(hmac.digest(salted, b"Server Key", digest), signed, digest)
     if not hmac.compare_digest(_decoded("signature", server_final.get("v", "")), expected):
-        raise AuthenticationFailed("SCRAM: the server does not know the password")
+        raise ClientAuthenticationFailed("SCRAM: the server does not know the password")
 
 
 def _fields(message: str) -> dict[str, str]:
@@ -84,4 +85,4 @@ def _decoded(what: str, text: str) -> bytes:
     try:
         return b64decode(text, validate=True)
     except ValueError:
-        raise AuthenticationFailed(f"SCRAM: the server's {what} is not base64") from None
+        raise ClientAuthenticationFailed(f"SCRAM: the server's {what} is not base64") from None

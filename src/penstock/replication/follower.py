@@ -11,8 +11,8 @@ from penstock.log.store import LogStore
 from penstock.replication.partition import Partition
 from penstock.replication.truncation import (
     EpochEnd,
+    LogRestart,
     OffsetTruncation,
-    Restart,
     TruncationRule,
     truncation_by_epoch,
     truncation_of_later_epochs,
@@ -161,7 +161,7 @@ def move_into_leader_range(
                 "%s is longer than its leader's log; truncating at %d", topic_partition, offset
             )
             logs.truncate(topic_partition, offset)
-        case Restart(offset):
+        case LogRestart(offset):
             logger.info(
                 "%s ends before its leader's log starts; restarting at %d",
                 topic_partition,

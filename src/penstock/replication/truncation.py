@@ -62,7 +62,7 @@ def truncation_by_epoch(
     return OffsetTruncation(min(ended, leader.end_offset, end_offset), is_complete=True)
 
 
-class Restart(Struct, frozen=True):
+class LogRestart(Struct, frozen=True):
     """The follower's log ends before the leader's begins: restart it empty at `offset`."""
 
     offset: int
@@ -70,7 +70,7 @@ class Restart(Struct, frozen=True):
 
 def within(
     leader_start_offset: int, leader_end_offset: int, end_offset: int
-) -> OffsetTruncation | Restart | None:
+) -> OffsetTruncation | LogRestart | None:
     """What to do if the follower's end is outside the leader's log; None if it is inside.
 
     A log longer than the leader's dates from before an unclean election. One that ends before the
@@ -79,7 +79,7 @@ def within(
     if leader_end_offset < end_offset:
         return OffsetTruncation(leader_end_offset, is_complete=True)
     if leader_start_offset > end_offset:
-        return Restart(leader_start_offset)
+        return LogRestart(leader_start_offset)
     return None
 
 

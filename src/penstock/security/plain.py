@@ -4,7 +4,7 @@ import hmac
 from collections.abc import Mapping
 
 from penstock.security.errors import AuthenticationFailed, InvalidCredentials
-from penstock.security.sasl import Step
+from penstock.security.sasl import SaslStep
 
 
 class PlainExchange:
@@ -13,7 +13,7 @@ class PlainExchange:
     def __init__(self, users: Mapping[str, str]) -> None:
         self._users = users
 
-    def step(self, token: bytes) -> Step:
+    def step(self, token: bytes) -> SaslStep:
         try:
             parts = token.decode().split("\0")
         except UnicodeDecodeError:
@@ -35,4 +35,4 @@ class PlainExchange:
                 "Authentication failed: Client requested an authorization id that is different "
                 "from username"
             )
-        return Step(b"", name)
+        return SaslStep(b"", name)

@@ -7,7 +7,7 @@ import msgspec
 MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 
 
-class Step(msgspec.Struct, frozen=True):
+class SaslStep(msgspec.Struct, frozen=True):
     """What to answer; `user` is set when the client has proved who it is."""
 
     answer: bytes
@@ -17,4 +17,4 @@ class Step(msgspec.Struct, frozen=True):
 class SaslExchange(Protocol):
     """One login. `step` raises `AuthenticationFailed`; the exchange is then over."""
 
-    def step(self, token: bytes) -> Step: ...
+    def step(self, token: bytes) -> SaslStep: ...

@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 
 from penstock.security.errors import AuthenticationFailed, InvalidCredentials
-from penstock.security.sasl import Step
+from penstock.security.sasl import SaslStep
 
 MIN_ITERATIONS: Final = 4096
 MAX_ITERATIONS: Final = 16384
@@ -132,14 +132,14 @@ class ScramExchange:
         self._known: ScramCredential | None = None
         self._name = self._first = self._gs2 = ""
 
-    def step(self, token: bytes) -> Step:
+    def step(self, token: bytes) -> SaslStep:
         try:
             message = token.decode()
         except UnicodeDecodeError:
             raise InvalidCredentials("SCRAM: the message is not UTF-8") from None
         return self._challenge(message) if not self._first else self._verdict(message)
 
-    def _challenge(self, message: str) -> Step:
+    def _challenge(self, message: str) -> SaslStep:
         match = _FIRST.fullmatch(message)
         if match is None:
             raise InvalidCredentials("SCRAM: the first message is malformed")
@@ -160,9 +160,9 @@ class ScramExchange:
         self._nonce = match["nonce"] + self._nonce
         answer = f"r={self._nonce},s={_base64(salt)},i={iterations}"
         self._first = f"{match['bare']},{answer}"
-        return Step(answer.encode())
+        return SaslStep(answer.encode())
 
-    def _verdict(self, message: str) -> Step:
+    def _verdict(self, message: str) -> SaslStep:
         match = _FINAL.fullmatch(message)
         if match is None:
             raise InvalidCredentials("SCRAM: the final message is malformed")
@@ -186,7 +186,7 @@ class ScramExchange:
         if not hmac.compare_digest(hashlib.new(digest, client_key).digest(), known.stored_key):
             raise InvalidCredentials(f"SCRAM: a wrong password of {self._name!r}")
         verifier = hmac.digest(known.server_key, signed, digest)
-        return Step(f"v={_base64(verifier)}".encode(), self._name)
+        return SaslStep(f"v={_base64(verifier)}".encode(), self._name)
 
 
 def _base64(data: bytes) -> str:

@@ -10,25 +10,25 @@ from click.testing import CliRunner
 
 from penstock.cli.main import main
 from penstock.local.lab import scenarios
-from penstock.local.lab.narration import Narrator, Step
+from penstock.local.lab.narration import NarratedStep, Narrator
 from penstock.local.lab.replicas import BY_EPOCH, BY_HIGH_WATERMARK
 from penstock.local.lab.truncation import replicas
 
 Ends = list[tuple[int | None, int | None]]
 
 
-def told(name: str) -> list[Step]:
+def told(name: str) -> list[NarratedStep]:
     narrator = Narrator(lambda _line: None)
     scenarios.SCENARIOS[name](narrator)
     return narrator.steps
 
 
-def ends(step: Step) -> Ends:
+def ends(step: NarratedStep) -> Ends:
     """LEO and HW of each replica."""
     return [(each.log_end_offset, each.high_watermark) for each in step.replicas]
 
 
-def in_sync(step: Step) -> list[int]:
+def in_sync(step: NarratedStep) -> list[int]:
     return [each.broker for each in step.replicas if each.in_sync]
 
 
@@ -46,7 +46,7 @@ def test_consumers_see_what_all_in_sync_replicas_have() -> None:
     assert acked == [(3, 3)] * 3
 
 
-def with_all(steps: list[Step]) -> list[Step]:
+def with_all(steps: list[NarratedStep]) -> list[NarratedStep]:
     assert all(in_sync(each) == [0, 1, 2] for each in steps), "a follower that hangs is in sync"
     return steps
 

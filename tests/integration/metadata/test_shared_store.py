@@ -18,8 +18,8 @@ from penstock.clock import SystemClock
 from penstock.errors import ConfigError
 from penstock.metadata.errors import ConnectionLost, NotConnected
 from penstock.metadata.shared.connection import listening
-from penstock.metadata.shared.deadlines import Deadlines
 from penstock.metadata.shared.server import SESSIONS, StoreServer
+from penstock.metadata.shared.session_deadlines import SessionDeadlines
 from penstock.metadata.shared.store import SharedStore, open_shared
 from penstock.metadata.store import Change, DataChanged, MetadataStore, SessionState
 from penstock.metadata.tree import FILE_NAME, Tree
@@ -235,7 +235,7 @@ async def test_nobody_at_the_socket_is_an_error_with_its_path(tmp_path: Path) ->
 
 
 def test_time_in_which_the_owner_could_not_run_does_not_count() -> None:
-    deadlines = Deadlines(interval_ms=100, now_ms=0)
+    deadlines = SessionDeadlines(interval_ms=100, now_ms=0)
     deadlines.add(1, 1000, 0)
     assert deadlines.passed(100) == []
     assert deadlines.passed(9000) == []  # the disk took nine seconds for a sync

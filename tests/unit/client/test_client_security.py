@@ -84,7 +84,7 @@ def test_keys_and_authorities_from_files_and_texts(keys: KeyFiles) -> None:
                 "sasl.mechanism": "PLAIN",
                 "sasl.jaas.config": f"{PLAIN} required canary;",
             },
-            'is not of the form name="value"',
+            'option 1 must be name="value"',
         ),
     ],
 )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from penstock.client.sasl import AuthenticationFailed, Login, exchange
+from penstock.client.sasl import ClientAuthenticationFailed, Login, exchange
 
 NONCE = "rOprNGfwEbeRWgbNEkqO"
 SERVER_FIRST = (
@@ -49,7 +49,7 @@ def test_a_name_with_commas_is_escaped() -> None:
 def test_a_malformed_server_message_fails_authentication(first: bytes, words: str) -> None:
     said = exchange(LOGIN, NONCE)
     next(said)
-    with pytest.raises(AuthenticationFailed, match=words):
+    with pytest.raises(ClientAuthenticationFailed, match=words):
         said.send(first)
 
 
@@ -67,5 +67,5 @@ def test_a_server_that_does_not_know_the_password_fails_authentication(
     said = exchange(LOGIN, NONCE)
     next(said)
     said.send(SERVER_FIRST)
-    with pytest.raises(AuthenticationFailed, match=words):
+    with pytest.raises(ClientAuthenticationFailed, match=words):
         said.send(final)

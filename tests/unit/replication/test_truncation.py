@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from penstock.log.epochs import EpochStart, LeaderEpochs
 from penstock.replication.truncation import (
     EpochEnd,
+    LogRestart,
     OffsetTruncation,
-    Restart,
     diverging,
     truncation_by_epoch,
     truncation_of_later_epochs,
@@ -68,13 +68,13 @@ def test_a_leader_returns_where_a_follower_diverged(
     ("leader_start", "leader_end", "end_offset", "done"),
     [
         (0, 5, 9, OffsetTruncation(5, is_complete=True)),
-        (12, 20, 9, Restart(12)),
+        (12, 20, 9, LogRestart(12)),
         (9, 20, 9, None),
         (0, 9, 9, None),
     ],
 )
 def test_a_log_outside_its_leaders_range_is_moved_into_it(
-    leader_start: int, leader_end: int, end_offset: int, done: OffsetTruncation | Restart | None
+    leader_start: int, leader_end: int, end_offset: int, done: OffsetTruncation | LogRestart | None
 ) -> None:
     assert within(leader_start, leader_end, end_offset) == done
 

@@ -32,6 +32,7 @@ def test_the_default_protocol_is_plaintext() -> None:
         (f'{PLAIN} required username="u" password="p";', "PLAIN", ("u", "p")),
         (f"{SCRAM} required\n username='a b'\n password=\"q\\\"=;\" ;", "SCRAM-SHA-512", ("a b", 'q"=;')),  # noqa: E501
         (f"{SCRAM} REQUIRED username=u password=p;  ", "SCRAM-SHA-256", ("u", "p")),
+        (f"shaded.{PLAIN} required // mine\n username=u username=v password=p;", "PLAIN", ("v", "p")),  # noqa: E501
     ],
 )  # fmt: skip
 def test_a_jaas_string_gives_the_login(text: str, mechanism: str, login: tuple[str, str]) -> None:
@@ -46,9 +47,9 @@ def test_a_jaas_string_gives_the_login(text: str, mechanism: str, login: tuple[s
         (f'{PLAIN} required username="u" password="p";', "SCRAM-SHA-256", "kafka.sasl.mechanism"),
         (f'{PLAIN} username="u" password="p";', "PLAIN", "'required' must follow"),
         (f'{PLAIN} required username="u" password="p"', "PLAIN", "semicolon"),
-        (f'{PLAIN} required username="u" password="p;', "PLAIN", "unfinished quote"),
+        (f'{PLAIN} required username="u" password="p;', "PLAIN", "a quote is not closed"),
         (f'{PLAIN} required username="u";', "PLAIN", "no password"),
-        (f"{PLAIN} required username;", "PLAIN", "=value"),
+        (f"{PLAIN} required username;", "PLAIN", 'option 1 must be name="value"'),
         (f"{SCRAM} required tokenauth=true username=u password=p;", "SCRAM-SHA-256", "tokens"),
     ],
 )  # fmt: skip

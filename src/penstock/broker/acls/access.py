@@ -9,7 +9,7 @@ from penstock.security.principal import Principal
 logger = logging.getLogger("penstock.authorizer")
 
 
-class Client(Protocol):
+class AuthenticatedClient(Protocol):
     """Who asks, and from where."""
 
     @property
@@ -24,7 +24,7 @@ class Access:
 
     __slots__ = ("_acls", "_client", "_request")
 
-    def __init__(self, acls: Acls, client: Client, request: str) -> None:
+    def __init__(self, acls: Acls, client: AuthenticatedClient, request: str) -> None:
         self._acls, self._client, self._request = acls, client, request
 
     def may(

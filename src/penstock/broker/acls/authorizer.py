@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Iterable
 
-from penstock.broker.acls.access import Access, Client
+from penstock.broker.acls.access import Access, AuthenticatedClient
 from penstock.broker.acls.acl_nodes import (
     CHANGES,
     PARENTS,
@@ -55,7 +55,7 @@ class Authorizer:
         self.acls = self._none
         self._wake = asyncio.Event()
 
-    def access(self, client: Client, request: str) -> Access:
+    def access(self, client: AuthenticatedClient, request: str) -> Access:
         return Access(self.acls, client, request)
 
     async def open(self) -> None:

@@ -20,7 +20,7 @@ from penstock.clock import Clock
 from penstock.errors import ErrorCode, ProtocolError
 from penstock.security.errors import AuthenticationFailed, InvalidCredentials
 from penstock.security.principal import user
-from penstock.security.sasl import SaslExchange, Step
+from penstock.security.sasl import SaslExchange, SaslStep
 from penstock.wire.header import API_VERSIONS, RequestHeader, read_request_header
 from penstock.wire.messages.sasl_authenticate import (
     SaslAuthenticateRequest,
@@ -175,7 +175,7 @@ class LoginDispatch(Dispatch):
         self._complete(step)
         return bytearray(len(step.answer).to_bytes(4, "big") + step.answer)
 
-    def _step(self, token: bytes) -> Step:
+    def _step(self, token: bytes) -> SaslStep:
         assert self._exchange is not None
         step = self._exchange.step(token)
         if self._user is not None and step.user not in {None, self._user}:
@@ -194,7 +194,7 @@ class LoginDispatch(Dispatch):
             f"mechanism {self._mechanism}"
         )
 
-    def _complete(self, step: Step) -> int:
+    def _complete(self, step: SaslStep) -> int:
         """Let the client in if it has proved who it is; returns how long that lasts."""
         if step.user is None:
             return 0

@@ -3,7 +3,7 @@
 from heapq import heappop, heappush
 
 
-class Deadlines:
+class GroupDeadlines:
     """The next deadline of each group.
 
     A heartbeat only moves deadlines later, and changes nothing here: the timer fires at the old

@@ -16,7 +16,7 @@ from penstock.coordinator.group.consumer.context import GroupContext
 from penstock.coordinator.group.consumer.draft import ConsumerGroupDraft
 from penstock.coordinator.group.consumer.group import ConsumerGroup, Topics, replayed
 from penstock.coordinator.group.consumer.records import ConsumerGroupRecord
-from penstock.coordinator.group.deadlines import Deadlines
+from penstock.coordinator.group.deadlines import GroupDeadlines
 from penstock.coordinator.group.errors import GroupIdNotFound
 from penstock.coordinator.group.migration.downgrade import remove_members
 from penstock.coordinator.group.offsets import CommittedOffset
@@ -63,7 +63,7 @@ class GroupShard:
         """A group is in one of both at most."""
         self.offsets: dict[str, dict[TopicPartition, CommittedOffset]] = {}
         self.rebalances = RebalanceLog()
-        self._deadlines = Deadlines()
+        self._deadlines = GroupDeadlines()
         self._next_check_ms = 0
 
     # --- read by operations

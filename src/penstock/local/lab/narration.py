@@ -16,7 +16,7 @@ class ReplicaSnapshot(Struct, frozen=True):
     records: tuple[str, ...] = ()
 
 
-class Step(Struct, frozen=True):
+class NarratedStep(Struct, frozen=True):
     """A narrated step and the replicas after it."""
 
     text: str
@@ -28,7 +28,7 @@ class Narrator:
 
     def __init__(self, echo: Callable[[str], object] = print) -> None:
         self._echo = echo
-        self.steps: list[Step] = []
+        self.steps: list[NarratedStep] = []
 
     def title(self, text: str) -> None:
         self._echo(f"\n== {text}")
@@ -38,7 +38,7 @@ class Narrator:
 
     def show(self, text: str, replicas: Sequence[ReplicaSnapshot]) -> None:
         """Narrate a step, with one line per replica."""
-        self.steps.append(Step(text, tuple(replicas)))
+        self.steps.append(NarratedStep(text, tuple(replicas)))
         self._echo(f"-> {text}")
         for each in replicas:
             end, mark = _number(each.log_end_offset), _number(each.high_watermark)

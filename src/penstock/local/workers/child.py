@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 EXPECTED = (ConfigError, KafkaError, StorageError, OSError)
 
 
-class Report(msgspec.Struct, frozen=True):
+class ProcessReport(msgspec.Struct, frozen=True):
     """What a process tells: it is ready, with its state if it is a broker; or why it failed."""
 
     state: BrokerState | None = None
@@ -37,7 +37,7 @@ class Channel:
     def __init__(self, reports: int, life: int) -> None:
         self._reports, self.life = reports, life
 
-    def send(self, report: Report) -> None:
+    def send(self, report: ProcessReport) -> None:
         with suppress(OSError):
             os.write(self._reports, msgspec.json.encode(report) + b"\n")
 
@@ -77,7 +77,7 @@ def _run(run: Callable[[Channel], None], channel: Channel) -> int:
         cause = alone(error)
         if not isinstance(cause, EXPECTED):
             logger.error("internal error", exc_info=error)
-        channel.send(Report(failure=str(cause) or type(cause).__name__))
+        channel.send(ProcessReport(failure=str(cause) or type(cause).__name__))
         return 1
     return 0
 

@@ -9,7 +9,7 @@ LOOP = 5
 """So many quick deaths in a row are a loop."""
 
 
-class Restart(NamedTuple):
+class ProcessRestart(NamedTuple):
     """The next start, and how often in a row the process has died soon after one."""
 
     delay_ms: int
@@ -20,9 +20,9 @@ class Restart(NamedTuple):
         return self.quick_deaths >= LOOP
 
 
-def restart(ran_ms: int, quick_deaths: int) -> Restart:
+def restart(ran_ms: int, quick_deaths: int) -> ProcessRestart:
     """At once the first time, then after growing delays: a process that cannot live costs the
     others little.
     """
     deaths = 1 if ran_ms >= STEADY_MS else quick_deaths + 1
-    return Restart(DELAYS_MS[min(deaths, len(DELAYS_MS)) - 1], deaths)
+    return ProcessRestart(DELAYS_MS[min(deaths, len(DELAYS_MS)) - 1], deaths)

@@ -14,7 +14,7 @@ from msgspec import Struct
 from penstock.broker.app import new_event_loop
 from penstock.clock import SystemClock
 from penstock.http.server import serving
-from penstock.local.workers.child import Channel, Report
+from penstock.local.workers.child import Channel, ProcessReport
 from penstock.local.workers.pages import pages
 from penstock.metadata.shared.server import StoreServer
 from penstock.metadata.tree import Tree
@@ -56,7 +56,7 @@ async def _serve(process: StoreProcess, channel: Channel) -> None:
             if process.http is not None:
                 table = pages(process.directory)
                 await stack.enter_async_context(serving(tasks, table, sock=process.http))
-            channel.send(Report())
+            channel.send(ProcessReport())
             await stop.wait()
             await stack.aclose()
         if orphaned.is_set() and server is not None:

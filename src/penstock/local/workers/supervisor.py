@@ -16,7 +16,7 @@ import msgspec
 
 from penstock.broker.startup.state_file import BrokerState
 from penstock.errors import ConfigError
-from penstock.local.workers.child import Channel, Report, fork
+from penstock.local.workers.child import Channel, ProcessReport, fork
 from penstock.local.workers.restarts import restart
 
 logger = logging.getLogger(__name__)
@@ -158,7 +158,7 @@ class Supervisor:
             return
         *lines, process.unread = (process.unread + data).split(b"\n")
         for line in lines:
-            report = msgspec.json.decode(line, type=Report)
+            report = msgspec.json.decode(line, type=ProcessReport)
             if report.failure is not None:
                 process.failure = report.failure
             else:

@@ -18,7 +18,7 @@ from penstock.config.listener import Endpoint
 from penstock.config.network import NetworkConfig
 from penstock.config.sources import Resolved
 from penstock.config.zookeeper import ZookeeperConfig
-from penstock.local.workers.child import Channel, Report, listen_for_stop
+from penstock.local.workers.child import Channel, ProcessReport, listen_for_stop
 from penstock.log.files import Files
 from penstock.metadata.shared.store import open_shared
 from penstock.metadata.store import MetadataStore
@@ -49,7 +49,7 @@ def run_worker(worker: Worker, channel: Channel) -> None:
     """Returns when the broker was told to stop."""
 
     def on_ready(state: BrokerState) -> None:
-        channel.send(Report(state))
+        channel.send(ProcessReport(state))
 
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         runner.run(

@@ -17,7 +17,7 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 @dataclass(slots=True)
-class Report:
+class VerificationReport:
     """Damage is what a broker would have to repair or could not read; remarks are no damage."""
 
     damage: list[Finding] = field(default_factory=list)

@@ -11,7 +11,7 @@ from penstock.log.corrupt import CorruptFile
 from penstock.log.epochs import EPOCHS, LeaderEpochs
 from penstock.log.files import Files
 from penstock.log.inspection.index_file import IndexCheck, offset_entries, time_entries
-from penstock.log.inspection.report import Report
+from penstock.log.inspection.report import VerificationReport
 from penstock.log.leftovers import base_offsets, offset_of
 from penstock.log.log_dir import CLEANER_OFFSETS, HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS
 from penstock.log.meta_properties import FILE_NAME as META_PROPERTIES
@@ -43,9 +43,9 @@ WORKER = "worker."
 """Folders of workers: see `local.workers.layout`."""
 
 
-def verify(files: Files, directory: Path, *, deep: bool = False) -> Report:
+def verify(files: Files, directory: Path, *, deep: bool = False) -> VerificationReport:
     """Of a log directory, or of one partition's; `deep` decompresses and reads every record."""
-    report = Report()
+    report = VerificationReport()
     if not files.is_dir(directory):
         raise ConfigError(f"{directory} is no directory")
     if base_offsets(files.names(directory)):
@@ -80,7 +80,7 @@ def _nearby(files: Files, directory: Path) -> str:
     return "" if logs == directory else f"; did you mean {logs}?"
 
 
-def _check_identity(files: Files, directory: Path, report: Report) -> None:
+def _check_identity(files: Files, directory: Path, report: VerificationReport) -> None:
     path = directory / META_PROPERTIES
     if not files.exists(path):
         report.remark(path, "is not there")
@@ -90,7 +90,10 @@ def _check_identity(files: Files, directory: Path, report: Report) -> None:
 
 
 def _check_checkpoints(
-    files: Files, directory: Path, report: Report, ends: dict[TopicPartition, tuple[int, int]]
+    files: Files,
+    directory: Path,
+    report: VerificationReport,
+    ends: dict[TopicPartition, tuple[int, int]],
 ) -> None:
     for name in (RECOVERY_POINTS, HIGH_WATERMARKS, LOG_STARTS, CLEANER_OFFSETS):
         path = directory / name
@@ -102,7 +105,7 @@ def _check_checkpoints(
 
 
 @contextmanager
-def _reporting(report: Report, path: Path) -> Iterator[None]:
+def _reporting(report: VerificationReport, path: Path) -> Iterator[None]:
     try:
         yield
     except CorruptFile as error:
@@ -112,7 +115,9 @@ def _reporting(report: Report, path: Path) -> Iterator[None]:
 class _PartitionCheck:
     """One partition's directory."""
 
-    def __init__(self, files: Files, directory: Path, report: Report, *, deep: bool) -> None:
+    def __init__(
+        self, files: Files, directory: Path, report: VerificationReport, *, deep: bool
+    ) -> None:
         self._files, self._directory, self._report, self._deep = files, directory, report, deep
         self._names = files.names(directory)
         self._epochs = LeaderEpochs()

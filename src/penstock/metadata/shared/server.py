@@ -20,7 +20,6 @@ from penstock.errors import StorageError
 from penstock.metadata import paths
 from penstock.metadata.errors import NoNode, StoreError
 from penstock.metadata.shared.connection import FrameConnection
-from penstock.metadata.shared.deadlines import Deadlines
 from penstock.metadata.shared.messages import (
     Alive,
     Bye,
@@ -41,6 +40,7 @@ from penstock.metadata.shared.messages import (
     encode,
     results,
 )
+from penstock.metadata.shared.session_deadlines import SessionDeadlines
 from penstock.metadata.store import NO_SESSION, Change, ChildrenChanged, Create, Node
 from penstock.metadata.tree import Tree
 
@@ -67,7 +67,7 @@ class StoreServer:
         self, loop: asyncio.AbstractEventLoop, tree: Tree, clock: Clock, chance: Random
     ) -> None:
         self._loop, self._tree, self._clock, self._chance = loop, tree, clock, chance
-        self._deadlines = Deadlines(CHECK_MS, clock.monotonic_ms())
+        self._deadlines = SessionDeadlines(CHECK_MS, clock.monotonic_ms())
         self._names: dict[int, str] = {}
         self._connections: dict[int, _Connection] = {}
         """By session."""

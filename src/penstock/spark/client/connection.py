@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeAlias, TypeVar, cast
 from penstock.client import versions
 from penstock.client.address import Address
 from penstock.client.errors import ConnectionFailed, RequestTimedOut, check
-from penstock.client.sasl import AuthenticationFailed, Login, exchange
+from penstock.client.sasl import ClientAuthenticationFailed, Login, exchange
 from penstock.client.versions import api_versions_request
 from penstock.errors import ErrorCode, KafkaError, ProtocolError
 from penstock.spark.client.settings import ClientSettings
@@ -62,7 +62,7 @@ def connect(address: Address, settings: ClientSettings) -> "BlockingConnection":
         raise ConnectionFailed(f"{address} did not answer within {timeout_ms} ms") from None
     except ssl.SSLError as error:
         why = _tls_cause(error)
-        raise AuthenticationFailed(f"TLS with {address} failed: {why}") from None
+        raise ClientAuthenticationFailed(f"TLS with {address} failed: {why}") from None
     except OSError as error:
         raise ConnectionFailed(f"cannot connect to {address}: {error.strerror or error}") from None
     connection = BlockingConnection(address, link, settings)
@@ -173,7 +173,7 @@ class BlockingConnection:
     def log_in(self, login: Login) -> None:
         about = f"{login.mechanism} login of {login.username} at {self.address}"
         if self.versions.get(_SASL_HANDSHAKE, 0) < 1:
-            raise AuthenticationFailed(f"{about}: the broker's listener offers no SASL")
+            raise ClientAuthenticationFailed(f"{about}: the broker's listener offers no SASL")
         offer = self.call(SaslHandshakeRequest(mechanism=login.mechanism), SaslHandshakeResponse)
         check(offer.error_code, about, f"offered: {', '.join(offer.mechanisms) or 'nothing'}")
         messages = exchange(login, secrets.token_urlsafe(24))
@@ -220,7 +220,9 @@ class BlockingConnection:
             return self._broken
         if isinstance(error, ssl.SSLError):
             # With TLS 1.3 a broker refuses our certificate only after the handshake.
-            return AuthenticationFailed(f"TLS with {self.address} failed: {_tls_cause(error)}")
+            return ClientAuthenticationFailed(
+                f"TLS with {self.address} failed: {_tls_cause(error)}"
+            )
         return ConnectionFailed(
             f"the connection to {self.address} was lost: {error.strerror or error}"
         )

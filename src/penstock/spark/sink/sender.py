@@ -54,7 +54,7 @@ class BackOff:
     failures: int
 
 
-Step: TypeAlias = FindLeaders | SendBatches | ReceiveResponse | BackOff
+SenderStep: TypeAlias = FindLeaders | SendBatches | ReceiveResponse | BackOff
 
 
 @dataclass(slots=True)
@@ -92,7 +92,7 @@ class Sender:
     def add(self, batches: Iterable[SealedBatch]) -> None:
         self._waiting += batches
 
-    def step(self, now_ms: float, *, finish: bool = False) -> Step | None:
+    def step(self, now_ms: float, *, finish: bool = False) -> SenderStep | None:
         """The next step; None when all is sent or, with `finish`, when all is written.
 
         Raises `NotWritten` and `DeliveryTimedOut`.
@@ -165,7 +165,7 @@ class Sender:
         self._recovery = _Recovery(now_ms + self._timeout_ms)
         return self._recovery
 
-    def _recovering(self, recovery: _Recovery, now_ms: float) -> Step | None:
+    def _recovering(self, recovery: _Recovery, now_ms: float) -> SenderStep | None:
         """The next step of a recovery; None when all its batches are written."""
         if self._ready:
             return self._ready[0]

@@ -23,9 +23,9 @@ from penstock.spark.source.range_read import (
     Lease,
     RangeDone,
     RangeRead,
+    RangeStep,
     ReceiveInto,
     SendFetch,
-    Step,
     WaitForReader,
 )
 from penstock.spark.source.ranges import OffsetRange
@@ -103,7 +103,7 @@ class RangeFetch:
             self._changed.notify_all()
         self._client.close()
 
-    def _step(self) -> Step:
+    def _step(self) -> RangeStep:
         """The next step; waits for a free buffer."""
         with self._changed:
             while isinstance(step := self._read.step(), WaitForReader):

@@ -32,7 +32,7 @@ class RangeDone:
     """All records of the range have been handed out."""
 
 
-Step: TypeAlias = SendFetch | ReceiveInto | WaitForReader | RangeDone
+RangeStep: TypeAlias = SendFetch | ReceiveInto | WaitForReader | RangeDone
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class RangeRead:
         self._is_sent = False
         self._receiving: int | None = None
 
-    def step(self) -> Step:
+    def step(self) -> RangeStep:
         """The next step; the same until a result is reported."""
         if self.position >= self._end:
             return RangeDone()

@@ -1,7 +1,7 @@
 """When sessions expire. Pure: the time is an argument."""
 
 
-class Deadlines:
+class SessionDeadlines:
     """A session that was not heard for its time-out has expired.
 
     `passed` is called at regular intervals. If the owner itself could not run for a while, such as
