@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from penstock.cli.main import COMMANDS, main
+from penstock.cli.main import ALIASES, COMMANDS, main
 from penstock.testing.broker import EmbeddedBroker
 
 ROOT = Path(__file__).parents[2]
@@ -92,7 +92,7 @@ def words_of(command: str) -> list[str]:
 
 
 def test_the_pages_have_commands() -> None:
-    nouns = {words_of(command)[0] for _, command in ALL}
+    nouns = {ALIASES.get(noun := words_of(command)[0], noun) for _, command in ALL}
     assert nouns == set(COMMANDS)
 
 
@@ -109,13 +109,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str
     with EmbeddedBroker(directory=folder) as broker:
         for topic in ("events", "deleted"):
             broker.create_topic(topic)
-        given = ["-b", broker.bootstrap]
         for words, text in (
             (["produce", "events"], "a\nb\n"),
             (["group", "reset", "billing", "--to", "1", "-t", "events", "--execute"], ""),
+            (["profile", "create", "staging"], ""),
             (["group", "reset", "deleted", "--to", "1", "-t", "events", "--execute"], ""),
         ):
-            done = CliRunner().invoke(main, [*words, *given], input=text)
+            given = [] if words[0] == "profile" else ["-b", broker.bootstrap]
+            home = {"XDG_CONFIG_HOME": str(folder)}
+            done = CliRunner().invoke(main, [*words, *given], input=text, env=home)
             assert done.exit_code == 0, done.output
         # What it says of a login is tried in tests/integration/cli/test_secured_broker.py.
         (folder / "client.properties").write_text(f"bootstrap.servers={broker.bootstrap}\n")
@@ -141,7 +143,8 @@ def test_a_command_on_a_page_does_what_it_says(
     words += MISSING.get(" ".join(words), [])
     if words[:2] == ["metadata", "export"]:
         words += ["--dir", "."]
-    done = CliRunner().invoke(main, words, env={"PENSTOCK_BOOTSTRAP": bootstrap}, input="c\n")
+    environ = {"PENSTOCK_BOOTSTRAP": bootstrap, "XDG_CONFIG_HOME": str(directory)}
+    done = CliRunner().invoke(main, words, env=environ, input="c\n")
     assert done.exit_code == 0, done.output
 
 

@@ -7,6 +7,7 @@ import click
 
 from penstock.cli.directory import DirectoryType
 from penstock.cli.failure import ExitCode
+from penstock.cli.frame.command import Noun
 from penstock.cli.output import FORMAT, print_json
 from penstock.cli.rebalance import rebalance
 from penstock.config.connect_string import ConnectString
@@ -24,7 +25,7 @@ DIRECTORY = click.option(
 )
 
 
-@click.group()
+@click.group(cls=Noun)
 def cluster() -> None:
     """Run a cluster on this machine; rebalance any cluster."""
 
@@ -32,7 +33,7 @@ def cluster() -> None:
 cluster.add_command(rebalance)
 
 
-@cluster.command("start")
+@cluster.command("start", example="penstock cluster start --brokers 3 --dir /tmp/demo")
 @click.option("--brokers", type=click.IntRange(1, 200), default=3, show_default=True)
 @click.option(
     "--port",
@@ -148,7 +149,7 @@ def setting(pair: str) -> tuple[str, str]:
     return name, value
 
 
-@cluster.command("stop")
+@cluster.command("stop", example="penstock cluster stop --dir /tmp/demo")
 @DIRECTORY
 @click.option("--broker", type=int, help="Only this broker.")
 @click.option("--kill", is_flag=True, help="Use SIGKILL, as in a crash.")
@@ -157,7 +158,7 @@ def stop(directory: Path, broker: int | None, kill: bool) -> None:
     existing(directory).stop(broker, kill=kill)
 
 
-@cluster.command("status")
+@cluster.command("status", example="penstock cluster status --dir /tmp/demo")
 @DIRECTORY
 @FORMAT
 def status(directory: Path, output: str) -> None:

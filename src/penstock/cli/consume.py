@@ -7,6 +7,7 @@ from itertools import compress
 import click
 
 from penstock.cli.closed_pipe import until_reader_leaves
+from penstock.cli.frame.command import Verb
 from penstock.cli.output import FORMAT, iso_time
 from penstock.cli.position import (
     END,
@@ -28,7 +29,13 @@ from penstock.client.listing import IsolationLevel
 from penstock.types import TopicPartition
 
 
-@click.command()
+@click.command(
+    cls=Verb,
+    example=[
+        "penstock consume events --keys",
+        "penstock consume events --offset -10 --format json",
+    ],
+)
 @click.argument("topic")
 @click.option(
     "-o",

@@ -50,9 +50,6 @@ EXIT_CODES: Final = {
 }
 """Kafka's errors with an exit code of their own."""
 
-FORMAT_KEY: Final = "penstock.format"
-"""Key of a command's --format in click's context, for printing its failure."""
-
 
 class SomeFailed(Exception):
     """Some or all of several operations failed."""

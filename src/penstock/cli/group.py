@@ -5,6 +5,7 @@ from typing import TypeAlias
 
 import click
 
+from penstock.cli.frame.command import Noun
 from penstock.cli.group_rebalances import print_rebalances, read_rebalances
 from penstock.cli.group_view import (
     PartitionLag,
@@ -35,12 +36,12 @@ Moves: TypeAlias = list[tuple[TopicPartition, Offset | None, Found]]
 """Partitions with their offsets before, if any, and after."""
 
 
-@click.group()
+@click.group(cls=Noun)
 def group() -> None:
     """List, describe, reset and delete consumer groups."""
 
 
-@group.command("list")
+@group.command("list", example="penstock group list")
 @FORMAT
 @remote
 def list_(remote: Remote, output: str) -> None:
@@ -56,7 +57,7 @@ def list_(remote: Remote, output: str) -> None:
     )
 
 
-@group.command("describe")
+@group.command("describe", example="penstock group describe billing")
 @NAME
 @click.option(
     "--rebalances",
@@ -88,7 +89,7 @@ def describe(remote: Remote, name: str, wants_rebalances: bool, output: str) -> 
         print_description(described, rows)
 
 
-@group.command("reset")
+@group.command("reset", example="penstock group reset billing --to beginning --topic events")
 @NAME
 @click.option(
     "--to",
@@ -190,7 +191,7 @@ async def commit(client: Client, group: str, offsets: dict[TopicPartition, Offse
         ) from None
 
 
-@group.command("delete")
+@group.command("delete", example="penstock group delete billing")
 @NAME
 @FORMAT
 @remote

@@ -4,23 +4,24 @@ import logging
 
 import click
 
+from penstock.cli.frame.command import Noun, Verb
 from penstock.local.lab.narration import Narrator
 from penstock.local.lab.scenarios import BY_HAND, SCENARIOS
 
 
-class Scenarios(click.Group):
+class Scenarios(Noun):
     """One command for each scenario."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
         return list(SCENARIOS)
 
-    def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
-        run = SCENARIOS.get(name)
+    def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
+        run = SCENARIOS.get(cmd_name)
         if run is None:
             return None
         needs = (
             "Two replicas in one process, moved step by step; needs nothing else."
-            if name in BY_HAND
+            if cmd_name in BY_HAND
             else "On three brokers and a ZooKeeper (needs Java), which run only for the scenario."
         )
 
@@ -29,7 +30,12 @@ class Scenarios(click.Group):
             logging.getLogger("penstock.replication").setLevel(logging.ERROR)
             run(Narrator(click.echo))
 
-        return click.Command(name, callback=narrated, help=f"{run.__doc__}\n\n{needs}")
+        return Verb(
+            cmd_name,
+            callback=narrated,
+            help=f"{run.__doc__}\n\n{needs}",
+            example=f"penstock lab {cmd_name}",
+        )
 
 
 @click.command(cls=Scenarios)

@@ -12,6 +12,7 @@ from penstock.broker.startup.known_log_dirs import forget
 from penstock.cli.decoders import decoder_for, known_decoder
 from penstock.cli.directory import DIRECTORY
 from penstock.cli.failure import SomeFailed
+from penstock.cli.frame.command import Noun
 from penstock.cli.output import FORMAT, print_json
 from penstock.cli.topic_configs import CONFIGS, pairs
 from penstock.errors import KafkaError
@@ -38,12 +39,14 @@ HOME = click.option(
 )
 
 
-@click.group()
+@click.group(cls=Noun)
 def log() -> None:
     """Inspect log directories of Penstock or Apache Kafka."""
 
 
-@log.command("dump")
+@log.command(
+    "dump", example="penstock log dump logs/events-0/00000000000000000000.log --print-data-log"
+)
 @click.argument(
     "paths", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path)
 )
@@ -88,7 +91,7 @@ def _json_row(path: Path, row: Row) -> bytes:
     return msgspec.json.encode({"file": str(path), "kind": row.kind, **row.values})
 
 
-@log.command("verify")
+@log.command("verify", example="penstock log verify penstock-data/logs")
 @click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
 @click.option("--deep-iteration", "deep", is_flag=True, help="Decompress and read every record.")
 @FORMAT
@@ -123,7 +126,7 @@ def _print_report(report: VerificationReport) -> None:
     )
 
 
-@log.command("adopt")
+@log.command("adopt", example="penstock log adopt /var/lib/kafka --dir penstock-data --dry-run")
 @DIRECTORIES
 @HOME
 @CONFIGS
@@ -153,7 +156,7 @@ def adopt_directories(
         raise SomeFailed(errors, len(outcomes))
 
 
-@log.command("forget")
+@log.command("forget", example="penstock log forget /mnt/lost --dir penstock-data")
 @DIRECTORIES
 @HOME
 def forget_directories(directories: tuple[Path, ...], home: Path) -> None:

@@ -3,15 +3,15 @@
 Here errors become a line and an exit code; see `failure`. Users see no traceback.
 """
 
+from collections.abc import Mapping
 from contextlib import suppress
 from importlib import import_module
-from typing import Any
+from typing import Any, ClassVar
 
 import click
 
 from penstock import __version__
 from penstock.cli.failure import (
-    FORMAT_KEY,
     ExitCode,
     cause,
     exit_code,
@@ -21,6 +21,8 @@ from penstock.cli.failure import (
     report_error,
     ungrouped,
 )
+from penstock.cli.frame.command import Noun
+from penstock.cli.frame.option import FORMAT_KEY, IS_DATA, named_format
 
 COMMANDS = {
     "serve": "Run a broker.",
@@ -37,36 +39,43 @@ COMMANDS = {
     "cluster": "Run brokers and ZooKeeper on this machine; rebalance a cluster.",
     "lab": "Run scenarios of replication: high watermark, ISR, epochs, truncation.",
     "metadata": "Save and restore a single broker's metadata.",
+    "profile": "Keep client settings under a name.",
+    "completion": "Print the completion of commands for a shell.",
 }
 """Names and descriptions in `penstock --help`; the code is `penstock.cli.<name>`."""
 
+ALIASES = {
+    "t": "topic",
+    "g": "group",
+    "p": "produce",
+    "c": "consume",
+}
+"""Short words for commands."""
 
-class Commands(click.Group):
+
+class Commands(Noun):
     """Knows commands by name, so that `--help` imports none."""
+
+    aliases: ClassVar[Mapping[str, str]] = ALIASES
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
         return list(COMMANDS)
 
-    def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
+    def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
+        name = ALIASES.get(cmd_name, cmd_name)
         if name not in COMMANDS:
             return None
         command: click.Command = getattr(import_module(f"penstock.cli.{name}"), name)
         return command
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
-            from difflib import get_close_matches  # late: only needed for a mistake
+    def summary(self, _ctx: click.Context, name: str) -> str:
+        short = next((alias for alias, full in ALIASES.items() if full == name), None)
+        return COMMANDS[name] + (f" [{short}]" if short else "")
 
-            nearest = get_close_matches(args[0], self.list_commands(ctx), n=1)
-            hint = f" Did you mean {nearest[0]!r}?" if nearest else ""
-            raise click.UsageError(f"No such command {args[0]!r}.{hint}", ctx)
-        return super().resolve_command(ctx, args)
-
-    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        # Before anything is parsed, so that an error about any option has the right format.
+        ctx.meta[FORMAT_KEY] = named_format(args) or "text"
+        return super().parse_args(ctx, args)
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         fill_closed_streams()
@@ -96,11 +105,11 @@ class Commands(click.Group):
         except KeyboardInterrupt:
             raise SystemExit(ExitCode.INTERRUPTED) from None
         except Exception as raised:  # noqa: BLE001  the boundary around every command
-            error, as_json = cause(ungrouped(raised)), ctx.meta.get(FORMAT_KEY) == "json"
-            if isinstance(error, click.ClickException) and not as_json:
+            error, style = cause(ungrouped(raised)), ctx.meta[FORMAT_KEY]
+            if isinstance(error, click.ClickException) and style not in IS_DATA:
                 raise error from None  # click also shows the command's usage
             if not is_closed_pipe(error):
-                report_error(error, as_json=as_json)
+                report_error(error, as_json=style in IS_DATA)
             raise SystemExit(exit_code(error)) from None
 
 

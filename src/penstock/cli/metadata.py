@@ -9,6 +9,7 @@ from typing import Any, BinaryIO, TypeVar
 import click
 
 from penstock.cli.directory import DirectoryType
+from penstock.cli.frame.command import Noun
 from penstock.clock import SystemClock
 from penstock.metadata.backup import export_lines, import_lines
 from penstock.metadata.tree import FILE_NAME
@@ -28,12 +29,12 @@ def directory_option(*, exists: bool, help_text: str) -> Callable[[Command], Com
     )
 
 
-@click.group()
+@click.group(cls=Noun)
 def metadata() -> None:
     """Save and restore the metadata of a single broker: topics and settings."""
 
 
-@metadata.command("export")
+@metadata.command("export", example="penstock metadata export backup.jsonl")
 @directory_option(exists=True, help_text="The broker's data directory.")
 @click.argument(
     "file", type=click.Path(dir_okay=False, allow_dash=True, path_type=Path), default="-"
@@ -67,7 +68,7 @@ def replace_file(path: Path, lines: Iterable[bytes]) -> None:
         raise
 
 
-@metadata.command("import")
+@metadata.command("import", example="penstock metadata import backup.jsonl --dir penstock-data")
 @directory_option(exists=False, help_text="The broker's data directory; made if it is missing.")
 @click.argument("file", type=click.File("rb"), default="-")
 def import_(directory: Path, file: BinaryIO) -> None:

@@ -1,44 +1,122 @@
-"""Output of commands: tables for people, one JSON object per line for programs."""
+"""Output of commands: tables for people; JSON lines or YAML documents for programs.
 
-from collections.abc import Iterable, Sequence
+A command makes rows, plain values by name, and prints them by `print_rows` with the columns that
+people see; or one object by `print_json`, and its own text otherwise.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Any, NamedTuple
 
 import click
 import msgspec
 
-from penstock.cli.failure import FORMAT_KEY
+from penstock.cli.frame.option import FORMAT, FORMAT_KEY, IS_DATA
+from penstock.cli.frame.terminal import print_page, styled
+
+__all__ = [
+    "FORMAT",
+    "Column",
+    "human_bytes",
+    "is_data",
+    "iso_time",
+    "print_json",
+    "print_rows",
+    "print_table",
+]
 
 EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001  UTC throughout; "Z" is said where it is printed
+UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
-def _store_format(context: click.Context, _parameter: click.Parameter, output: str) -> str:
-    context.meta[FORMAT_KEY] = output
-    return output
+def chosen_format() -> str:
+    context = click.get_current_context(silent=True)
+    return "text" if context is None else context.meta.get(FORMAT_KEY, "text")
 
 
-FORMAT = click.option(
-    "--format",
-    "output",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    is_eager=True,  # so that an error about another option has the right format
-    callback=_store_format,
-    help="json prints one object per line, also for errors.",
-)
+def is_data() -> bool:
+    """Whether a program reads the output."""
+    return chosen_format() in IS_DATA
 
 
 def print_json(row: object) -> None:
-    click.echo(msgspec.json.encode(row))
+    """Print an object as data: a line of JSON, or a document of YAML."""
+    if chosen_format() == "yaml":
+        from penstock.cli.frame.yaml_text import yaml_text  # late: JSON is what most ask for
+
+        click.echo("---\n" + yaml_text(msgspec.to_builtins(row)), nl=False)
+    else:
+        click.echo(msgspec.json.encode(row))
+
+
+def plain(value: Any) -> str:
+    """A value as people read it."""
+    match value:
+        case None | "" | [] | ():
+            return "-"
+        case bool():
+            return "yes" if value else "no"
+        case list() | tuple():
+            return ",".join(map(str, value))
+        case float():
+            return f"{value:.3f}".rstrip("0").rstrip(".")
+        case _:
+            return str(value)
+
+
+def human_bytes(value: int | None) -> str:
+    """1536 is 1.5 KiB."""
+    if value is None:
+        return "-"
+    number, unit = float(value), UNITS[0]
+    for unit in UNITS:
+        if abs(number) < 1024 or unit == UNITS[-1]:
+            break
+        number /= 1024
+    return f"{number:.0f} B" if unit == "B" else f"{number:.1f} {unit}"
+
+
+class Column(NamedTuple):
+    """A column of a table: the row's value by `key`, as `shown`; `is_wide`: only if wide."""
+
+    title: str
+    key: str
+    shown: Callable[[Any], str] = plain
+    is_wide: bool = False
+
+
+def print_rows(rows: Iterable[Mapping[str, Any]], columns: Sequence[Column]) -> None:
+    """Print rows in the format chosen; data has everything, a table its columns."""
+    if is_data():
+        for each in rows:
+            print_json(each)
+        return
+    wide = chosen_format() == "wide"
+    shown = [each for each in columns if wide or not each.is_wide]
+    print_table(
+        [each.title for each in shown],
+        [[each.shown(row[each.key]) for each in shown] for row in rows],
+    )
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Columns as wide as needed, two spaces apart; the last one may have any length."""
+    print_page(table_lines(columns, rows))
+
+
+def table_lines(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
     texts = [columns, *([str(cell) for cell in row] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
-    for row in texts:
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        click.echo("  ".join(cells).rstrip())
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in texts
+    ]
+    return [styled(lines[0], bold=True), *lines[1:]]
+
+
+def print_state(text: str, *, good: bool) -> None:
+    """A line whose colour says whether all is well."""
+    click.echo(styled(text, fg="green" if good else "red"))
 
 
 def iso_time(timestamp_ms: int) -> str | None:

@@ -8,6 +8,7 @@ import click
 
 from penstock.broker.pages.replicas import Replica
 from penstock.cli.broker_page import http_address, read_page
+from penstock.cli.frame.command import Noun
 from penstock.cli.output import FORMAT, print_json, print_table
 from penstock.cli.ranges import SECONDS
 from penstock.cli.remote import Remote, remote
@@ -24,12 +25,12 @@ COLUMNS = (
 UNKNOWN = -1
 
 
-@click.group()
+@click.group(cls=Noun)
 def partition() -> None:
     """Show the replicas of partitions: leader, in-sync replicas, LEO and HW."""
 
 
-@partition.command("describe")
+@partition.command("describe", example="penstock partition describe events")
 @click.argument("topic")
 @click.argument("index", metavar="[PARTITION]", type=int, required=False)
 @click.option(

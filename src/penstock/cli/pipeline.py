@@ -15,6 +15,7 @@ import msgspec
 
 from penstock.cli.directory import DIRECTORY
 from penstock.cli.failure import ExitCode, cause, sentence
+from penstock.cli.frame.command import Noun
 from penstock.cli.output import FORMAT, iso_time, print_json
 from penstock.cli.pipeline_view import Display, table
 from penstock.cli.remote import Remote
@@ -68,12 +69,12 @@ def run_options(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-@click.group()
+@click.group(cls=Noun)
 def pipeline() -> None:
     """Run data pipelines on Spark."""
 
 
-@pipeline.command("init")
+@pipeline.command("init", example="penstock pipeline init shop")
 @click.argument("directory", type=DIRECTORY)
 def init(directory: Path) -> None:
     """Create a project that runs as it is: a spec, a flow, definitions in Python and SQL."""
@@ -81,7 +82,7 @@ def init(directory: Path) -> None:
         click.echo(path)
 
 
-@pipeline.command("pack")
+@pipeline.command("pack", example="penstock pipeline pack executors.tar.gz")
 @click.argument("archive", type=click.Path(dir_okay=False, path_type=Path))
 @click.option(
     "--include",
@@ -99,7 +100,7 @@ def pack(archive: Path, include: tuple[str, ...]) -> None:
     click.echo(f"{archive}: penstock, {', '.join(names)}", err=True)
 
 
-@pipeline.command("validate")
+@pipeline.command("validate", example="penstock pipeline validate shop")
 @PROJECT
 @run_options
 def validate(project: Path, **given: Any) -> None:
@@ -111,7 +112,7 @@ def validate(project: Path, **given: Any) -> None:
     click.echo("valid", err=True)
 
 
-@pipeline.command("run")
+@pipeline.command("run", example="penstock pipeline run shop --follow")
 @PROJECT
 @run_options
 @click.option("--follow", is_flag=True, help="Process new records until stopped.")
@@ -154,7 +155,7 @@ def run(project: Path, **given: Any) -> None:
         spark_run.run_project(plan, spark_run.RunListener(on_progress, display.message))
 
 
-@pipeline.command("status")
+@pipeline.command("status", example="penstock pipeline status shop")
 @PROJECT
 @FORMAT
 def status(project: Path, output: str) -> None:
@@ -172,7 +173,7 @@ def status(project: Path, output: str) -> None:
         click.echo("\n".join(table({name: row(each) for name, each in state.progress.items()})))
 
 
-@pipeline.command("stop")
+@pipeline.command("stop", example="penstock pipeline stop shop")
 @PROJECT
 @click.option("--kill", is_flag=True, help="Use SIGKILL.")
 @click.option("--timeout", "seconds", default=60.0, show_default=True, help="How long to wait.")

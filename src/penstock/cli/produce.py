@@ -8,6 +8,7 @@ from typing import BinaryIO, TypeAlias
 import click
 
 from penstock.cli.failure import ExitCode, SomeFailed, exit_code, report_error
+from penstock.cli.frame.command import Verb
 from penstock.cli.lines import LONGEST_BYTES, lines
 from penstock.cli.output import FORMAT, print_json
 from penstock.cli.position import TimeType
@@ -54,7 +55,7 @@ class LineRejected(KafkaError):
 NoRecord: TypeAlias = BadLine | LineRejected
 
 
-@click.command()
+@click.command(cls=Verb, example="printf 'a\\nb\\n' | penstock produce events")
 @click.argument("topic")
 @click.argument("file", type=click.File("rb"), default="-")
 @click.option(

@@ -10,6 +10,7 @@ import click
 import msgspec
 
 from penstock.cli.failure import SomeFailed
+from penstock.cli.frame.command import Verb
 from penstock.cli.output import FORMAT, print_json, print_table
 from penstock.cli.remote import Remote, remote
 from penstock.client.admin import describe_cluster, list_topics
@@ -41,7 +42,7 @@ class Planned(NamedTuple):
         return sum(each.copied for each in self.moves)
 
 
-@click.command("rebalance")
+@click.command("rebalance", cls=Verb, example="penstock cluster rebalance")
 @click.option("--topic", "topics", multiple=True, help="Only this topic; repeatable.")
 @click.option(
     "--without",

@@ -2,37 +2,42 @@
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Mapping
 from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
-from penstock.broker.startup.state_file import read_state, unfound_broker
 from penstock.cli.directory import DIRECTORY
+from penstock.cli.frame.client_settings import BOOTSTRAP, DEFAULT, client_settings
+from penstock.cli.frame.nearest import with_nearest
+from penstock.cli.frame.option import ConnectionOption
+from penstock.cli.frame.terminal import note
 from penstock.cli.ranges import SECONDS
 from penstock.client.address import parse_addresses
 from penstock.client.cluster import Client
-from penstock.client.errors import ConnectionFailed, RequestTimedOut
+from penstock.client.errors import BrokerRefused, ConnectionFailed, RequestTimedOut
 from penstock.client.route import ANY
 from penstock.client.security import NO_SECURITY, ClientSecurity, client_security
-from penstock.config.sources import from_file
-from penstock.errors import ConfigError
 
 T = TypeVar("T")
-DEFAULT = "127.0.0.1:9092"
 NOTICE_S = 2.0
 NEXT_STEP = "start a broker with `penstock serve`, or name one that runs with --bootstrap"
 
 
 class Remote:
-    """The cluster of a command."""
+    """The cluster of a command, and all client settings that were given."""
 
     def __init__(
-        self, bootstrap: str, timeout_ms: int, security: ClientSecurity = NO_SECURITY
+        self,
+        bootstrap: str,
+        timeout_ms: int,
+        security: ClientSecurity = NO_SECURITY,
+        settings: Mapping[str, str] | None = None,
     ) -> None:
-        self.bootstrap, self.timeout_ms, self._security = bootstrap, timeout_ms, security
+        self.bootstrap, self.timeout_ms, self.security = bootstrap, timeout_ms, security
+        self.settings: Mapping[str, str] = settings or {BOOTSTRAP: bootstrap}
 
     def run(self, work: Callable[[Client], Awaitable[T]]) -> T:
         """Run `work` with a client. Ctrl-C cancels it."""
@@ -41,14 +46,17 @@ class Remote:
         async def connected() -> T:
             async with Client(
                 addresses,
-                client_id="penstock-cli",
-                security=self._security,
+                client_id=self.settings.get("client.id", "penstock-cli"),
+                security=self.security,
                 timeout_ms=self.timeout_ms,
                 request_timeout_ms=self.timeout_ms,
                 connect_timeout_ms=self.timeout_ms,
             ) as client:
                 await reach(client, self.bootstrap)
-                return await work(client)
+                try:
+                    return await work(client)
+                except BrokerRefused as error:
+                    raise await with_nearest(client, error) from None
 
         return asyncio.run(connected())
 
@@ -59,7 +67,7 @@ async def reach(client: Client, bootstrap: str) -> None:
     """
 
     def still_trying() -> None:
-        click.echo(f"penstock: {bootstrap} does not answer yet, still trying", err=True)
+        note(f"penstock: {bootstrap} does not answer yet, still trying")
 
     notice = asyncio.get_running_loop().call_later(NOTICE_S, still_trying)
     try:
@@ -70,87 +78,85 @@ async def reach(client: Client, bootstrap: str) -> None:
         notice.cancel()
 
 
-def remote(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options, and pass their values as `remote`."""
-
-    @click.option(
+OPTIONS: tuple[Callable[[Callable[..., None]], Callable[..., None]], ...] = (
+    click.option(
         "-b",
+        "--bootstrap-server",
         "--bootstrap",
+        "bootstrap",
+        cls=ConnectionOption,
         metavar="HOST:PORT,...",
-        help=f"Bootstrap brokers. [$PENSTOCK_BOOTSTRAP, else {DEFAULT}]",
-    )
-    @click.option(
+        help=f"Brokers, or a data directory. [$PENSTOCK_BOOTSTRAP, else {DEFAULT}]",
+    ),
+    click.option(
         "--dir",
         "directory",
+        cls=ConnectionOption,
         metavar="D",
         type=DIRECTORY,
         help="Use the broker that runs in this data directory.",
-    )
-    @click.option(
+    ),
+    click.option(
+        "-X",
+        "properties",
+        cls=ConnectionOption,
+        metavar="NAME=VALUE",
+        multiple=True,
+        help="A client setting of Kafka; wins over those below. Repeatable.",
+    ),
+    click.option(
+        "--command-config",
+        "config_file",
+        cls=ConnectionOption,
+        metavar="FILE",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        help="Client settings in properties syntax, such as security.protocol and ssl.*.",
+    ),
+    click.option(
+        "--profile",
+        cls=ConnectionOption,
+        metavar="NAME",
+        help="Client settings by `penstock profile`. [$PENSTOCK_PROFILE, else the one in use]",
+    ),
+    click.option(
         "--timeout",
         "seconds",
+        cls=ConnectionOption,
         metavar="SECONDS",
         type=SECONDS,
         default=10.0,
         show_default=True,
         help="How long to wait for a connection and for a response.",
-    )
-    @click.option(
-        "--command-config",
-        "config_file",
-        metavar="FILE",
-        type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        help="Client settings in properties syntax, such as security.protocol and ssl.*.",
-    )
-    @click.option(
-        "-X",
-        "properties",
-        metavar="NAME=VALUE",
-        multiple=True,
-        help="A client setting; wins over the file.",
-    )
+    ),
+)
+
+
+def remote(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options, and pass their values as `remote`."""
+
     @wraps(command)
-    def with_remote(
-        *,
-        bootstrap: str | None,
-        directory: Path | None,
-        seconds: float,
-        config_file: Path | None,
-        properties: tuple[str, ...],
-        **others: Any,
-    ) -> None:
-        settings = _settings(config_file, properties)
-        if bootstrap is None and directory is None:
-            bootstrap = settings.get("bootstrap.servers")
-        address = _address(bootstrap, directory)
-        timeout_ms = max(1, round(seconds * 1000))
-        command(remote=Remote(address, timeout_ms, client_security(settings)), **others)
+    def with_remote(**given: Any) -> None:
+        own = {name: given.pop(name) for name in NAMES}
+        command(remote=remote_of(own), **given)
 
-    return with_remote
+    # wraps() has copied the parameters that decorators below have added.
+    wrapped: Callable[..., None] = with_remote
+    for option in reversed(OPTIONS):
+        wrapped = option(wrapped)
+    return wrapped
 
 
-def _settings(file: Path | None, pairs: Iterable[str]) -> dict[str, str]:
-    found = {} if file is None else {each.name: each.text for each in from_file(file)}
-    for pair in pairs:
-        name, equals, text = pair.partition("=")
-        if not equals or not name.strip():
-            raise ConfigError("-X must be name=value")
-        found[name.strip()] = text
-    return found
+NAMES = ("bootstrap", "directory", "properties", "config_file", "profile", "seconds")
 
 
-def _address(bootstrap: str | None, directory: Path | None) -> str:
-    if bootstrap is not None and directory is not None:
-        raise click.UsageError("--bootstrap and --dir exclude each other")
-    if directory is not None:
-        return _served_from(directory)
-    if bootstrap is not None:
-        return bootstrap
-    return os.environ.get("PENSTOCK_BOOTSTRAP") or DEFAULT
-
-
-def _served_from(directory: Path) -> str:
-    state = read_state(directory)
-    if state is None:
-        raise ConfigError(unfound_broker(directory))
-    return state.bootstrap
+def remote_of(given: Mapping[str, Any]) -> Remote:
+    settings = client_settings(
+        bootstrap=given["bootstrap"],
+        directory=given["directory"],
+        pairs=given["properties"],
+        file=given["config_file"],
+        profile=given["profile"],
+        environ=os.environ,
+    )
+    timeout_ms = max(1, round(given["seconds"] * 1000))
+    return Remote(settings[BOOTSTRAP], timeout_ms, client_security(settings), settings)

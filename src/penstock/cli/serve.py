@@ -21,6 +21,7 @@ from penstock.broker.startup.state_file import (
 from penstock.broker.until_stopped import Stop, until_stopped
 from penstock.cli.daemon import start_daemon
 from penstock.cli.directory import DIRECTORY
+from penstock.cli.frame.command import Verb
 from penstock.cli.logging import LEVELS, start_logging
 from penstock.config.sources import Resolved, resolve
 from penstock.errors import ConfigError
@@ -57,7 +58,13 @@ def usable_cores() -> int:
     return os.cpu_count() or 1
 
 
-@click.command()
+@click.command(
+    cls=Verb,
+    example=[
+        "penstock serve --dir penstock-data",
+        "penstock serve config/server.properties --daemon",
+    ],
+)
 @click.argument(
     "properties", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path)
 )

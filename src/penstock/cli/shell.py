@@ -4,6 +4,7 @@ import code
 
 import click
 
+from penstock.cli.frame.command import Verb
 from penstock.cli.pipeline import reported_failures
 from penstock.cli.remote import Remote, remote
 from penstock.cli.spark import spark_part
@@ -18,7 +19,7 @@ F              pyspark.sql.functions
 """
 
 
-@click.command()
+@click.command(cls=Verb, example="penstock shell")
 @remote
 @click.option("--master", default="local[*]", show_default=True, help="Where Spark runs.")
 @click.option("--conf", multiple=True, metavar="NAME=VALUE", help="A setting of Spark.")

@@ -9,6 +9,7 @@ from typing import Any
 import click
 import msgspec
 
+from penstock.cli.frame.command import Verb
 from penstock.cli.output import print_table
 from penstock.cli.pipeline import reported_failures, stoppable
 from penstock.cli.remote import Remote, remote
@@ -20,7 +21,7 @@ from penstock.spark.pipeline.flow_spec import FORMATS
 from penstock.spark.pipeline.settings import pairs
 
 
-@click.command()
+@click.command(cls=Verb, example="penstock sql 'select * from `my-topic` limit 10'")
 @click.argument("query")
 @remote
 @click.option("--follow", is_flag=True, help="Also print new rows, until Ctrl-C.")

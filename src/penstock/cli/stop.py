@@ -6,10 +6,11 @@ import click
 
 from penstock.cli.daemon import stop_broker
 from penstock.cli.directory import DIRECTORY
+from penstock.cli.frame.command import Verb
 from penstock.cli.ranges import SECONDS
 
 
-@click.command()
+@click.command(cls=Verb, example="penstock stop --dir penstock-data")
 @click.option(
     "--dir",
     "directory",

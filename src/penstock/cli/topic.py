@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 import click
 
 from penstock.cli.failure import ExitCode, SomeFailed, exit_code
+from penstock.cli.frame.command import Noun
 from penstock.cli.output import FORMAT, print_json, print_table
 from penstock.cli.ranges import PARTITIONS, REPLICAS
 from penstock.cli.remote import Remote, remote
@@ -36,12 +37,12 @@ VALIDATE_ONLY = click.option(
 )
 
 
-@click.group()
+@click.group(cls=Noun)
 def topic() -> None:
     """List, describe, create, alter and delete topics."""
 
 
-@topic.command("list")
+@topic.command("list", example="penstock topic list")
 @click.option("--exclude-internal", is_flag=True, help="Leave out internal topics.")
 @FORMAT
 @remote
@@ -59,7 +60,7 @@ def list_(remote: Remote, exclude_internal: bool, output: str) -> None:
     )
 
 
-@topic.command("describe")
+@topic.command("describe", example="penstock topic describe events")
 @NAMES
 @click.option("--all-configs", is_flag=True, help="Also show settings with default values.")
 @FORMAT
@@ -77,7 +78,9 @@ def describe(remote: Remote, names: tuple[str, ...], all_configs: bool, output: 
     for_each(remote, names, show)
 
 
-@topic.command("create")
+@topic.command(
+    "create", example="penstock topic create events --partitions 3 --config retention.ms=86400000"
+)
 @NAMES
 @click.option(
     "-p", "--partitions", type=PARTITIONS, help="Number of partitions. [the broker's default]"
@@ -123,7 +126,7 @@ def create(
     for_each(remote, names, make)
 
 
-@topic.command("alter")
+@topic.command("alter", example="penstock topic alter events --config retention.ms=86400000")
 @NAMES
 @click.option("-p", "--partitions", type=PARTITIONS, help="Increase to this number.")
 @CONFIGS
@@ -167,7 +170,7 @@ def alter(
     for_each(remote, names, change)
 
 
-@topic.command("delete")
+@topic.command("delete", example="penstock topic delete events")
 @NAMES
 @FORMAT
 @remote

@@ -15,6 +15,13 @@ class BrokerRefused(KafkaError):
         except ValueError:  # from a newer broker
             name = f"error code {code}"
         super().__init__(f"{about}: {name}" + (f" ({text})" if text else ""))
+        self.about = about
+
+    def with_hint(self, hint: str) -> "BrokerRefused":
+        """The same error with a sentence more."""
+        hinted = BrokerRefused(self.code, self.about)
+        hinted.args = (f"{self}.{hint}",)
+        return hinted
 
 
 class ConnectionFailed(KafkaError):

@@ -21,8 +21,10 @@ _OF_OTHERS = frozenset(
         "KAFKA_BROKERS",
         "PENSTOCK_BOOTSTRAP",
         "PENSTOCK_CACHE",
+        "PENSTOCK_COMMAND_CONFIG",
         "PENSTOCK_COMPARED",
         "PENSTOCK_ORACLE",
+        "PENSTOCK_PROFILE",
         "PENSTOCK_PURE",
         "PENSTOCK_REWRITE",
         "PENSTOCK_SOAK",
@@ -37,7 +39,7 @@ _MEANING = {"_": ".", "__": "_", "___": "-"}
 def setting_names(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """(variable, setting name) of the variables that hold settings."""
     for variable in environ:
-        if variable in _OF_OTHERS:
+        if variable in _OF_OTHERS or variable.startswith("PENSTOCK_CLIENT_"):
             continue
         if variable.startswith("PENSTOCK_"):
             yield variable, _name(variable)

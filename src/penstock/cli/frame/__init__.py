@@ -1,0 +1,1 @@
+"""What all commands share: help, formats, connection, profiles, the terminal."""

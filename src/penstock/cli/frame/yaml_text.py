@@ -1,0 +1,50 @@
+"""Writes values as YAML; no library is needed for what JSON can hold.
+
+Block style, two spaces; a string is quoted as in JSON, unless it is plainly a word. All of it is
+YAML 1.2 and, since words such as `yes` are quoted, means the same in 1.1.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+_WORD: Final = re.compile(r"[A-Za-z_/][A-Za-z0-9_./@+-]*(?: [A-Za-z0-9_./@+(),-]+)*")
+_MEANS_ELSE: Final = frozenset(
+    ["true", "false", "yes", "no", "on", "off", "null", "none", "y", "n", "nan", "inf", "infinity"]
+)
+"""Words that are no texts in some version of YAML, in any case of their letters."""
+
+
+def yaml_text(value: Any) -> str:
+    """`value` is made of what JSON knows; the text ends in a line end."""
+    return "\n".join(_lines(value)) + "\n"
+
+
+def _lines(value: Any) -> Iterator[str]:
+    match value:
+        case dict() if value:
+            for key, each in value.items():
+                yield from _entry(f"{_scalar(str(key))}:", each)
+        case list() | tuple() if value:
+            for each in value:
+                first, *others = _lines(each)
+                yield f"- {first}"
+                yield from (f"  {line}" for line in others)
+        case _:
+            yield _scalar(value)
+
+
+def _entry(key: str, value: Any) -> Iterator[str]:
+    if isinstance(value, dict | list | tuple) and value:
+        yield key
+        yield from (f"  {line}" for line in _lines(value))
+    else:
+        yield f"{key} {_scalar(value)}"
+
+
+def _scalar(value: Any) -> str:
+    if isinstance(value, str):
+        is_word = _WORD.fullmatch(value) and value.lower() not in _MEANS_ELSE
+        return value if is_word else json.dumps(value, ensure_ascii=False)
+    return json.dumps(value)

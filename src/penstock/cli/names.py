@@ -1,0 +1,60 @@
+"""Names of topics and groups in arguments and options, which shells complete."""
+
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+WAIT_S = 1.5
+"""A shell that completes must not hang."""
+
+
+class TopicName(click.ParamType[str]):
+    """A topic by name; completed from the cluster."""
+
+    name = "topic"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> str:  # noqa: ARG002
+        return str(value)
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        del param
+        return [
+            CompletionItem(each) for each in _names(ctx, "topics") if each.startswith(incomplete)
+        ]
+
+
+class GroupName(TopicName):
+    """A group by name; completed from the cluster."""
+
+    name = "group"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        del param
+        return [
+            CompletionItem(each) for each in _names(ctx, "groups") if each.startswith(incomplete)
+        ]
+
+
+TOPIC_NAME, GROUP_NAME = TopicName(), GroupName()
+
+
+def _names(ctx: click.Context, kind: str) -> list[str]:
+    """Nothing, if the cluster does not say: a completion shows no errors."""
+    from penstock.cli.remote import NAMES, remote_of  # late: only shells need it
+    from penstock.client.admin import list_topics
+    from penstock.client.groups import list_groups
+
+    given = {name: ctx.params.get(name) for name in NAMES}
+    given |= {"seconds": WAIT_S, "properties": given["properties"] or ()}
+    try:
+        remote = remote_of(given)
+        if kind == "groups":
+            return [each.id for each in remote.run(list_groups)]
+        return [each.name for each in remote.run(list_topics)]
+    except Exception:  # noqa: BLE001  whatever it is, a shell that completes shows no traceback
+        return []
