@@ -12,9 +12,8 @@ from typing import TypeVar
 
 from peers.process import PeerError, wait_until
 from penstock.wire.apis import APIS
+from penstock.wire.client_frame import read_response_header, request_frame
 from penstock.wire.codec import decoder
-from penstock.wire.frame import request_frame
-from penstock.wire.header import read_response_header
 from penstock.wire.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfig,

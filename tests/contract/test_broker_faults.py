@@ -16,7 +16,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from peers.penstock import PenstockBroker
 from peers.process import free_ports, wait_until
 from penstock.wire.apis import APIS
-from penstock.wire.frame import request_frame
+from penstock.wire.client_frame import request_frame
 from penstock.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from penstock.wire.messages.metadata import MetadataRequest
 

@@ -17,7 +17,7 @@ import pytest
 from peers.penstock import SOURCE, PenstockBroker
 from penstock.broker.startup.process_start import process_start
 from penstock.wire.apis import APIS
-from penstock.wire.frame import request_frame
+from penstock.wire.client_frame import request_frame
 from penstock.wire.messages.metadata import MetadataRequest
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(SOURCE)}

@@ -26,8 +26,8 @@ from penstock.spark.source.settings import batch_settings
 from penstock.testing.broker import EmbeddedBroker
 from penstock.types import Buffer
 from penstock.wire.apis import APIS
+from penstock.wire.client_frame import read_response_header
 from penstock.wire.codec import decode, encode
-from penstock.wire.header import read_response_header
 from penstock.wire.messages.fetch import FetchResponse, PartitionData
 from penstock.wire.messages.produce import (
     PartitionProduceData,

@@ -4,7 +4,7 @@ import socket
 import struct
 
 from penstock.wire.apis import APIS
-from penstock.wire.frame import request_frame
+from penstock.wire.client_frame import request_frame
 from penstock.wire.header import API_VERSIONS
 from penstock.wire.messages.api_versions import ApiVersionsRequest
 

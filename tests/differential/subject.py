@@ -10,9 +10,8 @@ from differential.link import CORRELATION_ID, Link
 from differential.symbols import Identity, Symbols
 from penstock.errors import ErrorCode, ProtocolError
 from penstock.wire.apis import APIS, Api
+from penstock.wire.client_frame import read_response_header, request_frame
 from penstock.wire.codec import decoder
-from penstock.wire.frame import request_frame
-from penstock.wire.header import read_response_header
 from penstock.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from penstock.wire.messages.create_topics import CreateTopicsRequest
 from penstock.wire.messages.delete_groups import DeleteGroupsRequest

@@ -17,7 +17,8 @@ from penstock.record.build import build_batch
 from penstock.record.compression import Codec
 from penstock.record.control import build_marker
 from penstock.record.invalid import InvalidRecord
-from penstock.record.record import Record, payload_view
+from penstock.record.payload import payload_view
+from penstock.record.record import Record
 from penstock.spark.decode.columns import Decoded, PartitionColumns, RecordBounds
 from penstock.spark.decode.decoder import NATIVE, Decoder, RecordDecoder
 from penstock.spark.decode.vectorised import VectorisedDecoder, decoded_plainly

@@ -12,7 +12,7 @@ from fuzz.decode_target import fuzz_decode
 from fuzz.record_target import fuzz_record
 from fuzz.wire_target import fuzz_wire
 from penstock.wire.apis import APIS
-from penstock.wire.frame import request_frame
+from penstock.wire.client_frame import request_frame
 from support.records.wire_values import messages
 
 TARGETS = Path(__file__).parents[1] / "fuzz"

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from penstock.log import append, follower_append, order
-from penstock.log.append import OffsetsOutOfOrder
+from penstock.log import follower_append, order
 from penstock.log.compaction.compactor import Compactor
 from penstock.log.compaction.offset_map import OffsetMap
+from penstock.log.follower_append import OffsetsOutOfOrder
 from penstock.log.loading import Loading
 from penstock.log.log_dir import LogDir
 from penstock.log.partition_log import PartitionLog
@@ -52,7 +52,7 @@ def keep_the_settings_of_the_copy(patch: Patch) -> None:
 
 
 def refuse_a_first_batch_that_spans_the_end(patch: Patch) -> None:
-    checked = append.checked_batches
+    checked = follower_append.checked_batches
 
     def batches(view: memoryview, next_offset: int, **_: bool) -> Iterator[Any]:
         return checked(view, next_offset, is_empty=False)

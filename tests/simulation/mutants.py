@@ -35,7 +35,7 @@ from penstock.metadata import reader
 from penstock.metadata.errors import StoreError
 from penstock.metadata.records import decode
 from penstock.metadata.store import SessionState
-from penstock.replication import fencing, fetcher
+from penstock.replication import fencing, fetcher, read_fencing
 from penstock.replication import partition as partition_module
 from penstock.replication.isr import Isr
 from penstock.replication.partition import Partition
@@ -79,11 +79,11 @@ def truncate_to_the_high_watermark(patch: Patch) -> None:
 def skip_epoch_checks(patch: Patch) -> None:
     """A former leader keeps serving, and no follower checks whether logs have diverged."""
     patch.setattr(fencing, "check_leader", lambda *_: None)
-    patch.setattr(fencing, "diverging_epoch", lambda *_: None)
+    patch.setattr(read_fencing, "diverging_epoch", lambda *_: None)
 
 
 def never_truncate(patch: Patch) -> None:
-    patch.setattr(fencing, "diverging_epoch", lambda *_: None)
+    patch.setattr(read_fencing, "diverging_epoch", lambda *_: None)
 
 
 def elect_out_of_sync_replicas(patch: Patch) -> None:
@@ -153,7 +153,7 @@ def obey_before_registration(patch: Patch) -> None:
 def ignore_broker_epochs(patch: Patch) -> None:
     """Neither leaders, nor the controller, nor other brokers check broker epochs."""
     patch.setattr(control_changes, "UNKNOWN_EPOCH", -(2**62))
-    patch.setattr(fencing, "check_follower", lambda *_: None)
+    patch.setattr(read_fencing, "check_follower", lambda *_: None)
     patch.setattr(Partition, "_member", lambda _self, broker: InSyncReplica(broker))
     obey_before_registration(patch)
     check = control_changes.check_epochs

@@ -11,6 +11,7 @@ from penstock.broker.acls.authorizer import Authorizer
 from penstock.broker.cluster import Cluster
 from penstock.broker.fetch.sessions import FetchSessions
 from penstock.broker.leader_append import LeaderAppend
+from penstock.broker.parked import Parked
 from penstock.broker.peers.control_plane import ControlPlane
 from penstock.broker.peers.controller_link import ControllerLink
 from penstock.broker.replicas.throttles import LeaderThrottle
@@ -18,7 +19,7 @@ from penstock.broker.startup.file_limit import FileShares
 from penstock.broker.transaction.markers import MarkerLogs
 from penstock.broker.transaction.producer_ids import ProducerIdPool
 from penstock.broker.transaction.verifier import TransactionVerifier
-from penstock.broker.waiters import Parked, Waiters
+from penstock.broker.waiters import Waiters
 from penstock.clock import Clock
 from penstock.config.broker import BrokerConfig
 from penstock.controller.controller import Controller

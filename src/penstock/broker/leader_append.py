@@ -1,8 +1,8 @@
 """The one way to append to a partition as its leader."""
 
 from penstock.broker.waiters import Waiters
-from penstock.log.append import Appended
 from penstock.log.flush import Flusher
+from penstock.log.partition_log import Appended
 from penstock.record.batch import BatchHeader
 from penstock.replication import fencing
 from penstock.replication.partition import Partition

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from penstock.log.append import Appended, checked_batches
-from penstock.log.partition_log import PartitionLog
+from penstock.errors import KafkaError
+from penstock.log.partition_log import Appended, PartitionLog
 from penstock.log.replay import marker_in
-from penstock.record.batch import BatchHeader
+from penstock.record.batch import BatchHeader, CorruptBatch, batches, crc_matches
 from penstock.types import Buffer
 
 
@@ -79,3 +79,28 @@ def _note(log: PartitionLog, batch: memoryview, header: BatchHeader, now_ms: int
     if header.producer_id >= 0:
         marker = marker_in(batch, header) if header.is_control else None
         log.note_producer(header, marker, now_ms)
+
+
+class OffsetsOutOfOrder(KafkaError):
+    """A follower was given batches that do not follow its log's end."""
+
+
+def checked_batches(
+    view: memoryview, next_offset: int, *, is_empty: bool
+) -> Iterator[tuple[int, BatchHeader]]:
+    """Position and header of each batch that a leader sent, from `next_offset` on.
+
+    An empty log accepts a first batch that begins before `next_offset` and ends after it:
+    DeleteRecords may move the start of the leader's log into a batch, and batches are sent whole.
+    """
+    for position, header in batches(view):
+        if not crc_matches(view, header, position):
+            raise CorruptBatch(f"batch at offset {header.base_offset} does not match its CRC")
+        if is_empty and position == 0 and header.last_offset >= next_offset:
+            next_offset = min(next_offset, header.base_offset)
+        if header.base_offset < next_offset or header.last_offset_delta < 0:
+            raise OffsetsOutOfOrder(
+                f"a batch begins at offset {header.base_offset}, the log ends at {next_offset}"
+            )
+        next_offset = header.next_offset
+        yield position, header

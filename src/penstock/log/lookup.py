@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
+from penstock.errors import ErrorCode, KafkaError
 from penstock.log.files import LogFile
 from penstock.log.segments import Segments
 from penstock.log.time_index import TimestampOffset
@@ -130,3 +131,13 @@ def aborted_between(segments: Segments, start: int, end: int) -> list[AbortedTxn
         if complete:
             break
     return found
+
+
+class OffsetOutOfRange(KafkaError):
+    """The log has no such offset: it was deleted, or is not written yet."""
+
+    code = ErrorCode.OFFSET_OUT_OF_RANGE
+
+    def __init__(self, asked: int, start: int, end: int) -> None:
+        super().__init__(f"offset {asked} is outside [{start}, {end})")
+        self.asked, self.start, self.end = asked, start, end

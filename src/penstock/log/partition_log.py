@@ -12,13 +12,12 @@ import msgspec
 from penstock.config.topic import TopicConfig
 from penstock.errors import StorageError
 from penstock.log import lookup
-from penstock.log.append import Appended, OffsetOutOfRange
 from penstock.log.corrupt import CorruptFile
 from penstock.log.epochs import LeaderEpochs
 from penstock.log.files import Files, finished_or_failed
 from penstock.log.flush import Flush
 from penstock.log.log_dir import LogDir
-from penstock.log.lookup import LogSlice
+from penstock.log.lookup import LogSlice, OffsetOutOfRange
 from penstock.log.producer_state import ProducerState
 from penstock.log.replay import heal_aborted, index_aborted, marker_in, note_batch, replay
 from penstock.log.retention import Retention, deletable
@@ -49,6 +48,29 @@ class LoadedState(msgspec.Struct):
     end_offset: int
     changed: bool
     """New, or repaired: there is something to sync even if nothing is appended."""
+
+
+class Appended:
+    """Where a batch was appended; a duplicate has the offsets of the original."""
+
+    def __init__(
+        self,
+        first_offset: int,
+        last_offset: int,
+        log_append_time: int,
+        log_start_offset: int,
+        *,
+        duplicate: bool,
+        flush_due: bool,
+    ) -> None:
+        self.first_offset = first_offset
+        self.last_offset = last_offset
+        self.log_append_time = log_append_time
+        """-1 where records keep their create time."""
+        self.log_start_offset = log_start_offset
+        self.duplicate = duplicate
+        self.flush_due = flush_due
+        """`flush.messages` is reached: acknowledge after a flush only."""
 
 
 class PartitionLog:

@@ -13,7 +13,7 @@ from penstock.record.batch import (
     seal,
 )
 from penstock.record.compression import Codec, compress
-from penstock.record.record import payload_view
+from penstock.record.payload import payload_view
 from penstock.record.validate import BatchTooLarge
 from penstock.types import Buffer
 

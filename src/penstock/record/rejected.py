@@ -11,7 +11,8 @@ from typing import NamedTuple
 from penstock.errors import ErrorCode, KafkaError
 from penstock.record.batch import NO_TIMESTAMP, BatchHeader
 from penstock.record.invalid import InvalidRecord
-from penstock.record.record import Record, payload_view, records_of_payload
+from penstock.record.payload import payload_view
+from penstock.record.record import Record, records_of_payload
 from penstock.record.validate import BatchRules
 from penstock.types import Buffer, TopicPartition
 

@@ -2,7 +2,7 @@
 
 from penstock.record.batch import BatchHeader
 from penstock.record.invalid import InvalidRecord
-from penstock.record.record import declared_count, payload_view
+from penstock.record.payload import declared_count, payload_view
 from penstock.record.varint import read_varint, read_varlong
 from penstock.types import Buffer
 

@@ -19,7 +19,7 @@ from penstock.record.batch import (
 )
 from penstock.record.compression import Codec
 from penstock.record.invalid import InvalidRecord
-from penstock.record.record import declared_count, payload_view
+from penstock.record.payload import declared_count, payload_view
 from penstock.record.walk import walk
 from penstock.types import Buffer
 

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 
 from penstock.config.topic import TopicConfig
 from penstock.errors import ErrorCode, KafkaError
-from penstock.log.append import Appended
-from penstock.log.partition_log import PartitionLog
+from penstock.log.partition_log import Appended, PartitionLog
 from penstock.record.batch import BatchHeader
 from penstock.record.compression import Codec
 from penstock.record.validate import BatchRules

@@ -5,7 +5,9 @@ from collections.abc import Iterator
 from penstock.errors import ErrorCode, KafkaError
 from penstock.log.partition_log import PartitionLog
 from penstock.log.store import LogStore, PartitionOffline
+from penstock.metadata.image import ClusterImage
 from penstock.replication.environment import ALONE, Environment
+from penstock.replication.fencing import NotLeader
 from penstock.replication.partition import Partition
 from penstock.types import NO_UUID, BrokerId, TopicPartition, Uuid, uuid_text
 
@@ -111,3 +113,15 @@ class Partitions:
             self.store.delete(topic_partition, future=True)
         if topic_partition in self.store.logs:
             self.store.delete(topic_partition, sync=sync)
+
+
+def partition_here(
+    partitions: Partitions, image: ClusterImage, topic: str, index: int
+) -> Partition:
+    """The partition; raise if it does not exist, or only other brokers have it."""
+    found = partitions.find(topic, index)
+    if found is None:
+        if image.partition(TopicPartition(topic, index)) is not None:
+            raise NotLeader(f"{topic}-{index} is on other brokers")
+        raise UnknownPartition(f"{topic}-{index} does not exist")
+    return found

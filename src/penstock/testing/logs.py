@@ -4,10 +4,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from penstock.config.topic import TopicConfig
-from penstock.log.append import Appended
 from penstock.log.files import Files
 from penstock.log.loading import load_logs
-from penstock.log.partition_log import PartitionLog
+from penstock.log.partition_log import Appended, PartitionLog
 from penstock.log.store import LogStore
 from penstock.record.batch import CorruptBatch, batches, crc_matches, read_header
 from penstock.record.build import build_batch

@@ -1,4 +1,4 @@
-"""Splits a byte stream into frames and builds frames: a four-byte size, then the message."""
+"""Splits a byte stream into frames and builds responses: a four-byte size, then the message."""
 
 from collections.abc import Sequence
 from struct import Struct
@@ -7,7 +7,7 @@ from typing import Final, cast
 from penstock.errors import ProtocolError
 from penstock.wire.apis import Api
 from penstock.wire.codec import encoder
-from penstock.wire.header import response_start, write_request_header
+from penstock.wire.header import response_start
 from penstock.wire.schema import Message, Splice
 
 _SIZE: Final = Struct(">i")
@@ -100,28 +100,22 @@ class FrameBuffer:
         self._start, self._end = 0, len(unread)
 
 
-def request_frame(
-    api: Api, version: int, correlation_id: int, client_id: str | None, request: Message
-) -> bytearray:
-    out = bytearray(4)
-    write_request_header(out, api, version, correlation_id, client_id)
-    splices = encoder(type(request), version)(request, out)
-    assert not splices, "a request's records are in memory"
-    _SIZE.pack_into(out, 0, len(out) - 4)
-    return out
-
-
 def response_frame(
     api: Api, version: int, correlation_id: int, response: Message
 ) -> tuple[bytearray, Sequence[Splice]]:
     """A response's bytes, and the record regions to send between them."""
-    out = response_start(api, version, correlation_id)
-    splices = encoder(type(response), version)(response, out)
-    size = len(out) - 4
+    frame = response_start(api, version, correlation_id)
+    splices = encoder(type(response), version)(response, frame)
+    set_size(frame, splices)
+    return frame, splices
+
+
+def set_size(frame: bytearray, splices: Sequence[Splice]) -> None:
+    """Write the frame's size, with that of the regions to send between its bytes, at its start."""
+    size = len(frame) - 4
     if splices:
         size += sum(len(region) for _, region in splices)
-    _SIZE.pack_into(out, 0, size)
-    return out, splices
+    _SIZE.pack_into(frame, 0, size)
 
 
 def _foreign(size: int) -> str:

@@ -1,4 +1,4 @@
-"""Request and response headers.
+"""Request and response headers, as a broker reads and writes them.
 
 Headers of flexible versions have tagged fields too, except the response to ApiVersions. It has the
 oldest header at every version, because the client reads it before it knows which versions the
@@ -16,9 +16,8 @@ from penstock.wire.primitives import MALFORMED, MalformedError, reason, skip_tag
 API_VERSIONS: Final = 18
 CONTROLLED_SHUTDOWN: Final = 7
 
-_FIXED: Final = Struct(">hhi")
-_WITH_CLIENT_ID: Final = Struct(">hhih")
-_CORRELATION_ID: Final = Struct(">i")
+FIXED: Final = Struct(">hhi")
+WITH_CLIENT_ID: Final = Struct(">hhih")
 _START: Final = Struct(">ii")
 _FLEXIBLE_START: Final = Struct(">iix")
 
@@ -43,12 +42,12 @@ def read_request_header(frame: Buffer) -> tuple[RequestHeader, int]:
     """The header of a request, and the position of its body."""
     at = 0
     try:
-        key, version, correlation_id, size = _WITH_CLIENT_ID.unpack_from(frame)
+        key, version, correlation_id, size = WITH_CLIENT_ID.unpack_from(frame)
         api = APIS.get(key)
         if api is None:
             raise MalformedError(f"unknown API key {key}")
         if key == CONTROLLED_SHUTDOWN and version == 0:
-            return RequestHeader(api, version, correlation_id, None), _FIXED.size
+            return RequestHeader(api, version, correlation_id, None), FIXED.size
         at = 10
         client_id = None
         if size >= 0:
@@ -66,32 +65,6 @@ def read_request_header(frame: Buffer) -> tuple[RequestHeader, int]:
             f"request header: {reason(error)} at byte {at} of {len(frame)}"
         ) from None
     return RequestHeader(api, version, correlation_id, client_id), at
-
-
-def write_request_header(
-    out: bytearray, api: Api, version: int, correlation_id: int, client_id: str | None
-) -> None:
-    if api.key == CONTROLLED_SHUTDOWN and version == 0:
-        out += _FIXED.pack(api.key, version, correlation_id)
-        return
-    name = b"" if client_id is None else client_id.encode()
-    size = -1 if client_id is None else len(name)
-    out += _WITH_CLIENT_ID.pack(api.key, version, correlation_id, size)
-    out += name
-    if version >= api.flexible:
-        out.append(0)
-
-
-def read_response_header(frame: Buffer, api: Api, version: int) -> tuple[int, int]:
-    """The correlation id of a response, and the position of its body."""
-    try:
-        (correlation_id,) = _CORRELATION_ID.unpack_from(frame)
-        at = 4
-        if version >= api.flexible and api.key != API_VERSIONS:
-            at = skip_tags(frame, 5, frame[4])
-    except MALFORMED as error:
-        raise ProtocolError(f"response header: {reason(error)}") from None
-    return correlation_id, at
 
 
 def response_start(api: Api, version: int, correlation_id: int) -> bytearray:

@@ -7,7 +7,7 @@ from differential.cases import configs, fetch, metadata, offsets, producers, rep
 from differential.link import CORRELATION_ID
 from penstock.record.batch import HEADER_BYTES
 from penstock.wire.apis import Api
-from penstock.wire.frame import request_frame
+from penstock.wire.client_frame import request_frame
 from penstock.wire.messages.api_versions import ApiVersionsRequest
 from penstock.wire.messages.init_producer_id import InitProducerIdRequest
 from penstock.wire.messages.metadata import MetadataRequest

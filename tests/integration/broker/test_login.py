@@ -12,7 +12,7 @@ from penstock.errors import ErrorCode
 from penstock.security.scram import ScramMechanism, salted
 from penstock.testing.broker import EmbeddedBroker
 from penstock.wire.apis import APIS
-from penstock.wire.frame import request_frame
+from penstock.wire.client_frame import request_frame
 from penstock.wire.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     AlterUserScramCredentialsResponse,

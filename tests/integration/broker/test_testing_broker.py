@@ -14,7 +14,7 @@ from penstock.testing import cluster as cluster_kit
 from penstock.testing.broker import EmbeddedBroker
 from penstock.testing.cluster import TemporaryCluster
 from penstock.wire.apis import APIS
-from penstock.wire.frame import request_frame
+from penstock.wire.client_frame import request_frame
 from penstock.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from penstock.config.topic import TopicConfig
 from penstock.errors import ErrorCode, KafkaError
 from penstock.record.batch import read_header
-from penstock.replication import fencing
+from penstock.replication import fencing, read_fencing
 from penstock.replication.environment import Environment
 from penstock.replication.follower import (
     FollowerLogs,
@@ -193,8 +193,10 @@ class ReplicaCluster:
         """As `broker/handlers/fetch.py` does."""
         try:
             fencing.check_leader(partition, request.current_leader_epoch)
-            fencing.check_follower(partition, node.id, request.current_leader_epoch, node.epoch)
-            diverging = fencing.diverging_epoch(
+            read_fencing.check_follower(
+                partition, node.id, request.current_leader_epoch, node.epoch
+            )
+            diverging = read_fencing.diverging_epoch(
                 partition, request.last_fetched_epoch, request.fetch_offset
             )
             if diverging is not None:

@@ -6,9 +6,8 @@ from types import TracebackType
 from typing import Self
 
 from penstock.wire.apis import APIS
+from penstock.wire.client_frame import read_response_header, request_frame
 from penstock.wire.codec import decode
-from penstock.wire.frame import request_frame
-from penstock.wire.header import read_response_header
 from penstock.wire.schema import Message
 
 

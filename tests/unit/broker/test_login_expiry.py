@@ -16,7 +16,7 @@ from penstock.config.listener_security import ListenerSecurity
 from penstock.errors import ErrorCode, ProtocolError
 from penstock.security.principal import ANONYMOUS, user
 from penstock.wire.apis import APIS
-from penstock.wire.frame import request_frame
+from penstock.wire.client_frame import request_frame
 from penstock.wire.messages.metadata import MetadataRequest
 from penstock.wire.messages.sasl_authenticate import (
     SaslAuthenticateRequest,

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from penstock.broker.parked import Parked
 from penstock.broker.translate.pending_replies import answered
-from penstock.broker.waiters import Parked
 from penstock.config.group import GroupConfig
 from penstock.coordinator.group.offsets import CommittedOffset, Committer
 from penstock.errors import ErrorCode, KafkaError

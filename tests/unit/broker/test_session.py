@@ -16,13 +16,14 @@ from penstock.broker.net.session import (
     TURN_NS,
     Session,
 )
-from penstock.broker.waiters import Parked, Waiter, Waiters
+from penstock.broker.parked import Parked
+from penstock.broker.waiters import Waiter, Waiters
 from penstock.clock import SystemClock
 from penstock.coordinator.errors import NotCoordinator
 from penstock.errors import ErrorCode, KafkaError
 from penstock.wire.apis import APIS
+from penstock.wire.client_frame import request_frame
 from penstock.wire.codec import decode
-from penstock.wire.frame import request_frame
 from penstock.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from penstock.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from penstock.wire.messages.end_txn import EndTxnRequest, EndTxnResponse

@@ -5,14 +5,9 @@ from typing import cast
 import pytest
 
 from penstock.broker.context import Context
+from penstock.broker.parked import MAX_CLIENT_WAIT_MS, Parked, client_wait_ms
 from penstock.broker.produce.pending import parked as produce_parked
-from penstock.broker.waiters import (
-    AT_A_TIME,
-    MAX_CLIENT_WAIT_MS,
-    Parked,
-    Waiters,
-    client_wait_ms,
-)
+from penstock.broker.waiters import AT_A_TIME, Waiters
 from penstock.testing.loop import ManualLoop
 from penstock.wire.messages.produce import ProduceRequest, ProduceResponse
 

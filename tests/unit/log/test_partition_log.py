@@ -7,9 +7,9 @@ import pytest
 
 from penstock.config.topic import TopicConfig
 from penstock.errors import StorageError
-from penstock.log.append import OffsetOutOfRange, OffsetsOutOfOrder
-from penstock.log.follower_append import append_as_follower
+from penstock.log.follower_append import OffsetsOutOfOrder, append_as_follower
 from penstock.log.log_dir import LogDirOffline
+from penstock.log.lookup import OffsetOutOfRange
 from penstock.log.producer_state import OutOfOrderSequence
 from penstock.log.time_search import offset_for_timestamp, offset_of_max_timestamp
 from penstock.log.txn_index import AbortedTxn

@@ -5,17 +5,13 @@ import pytest
 from penstock.config.topic import TopicConfig
 from penstock.errors import ErrorCode
 from penstock.record.batch import read_header
-from penstock.replication import fencing
+from penstock.replication import fencing, read_fencing
 from penstock.replication.environment import Environment
-from penstock.replication.fencing import (
-    FencedLeaderEpoch,
-    NotLeader,
-    OffsetNotAvailable,
-    UnknownLeaderEpoch,
-)
+from penstock.replication.fencing import FencedLeaderEpoch, NotLeader, UnknownLeaderEpoch
 from penstock.replication.isr import FollowerFetch, PendingExpandIsr, PendingShrinkIsr
 from penstock.replication.partition import NotEnoughReplicas, Partition, StaleState
 from penstock.replication.proposal import Accepted, InSyncReplica, IsrProposal, Rejected
+from penstock.replication.read_fencing import OffsetNotAvailable
 from penstock.testing.logs import PARTITION, TOPIC_ID, LogRig, batch_of
 from penstock.types import BrokerId, TopicPartition
 
@@ -221,13 +217,13 @@ def test_a_new_leader_does_not_know_the_latest_offset_yet() -> None:
         desk.rig.append(batch_of(b"x"))
     desk.partition.lead(5, (1, 2), (1, 2), 10)
     with pytest.raises(OffsetNotAvailable):
-        fencing.check_latest_known(desk.partition, desk.committed)
-    fencing.check_latest_known(desk.partition, 3)  # a broker asks for the log's end
+        read_fencing.check_latest_known(desk.partition, desk.committed)
+    read_fencing.check_latest_known(desk.partition, 3)  # a broker asks for the log's end
     desk.fetch(2, 2)
     with pytest.raises(OffsetNotAvailable):
-        fencing.check_latest_known(desk.partition, desk.committed)
+        read_fencing.check_latest_known(desk.partition, desk.committed)
     desk.fetch(2, 3)
-    fencing.check_latest_known(desk.partition, desk.committed)
+    read_fencing.check_latest_known(desk.partition, desk.committed)
 
 
 def test_a_follower_forgets_the_others_and_ends_its_tenure() -> None:
@@ -264,23 +260,23 @@ def test_epochs_are_checked_before_leadership() -> None:
         fencing.check_leader(desk.partition, 5)
     with pytest.raises(NotLeader):
         fencing.check_leader(desk.partition, 6)
-    fencing.check_readable(desk.partition, 6)
+    read_fencing.check_readable(desk.partition, 6)
     with pytest.raises(UnknownLeaderEpoch):
-        fencing.check_readable(desk.partition, 7)
+        read_fencing.check_readable(desk.partition, 7)
 
 
 def test_fetches_of_strangers_and_of_older_broker_epochs_are_rejected() -> None:
     desk = leading()
     with pytest.raises(UnknownLeaderEpoch):
-        fencing.check_follower(desk.partition, 9, 5, -1)
+        read_fencing.check_follower(desk.partition, 9, 5, -1)
     with pytest.raises(NotLeader):
-        fencing.check_follower(desk.partition, 9, -1, -1)
-    fencing.check_follower(desk.partition, 2, 5, 7)
+        read_fencing.check_follower(desk.partition, 9, -1, -1)
+    read_fencing.check_follower(desk.partition, 2, 5, 7)
     desk.fetch(2, 0, broker_epoch=7)
-    fencing.check_follower(desk.partition, 2, 5, 7)
-    fencing.check_follower(desk.partition, 2, 5, -1)
+    read_fencing.check_follower(desk.partition, 2, 5, 7)
+    read_fencing.check_follower(desk.partition, 2, 5, -1)
     with pytest.raises(NotLeader):
-        fencing.check_follower(desk.partition, 2, 5, 6)
+        read_fencing.check_follower(desk.partition, 2, 5, 6)
 
 
 def test_a_followers_high_watermark_is_the_leaders_and_never_goes_back() -> None:

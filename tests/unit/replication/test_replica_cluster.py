@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from penstock.log.epochs import LeaderEpochs
-from penstock.replication import fencing
+from penstock.replication import fencing, read_fencing
 from penstock.replication import partition as partition_module
 from penstock.replication.isr import FollowerState, Isr
 from penstock.replication.partition import Partition
@@ -245,13 +245,13 @@ def cut_by_high_watermark(patch: pytest.MonkeyPatch) -> None:
 
 
 def never_cut(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(fencing, "diverging_epoch", lambda *_: None)
+    patch.setattr(read_fencing, "diverging_epoch", lambda *_: None)
 
 
 def skip_the_epoch_check(patch: pytest.MonkeyPatch) -> None:
     """Both of them: that of the leader's epoch, and that of the follower's last record."""
     patch.setattr(fencing, "check_leader", lambda *_: None)
-    patch.setattr(fencing, "diverging_epoch", lambda *_: None)
+    patch.setattr(read_fencing, "diverging_epoch", lambda *_: None)
 
 
 def elect_from_out_of_sync(patch: pytest.MonkeyPatch) -> None:

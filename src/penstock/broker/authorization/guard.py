@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 
 from penstock.broker.acls.access import Access
 from penstock.broker.context import AnyHandler, Context
-from penstock.broker.waiters import Parked
+from penstock.broker.parked import Parked
 from penstock.errors import ErrorCode, KafkaError
 
 Guard: TypeAlias = Callable[[Any, Context, AnyHandler, Access], Any]

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 
 from penstock.broker.leader_append import LeaderAppend
-from penstock.broker.waiters import Parked, Waiters
+from penstock.broker.parked import Parked
+from penstock.broker.waiters import Waiters
 from penstock.coordinator.errors import CoordinatorNotAvailable, NotCoordinator, RecordTooLarge
 from penstock.coordinator.storage import ProducerIdAndEpoch, RawRecord
 from penstock.errors import KafkaError, StorageError

@@ -22,11 +22,11 @@ from penstock.errors import ErrorCode, InvalidRequest, KafkaError
 from penstock.log.lookup import LogSlice
 from penstock.metadata.leaders import endpoints, leader_of
 from penstock.metadata.topic_names import UnknownTopicId, topic_name
-from penstock.replication import fencing
+from penstock.replication import fencing, read_fencing
 from penstock.replication.fencing import FencedLeaderEpoch, NotLeader
 from penstock.replication.isr import FollowerFetch
 from penstock.replication.partition import Partition
-from penstock.replication.partitions import Partitions, UnknownPartition
+from penstock.replication.partitions import Partitions, UnknownPartition, partition_here
 from penstock.replication.selector import ReplicaView, in_same_rack
 from penstock.types import BrokerId
 from penstock.wire.messages.fetch import (
@@ -176,12 +176,12 @@ class FetchReading:
             )
             if params.may_read is not None and not params.may_read(name):
                 raise TopicNotAuthorized(name)
-            partition = fencing.partition_here(self._partitions, self._image, name, cached.index)
+            partition = partition_here(self._partitions, self._image, name, cached.index)
             self._positions[partition.topic_partition] = position
             if params.replica_id >= 0:
                 return self._read_for_follower(partition, cached)
             if params.may_read_followers:
-                fencing.check_readable(partition, max(cached.leader_epoch, -1))
+                read_fencing.check_readable(partition, max(cached.leader_epoch, -1))
             else:
                 fencing.check_leader(partition, max(cached.leader_epoch, -1))
             preferred = self._preferred(partition, cached) if params.rack else NO_PREFERENCE
@@ -217,7 +217,7 @@ class FetchReading:
         if not params.may_be_replica:
             raise NotABroker(f"{params.listener} is not the listener that brokers use")
         fencing.check_leader(partition, max(cached.leader_epoch, -1))
-        fencing.check_follower(
+        read_fencing.check_follower(
             partition, params.replica_id, cached.leader_epoch, params.broker_epoch
         )
         is_at_end = has_everything(partition.log, cached)
@@ -284,7 +284,9 @@ class FetchReading:
         return found
 
     def _diverged(self, partition: Partition, cached: CachedPartition) -> PartitionData | None:
-        found = fencing.diverging_epoch(partition, cached.last_fetched_epoch, cached.fetch_offset)
+        found = read_fencing.diverging_epoch(
+            partition, cached.last_fetched_epoch, cached.fetch_offset
+        )
         if found is None:
             return None
         self.has_news = True

@@ -1,9 +1,9 @@
 """AddOffsetsToTxn (key 25, v0-v4): a producer is about to commit offsets of this group."""
 
 from penstock.broker.context import Context
+from penstock.broker.parked import Parked
 from penstock.broker.translate.pending_replies import answered, code_for
 from penstock.broker.translate.producers import WAIT_MS, as_known
-from penstock.broker.waiters import Parked
 from penstock.coordinator.group.coordinator import TOPIC as CONSUMER_OFFSETS
 from penstock.coordinator.result import EmptyReply
 from penstock.coordinator.storage import ProducerIdAndEpoch

@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 
 from penstock.broker.context import Context
+from penstock.broker.parked import Parked
 from penstock.broker.translate.pending_replies import answered, code_for
 from penstock.broker.translate.producers import WAIT_MS, as_known
-from penstock.broker.waiters import Parked
 from penstock.coordinator.result import PendingReply
 from penstock.coordinator.storage import ProducerIdAndEpoch
 from penstock.coordinator.transaction.transaction_metadata import EPOCH_BUMP_VERSION

@@ -6,10 +6,10 @@ topics are left out, since they have no name any more.
 """
 
 from penstock.broker.context import Context
+from penstock.broker.parked import Parked
 from penstock.broker.translate.consumer_protocol import not_served
 from penstock.broker.translate.operations import NOT_ASKED, group_operations
 from penstock.broker.translate.pending_replies import answered
-from penstock.broker.waiters import Parked
 from penstock.coordinator.group.consumer.group import ConsumerGroup
 from penstock.coordinator.group.consumer.member import (
     NO_PARTITIONS,

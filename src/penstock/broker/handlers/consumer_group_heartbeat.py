@@ -6,9 +6,9 @@ this protocol, if `group.consumer.migration.policy` allows it; else the group is
 """
 
 from penstock.broker.context import Context
+from penstock.broker.parked import Parked
 from penstock.broker.translate.consumer_protocol import not_served
 from penstock.broker.translate.pending_replies import answered
-from penstock.broker.waiters import Parked
 from penstock.coordinator.group.consumer.errors import InvalidHeartbeat
 from penstock.coordinator.group.consumer.heartbeat import (
     JOIN_EPOCH,

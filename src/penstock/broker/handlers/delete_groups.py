@@ -4,8 +4,8 @@ Refused: groups that have members, or do not exist.
 """
 
 from penstock.broker.context import Context
+from penstock.broker.parked import Parked
 from penstock.broker.translate.pending_replies import answered
-from penstock.broker.waiters import Parked
 from penstock.coordinator.result import EmptyReply
 from penstock.errors import KafkaError
 from penstock.wire.messages.delete_groups import (

@@ -11,7 +11,7 @@ import msgspec
 
 from penstock.broker.context import Context
 from penstock.broker.error_code import PARTITION_ERRORS, code_of
-from penstock.broker.waiters import Parked, client_wait_ms
+from penstock.broker.parked import Parked, client_wait_ms
 from penstock.errors import ErrorCode, KafkaError
 from penstock.metadata.topic_names import INTERNAL_TOPICS, InternalTopic
 from penstock.replication import fencing

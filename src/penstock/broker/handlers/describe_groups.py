@@ -4,9 +4,9 @@ A group that does not exist is described as Dead, from v6 on with an error.
 """
 
 from penstock.broker.context import Context
+from penstock.broker.parked import Parked
 from penstock.broker.translate.operations import NOT_ASKED, group_operations
 from penstock.broker.translate.pending_replies import answered
-from penstock.broker.waiters import Parked
 from penstock.coordinator.group.classic.group import ClassicGroup
 from penstock.coordinator.group.classic.state import ClassicGroupState
 from penstock.coordinator.group.errors import GroupIdNotFound

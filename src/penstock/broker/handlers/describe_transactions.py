@@ -1,9 +1,9 @@
 """DescribeTransactions (key 65, v0): the state of transactional ids, and their partitions."""
 
 from penstock.broker.context import Context
+from penstock.broker.parked import Parked
 from penstock.broker.translate.pending_replies import answered
 from penstock.broker.translate.producers import WAIT_MS
-from penstock.broker.waiters import Parked
 from penstock.coordinator.transaction.transaction_metadata import TransactionMetadata
 from penstock.errors import KafkaError
 from penstock.types import indexes_by_topic

@@ -7,9 +7,9 @@ of the next transaction (KIP-890).
 from collections.abc import Coroutine
 
 from penstock.broker.context import Context
+from penstock.broker.parked import Parked
 from penstock.broker.translate.pending_replies import answered
 from penstock.broker.translate.producers import WAIT_MS, as_known
-from penstock.broker.waiters import Parked
 from penstock.coordinator.storage import ProducerIdAndEpoch
 from penstock.coordinator.transaction.ending import TransactionEnd
 from penstock.coordinator.transaction.transaction_metadata import EPOCH_BUMP_VERSION

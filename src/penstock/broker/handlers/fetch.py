@@ -13,7 +13,7 @@ from typing import Final
 from penstock.broker.context import Context
 from penstock.broker.fetch.budget import FetchBudget
 from penstock.broker.fetch.reading import FetchParams, FetchReading
-from penstock.broker.waiters import Parked, client_wait_ms
+from penstock.broker.parked import Parked, client_wait_ms
 from penstock.replication.selector import is_rack_aware
 from penstock.security.acl import AclOperation
 from penstock.wire.messages.fetch import FetchRequest, FetchResponse

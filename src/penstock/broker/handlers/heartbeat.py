@@ -1,8 +1,8 @@
 """Heartbeat (key 12, v0-v4): a member is alive; it learns when it has to join again."""
 
 from penstock.broker.context import Context
+from penstock.broker.parked import Parked
 from penstock.broker.translate.pending_replies import answered
-from penstock.broker.waiters import Parked
 from penstock.errors import KafkaError
 from penstock.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 

@@ -7,9 +7,9 @@ commit (v6, KIP-939), which is not stable in Kafka either.
 """
 
 from penstock.broker.context import Context
+from penstock.broker.parked import Parked
 from penstock.broker.translate.pending_replies import answered
 from penstock.broker.translate.producers import WAIT_MS, as_known
-from penstock.broker.waiters import Parked
 from penstock.coordinator.storage import ProducerIdAndEpoch
 from penstock.coordinator.transaction.initiation import TransactionInit
 from penstock.errors import ErrorCode, KafkaError

@@ -6,8 +6,8 @@ consumer protocol accepts members at once, and assigns partitions itself.
 """
 
 from penstock.broker.context import Context
+from penstock.broker.parked import Parked
 from penstock.broker.translate.pending_replies import UNLIMITED_MS, answered
-from penstock.broker.waiters import Parked
 from penstock.coordinator.group.classic.join import GroupJoin
 from penstock.coordinator.group.classic.member import Joined, ProtocolMetadata
 from penstock.coordinator.group.errors import MemberIdRequired

@@ -4,8 +4,8 @@ An administrator removes a static member by its instance id alone.
 """
 
 from penstock.broker.context import Context
+from penstock.broker.parked import Parked
 from penstock.broker.translate.pending_replies import answered, code_for
-from penstock.broker.waiters import Parked
 from penstock.coordinator.group.classic.leave import LeavingMember
 from penstock.coordinator.group.errors import UnknownMemberId
 from penstock.coordinator.result import Refused

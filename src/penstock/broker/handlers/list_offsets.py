@@ -18,9 +18,10 @@ from penstock.errors import ErrorCode, InvalidRequest, KafkaError
 from penstock.log.partition_log import PartitionLog
 from penstock.log.time_index import TimestampOffset
 from penstock.log.time_search import searches_by_time, searches_for_newest
-from penstock.replication import fencing
-from penstock.replication.fencing import NotLeader, OffsetNotAvailable
+from penstock.replication import fencing, read_fencing
+from penstock.replication.fencing import NotLeader
 from penstock.replication.partition import Partition
+from penstock.replication.read_fencing import OffsetNotAvailable
 from penstock.types import TopicPartition
 from penstock.wire.messages.list_offsets import (
     ListOffsetsPartition,
@@ -122,7 +123,7 @@ def answered(
                 raise UnsupportedTimestamp(f"timestamp {part.timestamp} in v{ctx.version}")
             partition = ctx.services.replicas.partitions.get(topic, index)
             if request.replica_id == DEBUGGING_REPLICA:
-                fencing.check_readable(partition, part.current_leader_epoch)
+                read_fencing.check_readable(partition, part.current_leader_epoch)
             else:
                 fencing.check_leader(partition, part.current_leader_epoch)
             if is_broker and request.replica_id >= 0:
@@ -134,7 +135,7 @@ def answered(
                 partition, requested, end, found.get(partition.topic_partition)
             )
             if offset < 0 or requested == LATEST:
-                fencing.check_latest_known(partition, end)
+                read_fencing.check_latest_known(partition, end)
         except OffsetNotAvailable as error:
             known = ctx.version >= OFFSET_NOT_AVAILABLE_SINCE
             code = error.code if known else ErrorCode.LEADER_NOT_AVAILABLE

@@ -4,9 +4,9 @@ Refused: members of another generation; partitions that do not exist; metadata t
 """
 
 from penstock.broker.context import Context
+from penstock.broker.parked import Parked
 from penstock.broker.translate.commits import CommitTarget, codes, commit_targets
 from penstock.broker.translate.pending_replies import answered
-from penstock.broker.waiters import Parked
 from penstock.coordinator.errors import RecordTooLarge
 from penstock.coordinator.group.offsets import CommittedOffset, Committer
 from penstock.coordinator.result import Refused

@@ -4,8 +4,8 @@ Refused: groups that do not exist; partitions that do not exist; topics that mem
 """
 
 from penstock.broker.context import Context
+from penstock.broker.parked import Parked
 from penstock.broker.translate.pending_replies import answered, code_for
-from penstock.broker.waiters import Parked
 from penstock.coordinator.result import Refused
 from penstock.errors import ErrorCode, KafkaError
 from penstock.types import TopicPartition

@@ -7,8 +7,8 @@ offset an open transaction may change has an error on which the client retries.
 from collections.abc import Iterable
 
 from penstock.broker.context import Context
+from penstock.broker.parked import Parked
 from penstock.broker.translate.pending_replies import answered
-from penstock.broker.waiters import Parked
 from penstock.coordinator.group.consumer.offsets import OffsetReader
 from penstock.coordinator.group.errors import UnstableOffsetCommit
 from penstock.coordinator.group.offsets import CommittedOffset, FetchedOffsets

@@ -4,8 +4,8 @@ Refused: members of another generation; a protocol other than the chosen one, or
 """
 
 from penstock.broker.context import Context
+from penstock.broker.parked import Parked
 from penstock.broker.translate.pending_replies import UNLIMITED_MS, answered
-from penstock.broker.waiters import Parked
 from penstock.coordinator.group.classic.member import Synced
 from penstock.coordinator.group.classic.sync import GroupSync
 from penstock.coordinator.group.errors import InconsistentGroupProtocol

@@ -8,10 +8,10 @@ import asyncio
 from collections.abc import Coroutine
 
 from penstock.broker.context import Context
+from penstock.broker.parked import Parked
 from penstock.broker.transaction.verifier import Answers, as_producers_know_it
 from penstock.broker.translate.commits import CommitTarget, codes, commit_targets
 from penstock.broker.translate.pending_replies import answered
-from penstock.broker.waiters import Parked
 from penstock.coordinator.errors import (
     CoordinatorLoading,
     CoordinatorNotAvailable,

@@ -8,8 +8,8 @@ open transaction: they belong to the one before.
 
 from penstock.broker.context import Context
 from penstock.broker.error_code import PARTITION_ERRORS, code_of
+from penstock.broker.parked import Parked
 from penstock.broker.transaction.markers import Written
-from penstock.broker.waiters import Parked
 from penstock.coordinator.transaction.completion import TransactionMarker
 from penstock.coordinator.transaction.transaction_metadata import EPOCH_BUMP_VERSION
 from penstock.errors import ErrorCode

@@ -11,9 +11,9 @@ from penstock.clock import Clock
 from penstock.errors import KafkaError, ProtocolError
 from penstock.types import Buffer
 from penstock.wire.apis import Api
-from penstock.wire.codec import decoder
-from penstock.wire.frame import response_frame
-from penstock.wire.header import API_VERSIONS, RequestHeader, read_request_header
+from penstock.wire.codec import decoder, encoder
+from penstock.wire.frame import set_size
+from penstock.wire.header import API_VERSIONS, RequestHeader, read_request_header, response_start
 from penstock.wire.negotiation import api_versions_refusal
 from penstock.wire.schema import Message, Splice, fields
 
@@ -34,6 +34,7 @@ class Route:
     version: int
     handle: AnyHandler
     decode: Callable[[Buffer, int], tuple[Message, int]]
+    encode: Callable[[Message, bytearray], Sequence[Splice]]
     views_frame: bool
     tells_errors: bool
     """The response has an error code of its own at this version."""
@@ -82,6 +83,7 @@ class Routes:
             version,
             handler,
             decoder(api.request, version),
+            encoder(api.response, version),
             api.key in VIEWS_FRAME,
             any(each.name == "error_code" for each in fields(api.response, version)),
         )
@@ -133,7 +135,11 @@ class Dispatch:
         return api.response(error_code=error.code)
 
     def encode(self, request: Request, response: Message) -> tuple[bytearray, Sequence[Splice]]:
-        header = request.header
-        if request.route is not None:
-            request.route.total_ns += perf_counter_ns() - request.began_ns
-        return response_frame(header.api, header.version, header.correlation_id, response)
+        """A response's bytes, and the record regions to send between them."""
+        header, route = request.header, request.route
+        assert route is not None, "the response without a route is encoded already"
+        route.total_ns += perf_counter_ns() - request.began_ns
+        frame = response_start(header.api, header.version, header.correlation_id)
+        splices = route.encode(response, frame)
+        set_size(frame, splices)
+        return frame, splices

@@ -17,7 +17,8 @@ from penstock.broker.net.login import LoginDispatch
 from penstock.broker.net.protection import Protection
 from penstock.broker.net.session import SendSlice, Session, send_by_kernel
 from penstock.broker.net.tls_session import TlsSession
-from penstock.broker.waiters import Parked, Waiter
+from penstock.broker.parked import Parked
+from penstock.broker.waiters import Waiter
 from penstock.clock import Clock
 from penstock.config.listener import Endpoint
 from penstock.config.network import NetworkConfig

@@ -20,7 +20,8 @@ from typing import Any, Final, Protocol, TypeAlias
 from penstock.broker.context import Peer, Reply
 from penstock.broker.net.complaints import Complaints
 from penstock.broker.net.dispatch import Dispatch, Outcome, Request
-from penstock.broker.waiters import Parked, Waiter
+from penstock.broker.parked import Parked
+from penstock.broker.waiters import Waiter
 from penstock.errors import KafkaError, ProtocolError
 from penstock.log.lookup import LogSlice
 from penstock.wire.frame import FrameBuffer

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from penstock.broker.context import Services
 from penstock.clock import Clock
 from penstock.http.prometheus import Metric, MetricKind, Sample
-from penstock.log.append import OffsetOutOfRange
+from penstock.log.lookup import OffsetOutOfRange
 from penstock.metadata.records import NO_LEADER
 from penstock.record.batch import HEADER_BYTES, read_header
 from penstock.replication.partition import Partition

@@ -21,6 +21,7 @@ from penstock.record.validate import BatchTooLarge, NotOneBatch, check_produced
 from penstock.replication import fencing
 from penstock.replication.fencing import NotLeader
 from penstock.replication.partition import Partition
+from penstock.replication.partitions import partition_here
 from penstock.wire.messages.produce import (
     BatchIndexAndErrorMessage,
     PartitionProduceData,
@@ -156,7 +157,7 @@ class Appending:
             if name in INTERNAL_TOPICS:
                 raise InternalTopic(f"Cannot append to internal topic {name}")
             replicas = services.replicas
-            partition = fencing.partition_here(replicas.partitions, image, name, part.index)
+            partition = partition_here(replicas.partitions, image, name, part.index)
             fencing.check_leader(partition)
             log_start_offset = partition.log.log_start_offset
             batch, header = self._checked(part.records, partition)

@@ -3,7 +3,7 @@
 import msgspec
 
 from penstock.broker.context import Context
-from penstock.broker.waiters import Parked, client_wait_ms
+from penstock.broker.parked import Parked, client_wait_ms
 from penstock.errors import ErrorCode
 from penstock.metadata.leaders import endpoints, leader_of
 from penstock.replication.partition import Partition

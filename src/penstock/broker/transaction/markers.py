@@ -5,9 +5,10 @@ from functools import lru_cache
 
 from penstock.broker.cluster import Cluster
 from penstock.broker.leader_append import LeaderAppend
+from penstock.broker.parked import Parked
 from penstock.broker.transaction.marker_outbox import RemoteMarker
 from penstock.broker.transaction.verification import PendingVerifications
-from penstock.broker.waiters import Parked, Waiters
+from penstock.broker.waiters import Waiters
 from penstock.clock import Clock
 from penstock.coordinator.group.coordinator import TOPIC as CONSUMER_OFFSETS
 from penstock.coordinator.group.coordinator import GroupCoordinator

@@ -5,9 +5,10 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from penstock.broker.cluster import Cluster
+from penstock.broker.parked import Parked
 from penstock.broker.transaction.verification import PendingVerifications
 from penstock.broker.transaction.verification_outbox import RemoteVerification
-from penstock.broker.waiters import Parked, Waiters
+from penstock.broker.waiters import Waiters
 from penstock.coordinator.errors import CoordinatorNotAvailable
 from penstock.coordinator.result import PendingReply, Refused
 from penstock.coordinator.storage import ProducerIdAndEpoch

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from penstock.broker.context import Context
-from penstock.broker.waiters import Parked
+from penstock.broker.parked import Parked
 from penstock.coordinator.errors import CoordinatorNotAvailable
 from penstock.coordinator.result import PendingReply
 from penstock.coordinator.runtime import CoordinatorRuntime

@@ -18,7 +18,7 @@ from penstock.log.store import LogStore
 from penstock.record.batch import batches, read_header
 from penstock.record.build import build_batch
 from penstock.record.record import Record, records
-from penstock.replication import fencing
+from penstock.replication import read_fencing
 from penstock.replication.environment import Environment
 from penstock.replication.follower import (
     FollowerLogs,
@@ -146,7 +146,7 @@ class HandMovedReplicas:
 
     def _answer(self, leader: Partition, follower: int, request: FetchPartition) -> PartitionData:
         try:
-            diverging = fencing.diverging_epoch(
+            diverging = read_fencing.diverging_epoch(
                 leader, request.last_fetched_epoch, request.fetch_offset
             )
             if diverging is not None:

@@ -24,7 +24,8 @@ from penstock.log.segment import INDEX, LOG, TIME_INDEX, TXN_INDEX, IndexLimits,
 from penstock.log.txn_index import ENTRY_BYTES, AbortedTxn, decode_aborted
 from penstock.record.batch import BatchHeader, read_header
 from penstock.record.control import EndTransactionMarker, read_marker
-from penstock.record.record import payload, records
+from penstock.record.payload import payload
+from penstock.record.record import records
 from penstock.types import Buffer
 
 

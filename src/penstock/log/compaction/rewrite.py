@@ -11,7 +11,8 @@ from penstock.log.compaction.spans import Span, spans
 from penstock.record.batch import HEADER, HEADER_BYTES, LENGTH_END, BatchHeader, seal
 from penstock.record.build import build_batch, emptied
 from penstock.record.compression import compress
-from penstock.record.record import payload, records
+from penstock.record.payload import payload
+from penstock.record.record import records
 from penstock.types import Buffer
 
 

@@ -21,9 +21,9 @@ from penstock.client.versions import api_versions_request
 from penstock.errors import ErrorCode, KafkaError, ProtocolError
 from penstock.spark.client.settings import ClientSettings
 from penstock.wire.apis import APIS, Api, api_of
+from penstock.wire.client_frame import read_response_header, request_frame
 from penstock.wire.codec import decoder
-from penstock.wire.frame import request_frame
-from penstock.wire.header import API_VERSIONS, read_response_header
+from penstock.wire.header import API_VERSIONS
 from penstock.wire.messages.api_versions import ApiVersionsResponse
 from penstock.wire.messages.sasl_authenticate import (
     SaslAuthenticateRequest,

@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from penstock.record.batch import BatchHeader
 from penstock.record.invalid import InvalidRecord
-from penstock.record.record import Record, declared_count, records_of_payload
+from penstock.record.payload import declared_count
+from penstock.record.record import Record, records_of_payload
 from penstock.spark.decode.columns import (
     HEADER,
     HEADERS,

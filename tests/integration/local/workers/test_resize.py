@@ -13,7 +13,8 @@ from penstock.errors import ConfigError
 from penstock.local.workers.layout import FILE_NAME, folder, read_layout
 from penstock.local.workers.prepare import prepare
 from penstock.log import checkpoint
-from penstock.log.disk import DiskFile, DiskFiles
+from penstock.log.disk import DiskFiles
+from penstock.log.disk_file import DiskFile
 from penstock.log.log_dir import CLEAN_SHUTDOWN, LOG_STARTS, RECOVERY_POINTS
 from penstock.log.meta_properties import decode_meta_properties
 from penstock.testing.broker import EmbeddedBroker
