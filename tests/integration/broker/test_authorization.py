@@ -15,6 +15,7 @@ from penstock.wire.messages.sasl_authenticate import (
     SaslAuthenticateResponse,
 )
 from penstock.wire.messages.sasl_handshake import SaslHandshakeRequest
+from penstock.wire.messages.write_txn_markers import WriteTxnMarkersRequest
 from support.brokers.wire_link import WireLink
 from support.security.samples import TOPIC, codes, samples
 
@@ -24,7 +25,7 @@ SETTINGS = {
     "security.inter.broker.protocol": "SASL_PLAINTEXT",
     "sasl.enabled.mechanisms": "PLAIN",
     "listener.name.sasl_plaintext.plain.sasl.jaas.config": (
-        f'{PLAIN} required user_admin="a" user_alice="a" user_mallory="a";'
+        f'{PLAIN} required user_admin="a" user_alice="a" user_mallory="a" user_eve="a";'
     ),
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "super.users": "User:admin",
@@ -114,3 +115,15 @@ def test_a_super_user_may_everything(broker: EmbeddedBroker, name: str) -> None:
             return
         response = admin.ask(asked, version)
     assert not DENIED & {code for _, code in codes(response)}
+
+
+def test_a_broker_that_is_refused_is_a_warning_once(
+    broker: EmbeddedBroker, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Brokers send markers again and again; transactions would hang without a word."""
+    with User(broker, "eve") as eve:
+        for _ in range(3):
+            eve.ask(WriteTxnMarkersRequest())
+    warned = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
+    (told,) = warned
+    assert told.startswith("User:eve from 127.0.0.1 is refused WriteTxnMarkers, which brokers send")

@@ -8,6 +8,8 @@ from penstock.security.principal import Principal
 
 logger = logging.getLogger("penstock.authorizer")
 
+MOST_WARNINGS = 1000
+
 
 class AuthenticatedClient(Protocol):
     """Who asks, and from where."""
@@ -22,10 +24,13 @@ class AuthenticatedClient(Protocol):
 class Access:
     """What one client may do now, in one request."""
 
-    __slots__ = ("_acls", "_client", "_request")
+    __slots__ = ("_acls", "_client", "_refused_brokers", "_request")
 
-    def __init__(self, acls: Acls, client: AuthenticatedClient, request: str) -> None:
+    def __init__(
+        self, acls: Acls, client: AuthenticatedClient, request: str, refused_brokers: set[tuple[str, ...]]
+    ) -> None:
         self._acls, self._client, self._request = acls, client, request
+        self._refused_brokers = refused_brokers
 
     def may(
         self, operation: AclOperation, kind: ResourceType, name: str, *, logs: bool = True
@@ -35,6 +40,8 @@ class Access:
         allowed = self._acls.allows(client.principal, client.host, operation, kind, name)
         if logs and not allowed:
             self._log(logging.INFO, "Denied", operation, kind, name)
+            if operation is AclOperation.CLUSTER_ACTION:
+                self._warn_of_broker()
         elif allowed and logger.isEnabledFor(logging.DEBUG):
             self._log(logging.DEBUG, "Allowed", operation, kind, name)
         return allowed
@@ -62,6 +69,20 @@ class Access:
         client = self._client
         found = self._acls.operations(client.principal, client.host, kind, name)
         return sum(1 << each for each in found)
+
+    def _warn_of_broker(self) -> None:
+        """Only brokers need this operation, and a cluster whose brokers are refused stands still.
+        Said once for each, since they try again for ever.
+        """
+        client = self._client
+        broker = (str(client.principal), client.host, self._request)
+        if broker not in self._refused_brokers and len(self._refused_brokers) < MOST_WARNINGS:
+            self._refused_brokers.add(broker)
+            logger.warning(
+                "%s from %s is refused %s, which brokers send each other: if it is a broker, add "
+                "its principal to super.users, or allow it ClusterAction on the cluster",
+                *broker,
+            )
 
     def _log(
         self, level: int, verdict: str, operation: AclOperation, kind: ResourceType, name: str

@@ -53,10 +53,11 @@ class Authorizer:
         self._store, self._clock = store, clock
         self._none = Acls((), super_users, allow_if_none=allow_if_none)
         self.acls = self._none
+        self._refused_brokers: set[tuple[str, ...]] = set()
         self._wake = asyncio.Event()
 
     def access(self, client: AuthenticatedClient, request: str) -> Access:
-        return Access(self.acls, client, request)
+        return Access(self.acls, client, request, self._refused_brokers)
 
     async def open(self) -> None:
         """Read the ACLs. Nothing may be served before."""
@@ -98,6 +99,7 @@ class Authorizer:
         found = acls_of((await self._store.get_many(listed)).values())
         if found != self.acls.all:
             self.acls = self._none.with_changes(added=found)
+            self._refused_brokers.clear()
             logger.info("%d ACLs are in force", len(found))
 
     async def create(self, acls: Iterable[Acl]) -> None:

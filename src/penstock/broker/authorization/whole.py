@@ -1,6 +1,6 @@
 """Guards that allow or refuse a request as a whole."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from penstock.broker.acls.access import Access
@@ -53,8 +53,11 @@ def cluster(*operations: AclOperation) -> Guard:
     return guard
 
 
-def check_cluster(access: Access, operations: Iterable[AclOperation]) -> None:
-    if not any(access.cluster(each) for each in operations):
+def check_cluster(access: Access, operations: Sequence[AclOperation]) -> None:
+    """Any of the operations will do; that none does is logged of each."""
+    if not any(access.cluster(each, logs=False) for each in operations):
+        for each in operations:
+            access.cluster(each)
         raise NotAuthorized(CLUSTER)
 
 
