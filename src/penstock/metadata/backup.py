@@ -4,11 +4,14 @@ The first line names the format and the number of nodes, so that a truncated fil
 Ephemeral nodes are left out, because no session outlives a backup.
 """
 
+import os
+import shutil
 import sqlite3
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import msgspec
 from msgspec import Struct
@@ -57,12 +60,32 @@ def export_lines(path: Path) -> Iterator[bytes]:
     if not path.exists():
         raise ConfigError(f"there is no {path}")
     try:
-        with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-            connection.execute("PRAGMA query_only = ON")
-            connection.execute("BEGIN")
+        with _readable(path) as file, closing(_opened(file)) as connection:
             yield from _exported(connection, path)
     except sqlite3.Error as error:
         raise StorageError(f"{path}: {error}") from error
+
+
+def _opened(file: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(file, isolation_level=None)
+    connection.execute("PRAGMA query_only = ON")
+    connection.execute("BEGIN")
+    return connection
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[Path]:
+    """The file itself, or a copy if its disk is read-only: SQLite keeps an index of the write-ahead
+    log beside it while it reads. No broker writes there meanwhile.
+    """
+    if os.access(path.parent, os.W_OK):
+        yield path
+        return
+    with TemporaryDirectory(prefix="penstock-") as folder:
+        for name in (path.name, f"{path.name}-wal"):
+            with suppress(FileNotFoundError):
+                shutil.copyfile(path.with_name(name), Path(folder) / name)
+        yield Path(folder) / path.name
 
 
 def import_lines(path: Path, lines: Iterable[bytes], clock: Clock) -> int:

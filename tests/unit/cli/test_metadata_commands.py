@@ -2,7 +2,9 @@
 
 import json
 import os
-from collections.abc import Iterator
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from errno import ENOSPC
 from pathlib import Path
@@ -44,6 +46,39 @@ def nodes(folder: Path) -> list[object]:
         return [
             tree.get(path) for path in ("/text", "/raw", "/empty", "/null", "/null/n_0000000000")
         ]
+
+
+@pytest.fixture
+def read_only(tmp_path: Path) -> Iterator[Callable[[Path], Path]]:
+    """Shows a folder as on a read-only disk."""
+    shown = tmp_path / "read-only"
+    shown.mkdir()
+
+    def show(folder: Path) -> Path:
+        subprocess.run(["mount", "--bind", str(folder), str(shown)], check=True)
+        subprocess.run(["mount", "-o", "remount,ro,bind", str(shown)], check=True)
+        return shown
+
+    yield show
+    subprocess.run(["umount", "--lazy", str(shown)], check=False)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a file system")
+@pytest.mark.parametrize("is_clean", [True, False])
+def test_a_read_only_disk_is_exported(
+    data: Path, tmp_path: Path, read_only: Callable[[Path], Path], *, is_clean: bool
+) -> None:
+    """After a clean stop, and with a write-ahead log that a killed broker left."""
+    expected = run("export", "--dir", data)
+    if not is_clean:
+        killed = tmp_path / "killed"
+        with closing(Tree.open(data / FILE_NAME, SystemClock())) as tree:
+            tree.apply(tree.open_session(), [[Set("/text", b"newest")]])
+            shutil.copytree(data, killed)
+        (killed / f"{FILE_NAME}-shm").unlink()
+        data, expected = killed, run("export", "--dir", data)
+    shown = run("export", "--dir", read_only(data))
+    assert (shown.exit_code, shown.stdout) == (0, expected.stdout)
 
 
 def test_an_export_imports_to_the_same_tree(data: Path, tmp_path: Path) -> None:
