@@ -371,6 +371,8 @@ def test_a_daemon_of_workers_is_found_measured_and_stopped(tmp_path: Path) -> No
                 assert page.status == 200
         logs = {each.name for each in home.glob("*.log")}
         assert {"penstock.log", "penstock-worker-0.log", "penstock-worker-1.log"} <= logs
+        ready = f"2 workers are ready behind {state['bootstrap']}"
+        assert ready in (home / "penstock.log").read_text()
         assert "serves PLAINTEXT" in (home / "penstock-worker-1.log").read_text()
         line = refused("--dir", str(home), "--port", "0", "--workers", "2")
         assert f"is in use: a broker (pid {state['pid']}) runs there" in line
@@ -391,6 +393,7 @@ def test_a_port_in_use_is_one_clear_line(offset: int, tmp_path: Path) -> None:
         line = refused("--dir", str(tmp_path), "--port", str(first), "--workers", "2")
     taken = f"127.0.0.1:{first + offset}"
     assert line == f"penstock: listeners: cannot listen on {taken}: Address already in use"
+    assert not (tmp_path / "workers.json").exists()
 
 
 def test_a_directory_of_other_workers_is_one_clear_line(tmp_path: Path) -> None:

@@ -23,7 +23,11 @@ from penstock.broker.context import Services
 from penstock.broker.handlers.table import HANDLERS
 from penstock.broker.machine import Machine
 from penstock.broker.net.dispatch import Routes
-from penstock.broker.net.protection import follow_certificates, peer_security, protections
+from penstock.broker.net.protection import (
+    follow_certificates,
+    protections,
+    security_between_brokers,
+)
 from penstock.broker.net.scram_users import scram_credential
 from penstock.broker.net.server import Server, reason
 from penstock.broker.pages.table import Pages
@@ -35,7 +39,6 @@ from penstock.client.security import no_security
 from penstock.clock import Clock
 from penstock.config.broker import BrokerConfig, broker_settings
 from penstock.config.listener import Endpoint
-from penstock.config.listener_security import ListenerSecurity
 from penstock.config.metrics import MetricsConfig
 from penstock.config.sources import Resolved
 from penstock.config.stored import without_effect
@@ -75,12 +78,8 @@ async def running(
         config.listener.endpoints(), resolved.texts(), machine.clock, machine.chance
     )
     between_brokers = no_security
-    named = config.listener.inter_broker()
-    is_alone = config.zookeeper.zookeeper_connect is None and not machine.is_worker
-    if not is_alone and named in protected:
-        protocol = config.listener.protocols()[named]
-        listener = ListenerSecurity(named, protocol, resolved.texts())
-        between_brokers = peer_security(listener, protected[named])
+    if config.zookeeper.zookeeper_connect is not None or machine.is_worker:
+        between_brokers = security_between_brokers(config.listener, resolved.texts(), protected)
     async with AsyncExitStack() as stack:
         sockets = {each: machine.bind(each, config.network) for each in config.listener.endpoints()}
         for sock in sockets.values():

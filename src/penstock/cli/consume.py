@@ -8,7 +8,7 @@ import click
 
 from penstock.cli.closed_pipe import until_reader_leaves
 from penstock.cli.frame.command import Verb
-from penstock.cli.output import FORMAT, iso_time
+from penstock.cli.output import FORMAT, iso_time, summary
 from penstock.cli.position import (
     END,
     Position,
@@ -124,10 +124,8 @@ def consume(
             with until_reader_leaves():
                 await read_on(reader, show)
 
-    try:
+    with summary(lambda: printed, lambda: f"consumed {printed} records of {topic}"):
         remote.run(read)
-    finally:
-        click.echo(f"consumed {printed} records of {topic}", err=True)
 
 
 async def read_on(reader: SimpleConsumer, show: Callable[[list[ConsumedRecord]], bool]) -> None:

@@ -16,6 +16,7 @@ from penstock.broker.startup.state_file import (
     remove_state,
     unfound_broker,
 )
+from penstock.cli.output import notice
 from penstock.errors import ConfigError, ErrorCode, KafkaError
 from penstock.local.process import last_line, polls
 
@@ -55,7 +56,7 @@ def start_daemon(directory: Path, log_file: Path | None, warnings: Sequence[str]
     for _ in polls(START_S):
         state = read_state(directory)
         if state is not None and state.pid == started.pid:
-            click.echo(f"ready {state.bootstrap}")
+            notice(f"ready {state.bootstrap}")
             return
         if started.poll() is not None:
             raise ConfigError(f"the broker did not start: {last_line(path, before)} (see {path})")

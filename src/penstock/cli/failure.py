@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from enum import IntEnum
-from errno import EDQUOT, EFBIG, EIO, ENOENT, ENOSPC
+from errno import EBADF, EDQUOT, EFBIG, EIO, ENOENT, ENOSPC
 from typing import Final
 
 import click
@@ -156,6 +156,8 @@ def sentence(error: Exception) -> str:
     reason = error.strerror or str(error)
     if error.filename is not None:
         return f"{_text(error.filename)}: {reason}"
+    if error.errno == EBADF:
+        return "cannot write the output: standard output is closed"
     if error.errno in {ENOSPC, EDQUOT, EFBIG, EIO}:
         return f"cannot write the output: {reason}"
     if error.errno == ENOENT:
@@ -171,13 +173,14 @@ def fill_closed_streams() -> None:
     """Open the null device where standard input, output or error was closed (`>&-`).
 
     Otherwise the next file opened, such as a segment, gets the descriptor of standard output or
-    error, and output of a library or child process is written into it.
+    error, and output of a library or child process is written into it. Output is opened for reading
+    only, so that a command that prints its result fails instead of losing it.
     """
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         try:
             os.fstat(number)
         except OSError:
-            null = os.open(os.devnull, os.O_RDWR)  # the lowest free number
+            null = os.open(os.devnull, os.O_RDONLY if number == 1 else os.O_RDWR)
             if null != number:
                 os.dup2(null, number)
                 os.close(null)

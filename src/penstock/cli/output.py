@@ -4,13 +4,15 @@ A command makes rows, plain values by name, and prints them by `print_rows` with
 people see; or one object by `print_json`, and its own text otherwise.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 import click
 import msgspec
 
+from penstock.cli.failure import flush_output
 from penstock.cli.frame.option import FORMAT, FORMAT_KEY, IS_DATA
 from penstock.cli.frame.terminal import print_page, styled
 
@@ -20,9 +22,11 @@ __all__ = [
     "human_bytes",
     "is_data",
     "iso_time",
+    "notice",
     "print_json",
     "print_rows",
     "print_table",
+    "summary",
 ]
 
 EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001  UTC throughout; "Z" is said where it is printed
@@ -37,6 +41,32 @@ def chosen_format() -> str:
 def is_data() -> bool:
     """Whether a program reads the output."""
     return chosen_format() in IS_DATA
+
+
+def notice(text: str) -> None:
+    """Print what a server says of itself; it runs on if nobody can read that."""
+    try:
+        click.echo(text)
+    except OSError:
+        with suppress(OSError):
+            flush_output()  # drops it
+
+
+@contextmanager
+def summary(count: Callable[[], int], text: Callable[[], str]) -> Iterator[None]:
+    """Print a summary to standard error at the end of the body, or after Ctrl-C.
+
+    The error of a command that did nothing stands alone.
+    """
+    is_told = True
+    try:
+        yield
+    except Exception:
+        is_told = count() > 0
+        raise
+    finally:
+        if is_told:
+            click.echo(text(), err=True)
 
 
 def print_json(row: object) -> None:

@@ -10,7 +10,7 @@ import click
 from penstock.cli.failure import ExitCode, SomeFailed, exit_code, report_error
 from penstock.cli.frame.command import Verb
 from penstock.cli.lines import LONGEST_BYTES, lines
-from penstock.cli.output import FORMAT, print_json
+from penstock.cli.output import FORMAT, print_json, summary
 from penstock.cli.position import TimeType
 from penstock.cli.ranges import PARTITION
 from penstock.cli.record_json import BadLine, decode_record
@@ -187,13 +187,15 @@ def produce(
                 if isinstance(result, BrokerRefused):
                     on_bad_line(LineRejected(number, result))
 
-    try:
-        remote.run(write)
-    except (BadLine, LineRejected) as line:
-        raise SomeFailed([line], written + 1) from None
-    finally:
+    def told() -> str:
         left_out = f", skipped {skipped} lines" if skipped else ""
-        click.echo(f"produced {written} records to {topic}{left_out}", err=True)
+        return f"produced {written} records to {topic}{left_out}"
+
+    with summary(lambda: written + skipped, told):
+        try:
+            remote.run(write)
+        except (BadLine, LineRejected) as line:
+            raise SomeFailed([line], written + 1) from None
     if latest is not None:
         raise SystemExit(ExitCode.PARTLY_DONE if written else exit_code(latest))
 

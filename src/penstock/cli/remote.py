@@ -17,13 +17,14 @@ from penstock.cli.frame.terminal import note
 from penstock.cli.ranges import SECONDS
 from penstock.client.address import parse_addresses
 from penstock.client.cluster import Client
-from penstock.client.errors import BrokerRefused, ConnectionFailed, RequestTimedOut
+from penstock.client.errors import BrokerRefused, ConnectionFailed, RequestTimedOut, TlsFailed
 from penstock.client.route import ANY
 from penstock.client.security import NO_SECURITY, ClientSecurity, client_security
 
 T = TypeVar("T")
 NOTICE_S = 2.0
 NEXT_STEP = "start a broker with `penstock serve`, or name one that runs with --bootstrap"
+TLS_STEP = "pass its security settings: --command-config FILE, or -X security.protocol=SSL"
 
 
 class Remote:
@@ -72,6 +73,8 @@ async def reach(client: Client, bootstrap: str) -> None:
     notice = asyncio.get_running_loop().call_later(NOTICE_S, still_trying)
     try:
         await client.connection(ANY)
+    except TlsFailed as error:
+        raise TlsFailed(f"{error}; {TLS_STEP}") from None
     except (ConnectionFailed, RequestTimedOut) as error:
         raise type(error)(f"{error}; {NEXT_STEP}") from None
     finally:

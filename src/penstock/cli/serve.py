@@ -4,6 +4,7 @@ import asyncio
 import logging
 import os
 import signal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +24,11 @@ from penstock.cli.daemon import start_daemon
 from penstock.cli.directory import DIRECTORY
 from penstock.cli.frame.command import Verb
 from penstock.cli.logging import LEVELS, start_logging
+from penstock.cli.output import notice
 from penstock.config.sources import Resolved, resolve
 from penstock.errors import ConfigError
 from penstock.local.workers.prepare import prepare
-from penstock.local.workers.serve import serve_workers
+from penstock.local.workers.serve import check_start, serve_workers
 
 logger = logging.getLogger(__name__)
 
@@ -164,7 +166,7 @@ def serve(
     make_directory(directory)
     release = hold_directory(directory)
     try:
-        count = prepare(directory, resolved.config, workers)
+        count = prepare(directory, resolved.config, workers, partial(check_start, resolved))
         if count == 1:
             run(resolved, directory)
             return
@@ -174,7 +176,7 @@ def serve(
             count,
             stopping_signals(),
             lambda name: start_logging(log_level, log_format, log_file, process=name),
-            lambda state: click.echo(f"ready {state.bootstrap}"),
+            lambda state: notice(f"ready {state.bootstrap}"),
         )
         logger.info("stopped")
     finally:
@@ -192,7 +194,7 @@ def run(resolved: Resolved, directory: Path) -> None:
         nonlocal state
         state = ready
         write_state(directory, state)
-        click.echo(f"ready {state.bootstrap}")
+        notice(f"ready {state.bootstrap}")
 
     try:
         with asyncio.Runner(loop_factory=new_event_loop) as runner:

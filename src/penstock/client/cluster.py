@@ -17,6 +17,7 @@ from penstock.client.errors import (
     BrokerRefused,
     ConnectionFailed,
     RequestTimedOut,
+    TlsFailed,
 )
 from penstock.client.find_coordinator import coordinator_address, find_coordinator_request
 from penstock.client.metadata import (
@@ -200,8 +201,11 @@ class Client:
             try:
                 return await self._open(address)
             except ConnectionFailed as error:
-                failures.append(str(error))
-        raise ConnectionFailed("; ".join(failures) or "no bootstrap address was given")
+                failures.append(error)
+        if not failures:
+            raise ConnectionFailed("no bootstrap address was given")
+        is_tls = any(isinstance(each, TlsFailed) for each in failures)
+        raise (TlsFailed if is_tls else ConnectionFailed)("; ".join(map(str, failures)))
 
     async def _controller(self) -> Connection:
         if self._known.controller is None:

@@ -10,7 +10,13 @@ from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 from penstock.client import versions
 from penstock.client.address import Address
-from penstock.client.errors import ConnectionFailed, ConnectionRefused, RequestTimedOut, check
+from penstock.client.errors import (
+    ConnectionFailed,
+    ConnectionRefused,
+    RequestTimedOut,
+    TlsFailed,
+    check,
+)
 from penstock.client.sasl import ClientAuthenticationFailed, Login, exchange
 from penstock.client.versions import api_versions_request
 from penstock.errors import ErrorCode, KafkaError, ProtocolError
@@ -73,6 +79,10 @@ async def connect(
         raise ConnectionFailed(f"{address} did not answer within {timeout_ms} ms") from None
     except ConnectionRefusedError:
         raise ConnectionRefused(f"cannot connect to {address}: nobody listens there") from None
+    except (ssl.SSLError, ConnectionResetError) as error:
+        if tls is None:
+            raise ConnectionFailed(f"cannot connect to {address}: {error.strerror}") from None
+        raise TlsFailed(f"cannot connect to {address}: {tls_reason(error)}") from None
     except OSError as error:
         if refused_everywhere(error):
             raise ConnectionRefused(f"cannot connect to {address}: nobody listens there") from None
@@ -81,6 +91,15 @@ async def connect(
         connection.abort()
         raise
     return connection
+
+
+def tls_reason(error: OSError) -> str:
+    """Why a handshake failed. A broker that expects requests in plain text ends the connection."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate is not accepted: {error.verify_message}"
+    if isinstance(error, ssl.SSLEOFError | ConnectionResetError):
+        return "it does not seem to speak TLS, but security.protocol says so"
+    return f"no agreement on TLS: {getattr(error, 'reason', None) or error}"
 
 
 def refused_everywhere(error: OSError) -> bool:
@@ -247,9 +266,20 @@ class Connection(asyncio.BufferedProtocol):
             self._break(ConnectionFailed(f"{self.address} broke the protocol: {error}"))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        why = f": {exc}" if exc else ""
-        self._break(ConnectionFailed(f"the connection to {self.address} was lost{why}"))
+        self._break(self._loss(exc))
         self._lost.set_result(None)
+
+    def _loss(self, error: Exception | None) -> ConnectionFailed:
+        if isinstance(error, ssl.SSLError):  # TLS 1.3: only now has the broker seen our certificate
+            return TlsFailed(f"cannot connect to {self.address}: {tls_reason(error)}")
+        is_first = bool(self._in_flight) and self._in_flight[0].correlation_id == 1
+        if is_first and self._transport and self._transport.get_extra_info("sslcontext") is None:
+            return TlsFailed(
+                f"{self.address} ended the connection at the first request: it seems to speak TLS, "
+                "or is not a Kafka broker"
+            )
+        why = f": {error}" if error else ""
+        return ConnectionFailed(f"the connection to {self.address} was lost{why}")
 
     def _receive(self, frame: memoryview) -> None:
         if not self._in_flight:

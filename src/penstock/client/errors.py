@@ -34,6 +34,10 @@ class ConnectionRefused(ConnectionFailed):
     """No process listens at the address."""
 
 
+class TlsFailed(ConnectionFailed):
+    """The broker and this client do not agree on TLS."""
+
+
 class RequestTimedOut(KafkaError):
     """No response within the caller's time limit."""
 

@@ -128,7 +128,15 @@ def _show_own(context: ssl.SSLContext, given: Mapping[str, str]) -> None:
         elif key_path or key or chain:
             raise ConfigError("a key and a certificate go together in ssl.keystore or ssl.key")
     except (OSError, ValueError) as error:
+        keys = key_path or path
+        if isinstance(error, ssl.SSLError) and keys and not _has_key(keys):
+            setting = "ssl.key.location" if key_path else "ssl.keystore.location"
+            raise ConfigError(f"{setting}: {keys} holds no private key in PEM") from None
         raise ConfigError(f"ssl.keystore: {_reason(error, path)}") from None
+
+
+def _has_key(path: str) -> bool:
+    return b"PRIVATE KEY-----" in Path(path).read_bytes()
 
 
 def _load_text(context: ssl.SSLContext, text: str, password: str) -> None:

@@ -1,5 +1,6 @@
-"""Finds what YAML's parsers accept in silence: a key that a mapping has twice, the last of which
-they take, and an anchor that contains itself.
+"""Finds what is wrong with YAML, with its line: what parsers cannot read, and what they accept in
+silence: a key that a mapping has twice, the last of which they take, and an anchor that contains
+itself.
 """
 
 from collections.abc import Iterator
@@ -7,16 +8,18 @@ from typing import Any
 
 
 def yaml_problem(data: bytes) -> str | None:
-    """The first such problem, as a phrase with its line. None also for malformed YAML, of which
-    the parser itself tells. Needs PyYAML.
-    """
+    """The first such problem, as a phrase with its line. Needs PyYAML."""
     import yaml  # type: ignore[import-untyped]
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
         root = yaml.compose(data, Loader=loader)
-    except yaml.YAMLError:
-        return None
+    except yaml.MarkedYAMLError as error:
+        what = " ".join(each for each in (error.context, error.problem) if each)
+        return f"line {error.problem_mark.line + 1}: not YAML: {what}"
+    except yaml.YAMLError as error:  # a character that no YAML has: it has only a position
+        line = data[: error.position].count(b"\n") + 1
+        return f"line {line}: not YAML: {error.reason}"
     return next(_problems(root, set(), set()), None)
 
 

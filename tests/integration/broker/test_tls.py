@@ -96,16 +96,24 @@ def test_a_sasl_listener_asks_for_certificates_only_by_its_own_setting(keys: Key
         ({"ssl_keystore_location": "MISSING"}, "ssl.keystore.location: cannot read MISSING: No"),
         ({"ssl_keystore_location": "JKS"}, "convert it: keytool -importkeystore -srckeystore"),
         ({"ssl_keystore_location": "JUNK"}, "is neither PEM nor PKCS12"),
-        ({"ssl_keystore_location": "CERTIFICATE"}, "ssl.keystore.location holds no usable key"),
+        ({"ssl_keystore_location": "CERTIFICATE"}, "broker.cert.pem holds no private key: put"),
+        ({"ssl_keystore_location": "KEY"}, "broker.key.pem holds no certificate: put"),
+        (
+            {"ssl_keystore_location": "KEYLESS", "ssl_keystore_password": CANARY},
+            "broker.store.p12 holds no private key: put",
+        ),
         (
             {"ssl_keystore_location": "PKCS12", "ssl_keystore_password": "no"},
             "ssl.keystore.password is not the password of",
         ),
         ({"ssl_keystore_location": "PKCS12"}, "ssl.keystore.password is not the password of"),
-        ({"ssl_keystore_location": "ENCRYPTED"}, "ssl.key.password does not open the key in"),
+        (
+            {"ssl_keystore_location": "ENCRYPTED"},
+            "ssl.key.password does not open the key of ssl.keystore.location",
+        ),
         (
             {"ssl_keystore_location": "ENCRYPTED", "ssl_key_password": "no"},
-            "ssl.key.password does not open the key in",
+            "ssl.key.password does not open the key of ssl.keystore.location",
         ),
         ({"ssl_keystore_location": "EXPIRED"}, "the broker's certificate has expired"),
         (
@@ -153,6 +161,8 @@ def test_what_cannot_be_used_is_one_sentence_without_secrets(
     }
     if "PKCS12" in settings.values():
         files["PKCS12"] = pkcs12(keys, CANARY)
+    if "KEYLESS" in settings.values():
+        files["KEYLESS"] = pkcs12(keys, CANARY, with_key=False)
     if "ENCRYPTED" in settings.values():
         files["ENCRYPTED"] = encrypted(keys, CANARY)
     if "EXPIRED" in settings.values():

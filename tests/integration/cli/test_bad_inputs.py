@@ -50,12 +50,16 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "bad-escape.properties").write_text("a=\\u12\n")
     (tmp_path / "locked" / "metadata.sqlite.lock").mkdir(parents=True)
     (tmp_path / "twice.yaml").write_text("broker.id: 1\nbroker.id: 2\n")
+    (tmp_path / "torn.yaml").write_text("log:\n  dirs: [a\n")
     (tmp_path / "junk.jsonl").write_text("{\n")
     (tmp_path / "gap.jsonl").write_text(" \n")
     (tmp_path / "backup").write_text(EMPTY_BACKUP)
     (tmp_path / "bytes.jsonl").write_bytes(b"\xff\n")
     (tmp_path / "misspelt.jsonl").write_text('{"key": "k", "vlaue": "v"}\n')
     (tmp_path / "misdated.jsonl").write_text('{"value": "v", "timestamp": "soon"}\n')
+    for name, content in {"torn": '{"workers"', "none": '{"workers": 0}'}.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "workers.json").write_text(content)
     broken = tmp_path / "broken-cluster"
     broken.mkdir()
     (broken / "cluster.json").write_text("{")
@@ -137,6 +141,9 @@ SERVE = [
         "penstock: log.dirs: no directory can be used: /proc/penstock: No such file or directory",
     ),
     (("twice.yaml",), "twice.yaml: line 2: broker.id is there twice, first on line 1"),
+    (("torn.yaml",), "torn.yaml: line 3: not YAML: "),
+    (("--dir", "torn"), "torn/workers.json is damaged (Input data was truncated): restore it, or"),
+    (("--dir", "none"), "none/workers.json is damaged (Expected `int` >= 1 - at `$.workers`): "),
     (("--set", "broker.id=-5"), "--set: broker.id is '-5'"),
     (("--set", "zookeeper.set.acl=true"), "zookeeper.set.acl"),
     (("--set", "zookeeper.connect=nonsense:port"), "zookeeper.connect"),
@@ -234,6 +241,8 @@ OTHERS: list[tuple[str, ExitCode, str]] = [
     ("produce -b B missing file -t -999999999999d", USAGE, "before 1970"),
     ("produce -b B missing file -p 2147483648", USAGE, "-p"),
     ("produce -b B missing file -H nonsense", USAGE, "NAME=VALUE"),
+    ("consume -b 127.0.0.1:1 t", UNREACHABLE, "start a broker with `penstock serve`"),
+    ("produce -b 127.0.0.1:1 t file", UNREACHABLE, "start a broker with `penstock serve`"),
     ("consume -b B missing", FAILED, "UNKNOWN_TOPIC_OR_PARTITION"),
     ("consume -b B ''", USAGE, "TOPIC"),
     ("consume -b B missing -p 2147483648", USAGE, "-p"),
@@ -361,7 +370,8 @@ def ends_in_a_sentence(words: list[str], code: ExitCode, told: str) -> None:
     shown = result.stderr.strip().splitlines()
     sentences = [line for line in shown if line.startswith(("penstock: ", "Error: "))]
     assert len(sentences) == 1, result.stderr
-    assert shown[-1] == sentences[0] or words[0] in {"produce", "consume"}
+    assert shown[-1] == sentences[0]
+    assert not any("consumed" in line or "produced" in line for line in shown[:-1])
     assert told in sentences[0]
     assert "internal error" not in result.stderr
     assert "Traceback" not in result.output

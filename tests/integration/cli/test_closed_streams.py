@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from penstock.local.process import polls
 from penstock.testing.broker import EmbeddedBroker
 
 PENSTOCK = f"{sys.executable} -m penstock"
@@ -18,7 +19,7 @@ def test_a_closed_stream_is_the_null_device(closed: str, tmp_path: Path) -> None
     seen = tmp_path / "seen"
     program = (
         "import os, sys; from penstock.cli.failure import fill_closed_streams as fill; fill();"
-        "sys.stdout.write('o'); sys.stderr.write('e'); sys.stdin.read();"
+        "sys.stderr.write('e'); sys.stdin.read();"
         "kinds = [os.fstat(each).st_rdev == os.stat(os.devnull).st_rdev for each in range(3)];"
         f"opened = open({str(seen)!r}, 'w'); opened.write(f'{{opened.fileno() > 2}} {{kinds}}')"
     )
@@ -36,13 +37,15 @@ def test_a_closed_stream_is_the_null_device(closed: str, tmp_path: Path) -> None
     assert (above, kinds) == ("True", str(expected))
 
 
-def test_commands_without_streams_end_as_with_them() -> None:
+def test_commands_without_streams_end_as_with_them_unless_their_output_is_lost() -> None:
     with EmbeddedBroker() as broker:
         broker.create_topic("t")
-        for words, closed in (
-            ("produce t", "<&-"),
-            ("consume t", ">&-"),
-            ("topic list", "<&- >&- 2>&-"),
+        lost = b"penstock: cannot write the output: standard output is closed\n"
+        for words, closed, expected in (
+            ("produce t", "<&-", (0, b"produced 0 records to t\n")),
+            ("consume t", ">&-", (0, b"consumed 0 records of t\n")),
+            ("topic list", ">&-", (1, lost)),
+            ("topic list", "<&- >&- 2>&-", (1, b"")),
         ):
             line = f"{PENSTOCK} {words} -b {broker.bootstrap}"
             done = subprocess.run(
@@ -51,7 +54,19 @@ def test_commands_without_streams_end_as_with_them() -> None:
                 timeout=LIMIT_S,
                 check=False,
             )
-            assert (done.returncode, b"internal" in done.stderr) == (0, False), done.stderr
+            assert (done.returncode, done.stderr) == expected
+
+
+def test_a_broker_runs_on_without_its_standard_output(tmp_path: Path) -> None:
+    words = ["serve", "--port", "0", "--dir", str(tmp_path)]
+    command = ["/bin/sh", "-c", f'exec {PENSTOCK} "$@" >&-', "sh", *words]
+    with subprocess.Popen(command, stderr=subprocess.PIPE) as broker:
+        try:
+            assert any((tmp_path / "broker.json").exists() for _ in polls(LIMIT_S))
+        finally:
+            broker.terminate()
+        _, told = broker.communicate(timeout=LIMIT_S)
+    assert broker.returncode == 0, told
 
 
 def test_following_ends_when_the_reader_of_the_output_leaves() -> None:

@@ -18,12 +18,12 @@ class Command:
     """Runs commands as a user."""
 
     def __init__(self, bootstrap: str, folder: Path) -> None:
-        self._bootstrap, self._folder = bootstrap, folder
+        self.bootstrap, self._folder = bootstrap, folder
 
     def run(self, user: str, *words: str, password: str = "a", more: str = "") -> Result:
         file = self._folder / f"{user}.properties"
         file.write_text(
-            f"bootstrap.servers={self._bootstrap}\n"
+            f"bootstrap.servers={self.bootstrap}\n"
             "security.protocol=SASL_SSL\n"
             "sasl.mechanism=PLAIN\n"
             f'sasl.jaas.config={PLAIN} required username="{user}" password="{password}";\n'
@@ -75,3 +75,23 @@ def test_a_setting_on_the_command_line_wins(command: Command) -> None:
     assert "does not name a login module for SCRAM-SHA-256" in refused.output
     wrong = command.run("admin", "topic", "list", "-X", "sasl.mechanism")
     assert (wrong.exit_code, "-X must be name=value" in wrong.output) == (ExitCode.USAGE, True)
+
+
+def test_tls_on_one_side_only_is_told_with_the_settings_to_pass(command: Command) -> None:
+    plain = CliRunner().invoke(main, ["topic", "list", "-b", command.bootstrap])
+    assert plain.exit_code == ExitCode.UNREACHABLE
+    assert "it seems to speak TLS, or is not a Kafka broker; pass its security" in plain.output
+    assert "--command-config FILE, or -X security.protocol=SSL" in plain.output
+    assert "start a broker" not in plain.output
+    with EmbeddedBroker() as open_broker:
+        words = ["topic", "list", "-b", open_broker.bootstrap]
+        secured = command.run("admin", *words)
+    assert secured.exit_code == ExitCode.UNREACHABLE
+    assert "does not seem to speak TLS, but security.protocol says so" in secured.output
+
+
+def test_a_certificate_that_is_not_trusted_is_told(command: Command) -> None:
+    words = ["topic", "list", "-b", command.bootstrap, "-X", "security.protocol=SSL"]
+    refused = CliRunner().invoke(main, words)
+    assert refused.exit_code == ExitCode.UNREACHABLE
+    assert "its certificate is not accepted: self-signed certificate" in refused.output

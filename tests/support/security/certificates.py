@@ -30,10 +30,11 @@ def certified(
     return files
 
 
-def pkcs12(files: KeyFiles, password: str) -> Path:
+def pkcs12(files: KeyFiles, password: str, *, with_key: bool = True) -> Path:
     """Key and certificate as Java's keytool and OpenSSL write them by default."""
     path = files.store.with_suffix(".p12")
-    inputs = ["-inkey", str(files.key), "-in", str(files.certificate)]
+    key = ["-inkey", str(files.key)] if with_key else ["-nokeys"]
+    inputs = [*key, "-in", str(files.certificate)]
     _run("openssl", "pkcs12", "-export", *inputs, "-out", str(path), "-passout", f"pass:{password}")
     return path
 

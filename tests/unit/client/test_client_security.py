@@ -97,9 +97,24 @@ def test_what_cannot_be_used_is_one_sentence_without_secrets(
     assert "canary" not in str(caught.value)
 
 
-def test_a_file_that_is_no_pem_is_named(tmp_path: Path) -> None:
-    (tmp_path / "junk").write_text("junk")
-    with pytest.raises(ConfigError, match=r"ssl\.keystore: .*junk is not usable as PEM"):
-        client_security(
-            {"security.protocol": "SSL", "ssl.keystore.location": str(tmp_path / "junk")}
-        )
+@pytest.mark.parametrize(
+    ("content", "setting", "says"),
+    [
+        ("junk", "ssl.ca.location", r"ssl\.truststore: .*junk is not usable as PEM"),
+        ("junk", "ssl.keystore.location", r"ssl\.keystore\.location: .*junk holds no private key"),
+        ("PRIVATE KEY-----", "ssl.keystore.location", r"ssl\.keystore: .*junk is not usable"),
+    ],
+)
+def test_a_file_without_what_it_should_hold_is_named(
+    tmp_path: Path, content: str, setting: str, says: str
+) -> None:
+    (tmp_path / "junk").write_text(content)
+    with pytest.raises(ConfigError, match=says):
+        client_security({"security.protocol": "SSL", setting: str(tmp_path / "junk")})
+
+
+def test_a_certificate_without_its_key_is_named(keys: KeyFiles) -> None:
+    found = f"ssl.key.location: {keys.certificate} holds no private key"
+    given = {"ssl.key.location": keys.certificate, "ssl.certificate.location": keys.certificate}
+    with pytest.raises(ConfigError, match=found):
+        client_security({"security.protocol": "SSL", **{k: str(v) for k, v in given.items()}})

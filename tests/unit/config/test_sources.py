@@ -157,9 +157,16 @@ def test_a_setting_in_two_sources_is_not_a_repetition(tmp_path: Path) -> None:
         ("x.yaml", "log.dirs: a\nlog:\n  dirs: b\n", "log.dirs is set twice"),
         ("x.toml", '"log.dirs" = "a"\n[log]\ndirs = "b"\n', "log.dirs is set twice"),
         ("x.yaml", "log: &log\n  dirs: *log\n", "line 1: an anchor contains itself"),
+        (
+            "x.yaml",
+            "a: 1\nb: [2\nc: 3\n",
+            "line 3: not YAML: while parsing a flow sequence did not find expected ',' or ']'",
+        ),
+        ("x.yaml", "a: *b\n", "line 1: not YAML: found undefined alias"),
+        ("x.yaml", "a: 1\nb: \x01\n", "line 2: not YAML: control characters are not allowed"),
     ],
 )
-def test_a_key_that_a_document_has_twice_is_refused(
+def test_a_document_that_says_two_things_or_nothing_is_refused_with_its_line(
     tmp_path: Path, name: str, text: str, problem: str
 ) -> None:
     pytest.importorskip("yaml")

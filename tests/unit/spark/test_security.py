@@ -118,6 +118,8 @@ def test_a_file_that_is_not_pem_is_an_error(tmp_path: Path) -> None:
     bad.write_text("no certificate")
     with pytest.raises(ConfigError, match="not usable as PEM"):
         Tls(trusted_path=str(bad)).context()
+    with pytest.raises(ConfigError, match=f"keystore.location: {bad} holds no private key"):
+        Tls(own_path=str(bad)).context()
 
 
 @pytest.fixture(scope="module")

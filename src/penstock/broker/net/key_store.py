@@ -88,6 +88,10 @@ def load_own(
     context: ssl.SSLContext, name: str, text: str, password_name: str, password: Password | None
 ) -> None:
     """Give the context its key and certificates."""
+    if not any("PRIVATE KEY" in label for label, _ in _BLOCK.findall(text)):
+        raise ConfigError(f"{name} holds no private key: put it there beside its certificate")
+    if not certificates(text):
+        raise ConfigError(f"{name} holds no certificate: put it there beside its private key")
     secret = "" if password is None else password.value  # never None: OpenSSL would ask a terminal
     try:
         with _as_file(text) as path:
@@ -95,7 +99,7 @@ def load_own(
     except (ssl.SSLError, ValueError) as error:
         reason = str(getattr(error, "reason", None) or error)
         if "ENCRYPTED" in text:
-            raise ConfigError(f"{password_name} does not open the key in {name}") from None
+            raise ConfigError(f"{password_name} does not open the key of {name}") from None
         raise ConfigError(f"{name} holds no usable key and certificate: {_plain(reason)}") from None
 
 

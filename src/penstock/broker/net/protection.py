@@ -11,9 +11,9 @@ import msgspec
 from penstock.broker.net.sasl import SaslListener
 from penstock.broker.net.tls import TlsListener
 from penstock.client.sasl import Login
-from penstock.client.security import ClientSecurity
+from penstock.client.security import ClientSecurity, no_security
 from penstock.clock import Clock
-from penstock.config.listener import Endpoint, SecurityProtocol
+from penstock.config.listener import Endpoint, ListenerConfig, SecurityProtocol
 from penstock.config.listener_security import ListenerSecurity, without_mechanism
 from penstock.errors import ConfigError, ProtocolError
 from penstock.security.jaas import parse_jaas
@@ -53,8 +53,18 @@ def protections(
     return found
 
 
+def security_between_brokers(
+    listener: ListenerConfig, texts: Mapping[str, str], protected: Mapping[str, Protection]
+) -> PeerSecurity:
+    """How this broker connects to others, on the inter-broker listener."""
+    named = listener.inter_broker()
+    if named not in protected:
+        return no_security
+    security = ListenerSecurity(named, listener.protocols()[named], texts)
+    return peer_security(security, protected[named])
+
+
 def peer_security(security: ListenerSecurity, protection: Protection) -> PeerSecurity:
-    """How this broker connects to others on the inter-broker listener."""
     login = _own_login(security) if security.uses_sasl else None
     tls = protection.tls
     if tls is None:

@@ -156,7 +156,8 @@ class TlsListener:
                 "ssl.keystore.location with the broker's key and certificate"
             )
         named = name("ssl.keystore.location")
-        return named, self._from_file(named, location, "ssl.keystore", config.ssl_keystore_password)
+        text = self._from_file(named, location, "ssl.keystore", config.ssl_keystore_password)
+        return f"{named}: {location}", text
 
     def _trusted(self, config: SecurityConfig) -> tuple[str, str] | None:
         name = self._security.name

@@ -6,6 +6,7 @@ each in every log directory, `worker.0`, `worker.1` and so on, which Kafka can r
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
@@ -38,7 +39,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
     """The content of the file."""
 
     version: int = 1
-    workers: int = 1
+    workers: Annotated[int, msgspec.Meta(ge=1)] = 1
     resize: Resize | None = None
 
 
@@ -59,8 +60,14 @@ def read_layout(directory: Path) -> Layout:
         layout = msgspec.json.decode(path.read_bytes(), type=Layout)
     except (FileNotFoundError, NotADirectoryError):
         return Layout()
-    except (OSError, msgspec.DecodeError) as error:
-        raise ConfigError(f"{path}: {error}") from None
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from None
+    except msgspec.DecodeError as error:
+        raise ConfigError(
+            f"{path} is damaged ({error}): restore it, or write "
+            f'{{"workers": N}} there, with the number of {PREFIX}0, {PREFIX}1, … in log.dirs; if '
+            "there is none of them, delete it"
+        ) from None
     if layout.version > 1:
         raise ConfigError(f"{path} was written by a newer version of penstock")
     return layout

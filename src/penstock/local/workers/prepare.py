@@ -6,7 +6,7 @@ partitions move. What cannot be is refused before anything is changed.
 
 import asyncio
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
@@ -49,12 +49,16 @@ def prepare(
     directory: Path,
     config: BrokerConfig,
     workers: int | None,
+    check: Callable[[int], None] = lambda _: None,
     *,
     files: Files | None = None,
     clock: Clock | None = None,
     chance: Random | None = None,
 ) -> int:
-    """Returns the number of workers: `workers`, or as many as there were."""
+    """Returns the number of workers: `workers`, or as many as there were.
+
+    `check` is called with it before anything is changed, and refuses what would stop the start.
+    """
     files, chance = files or DiskFiles(), chance or random.SystemRandom()
     layout = read_layout(directory)
     wanted = workers or (layout.resize.workers if layout.resize else layout.workers)
@@ -64,6 +68,7 @@ def prepare(
         return 1  # as a broker alone has it, which looks for itself
     if wanted > 1:
         check_workers(config, wanted)
+    check(wanted)
     with ExitStack() as locks:
         _lock(files, locks, log_dirs, max(layout.workers, wanted))
         preparation = _Preparation(files, directory, config, log_dirs, chance)

@@ -3,6 +3,7 @@
 import gc
 import logging
 import os
+import random
 import resource
 import signal
 import socket
@@ -11,9 +12,11 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from penstock.broker.app import advertised
+from penstock.broker.net.protection import protections, security_between_brokers
 from penstock.broker.net.server import bind, reason
 from penstock.broker.startup.file_limit import raised_file_limit
 from penstock.broker.startup.process_start import process_start
@@ -23,6 +26,8 @@ from penstock.broker.startup.state_file import (
     remove_state,
     write_state,
 )
+from penstock.clock import SystemClock
+from penstock.config.metrics import MetricsConfig
 from penstock.config.sources import Resolved
 from penstock.errors import ConfigError
 from penstock.local.workers.child import Channel
@@ -68,6 +73,41 @@ def check_process_limit(workers: int) -> None:
         )
 
 
+def check_start(resolved: Resolved, workers: int) -> None:
+    """Refuse limits that are too low, keys that cannot be used and ports that are taken, before a
+    directory is laid out for another number of workers.
+    """
+    config, texts = resolved.config, resolved.texts()
+    endpoints = config.listener.endpoints()
+    protected = protections(endpoints, texts, SystemClock(), random.SystemRandom())
+    wanted = [*endpoints]
+    if workers > 1:
+        check_file_limit(workers, len(endpoints))
+        check_process_limit(workers)
+        security_between_brokers(config.listener, texts, protected)
+        wanted += chain.from_iterable(worker_endpoints(config.listener, workers))
+    with ExitStack() as stack:
+        for each in wanted:
+            stack.callback(bind(each, config.network).close)
+        bind_http(stack, config.metrics)
+
+
+def bind_http(stack: ExitStack, config: MetricsConfig) -> socket.socket | None:
+    if not config.penstock_http_listen:
+        return None
+    host, port = config.http_address()
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        sock = socket.create_server((host, port), family=family)
+    except OSError as error:
+        raise ConfigError(
+            f"penstock.http.listen: cannot listen on {host or '*'}:{port}: {reason(error)}"
+        ) from None
+    sock.settimeout(0)
+    stack.callback(sock.close)
+    return sock
+
+
 def serve_workers(
     resolved: Resolved,
     directory: Path,
@@ -90,7 +130,9 @@ def serve_workers(
         gc.freeze()  # a collection in a child would write to pages that are shared
         try:
             if supervisor.start([STORE]) and supervisor.start(names):
-                on_ready(machine.write_state())
+                state = machine.write_state()
+                logger.info("%d workers are ready behind %s", workers, state.bootstrap)
+                on_ready(state)
                 supervisor.run()
         finally:
             try:
@@ -117,8 +159,6 @@ class _Machine:
         config = self._resolved.config
         listener, network = config.listener, config.network
         own_endpoints = worker_endpoints(listener, self._count)
-        check_file_limit(self._count, len(listener.endpoints()))
-        check_process_limit(self._count)
         shared = {each: bind(each, network) for each in listener.endpoints()}
         for sock in shared.values():
             stack.callback(sock.close)
@@ -160,7 +200,7 @@ class _Machine:
             sock = listening(self._store_path)
             stack.callback(sock.close)
             stack.callback(self._store_path.unlink, missing_ok=True)
-        self._http = self._bind_http(stack)
+        self._http = bind_http(stack, self._resolved.config.metrics)
         self._store = StoreProcess(self._directory, file, sock, self._http)
 
     def _socket_path(self, stack: ExitStack) -> Path:
@@ -170,22 +210,6 @@ class _Machine:
             return path
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="penstock-"))
         return Path(folder) / SOCKET_NAME
-
-    def _bind_http(self, stack: ExitStack) -> socket.socket | None:
-        config = self._resolved.config.metrics
-        if not config.penstock_http_listen:
-            return None
-        host, port = config.http_address()
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        try:
-            sock = socket.create_server((host, port), family=family)
-        except OSError as error:
-            raise ConfigError(
-                f"penstock.http.listen: cannot listen on {host or '*'}:{port}: {reason(error)}"
-            ) from None
-        sock.settimeout(0)
-        stack.callback(sock.close)
-        return sock
 
     def _log_replicas(self) -> None:
         alone = self._resolved.config.zookeeper.zookeeper_connect is None

@@ -201,4 +201,6 @@ def _cause(error: Exception, tls: Tls) -> str:
     if isinstance(error, OSError) and not isinstance(error, ssl.SSLError):
         paths = " or ".join(path for path in (tls.trusted_path, tls.own_path) if path)
         return f"cannot read {error.filename or paths}: {error.strerror}"
+    if tls.own_path and b"PRIVATE KEY-----" not in Path(tls.own_path).read_bytes():
+        return f"kafka.ssl.keystore.location: {tls.own_path} holds no private key in PEM"
     return f"not usable as PEM: {error}"

@@ -1,7 +1,9 @@
 """A data directory for one, three and two workers, with a crash at every step in between."""
 
 import shutil
+import socket
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from penstock.config.sources import resolve
 from penstock.errors import ConfigError
 from penstock.local.workers.layout import FILE_NAME, folder, read_layout
 from penstock.local.workers.prepare import prepare
+from penstock.local.workers.serve import check_start
 from penstock.log import checkpoint
 from penstock.log.disk import DiskFiles
 from penstock.log.disk_file import DiskFile
@@ -225,6 +228,36 @@ def test_settings_that_workers_cannot_have_change_nothing(
         prepare(home, config(home, **settings), 2)
     assert sorted(home.rglob("*")) == before
     assert prepare(home, config(home, **settings), 1) == 1
+
+
+@pytest.mark.parametrize(("before", "after"), [(1, 2), (2, 1)])
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"listeners": "PLAINTEXT://127.0.0.1:TAKEN"}, "listeners: cannot listen on 127.0.0.1"),
+        ({"penstock.http.listen": "127.0.0.1:TAKEN"}, "penstock.http.listen: cannot listen on"),
+        (
+            {
+                "listeners": "SSL://127.0.0.1:0",
+                "security.inter.broker.protocol": "SSL",
+                "ssl.keystore.location": "nowhere.pem",
+            },
+            "ssl.keystore.location: cannot read nowhere.pem",
+        ),
+    ],
+)
+def test_what_would_stop_the_start_changes_nothing(
+    home: Path, settings: dict[str, str], says: str, before: int, after: int
+) -> None:
+    prepare(home, config(home), before)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        pairs = [f"{name}={text.replace('TAKEN', port)}" for name, text in settings.items()]
+        resolved = resolve(defaults={"log.dir": str(home / "logs")}, pairs=pairs)
+        with pytest.raises(ConfigError, match=says):
+            prepare(home, resolved.config, after, partial(check_start, resolved))
+    held(home, before)
+    assert read_layout(home).workers == before
 
 
 @pytest.mark.parametrize(
