@@ -14,7 +14,7 @@ import msgspec
 
 from penstock.cli.failure import flush_output
 from penstock.cli.frame.option import FORMAT, FORMAT_KEY, IS_DATA
-from penstock.cli.frame.terminal import print_page, styled
+from penstock.cli.frame.terminal import note, print_page, styled
 
 __all__ = [
     "FORMAT",
@@ -54,7 +54,7 @@ def notice(text: str) -> None:
 
 @contextmanager
 def summary(count: Callable[[], int], text: Callable[[], str]) -> Iterator[None]:
-    """Print a summary to standard error at the end of the body, or after Ctrl-C.
+    """Say a summary at the end of the body, or after Ctrl-C.
 
     The error of a command that did nothing stands alone.
     """
@@ -66,7 +66,7 @@ def summary(count: Callable[[], int], text: Callable[[], str]) -> Iterator[None]
         raise
     finally:
         if is_told:
-            click.echo(text(), err=True)
+            note(text())
 
 
 def print_json(row: object) -> None:

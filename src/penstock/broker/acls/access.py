@@ -27,7 +27,11 @@ class Access:
     __slots__ = ("_acls", "_client", "_refused_brokers", "_request")
 
     def __init__(
-        self, acls: Acls, client: AuthenticatedClient, request: str, refused_brokers: set[tuple[str, ...]]
+        self,
+        acls: Acls,
+        client: AuthenticatedClient,
+        request: str,
+        refused_brokers: set[tuple[str, ...]],
     ) -> None:
         self._acls, self._client, self._request = acls, client, request
         self._refused_brokers = refused_brokers
