@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 # What constraints.txt pins and development installs.
-EXTRAS := cluster database dev spark
+EXTRAS := cluster database dev oauth spark
 PYTEST := $(BIN)/python -m pytest
 # Tests that replace functions, which compiled callers would not notice.
 PURE   := PENSTOCK_PURE=1 $(PYTEST) -m "pure and not soak and not peer" -n 2
@@ -46,11 +46,12 @@ quick: setup  ## The inner loop, under three minutes: checks, and tests without 
 soak: setup peers  ## The long forms of fault, seed and fuzz runs
 	PENSTOCK_SOAK=1 PENSTOCK_PURE=1 $(PYTEST) --timeout 3600 $(ARGS)
 
-check: $(VENV)/installed  ## Lint, format, types, import contracts
+check: $(VENV)/installed  ## Lint, format, types, import contracts, known vulnerabilities
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	PYTHONPATH=src $(BIN)/lint-imports
+	$(BIN)/python scripts/audit.py
 
 format: setup  ## Format, and mend what the linter can
 	$(BIN)/ruff format .

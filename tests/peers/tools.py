@@ -2,6 +2,7 @@
 
 import subprocess
 import zipfile
+from collections.abc import Sequence
 from functools import cache
 
 from peers import jars
@@ -55,10 +56,11 @@ def tool(
     check: bool = True,
     profile: Profile = "test",
     timeout_s: float = 60,
+    jvm: Sequence[str] = (),
 ) -> subprocess.CompletedProcess[str]:
     """Run a tool to its end; a failure raises with its output unless `check` is off."""
     done = subprocess.run(
-        tool_command(name, *args, version=version, profile=profile),
+        tool_command(name, *args, version=version, profile=profile, jvm=jvm),
         input=stdin,
         capture_output=True,
         text=True,
@@ -71,10 +73,14 @@ def tool(
 
 
 def tool_command(
-    name: str, *args: str, version: str = "4.3.1", profile: Profile = "test"
+    name: str,
+    *args: str,
+    version: str = "4.3.1",
+    profile: Profile = "test",
+    jvm: Sequence[str] = (),
 ) -> list[str]:
     """The command line of a tool, for those that are to run on beside the test."""
-    return command(f"kafka-{version}", main_class(name, version), *args, profile=profile)
+    return command(f"kafka-{version}", main_class(name, version), *args, profile=profile, jvm=jvm)
 
 
 @cache

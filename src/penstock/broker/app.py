@@ -23,6 +23,7 @@ from penstock.broker.context import Services
 from penstock.broker.handlers.table import HANDLERS
 from penstock.broker.machine import Machine
 from penstock.broker.net.dispatch import Routes
+from penstock.broker.net.key_set import follow_keys
 from penstock.broker.net.protection import (
     follow_certificates,
     protections,
@@ -137,6 +138,9 @@ async def running(
                     "compaction": parts.compactor.run,
                 }
             )
+            key_sets = [each.sasl.key_set for each in protected.values() if each.sasl is not None]
+            if any(key_sets):
+                run({"keys of tokens": lambda: follow_keys(filter(None, key_sets))})
             if authorizer is not None:
                 run({"ACLs": authorizer.follow})
             if services.listeners.clustered:

@@ -19,7 +19,7 @@ from penstock.client.errors import (
 )
 from penstock.client.sasl import ClientAuthenticationFailed, Login, exchange
 from penstock.client.versions import api_versions_request
-from penstock.errors import ErrorCode, KafkaError, ProtocolError
+from penstock.errors import ConfigError, ErrorCode, KafkaError, ProtocolError
 from penstock.types import Buffer
 from penstock.wire.apis import APIS, Api, api_of
 from penstock.wire.client_frame import read_response_header, request_frame
@@ -140,7 +140,13 @@ class Connection(asyncio.BufferedProtocol):
             raise ClientAuthenticationFailed(
                 f"{self.address} does not offer {login.mechanism}; it offers {offered}"
             )
-        steps = exchange(login, secrets.token_hex(20))
+        shown = ""
+        if login.token is not None:
+            try:
+                shown = await asyncio.to_thread(login.token.read)
+            except ConfigError as error:
+                raise ClientAuthenticationFailed(str(error)) from None
+        steps = exchange(login, secrets.token_hex(20), shown)
         token = next(steps)
         while True:
             response = await self.send(
@@ -148,8 +154,7 @@ class Connection(asyncio.BufferedProtocol):
             )
             if response.error_code:
                 raise ClientAuthenticationFailed(
-                    f"{self.address} refuses the login of {login.username!r}: "
-                    f"{response.error_message}"
+                    f"{self.address} refuses the {login}: {response.error_message}"
                 )
             try:
                 token = steps.send(response.auth_bytes)

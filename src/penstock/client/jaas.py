@@ -6,18 +6,29 @@ quotes the text: it holds a password.
 
 from typing import Final
 
-from penstock.client.sasl import Login
+from penstock.client.sasl import OAUTHBEARER, Login
 from penstock.config.jaas import jaas_options, jaas_tokens
 from penstock.errors import ConfigError
 
 _MODULES: Final = {
     "PlainLoginModule": ("PLAIN",),
     "ScramLoginModule": ("SCRAM-SHA-256", "SCRAM-SHA-512"),
+    "OAuthBearerLoginModule": (OAUTHBEARER,),
 }
 
 
 def parse_jaas(text: str, mechanism: str, prefix: str = "") -> Login:
     """The login in `text`, for this mechanism. `prefix` is that of the settings, for messages."""
+    options = login_options(text, mechanism, prefix)
+    for needed in ("username", "password"):
+        if needed not in options:
+            raise ConfigError(f"{prefix}sasl.jaas.config has no {needed}")
+    is_token = options.get("tokenauth", "").lower() == "true"
+    return Login(mechanism, options["username"], options["password"], is_token=is_token)
+
+
+def login_options(text: str, mechanism: str, prefix: str = "") -> dict[str, str]:
+    """The options of the login module in `text`, which must be for this mechanism."""
     setting = f"{prefix}sasl.jaas.config"
     instead = f"; write {prefix}sasl.username and {prefix}sasl.password instead"
     tokens = jaas_tokens(setting, text)
@@ -34,10 +45,4 @@ def parse_jaas(text: str, mechanism: str, prefix: str = "") -> Login:
             f"{setting} does not name a login module for {mechanism}, which is "
             f"{prefix}sasl.mechanism, but a {module}"
         )
-    options = jaas_options(setting, tokens, repeatable=True)
-    if options.get("tokenauth", "").lower() == "true":
-        raise ConfigError(f"{setting}: delegation tokens are not supported{instead}")
-    for needed in ("username", "password"):
-        if needed not in options:
-            raise ConfigError(f"{setting} has no {needed}")
-    return Login(mechanism, options["username"], options["password"])
+    return jaas_options(setting, tokens, repeatable=True)

@@ -1,4 +1,5 @@
-"""The client's half of SASL exchanges: PLAIN (RFC 4616) and SCRAM (RFC 5802), without I/O.
+"""The client's half of SASL exchanges, without I/O: PLAIN (RFC 4616), SCRAM (RFC 5802) and
+OAUTHBEARER (RFC 7628).
 
 An exchange is a generator: it yields what to send, and receives what the server answered. It ends
 when authentication succeeded, and raises `ClientAuthenticationFailed` if the server cannot prove
@@ -12,12 +13,14 @@ from collections.abc import Generator
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
+from penstock.client.token import TokenSource
 from penstock.errors import ErrorCode, KafkaError
 
 Exchange: TypeAlias = Generator[bytes, bytes, None]
 
 _HASHES: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
-MECHANISMS: Final = ("PLAIN", *_HASHES)
+OAUTHBEARER: Final = "OAUTHBEARER"
+MECHANISMS: Final = ("PLAIN", *_HASHES, OAUTHBEARER)
 MAX_ITERATIONS: Final = 1 << 20
 """The server chooses the iteration count; more than this would only cost time."""
 
@@ -30,17 +33,25 @@ class ClientAuthenticationFailed(KafkaError):
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """User, password and mechanism."""
+    """User, password and mechanism; or where the token is from, if a token is shown."""
 
     mechanism: str
-    username: str
-    password: str = field(repr=False)
+    username: str = ""
+    password: str = field(default="", repr=False)
+    token: TokenSource | None = None
+    is_token: bool = False
+    """Whether user and password are a delegation token: its id and its HMAC in base64."""
+
+    def __str__(self) -> str:
+        return f"login of {self.username!r}" if self.username else f"{self.mechanism} login"
 
 
-def exchange(login: Login, nonce: str) -> Exchange:
+def exchange(login: Login, nonce: str, token: str = "") -> Exchange:
     """The client's messages; `nonce` must be fresh, printable and without a comma."""
     if login.mechanism == "PLAIN":
         return _plain(login)
+    if login.mechanism == OAUTHBEARER:
+        return _oauthbearer(token)
     return _scram(login, nonce, _HASHES[login.mechanism])
 
 
@@ -48,9 +59,15 @@ def _plain(login: Login) -> Exchange:
     yield f"\0{login.username}\0{login.password}".encode()
 
 
+def _oauthbearer(token: str) -> Exchange:
+    refusal = yield f"n,,\x01auth=Bearer {token}\x01\x01".encode()
+    if refusal:
+        yield b"\x01"  # to which the server answers by the error
+
+
 def _scram(login: Login, nonce: str, digest: str) -> Exchange:
     name = login.username.replace("=", "=3D").replace(",", "=2C")
-    first_bare = f"n={name},r={nonce}"
+    first_bare = f"n={name},r={nonce}" + (",tokenauth=true" if login.is_token else "")
     server_first = (yield f"n,,{first_bare}".encode()).decode("utf-8", "replace")
     fields = _fields(server_first)
     combined, salt, iterations = fields.get("r", ""), fields.get("s", ""), fields.get("i", "")

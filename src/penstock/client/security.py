@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from penstock.client.jaas import parse_jaas
-from penstock.client.sasl import MECHANISMS, Login
+from penstock.client import token
+from penstock.client.jaas import login_options, parse_jaas
+from penstock.client.sasl import MECHANISMS, OAUTHBEARER, Login
 from penstock.errors import ConfigError
 
 PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
@@ -23,6 +24,7 @@ _SYNONYMS: Final = {
     "ssl.ca.pem": "ssl.truststore.certificates",
     "ssl.key.pem": "ssl.keystore.key",
     "ssl.certificate.pem": "ssl.keystore.certificate.chain",
+    **token.SYNONYMS,
 }
 _KNOWN: Final = frozenset(
     {
@@ -31,6 +33,9 @@ _KNOWN: Final = frozenset(
         "sasl.jaas.config",
         "sasl.username",
         "sasl.password",
+        "sasl.login.callback.handler.class",
+        "sasl.oauthbearer.method",
+        *token.SETTINGS,
         "ssl.truststore.type",
         "ssl.truststore.location",
         "ssl.truststore.certificates",
@@ -85,12 +90,29 @@ def _login(given: Mapping[str, str]) -> Login:
     if mechanism not in MECHANISMS:
         offered = ", ".join(MECHANISMS)
         raise ConfigError(f"sasl.mechanism is {mechanism!r}, must be one of {offered}")
+    if mechanism == OAUTHBEARER:
+        return _token_login(given)
     if "sasl.jaas.config" in given:
         return parse_jaas(given["sasl.jaas.config"], mechanism)
     for name in ("sasl.username", "sasl.password"):
         if name not in given:
             raise ConfigError(f"there is no {name}, nor a sasl.jaas.config")
     return Login(mechanism, given["sasl.username"], given["sasl.password"])
+
+
+def _token_login(given: Mapping[str, str]) -> Login:
+    handler = given.get("sasl.login.callback.handler.class", "")
+    if handler and not handler.endswith(".OAuthBearerLoginCallbackHandler"):
+        raise ConfigError(
+            "sasl.login.callback.handler.class names a class of Java, which cannot be loaded; "
+            f"{token.URL} says where tokens are"
+        )
+    if given.get("sasl.oauthbearer.method", "oidc").lower() != "oidc":
+        raise ConfigError("sasl.oauthbearer.method must be oidc: unsecured tokens are not made")
+    text = given.get("sasl.jaas.config")
+    options = {} if text is None else login_options(text, OAUTHBEARER)
+    trusted = given.get("ssl.truststore.location")
+    return Login(OAUTHBEARER, token=token.token_source(given, options, trusted))
 
 
 def _context(given: Mapping[str, str]) -> ssl.SSLContext:

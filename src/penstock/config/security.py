@@ -106,8 +106,8 @@ class SecurityConfig:
     sasl_enabled_mechanisms: tuple[str, ...] = setting(
         "sasl.enabled.mechanisms",
         ("GSSAPI",),
-        "Mechanisms of a SASL listener: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512. GSSAPI (Kerberos) and "
-        "OAUTHBEARER are refused.",
+        "Mechanisms of a SASL listener: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER. GSSAPI "
+        "(Kerberos) is refused.",
     )
     sasl_jaas_config: Password | None = setting(
         "sasl.jaas.config",
@@ -115,6 +115,58 @@ class SecurityConfig:
         "Users of a mechanism, as Java's login modules have them; only as "
         "`listener.name.<name>.<mechanism>.sasl.jaas.config`.",
         kind=ConfigType.PASSWORD,
+    )
+    sasl_oauthbearer_jwks_endpoint_url: str | None = setting(
+        "sasl.oauthbearer.jwks.endpoint.url",
+        None,
+        "The public keys that tokens are checked against (JWKS): file:///…, https://… or http://…. "
+        "Without it OAUTHBEARER does not start.",
+    )
+    sasl_oauthbearer_jwks_endpoint_refresh_ms: int = setting(
+        "sasl.oauthbearer.jwks.endpoint.refresh.ms",
+        3_600_000,
+        "How often keys are fetched from a URL. A file is read when it changes.",
+        kind=ConfigType.LONG,
+    )
+    sasl_oauthbearer_jwks_endpoint_retry_backoff_ms: int = setting(
+        "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms",
+        100,
+        "First pause after keys could not be fetched; it doubles. At least a second passes.",
+        kind=ConfigType.LONG,
+    )
+    sasl_oauthbearer_jwks_endpoint_retry_backoff_max_ms: int = setting(
+        "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms",
+        10_000,
+        "Longest pause after keys could not be fetched, and shortest between two fetches for "
+        "tokens whose key is not known.",
+        kind=ConfigType.LONG,
+    )
+    sasl_oauthbearer_clock_skew_seconds: int = setting(
+        "sasl.oauthbearer.clock.skew.seconds",
+        30,
+        "How far the clocks of issuer and broker may differ.",
+    )
+    sasl_oauthbearer_expected_audience: tuple[str, ...] = setting(
+        "sasl.oauthbearer.expected.audience",
+        (),
+        "A token must be for one of these; empty: for anyone.",
+    )
+    sasl_oauthbearer_expected_issuer: str | None = setting(
+        "sasl.oauthbearer.expected.issuer",
+        None,
+        "Who must have issued a token; not set: anyone whose key is known.",
+    )
+    sasl_oauthbearer_scope_claim_name: str = setting(
+        "sasl.oauthbearer.scope.claim.name", "scope", "Where a token has its scopes."
+    )
+    sasl_oauthbearer_sub_claim_name: str = setting(
+        "sasl.oauthbearer.sub.claim.name", "sub", "Where a token has the user's name."
+    )
+    sasl_oauthbearer_token_endpoint_url: str | None = setting(
+        "sasl.oauthbearer.token.endpoint.url",
+        None,
+        "Where this broker gets the token by which it logs in to others: a file, or an endpoint "
+        "that knows the clientId and clientSecret of the listener's `sasl.jaas.config`.",
     )
     sasl_mechanism_inter_broker_protocol: str = setting(
         "sasl.mechanism.inter.broker.protocol",

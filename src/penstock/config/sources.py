@@ -21,7 +21,7 @@ from penstock.config.profile import profile as profile_texts
 from penstock.config.properties import properties
 from penstock.config.setting import SettingError, parse
 from penstock.config.unknown import unknown
-from penstock.config.unserved_security import is_of_clients, is_refused
+from penstock.config.unserved_security import is_done_anyway, is_of_clients, is_refused
 from penstock.config.value import render
 from penstock.errors import ConfigError
 
@@ -103,6 +103,8 @@ def resolve(
             if each.source is SettingSource.FILE and (again := _repeated(each, given)):
                 warnings.append(again)
             given[each.name] = each
+            continue
+        if is_done_anyway(each.name, each.text):
             continue
         is_variable = each.source is SettingSource.ENVIRONMENT
         if is_refused(each.name, each.text, from_environment=is_variable):

@@ -31,6 +31,18 @@ _ASKS_FOR_NOTHING = {
 }
 
 
+_VALIDATOR = re.compile(
+    r"listener\.name\.[^.]+\.oauthbearer\.sasl\.server\.callback\.handler\.class="
+    r"org\.apache\.kafka\.common\.security\.oauthbearer\.(secured\.)?"
+    r"OAuthBearerValidatorCallbackHandler"
+)
+
+
+def is_done_anyway(name: str, text: str) -> bool:
+    """Whether the setting names the class of Kafka that checks access tokens, as is done here."""
+    return _VALIDATOR.fullmatch(f"{name.lower()}={text.strip()}") is not None
+
+
 def is_of_clients(name: str) -> bool:
     """Whether a variable of this name belongs to a client on the same machine."""
     return name.startswith(("sasl.", "ssl.")) and not _IN_ENVIRONMENT.fullmatch(name)

@@ -15,6 +15,7 @@ from penstock.errors import ConfigError
 MODULES: Final[Mapping[str, tuple[str, ...]]] = {
     "org.apache.kafka.common.security.plain.PlainLoginModule": ("PLAIN",),
     "org.apache.kafka.common.security.scram.ScramLoginModule": ("SCRAM-SHA-256", "SCRAM-SHA-512"),
+    "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule": ("OAUTHBEARER",),
 }
 """The login modules that mean something here, with their mechanisms."""
 

@@ -4,7 +4,7 @@ from typing import Final, Protocol
 
 import msgspec
 
-MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 
 
 class SaslStep(msgspec.Struct, frozen=True):
@@ -12,6 +12,8 @@ class SaslStep(msgspec.Struct, frozen=True):
 
     answer: bytes
     user: str | None = None
+    expires_ms: int | None = None
+    """When what the client has shown ends, in the clock's time; None: never."""
 
 
 class SaslExchange(Protocol):

@@ -190,7 +190,7 @@ def test_a_login_without_listener_or_mechanism_is_refused() -> None:
     ("texts", "says"),
     [
         ({}, "sasl.enabled.mechanisms has GSSAPI, but Kerberos is not supported"),
-        ({"sasl.enabled.mechanisms": "OAUTHBEARER"}, "tokens are not supported yet"),
+        ({"sasl.enabled.mechanisms": "OAUTHBEARER"}, "no sasl.oauthbearer.jwks.endpoint.url"),
         ({"sasl.enabled.mechanisms": "NTLM"}, "has NTLM, but there is no such mechanism"),
         ({"sasl.enabled.mechanisms": ""}, "sasl.enabled.mechanisms is empty"),
         ({"sasl.enabled.mechanisms": "PLAIN"}, "listener.name.a.plain.sasl.jaas.config names no"),

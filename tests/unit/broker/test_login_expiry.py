@@ -64,7 +64,7 @@ class Client:
     def __init__(self) -> None:
         self.clock = Clock()
         security = ListenerSecurity("S", SecurityProtocol.SASL_PLAINTEXT, TEXTS)
-        self.sasl = SaslListener(security, Random(1))
+        self.sasl = SaslListener(security, self.clock, Random(1))
         self.dispatch = LoginDispatch(
             Routes({17: refused_handshake, 36: refused_token, 3: refused_token}),
             cast("Services", FewServices()),

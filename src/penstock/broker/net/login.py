@@ -158,7 +158,7 @@ class LoginDispatch(Dispatch):
                 SaslAuthenticateResponse(
                     error_code=error.code, error_message=self._told(error), auth_bytes=b""
                 ),
-                str(error),
+                error.because,
             )
         lifetime_ms = self._complete(step)
         return SaslAuthenticateResponse(
@@ -171,7 +171,7 @@ class LoginDispatch(Dispatch):
         try:
             step = self._step(self._token)
         except AuthenticationFailed as error:
-            return self._fail(None, str(error))  # there is no message to say it in
+            return self._fail(None, error.because)  # there is no message to say it in
         self._complete(step)
         return bytearray(len(step.answer).to_bytes(4, "big") + step.answer)
 
@@ -199,9 +199,10 @@ class LoginDispatch(Dispatch):
         if step.user is None:
             return 0
         self._state, self._exchange = LoginState.DONE, None
-        lifetime_ms = self._sasl.lifetime_ms(self._mechanism)
-        if lifetime_ms > 0:
+        lifetime_ms = self._lifetime_ms(step.expires_ms)
+        if lifetime_ms is not None:
             self._expires_ms = self._clock.monotonic_ms() + lifetime_ms
+        lifetime_ms = lifetime_ms or 0
         if self._user is not None:
             self._sasl.reauthentications += 1
             return lifetime_ms
@@ -210,6 +211,16 @@ class LoginDispatch(Dispatch):
         self.peer.principal = user(step.user)
         self.on_login()
         return lifetime_ms
+
+    def _lifetime_ms(self, expires_ms: int | None) -> int | None:
+        """How long the login lasts: as long as what was shown, and no longer than the listener
+        says; None: as long as the connection.
+        """
+        limit_ms = self._sasl.lifetime_ms(self._mechanism)
+        if expires_ms is None:
+            return limit_ms if limit_ms > 0 else None
+        left_ms = max(0, expires_ms - self._clock.now_ms())
+        return min(left_ms, limit_ms) if limit_ms > 0 else left_ms
 
     def _fail(self, response: Message | None, reason: str) -> Outcome:
         self._state, self._exchange = LoginState.FAILED, None

@@ -10,8 +10,9 @@ import msgspec
 
 from penstock.broker.net.sasl import SaslListener
 from penstock.broker.net.tls import TlsListener
-from penstock.client.sasl import Login
+from penstock.client.sasl import OAUTHBEARER, Login
 from penstock.client.security import ClientSecurity, no_security
+from penstock.client.token import URL, token_source
 from penstock.clock import Clock
 from penstock.config.listener import Endpoint, ListenerConfig, SecurityProtocol
 from penstock.config.listener_security import ListenerSecurity, without_mechanism
@@ -48,7 +49,7 @@ def protections(
             security = ListenerSecurity(endpoint.listener, endpoint.protocol, texts)
             found[endpoint.listener] = Protection(
                 TlsListener(security, clock.now_ms()) if security.uses_tls else None,
-                SaslListener(security, chance) if security.uses_sasl else None,
+                SaslListener(security, clock, chance) if security.uses_sasl else None,
             )
     return found
 
@@ -87,6 +88,9 @@ def _own_login(security: ListenerSecurity) -> Login:
     text = security.config(mechanism).sasl_jaas_config
     name = f"listener.name.{security.listener.lower()}.{mechanism.lower()}.sasl.jaas.config"
     options = {} if text is None else parse_jaas(name, text.value, mechanism).options
+    if mechanism == OAUTHBEARER:
+        url = security.config(mechanism).sasl_oauthbearer_token_endpoint_url or ""
+        return Login(mechanism, token=token_source({URL: url}, options, None))
     if "username" not in options or "password" not in options:
         raise ConfigError(
             f"{name} has no username and password, by which this broker logs in to the others"

@@ -5,9 +5,13 @@ from functools import partial
 from random import Random
 from typing import Final
 
+from penstock.broker.net.key_set import KeySet
+from penstock.clock import Clock
 from penstock.config.listener_security import ListenerSecurity
 from penstock.errors import ConfigError
 from penstock.security.jaas import parse_jaas
+from penstock.security.oauthbearer import MECHANISM as OAUTHBEARER
+from penstock.security.oauthbearer import OAuthBearerExchange
 from penstock.security.plain import PlainExchange
 from penstock.security.sasl import MECHANISMS, SaslExchange
 from penstock.security.scram import (
@@ -22,7 +26,6 @@ NONCE_BITS: Final = 160
 
 _NOT_OFFERED: Final = {
     "GSSAPI": "Kerberos is not supported",
-    "OAUTHBEARER": "tokens are not supported yet",
 }
 
 
@@ -32,12 +35,13 @@ def nobody(_mechanism: ScramMechanism, _name: str) -> ScramCredential | None:
 
 
 class SaslListener:
-    """Begins logins. Users of PLAIN are fixed at the start; those of SCRAM are in the store.
+    """Begins logins. Users of PLAIN are fixed at the start; those of SCRAM are in the store, and
+    those of OAUTHBEARER known to whoever signs their tokens.
 
     `chance` must be good enough for secrets.
     """
 
-    def __init__(self, security: ListenerSecurity, chance: Random) -> None:
+    def __init__(self, security: ListenerSecurity, clock: Clock, chance: Random) -> None:
         self._chance, self._secret = chance, chance.randbytes(32)
         self.find_scram_user: FindScramUser = nobody
         config = security.config()
@@ -62,6 +66,8 @@ class SaslListener:
                 '(user_alice="…"), but sasl.enabled.mechanisms has PLAIN'
             )
 
+        self.key_set = KeySet(security, clock) if OAUTHBEARER in self.mechanisms else None
+
     def lifetime_ms(self, mechanism: str) -> int:
         """How long a login lasts; 0: as long as the connection."""
         return self._lifetimes_ms[mechanism]
@@ -70,6 +76,8 @@ class SaslListener:
         """Begin a login by one of the mechanisms."""
         if mechanism == "PLAIN":
             return PlainExchange(self._plain_users)
+        if mechanism == OAUTHBEARER and self.key_set is not None:
+            return OAuthBearerExchange(self.key_set.check)
         scram = SCRAM_MECHANISMS[mechanism]
         find = partial(self.find_scram_user, scram)
         nonce = f"{self._chance.getrandbits(NONCE_BITS):x}"

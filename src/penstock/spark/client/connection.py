@@ -171,12 +171,13 @@ class BlockingConnection:
         self.versions = versions.common(response.api_keys)
 
     def log_in(self, login: Login) -> None:
-        about = f"{login.mechanism} login of {login.username} at {self.address}"
+        about = f"{login} by {login.mechanism} at {self.address}"
         if self.versions.get(_SASL_HANDSHAKE, 0) < 1:
             raise ClientAuthenticationFailed(f"{about}: the broker's listener offers no SASL")
         offer = self.call(SaslHandshakeRequest(mechanism=login.mechanism), SaslHandshakeResponse)
         check(offer.error_code, about, f"offered: {', '.join(offer.mechanisms) or 'nothing'}")
-        messages = exchange(login, secrets.token_urlsafe(24))
+        shown = "" if login.token is None else login.token.read()
+        messages = exchange(login, secrets.token_urlsafe(24), shown)
         message = next(messages)
         while True:
             response = self.call(

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from penstock.client.jaas import parse_jaas
-from penstock.client.sasl import MECHANISMS, Login
+from penstock.client import token
+from penstock.client.jaas import login_options, parse_jaas
+from penstock.client.sasl import MECHANISMS, OAUTHBEARER, Login
 from penstock.errors import ConfigError
 from penstock.spark.options import SUPPORTED, NoEffect, Options, Unsupported, Use
 
@@ -23,7 +24,8 @@ _AS_PEM: Final = (
     "only PEM is read. Convert it (keytool -importkeystore ... -deststoretype PKCS12, then "
     "openssl pkcs12 -in store.p12 -nodes -out store.pem) and set {kind}.type to PEM"
 )
-_NO_TOKENS: Final = Unsupported("use kafka.sasl.mechanism PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512")
+_NO_CLASSES: Final = Unsupported("there is no Java class to load")
+_NO_KERBEROS: Final = Unsupported(f"use kafka.sasl.mechanism {', '.join(MECHANISMS)}")
 _JVM: Final = NoEffect("it belongs to the JVM's TLS")
 
 SECURITY: Final[dict[str, Use]] = {
@@ -33,16 +35,16 @@ SECURITY: Final[dict[str, Use]] = {
     "sasl.jaas.config": SUPPORTED,
     "sasl.username": SUPPORTED,
     "sasl.password": SUPPORTED,
-    "sasl.client.callback.handler.class": _NO_TOKENS,
-    "sasl.login.callback.handler.class": _NO_TOKENS,
-    "sasl.login.class": _NO_TOKENS,
-    "sasl.kerberos.service.name": _NO_TOKENS,
-    "sasl.kerberos.kinit.cmd": _NO_TOKENS,
-    "sasl.kerberos.min.time.before.relogin": _NO_TOKENS,
-    "sasl.kerberos.ticket.renew.jitter": _NO_TOKENS,
-    "sasl.kerberos.ticket.renew.window.factor": _NO_TOKENS,
-    "sasl.oauthbearer.token.endpoint.url": _NO_TOKENS,
-    "sasl.oauthbearer.jwks.endpoint.url": _NO_TOKENS,
+    "sasl.client.callback.handler.class": _NO_CLASSES,
+    "sasl.login.callback.handler.class": NoEffect(f"kafka.{token.URL} says where tokens are"),
+    "sasl.login.class": _NO_CLASSES,
+    "sasl.kerberos.service.name": _NO_KERBEROS,
+    "sasl.kerberos.kinit.cmd": _NO_KERBEROS,
+    "sasl.kerberos.min.time.before.relogin": _NO_KERBEROS,
+    "sasl.kerberos.ticket.renew.jitter": _NO_KERBEROS,
+    "sasl.kerberos.ticket.renew.window.factor": _NO_KERBEROS,
+    **dict.fromkeys(token.SETTINGS, SUPPORTED),
+    "sasl.oauthbearer.jwks.endpoint.url": NoEffect("brokers check tokens, not clients"),
     "ssl.truststore.type": SUPPORTED,
     "ssl.truststore.location": SUPPORTED,
     "ssl.truststore.certificates": SUPPORTED,
@@ -145,10 +147,20 @@ def _login(options: Options) -> Login:
         raise ConfigError(
             f"option kafka.sasl.mechanism: {mechanism} is not supported; use one of {offered}"
         )
+    if mechanism == OAUTHBEARER:
+        return _token_login(options)
     if "kafka.sasl.jaas.config" in options:
         return parse_jaas(options.text("kafka.sasl.jaas.config"), mechanism, "kafka.")
     username = options.required("kafka.sasl.username")
     return Login(mechanism, username, options.required("kafka.sasl.password"))
+
+
+def _token_login(options: Options) -> Login:
+    given = {name: options.text(f"kafka.{name}") for name in token.SETTINGS}
+    text = options.optional("kafka.sasl.jaas.config")
+    module = {} if text is None else login_options(text, OAUTHBEARER, "kafka.")
+    trusted = options.optional("kafka.ssl.truststore.location")
+    return Login(OAUTHBEARER, token=token.token_source(given, module, trusted, "kafka."))
 
 
 def _tls(options: Options) -> Tls:

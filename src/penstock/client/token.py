@@ -1,0 +1,165 @@
+"""Where a client gets the token that it shows by OAUTHBEARER: a file, or an issuer's endpoint.
+
+An endpoint is asked with the client's own id and secret (RFC 6749, client credentials), and again
+when four fifths of a token's time are over. A file is read for each login. Both block.
+"""
+
+import ssl
+import time
+import urllib.error
+import urllib.request
+from base64 import b64encode
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote, unquote, urlencode, urlsplit
+
+import msgspec
+
+from penstock.errors import ConfigError
+
+URL: Final = "sasl.oauthbearer.token.endpoint.url"
+CLIENT_ID: Final = "sasl.oauthbearer.client.credentials.client.id"
+CLIENT_SECRET: Final = "sasl.oauthbearer.client.credentials.client.secret"  # noqa: S105 - its name
+SCOPE: Final = "sasl.oauthbearer.scope"
+SYNONYMS: Final = {
+    "sasl.oauthbearer.token.endpoint": URL,
+    "sasl.oauthbearer.client.id": CLIENT_ID,
+    "sasl.oauthbearer.client.secret": CLIENT_SECRET,
+}
+"""Librdkafka's names."""
+SETTINGS: Final = (URL, CLIENT_ID, CLIENT_SECRET, SCOPE)
+
+MAX_BYTES: Final = 1 << 20
+TIMEOUT_S: Final = 10.0
+_FRESH_SHARE: Final = 0.8
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """Only the address in the settings is trusted, not where it leads."""
+
+    def redirect_request(self, *_: Any, **__: Any) -> None:
+        return None
+
+
+def local_path(name: str, url: str) -> Path | None:
+    """The file that a URL names; None if it is on the web. `name` is the setting."""
+    parts = urlsplit(url)
+    if parts.scheme == "file" and parts.netloc in {"", "localhost"} and parts.path:
+        return Path(unquote(parts.path))
+    if parts.scheme in {"http", "https"} and parts.hostname:
+        return None
+    raise ConfigError(f"{name} must be https://…, http://… or file:///…")
+
+
+def read_file(name: str, path: Path) -> bytes:
+    """A small file that a setting names."""
+    try:
+        with path.open("rb") as file:
+            return file.read(MAX_BYTES)
+    except OSError as error:
+        raise ConfigError(f"{name}: cannot read {path}: {error.strerror}") from None
+
+
+def ask(
+    name: str,
+    url: str,
+    data: bytes | None = None,
+    headers: Mapping[str, str] | None = None,
+    trusted: str | None = None,
+) -> bytes:
+    """What an endpoint answers; `trusted` is a PEM file that replaces the system's authorities."""
+    try:
+        context = ssl.create_default_context(cafile=trusted)
+        opener = urllib.request.build_opener(
+            _NoRedirects, urllib.request.HTTPSHandler(context=context)
+        )
+        request = urllib.request.Request(url, data, dict(headers or {}))  # noqa: S310 - checked
+        with opener.open(request, timeout=TIMEOUT_S) as response:
+            found: bytes = response.read(MAX_BYTES)
+            return found
+    except urllib.error.HTTPError as error:
+        error.close()
+        raise ConfigError(f"{name}: {_shown(url)} answers {error.code}") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "reason", None) or error
+        text = getattr(reason, "strerror", None) or reason
+        raise ConfigError(f"{name}: cannot reach {_shown(url)}: {text}") from None
+
+
+def _shown(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.hostname}{parts.path}"  # no password, no query
+
+
+@dataclass(frozen=True, slots=True)
+class TokenSource:
+    """Plain values, which Spark sends to executors. `prefix` is that of the settings' names."""
+
+    url: str
+    client_id: str = ""
+    client_secret: str = field(default="", repr=False)
+    scope: str = ""
+    trusted: str | None = None
+    prefix: str = ""
+
+    def read(self) -> str:
+        """A token for one login."""
+        name = self.prefix + URL
+        path = local_path(name, self.url)
+        if path is not None:
+            token = read_file(name, path).decode("ascii", "replace").strip()
+            if not token or not token.isprintable() or " " in token:
+                raise ConfigError(f"{name}: {path} does not hold a token")
+            return token
+        kept = _kept.get(self)
+        if kept is None or kept[1] <= time.monotonic():
+            kept = _kept[self] = self._ask(name)
+        return kept[0]
+
+    def _ask(self, name: str) -> tuple[str, float]:
+        # RFC 6749, 2.3.1: encoded before they are joined.
+        pair = f"{quote(self.client_id, safe='')}:{quote(self.client_secret, safe='')}"
+        headers = {
+            "Authorization": f"Basic {b64encode(pair.encode()).decode()}",
+            "Content-Type": "application/x-www-form-urlencoded",
+            "Accept": "application/json",
+        }
+        form = {"grant_type": "client_credentials"} | ({"scope": self.scope} if self.scope else {})
+        answer = ask(name, self.url, urlencode(form).encode(), headers, self.trusted)
+        try:
+            found = msgspec.json.decode(answer, type=_Answer)
+        except (msgspec.DecodeError, RecursionError):
+            raise ConfigError(f"{name}: {_shown(self.url)} answers without a token") from None
+        return found.access_token, time.monotonic() + found.expires_in * _FRESH_SHARE
+
+
+class _Answer(msgspec.Struct):
+    access_token: str
+    expires_in: float = 0
+
+
+_kept: dict[TokenSource, tuple[str, float]] = {}
+"""Tokens of this process that can be shown again, and until when."""
+
+
+def token_source(
+    given: Mapping[str, str], options: Mapping[str, str], trusted: str | None, prefix: str = ""
+) -> TokenSource:
+    """From settings and the options of the login module, which Kafka's older clients have."""
+    url = given.get(URL)
+    if not url:
+        raise ConfigError(
+            f"there is no {prefix}{URL}: a file (file:///…) or an endpoint that gives tokens"
+        )
+    client_id = given.get(CLIENT_ID) or options.get("clientId", "")
+    secret = given.get(CLIENT_SECRET) or options.get("clientSecret", "")
+    is_file = local_path(prefix + URL, url) is not None
+    if not is_file and not (client_id and secret):
+        raise ConfigError(
+            f"there is no {prefix}{CLIENT_ID} with its secret, by which {_shown(url)} knows us"
+        )
+    scope = given.get(SCOPE) or options.get("scope", "")
+    trusted = options.get("ssl.truststore.location") or trusted
+    return TokenSource(url, client_id, secret, scope, trusted, prefix)

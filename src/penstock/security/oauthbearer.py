@@ -1,0 +1,81 @@
+"""SASL OAUTHBEARER (RFC 7628): the client shows a token that somebody else has signed.
+
+A refusal takes two rounds: a status in JSON, which the client answers by a lone byte, and then the
+error.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from penstock.security.errors import AuthenticationFailed, InvalidCredentials
+from penstock.security.sasl import SaslStep
+
+MECHANISM: Final = "OAUTHBEARER"
+REFUSED: Final = b'{"status":"invalid_token"}'
+GOT_IT: Final = b"\x01"
+"""What the client answers to a refusal."""
+
+_NAME: Final = r"(?:[^=,\0]|=2C|=3D)+"
+_PAIR: Final = r"[A-Za-z]+=[\x21-\x7E \t\r\n]+\x01"
+_MESSAGE: Final = re.compile(rf"n,(?:a=(?P<authzid>{_NAME}))?,\x01(?P<pairs>(?:{_PAIR})*)\x01")
+_AUTH: Final = re.compile(r"(?P<scheme>\w+) +(?P<token>[-_.A-Za-z0-9]+=*)", re.ASCII)
+
+
+class AccessToken(msgspec.Struct, frozen=True):
+    """What a token that has been checked says."""
+
+    subject: str
+    expires_ms: int
+
+
+class InvalidToken(Exception):
+    """The token is not accepted; the text is for the broker's log and never quotes it."""
+
+
+class OAuthBearerExchange:
+    """`check` gives what a token says, or raises `InvalidToken`."""
+
+    def __init__(self, check: Callable[[str], AccessToken]) -> None:
+        self._check, self._refusal = check, ""
+
+    def step(self, token: bytes) -> SaslStep:
+        if self._refusal:
+            if token != GOT_IT:
+                raise InvalidCredentials(f"OAUTHBEARER: {self._refusal}")
+            raise AuthenticationFailed(REFUSED.decode(), because=f"OAUTHBEARER: {self._refusal}")
+        name, presented = parse_message(token)
+        try:
+            known = self._check(presented)
+        except InvalidToken as error:
+            self._refusal = str(error)
+            return SaslStep(REFUSED)
+        if name not in {None, known.subject}:
+            raise AuthenticationFailed(
+                "Authentication failed: Client requested an authorization id that is different "
+                "from the token's principal name"
+            )
+        return SaslStep(b"", known.subject, known.expires_ms)
+
+
+def parse_message(message: bytes) -> tuple[str | None, str]:
+    """Whom the client wants to be, if it says so, and its token. Extensions are passed over."""
+    try:
+        match = _MESSAGE.fullmatch(message.decode())
+    except UnicodeDecodeError:
+        match = None
+    if match is None:
+        raise InvalidCredentials("OAUTHBEARER: the message is malformed")
+    pairs = [each.partition("=")[::2] for each in match["pairs"].split("\x01")[:-1]]
+    given = [value for key, value in pairs if key == "auth"]
+    auth = _AUTH.fullmatch(given[0]) if len(given) == 1 else None
+    if auth is None or auth["scheme"].lower() != "bearer":
+        raise InvalidCredentials("OAUTHBEARER: the message has no bearer token")
+    name = match["authzid"]
+    return None if name is None else _unescaped(name), auth["token"]
+
+
+def _unescaped(name: str) -> str:
+    return name.replace("=2C", ",").replace("=3D", "=")
