@@ -107,7 +107,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str
     """A broker with the topics and the groups that the pages speak of."""
     folder = tmp_path_factory.mktemp("documented")
     with EmbeddedBroker(directory=folder) as broker:
-        for topic in ("events", "deleted"):
+        for topic in ("events", "deleted", "grown", "emptied", "test-1"):
             broker.create_topic(topic)
         for words, text in (
             (["produce", "events"], "a\nb\n"),

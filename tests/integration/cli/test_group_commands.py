@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -56,6 +57,12 @@ def told(bootstrap: str, *words: str) -> list[dict[str, object]]:
     return [json.loads(line) for line in result.stdout.splitlines()]
 
 
+def offsets(described: dict[str, object]) -> list[dict[str, Any]]:
+    found = described["offsets"]
+    assert isinstance(found, list)
+    return found
+
+
 def test_groups_are_listed(bootstrap: str) -> None:
     groups = {each["id"]: each for each in told(bootstrap, "list")}
     assert groups["g"] == {
@@ -69,10 +76,20 @@ def test_groups_are_listed(bootstrap: str) -> None:
 
 def test_a_description_shows_the_lag(bootstrap: str) -> None:
     (described,) = told(bootstrap, "describe", "g")
-    assert described["offsets"] == [
-        {"topic": "t", "partition": 0, "offset": 6, "end": 10, "lag": 4, "metadata": ""}
-    ]
-    assert run(bootstrap, "describe", "g").stdout.startswith("g: Empty, 0 members, lag 4\n")
+    (row,) = offsets(described)
+    assert 0 <= row.pop("lag_seconds") < 60
+    assert row == {
+        "topic": "t",
+        "partition": 0,
+        "offset": 6,
+        "end": 10,
+        "lag": 4,
+        "metadata": "",
+        "member": None,
+        "client": None,
+        "host": None,
+    }
+    assert run(bootstrap, "describe", "g").stdout.startswith("g: Empty, 0 members, lag 4 (")
 
 
 def test_a_description_shows_the_owner_of_each_partition(bootstrap: str) -> None:
@@ -90,11 +107,25 @@ def test_a_reset_is_shown_before_it_is_done(bootstrap: str) -> None:
     shown = run(bootstrap, *asked)
     assert shown.stderr == "nothing was changed; repeat with --execute\n"
     assert told(bootstrap, *asked) == [
-        {"topic": "t", "partition": 0, "before": None, "after": 7, "executed": False}
+        {
+            "group": "r",
+            "topic": "t",
+            "partition": 0,
+            "before": None,
+            "after": 7,
+            "executed": False,
+        }
     ]
     run(bootstrap, *asked, "--execute")
     assert told(bootstrap, "reset", "r", "--to", "beginning", "--execute") == [
-        {"topic": "t", "partition": 0, "before": 7, "after": 0, "executed": True}
+        {
+            "group": "r",
+            "topic": "t",
+            "partition": 0,
+            "before": 7,
+            "after": 0,
+            "executed": True,
+        }
     ]
     assert run(bootstrap, "delete", "r").stdout == "deleted r\n"
     assert "r" not in {each["id"] for each in told(bootstrap, "list")}
@@ -117,7 +148,7 @@ def test_a_group_of_the_consumer_protocol_is_described(bootstrap: str) -> None:
     text = run(bootstrap, "describe", "k").stdout
     (described,) = told(bootstrap, "describe", "k")
     consumer.close()
-    assert text.startswith("k: Stable, 1 members, assignor uniform, epoch 2, lag 3\n")
+    assert text.startswith("k: Stable, 1 members, assignor uniform, epoch 2, lag 3 (")
     head, row = text.splitlines()[-2:]
     assert " ".join(head.split()) == "MEMBER INSTANCE CLIENT HOST PARTITIONS EPOCH GETS GIVES UP"
     assert row.split()[1:] == ["-", "someone", "127.0.0.1", "1", "2", "-", "-"]
@@ -127,9 +158,8 @@ def test_a_group_of_the_consumer_protocol_is_described(bootstrap: str) -> None:
     (only,) = group["members"]
     assert only["partitions"] == only["place"]["target"] == [["t", 0]]
     assert (only["place"]["epoch"], only["place"]["topics"]) == (2, ["t"])
-    assert described["offsets"] == [
-        {"topic": "t", "partition": 0, "offset": 7, "end": 10, "lag": 3, "metadata": ""}
-    ]
+    (held,) = offsets(described)
+    assert (held["offset"], held["end"], held["lag"], held["client"]) == (7, 10, 3, "someone")
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
@@ -180,18 +210,11 @@ def test_a_partition_without_a_commit_is_shown_with_its_holder(bootstrap: str) -
         while not consumer.assignment():
             consumer.poll(0.05)
         (row,) = told(bootstrap, "describe", "silent")
-        assert row["offsets"] == [
-            {
-                "topic": "t",
-                "partition": 0,
-                "offset": None,
-                "end": 10,
-                "lag": None,
-                "metadata": None,
-            }
-        ]
+        (held,) = offsets(row)
+        assert (held["offset"], held["end"], held["lag"]) == (None, 10, None)
+        assert (held["client"], held["host"]) == ("someone", "127.0.0.1")
         assert (
-            "t      0          -       10   -    someone"
+            "t      0          -       10   -    -        someone  127.0.0.1"
             in run(bootstrap, "describe", "silent").stdout
         )
         shown = run(bootstrap, "reset", "silent", "--to", "end", "-t", "t")

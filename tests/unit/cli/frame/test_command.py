@@ -63,7 +63,7 @@ def test_a_name_that_is_nearly_right_gets_a_hint() -> None:
 
 
 def test_a_wrong_call_is_json_if_that_is_asked_for() -> None:
-    for words in (["topik"], ["topic", "list", "--frmat"], ["topic", "describe"]):
+    for words in (["topik"], ["topic", "list", "--frmat"], ["topic", "create"]):
         result = CliRunner().invoke(main, [*words, "--format", "json"])
         assert result.exit_code == 2
         assert '"error": ' in result.stderr, words

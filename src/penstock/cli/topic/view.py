@@ -1,5 +1,7 @@
 """A topic as `penstock topic describe` shows it."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import click
@@ -14,7 +16,7 @@ from penstock.client.configs import (
     describe_configs,
 )
 from penstock.client.listing import EARLIEST, LATEST
-from penstock.client.metadata import NO_LEADER, TopicMetadata
+from penstock.client.metadata import NO_LEADER, PartitionMetadata, TopicMetadata
 from penstock.client.offsets import list_offsets
 from penstock.config.resource_type import ConfigResourceType
 from penstock.types import Offset, TopicPartition, uuid_text
@@ -29,8 +31,26 @@ class Described(NamedTuple):
     ends: dict[int, Offset]
 
 
-async def described_topic(client: Client, name: str, *, all_configs: bool) -> Described:
+async def overrides(client: Client, name: str) -> dict[str, ConfigEntry]:
+    """The topic's own settings."""
+    configs = await describe_configs(client, Resource(ConfigResourceType.TOPIC, name))
+    return {
+        each.name: each
+        for each in configs.values()
+        if each.source is ConfigSource.DYNAMIC_TOPIC_CONFIG
+    }
+
+
+async def described_topic(
+    client: Client,
+    name: str,
+    *,
+    all_configs: bool,
+    wanted: Callable[[PartitionMetadata], bool] = lambda _: True,
+) -> Described:
     (found,) = await describe_topics(client, [name])
+    partitions = {index: each for index, each in found.partitions.items() if wanted(each)}
+    found = replace(found, partitions=partitions)
     configs = await describe_configs(client, Resource(ConfigResourceType.TOPIC, name))
     led = [
         TopicPartition(name, each.index)

@@ -1,11 +1,11 @@
-"""`penstock group describe --rebalances`, read from the HTTP server of the group's coordinator:
-Kafka's protocol has no request for it.
+"""A group's last rebalances, read from the HTTP server of its coordinator: Kafka's protocol has no
+request for them.
 """
 
 import click
 
 from penstock.cli.broker_page import http_address, read_page
-from penstock.cli.output import iso_time, print_table
+from penstock.cli.output import is_data, iso_time, print_json, print_table
 from penstock.cli.remote import Remote
 from penstock.client.address import Address
 from penstock.client.cluster import Client
@@ -44,3 +44,11 @@ def print_rebalances(history: Rebalances) -> None:
         seconds = f"{history.under_way.for_ms / 1000:.3f}"
         rows.append(("in progress", "-", "-", seconds, history.under_way.reason))
     print_table(("ENDED", "GENERATION", "MEMBERS", "SECONDS", "REASON"), rows)
+
+
+def show_rebalances(remote: Remote, group: str) -> None:
+    history = read_rebalances(remote, group)
+    if is_data():
+        print_json(history)
+    else:
+        print_rebalances(history)

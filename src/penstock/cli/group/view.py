@@ -1,15 +1,17 @@
 """What the group commands show: members, and the lag of each partition."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import click
 
-from penstock.cli.output import print_table
+from penstock.cli.output import Column, plain, print_rows, print_table
 from penstock.client.cluster import Client
 from penstock.client.groups import GroupDescription, MemberDescription, committed_offsets
 from penstock.client.listing import LATEST
 from penstock.client.offsets import list_offsets
+from penstock.client.record_times import record_times
 from penstock.types import Offset, TopicPartition
 
 
@@ -22,11 +24,21 @@ class PartitionLag:
     """None: a member owns the partition, but the group has no offset in it."""
     end: Offset
     metadata: str | None
+    unread_since_ms: int | None = None
+    """The timestamp of the first record that the group has not read."""
 
     @property
     def lag(self) -> int | None:
         """Records after the offset; 0 if the offset is past the end."""
         return None if self.offset is None else max(self.end - self.offset, 0)
+
+    def lag_seconds(self, now_ms: int) -> float | None:
+        """How long the first unread record has waited; 0 if all are read."""
+        if self.lag == 0:
+            return 0.0
+        if self.unread_since_ms is None or self.unread_since_ms < 0:
+            return None
+        return max(now_ms - self.unread_since_ms, 0) / 1000
 
 
 async def partition_lags(
@@ -35,52 +47,93 @@ async def partition_lags(
     """All partitions with a committed offset of the group, or owned by a member."""
     committed = await committed_offsets(client, group)
     ends = await list_offsets(client, dict.fromkeys({*committed, *assigned}, LATEST))
+    behind = {tp: at.offset for tp, at in committed.items() if at.offset < ends[tp].offset}
+    times = await record_times(client, behind)
     return [
         PartitionLag(
             tp,
             committed[tp].offset if tp in committed else None,
             end.offset,
             committed[tp].metadata if tp in committed else None,
+            times.get(tp),
         )
         for tp, end in sorted(ends.items())
     ]
 
 
-def lag_row(each: PartitionLag) -> dict[str, object]:
+def lag_row(
+    each: PartitionLag, holders: Mapping[TopicPartition, MemberDescription], now_ms: int
+) -> dict[str, Any]:
+    holder = holders.get(each.topic_partition)
     return {
         "topic": each.topic_partition.topic,
         "partition": each.topic_partition.partition,
         "offset": each.offset,
         "end": each.end,
         "lag": each.lag,
+        "lag_seconds": each.lag_seconds(now_ms),
         "metadata": each.metadata,
+        "member": None if holder is None else holder.id,
+        "client": None if holder is None else holder.client_id,
+        "host": None if holder is None else holder.host,
     }
 
 
-def print_description(group: GroupDescription, rows: Sequence[PartitionLag]) -> None:
+def held_by(members: Iterable[MemberDescription]) -> dict[TopicPartition, MemberDescription]:
+    return {tp: member for member in members for tp in member.partitions}
+
+
+def summary_row(group: GroupDescription, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """A group in one row: what it lacks in all, and the worst of its waits."""
+    waits = [each["lag_seconds"] for each in rows if each["lag_seconds"] is not None]
+    return {
+        "id": group.id,
+        "state": group.state,
+        "members": len(group.members),
+        "topics": sorted({each["topic"] for each in rows}),
+        "partitions": len(rows),
+        "lag": sum(each["lag"] or 0 for each in rows),
+        "lag_seconds": max(waits, default=None),
+    }
+
+
+SUMMARY = (
+    Column("GROUP", "id"),
+    Column("STATE", "state"),
+    Column("MEMBERS", "members"),
+    Column("PARTITIONS", "partitions"),
+    Column("LAG", "lag"),
+    Column("SECONDS", "lag_seconds"),
+    Column("TOPICS", "topics", is_wide=True),
+)
+LAGS = (
+    Column("TOPIC", "topic"),
+    Column("PARTITION", "partition"),
+    Column("OFFSET", "offset"),
+    Column("END", "end"),
+    Column("LAG", "lag"),
+    Column("SECONDS", "lag_seconds"),
+    Column("HELD BY", "client"),
+    Column("HOST", "host"),
+    Column("MEMBER", "member", is_wide=True),
+    Column("METADATA", "metadata", is_wide=True),
+)
+
+
+def print_description(group: GroupDescription, rows: Sequence[Mapping[str, Any]]) -> None:
     strategy = f", assignor {group.strategy}" if group.strategy else ""
-    lag = sum(each.lag or 0 for each in rows)
+    total = summary_row(group, rows)
     epochs = "" if group.epoch is None else f", epoch {group.epoch}"
     if group.assignment_epoch != group.epoch:
         epochs += f" (assigned up to {group.assignment_epoch})"
-    count = len(group.members)
-    click.echo(f"{group.id}: {group.state}, {count} members{strategy}{epochs}, lag {lag}")
-    holders = {tp: member.client_id for member in group.members for tp in member.partitions}
+    seconds = f" ({plain(total['lag_seconds'])} s)" if total["lag_seconds"] else ""
+    click.echo(
+        f"{group.id}: {group.state}, {len(group.members)} members{strategy}{epochs}, "
+        f"lag {total['lag']}{seconds}"
+    )
     if rows:
         click.echo()
-        print_table(
-            ("TOPIC", "PARTITION", "OFFSET", "END", "LAG", "HELD BY"),
-            [
-                (
-                    *each.topic_partition,
-                    "-" if each.offset is None else each.offset,
-                    each.end,
-                    "-" if each.lag is None else each.lag,
-                    holders.get(each.topic_partition, "-"),
-                )
-                for each in rows
-            ],
-        )
+        print_rows(rows, LAGS)
     if group.members:
         click.echo()
         print_members(group.members)
@@ -108,10 +161,3 @@ def _pending(member: MemberDescription) -> tuple[object, str, str]:
 
 def _named(partitions: Iterable[TopicPartition]) -> str:
     return ",".join(f"{topic}-{index}" for topic, index in sorted(partitions)) or "-"
-
-
-def print_moves(moves: Sequence[tuple[TopicPartition, Offset | None, Offset]]) -> None:
-    print_table(
-        ("TOPIC", "PARTITION", "BEFORE", "AFTER"),
-        [(*tp, "-" if before is None else before, after) for tp, before, after in moves],
-    )

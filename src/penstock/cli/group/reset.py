@@ -1,0 +1,203 @@
+"""`penstock group reset`."""
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from penstock.cli.failure import SomeFailed
+from penstock.cli.frame.command import Verb
+from penstock.cli.frame.terminal import note, warn
+from penstock.cli.group.chosen import GROUPS
+from penstock.cli.group.target import (
+    Target,
+    TargetType,
+    offsets_of,
+    parse_scope,
+    read_offsets,
+    since,
+)
+from penstock.cli.names import TOPIC_NAME
+from penstock.cli.output import FORMAT, Column, print_rows
+from penstock.cli.position import Found, warn_of_nearest
+from penstock.cli.remote import Remote, remote
+from penstock.client.cluster import Client
+from penstock.client.errors import BrokerRefused
+from penstock.client.groups import alter_committed, committed_offsets, describe_group
+from penstock.errors import ConfigError, ErrorCode, KafkaError
+from penstock.types import Offset, TopicPartition
+
+COLUMNS = (
+    Column("TOPIC", "topic"),
+    Column("PARTITION", "partition"),
+    Column("BEFORE", "before"),
+    Column("AFTER", "after"),
+)
+
+
+@click.command(
+    "reset",
+    cls=Verb,
+    example=[
+        "penstock group reset billing --to beginning --topic events",
+        "penstock group reset billing --shift-by -1 --topic events:0 --execute",
+        "penstock group reset billing --by-duration 2h",
+    ],
+)
+@GROUPS
+@click.option(
+    "--to",
+    "target",
+    type=TargetType(),
+    help="beginning, end, current, N, +N from the beginning, -N from the end, or @TIME.",
+)
+@click.option("--shift-by", type=int, metavar="N", help="N records on, or back if N is negative.")
+@click.option(
+    "--by-duration", metavar="DURATION", help="To where the topic was so long ago: 2h, PT2H30M."
+)
+@click.option(
+    "--from-file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="To the offsets in lines of topic,partition,offset.",
+)
+@click.option(
+    "-t",
+    "--topic",
+    "topics",
+    multiple=True,
+    type=TOPIC_NAME,
+    metavar="TOPIC[:PARTITION,...]",
+    help="Only this topic, or some of its partitions; repeatable. [all with offsets of the group]",
+)
+@click.option("--execute", is_flag=True, help="Reset; otherwise only show the new offsets.")
+@FORMAT
+@remote
+def reset(
+    remote: Remote,
+    names: tuple[str, ...],
+    target: Target | None,
+    shift_by: int | None,
+    by_duration: str | None,
+    from_file: Path | None,
+    topics: tuple[str, ...],
+    execute: bool,
+    output: str,
+) -> None:
+    """Reset the offsets of groups without members. Without --execute only show the new offsets,
+    and warn if a group has members.
+
+    An offset outside a partition's range becomes the nearest one inside, with a warning.
+    """
+    ways = [target, shift_by, by_duration, from_file]
+    if sum(each is not None for each in ways) != 1:
+        raise click.UsageError("give one of --to, --shift-by, --by-duration, --from-file")
+    if shift_by is not None:
+        target = Target(shift=shift_by)
+    elif by_duration is not None:
+        target = since(by_duration)
+    elif from_file is not None:
+        target = Target(offsets=read_offsets(from_file))
+    assert target is not None
+    scope = parse_scope(topics)
+    rows: list[dict[str, Any]] = []
+
+    async def work(client: Client, name: str, target: Target) -> None:
+        before = {each: at.offset for each, at in (await committed_offsets(client, name)).items()}
+        partitions = await in_scope(client, name, scope, target, before)
+        found = await offsets_of(client, partitions, target, before)
+        if execute and found:
+            await commit(client, name, {each: at.offset for each, at in found.items()})
+        state = None if execute else await state_with_members(client, name)
+        warn_of_nearest(found)
+        if state is not None:
+            warn(f"group {name} is {state}: --execute would fail; stop its consumers first")
+        rows.extend(
+            moved(name, each, before.get(each), found[each], executed=execute)
+            for each in partitions
+        )
+
+    async def all_of_them(client: Client) -> list[KafkaError]:
+        errors: list[KafkaError] = []
+        for name in names:
+            try:
+                await work(client, name, target)
+            except BrokerRefused as error:
+                errors.append(error)
+        return errors
+
+    errors = remote.run(all_of_them)
+    if output == "json" or rows:
+        group = (Column("GROUP", "group"),) if len(names) > 1 else ()
+        print_rows(rows, (*group, *COLUMNS))
+    if not execute and output != "json" and rows:
+        note("nothing was changed; repeat with --execute")
+    if errors:
+        raise SomeFailed(errors, len(names))
+
+
+def moved(
+    group: str, tp: TopicPartition, before: Offset | None, after: Found, *, executed: bool
+) -> dict[str, Any]:
+    return {
+        "group": group,
+        "topic": tp.topic,
+        "partition": tp.partition,
+        "before": before,
+        "after": after.offset,
+        "executed": executed,
+    }
+
+
+async def in_scope(
+    client: Client,
+    group: str,
+    scope: dict[str, list[int] | None],
+    target: Target,
+    before: dict[TopicPartition, Offset],
+) -> list[TopicPartition]:
+    """The partitions to move: those named, else those in the file, else those with offsets."""
+    if not scope:
+        partitions = sorted(before if target.offsets is None else target.offsets)
+        if not partitions:
+            raise ConfigError(f"group {group} has no offsets: name the topics with --topic")
+        return partitions
+    partitions = []
+    for topic, indexes in scope.items():
+        known = await client.retrying(partial(client.topic, topic))
+        for each in indexes or ():
+            if each not in known.partitions:
+                last = len(known.partitions) - 1
+                raise ConfigError(f"--topic {topic}:{each}: it has partitions 0 to {last}")
+        chosen = sorted(known.partitions if indexes is None else indexes)
+        partitions += [TopicPartition(topic, index) for index in chosen]
+    if target.offsets is not None:
+        partitions = [each for each in partitions if each in target.offsets]
+    return partitions
+
+
+async def state_with_members(client: Client, group: str) -> str | None:
+    """The state of a group whose offsets cannot be reset now; None if they can."""
+    try:
+        state = (await describe_group(client, group)).state
+    except BrokerRefused as error:
+        if error.code is ErrorCode.GROUP_ID_NOT_FOUND:
+            return None
+        raise
+    return None if state in {"Empty", "Dead"} else state
+
+
+async def commit(client: Client, group: str, offsets: dict[TopicPartition, Offset]) -> None:
+    """Fails while the group has members: they would commit their own positions again."""
+    try:
+        await alter_committed(client, group, offsets)
+    except BrokerRefused as error:
+        if error.code is not ErrorCode.UNKNOWN_MEMBER_ID:
+            raise
+        state = (await describe_group(client, group)).state
+        raise BrokerRefused(
+            ErrorCode.NON_EMPTY_GROUP,
+            f"group {group}",
+            f"it is {state}: stop its consumers first",
+        ) from None

@@ -1,0 +1,43 @@
+"""`penstock topic empty`."""
+
+from typing import Any
+
+import click
+
+from penstock.cli.frame.command import Verb
+from penstock.cli.output import FORMAT, print_rows
+from penstock.cli.remote import Remote, remote
+from penstock.cli.topic.chosen import NAMES, REGEX, chosen, confirm_for, for_each
+from penstock.cli.topic.trimming import COLUMNS, trimmed
+from penstock.client.admin import describe_topics
+from penstock.client.cluster import Client
+from penstock.client.listing import LATEST
+from penstock.client.offsets import list_offsets
+from penstock.types import TopicPartition
+
+
+@click.command("empty", cls=Verb, example="penstock topic empty old")
+@NAMES
+@REGEX
+@FORMAT
+@remote
+def empty(remote: Remote, names: tuple[str, ...], regex: bool, output: str) -> None:
+    """Delete all records of topics; offsets go on where they are. Settings stay."""
+    del output
+    wanted = chosen(remote, names, regex=regex)
+    confirm_for(wanted, "Delete all records of")
+    rows: list[dict[str, Any]] = []
+
+    async def clear(client: Client, name: str) -> None:
+        (found,) = await describe_topics(client, [name])
+        partitions = [TopicPartition(name, index) for index in found.partitions]
+        ends = await list_offsets(client, dict.fromkeys(partitions, LATEST))
+        rows.extend(
+            await trimmed(client, {tp: each.offset for tp, each in ends.items()}, execute=True)
+        )
+
+    try:
+        for_each(remote, wanted, clear)
+    finally:
+        if rows:
+            print_rows(rows, COLUMNS)
