@@ -34,7 +34,7 @@ def assignment(text: str) -> list[list[BrokerId]]:
     cls=Verb,
     example=[
         "penstock topic create orders --partitions 3 --config retention.ms=86400000",
-        "penstock topic create payments --if-not-exists --replica-assignment 0,0,0",
+        "penstock topic create payments --if-not-exists --replica-assignment 1,1,1",
     ],
 )
 @NAMES
