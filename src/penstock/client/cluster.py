@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from itertools import count
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Final, Self, TypeVar
 
 from penstock.client.address import Address
 from penstock.client.backoff import backoff_ms
@@ -38,6 +38,10 @@ from penstock.wire.schema import Message
 R = TypeVar("R", bound=Message)
 T = TypeVar("T")
 
+NO_SUCH_TOPIC: Final = frozenset(
+    {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.LEADER_NOT_AVAILABLE}
+)
+
 
 class Client:
     """`async with Client([Address("127.0.0.1", 9092)]) as client: await client.call(...)`.
@@ -57,6 +61,7 @@ class Client:
         connect_timeout_ms: int = 10_000,
     ) -> None:
         self.timeout_ms, self.request_timeout_ms = timeout_ms, request_timeout_ms
+        self._bootstrap = tuple(bootstrap)
         self._known = ClusterCache(bootstrap)
         self._client_id, self._security = client_id, security
         self._connect_timeout_ms = connect_timeout_ms
@@ -148,6 +153,13 @@ class Client:
         self._known.add(found)
         return found
 
+    async def existing_topics(self, names: Iterable[str] | None) -> list[TopicMetadata]:
+        """Like `topics`, without those that do not exist, or not yet."""
+        response = await self._metadata(metadata_request(names))
+        found = [topic_of(each) for each in response.topics if each.error_code not in NO_SUCH_TOPIC]
+        self._known.add(found)
+        return found
+
     async def cluster(self) -> ClusterMetadata:
         """The current brokers and controller."""
         return cluster_of(await self._metadata(metadata_request([])))
@@ -164,6 +176,21 @@ class Client:
         for each in wanted:
             led[(await self.topic(each.topic)).leader(each.partition)].append(each)
         return dict(led)
+
+    def twin(self) -> "Client":
+        """Another client of the same cluster, with connections of its own.
+
+        Responses come in the order of requests: what may wait long, such as a join, must not share
+        a connection with what must not wait.
+        """
+        return Client(
+            self._bootstrap,
+            client_id=self._client_id,
+            security=self._security,
+            timeout_ms=self.timeout_ms,
+            request_timeout_ms=self.request_timeout_ms,
+            connect_timeout_ms=self._connect_timeout_ms,
+        )
 
     async def close(self) -> None:
         self._closed = True

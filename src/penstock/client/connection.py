@@ -123,6 +123,8 @@ class Connection(asyncio.BufferedProtocol):
         self._introduction = api_versions_request(software)
         self.versions = {API_VERSIONS: versions.FIRST_VERSION}
         """The version used for each API, by its key."""
+        self.features: dict[str, int] = {}
+        """The cluster's finalized features and their levels, such as `transaction.version`."""
         self._frames = FrameBuffer(MAX_RESPONSE_BYTES)
         self._in_flight: deque[_InFlight[Any]] = deque()
         self._correlation_id = 0
@@ -196,6 +198,18 @@ class Connection(asyncio.BufferedProtocol):
         self._transport.write(frame)
         return future
 
+    def post(self, request: Message, version: int | None = None) -> None:
+        """Send a request that has no response: Produce with acks=0."""
+        if self._broken is not None or self._transport is None:
+            raise self._broken or ConnectionFailed(f"not connected to {self.address}")
+        api = api_of(type(request))
+        if version is None:
+            version = self.version_of(type(request))
+        self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
+        self._transport.write(
+            request_frame(api, version, self._correlation_id, self.client_id, request)
+        )
+
     def version_of(self, request: type[Message]) -> int:
         """The highest common version of the request."""
         return versions.chosen(self.versions, api_of(request), str(self.address))
@@ -229,6 +243,7 @@ class Connection(asyncio.BufferedProtocol):
             response = await self.send(self._introduction, ApiVersionsResponse)
             check(response.error_code, f"ApiVersions of {self.address}")
         self.versions = versions.common(response.api_keys)
+        self.features = {each.name: each.max_version_level for each in response.finalized_features}
 
     def interrupt_wait(self) -> None:
         """If a request is in flight, send another one: a fetch that waits is then answered.

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Self
 
 from penstock.client.cluster import Client
-from penstock.client.errors import RETRIABLE, RequestTimedOut, check
+from penstock.client.errors import RETRIABLE, BrokerRefused, RequestTimedOut, check
 from penstock.client.isolation import visible
 from penstock.client.listing import IsolationLevel, by_topic
 from penstock.client.route import ToBroker
@@ -28,6 +28,9 @@ FETCH_BYTES = 50 * 1024 * 1024
 DECOMPRESSED_BYTES = 1 << 30
 """Above any limit of a broker; protects against a broken one."""
 
+RETRY_LIMIT_MS = 5_000
+"""How much longer than its `wait_ms` a poll may take while a leader is missing."""
+
 RETRY_ON = RETRIABLE - {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
 """A consumer that waits for a missing topic would look like one that waits for records."""
 
@@ -40,11 +43,29 @@ class ConsumedRecord:
     record: Record
 
 
+class OffsetOutOfRange(BrokerRefused):
+    """A partition has no record at the position any more, or not yet."""
+
+    def __init__(self, partition: TopicPartition, position: Offset) -> None:
+        super().__init__(ErrorCode.OFFSET_OUT_OF_RANGE, f"fetch of {partition} from {position}")
+        self.partition = partition
+
+
+@dataclass(frozen=True, slots=True)
+class _Fetch:
+    """A fetch in flight, and the positions that it asked for."""
+
+    future: asyncio.Future[FetchResponse]
+    positions: Mapping[TopicPartition, Offset]
+    deadline_s: float
+
+
 class SimpleConsumer:
     """`async with SimpleConsumer(client, {partition: offset}) as consumer: await consumer.poll()`.
 
     Keeps one fetch in flight per leader; a poll returns the first response. Records of a partition
-    come in offset order. Only one task may poll at a time.
+    come in offset order. Only one task may poll at a time. Between polls its positions may change:
+    what was fetched from another position is dropped.
     """
 
     def __init__(
@@ -58,25 +79,33 @@ class SimpleConsumer:
     ) -> None:
         self.positions = dict(positions)
         """The next offset to read, by partition."""
+        self.paused: set[TopicPartition] = set()
+        """Partitions that are not read for now."""
         self._client, self._isolation, self._max_wait_ms = client, isolation, max_wait_ms
         self._ends = ends
-        self._in_flight: dict[BrokerId, asyncio.Future[FetchResponse]] = {}
+        self._in_flight: dict[BrokerId, _Fetch] = {}
 
     @property
     def unfinished(self) -> list[TopicPartition]:
-        """Partitions whose end is not reached; all of them if no ends were given."""
+        """Partitions to read whose end is not reached; none has an end if none were given."""
         ends = self._ends
-        if ends is None:
-            return list(self.positions)
-        return [each for each, position in self.positions.items() if position < ends[each]]
+        return [
+            each
+            for each, position in self.positions.items()
+            if each not in self.paused and (ends is None or position < ends[each])
+        ]
 
-    async def poll(self) -> list[ConsumedRecord]:
+    async def poll(self, wait_ms: int | None = None) -> list[ConsumedRecord]:
         """Records of the first response; empty if that broker had none within `max_wait_ms`.
 
-        Returns an empty list at once if all ends are reached.
+        Returns an empty list at once if all ends are reached, and after `wait_ms` if given: then
+        the fetches go on, for the next poll.
         """
+        limit_ms = None if wait_ms is None else wait_ms + RETRY_LIMIT_MS
         try:
-            return await self._client.retrying(self._next, retry_on=RETRY_ON)
+            return await self._client.retrying(
+                lambda: self._next(wait_ms), retry_on=RETRY_ON, timeout_ms=limit_ms
+            )
         except BaseException:
             self.close()
             raise
@@ -87,8 +116,8 @@ class SimpleConsumer:
                 yield each
 
     def close(self) -> None:
-        for future in self._in_flight.values():
-            future.cancel()
+        for fetch in self._in_flight.values():
+            fetch.future.cancel()
         self._in_flight.clear()
 
     async def __aenter__(self) -> Self:
@@ -102,20 +131,26 @@ class SimpleConsumer:
     ) -> None:
         self.close()
 
-    async def _next(self) -> list[ConsumedRecord]:
+    async def _next(self, wait_ms: int | None) -> list[ConsumedRecord]:
         if not self.unfinished:
             return []
         await self._fetch_from_idle_leaders()
+        now_s = asyncio.get_running_loop().time()
+        limit_s = max(0.0, min(each.deadline_s for each in self._in_flight.values()) - now_s)
+        wait_s = limit_s if wait_ms is None else min(limit_s, wait_ms / 1000)
         done, _ = await asyncio.wait(
-            self._in_flight.values(),
-            timeout=(self._max_wait_ms + self._client.request_timeout_ms) / 1000,
+            [each.future for each in self._in_flight.values()],
+            timeout=wait_s,
             return_when=asyncio.FIRST_COMPLETED,
         )
+        if not done and wait_s < limit_s:
+            return []
         if not done:
             self.close()
             raise RequestTimedOut("no broker answered a fetch in time")
-        leader = next(each for each, future in self._in_flight.items() if future in done)
-        return await self._taken(self._in_flight.pop(leader).result())
+        leader = next(each for each, fetch in self._in_flight.items() if fetch.future in done)
+        fetch = self._in_flight.pop(leader)
+        return await self._taken(fetch.future.result(), fetch.positions)
 
     async def _fetch_from_idle_leaders(self) -> None:
         leaders = await self._client.by_leader(self.unfinished)
@@ -123,7 +158,12 @@ class SimpleConsumer:
             if leader not in self._in_flight:
                 connection = await self._client.connection(ToBroker(leader))
                 request = await self._request(partitions)
-                self._in_flight[leader] = connection.send(request, FetchResponse)
+                wait_ms = self._max_wait_ms + self._client.request_timeout_ms
+                self._in_flight[leader] = _Fetch(
+                    connection.send(request, FetchResponse),
+                    {each: self.positions[each] for each in partitions},
+                    asyncio.get_running_loop().time() + wait_ms / 1000,
+                )
 
     async def _request(self, partitions: list[TopicPartition]) -> FetchRequest:
         topics = []
@@ -147,7 +187,9 @@ class SimpleConsumer:
             topics=topics,
         )
 
-    async def _taken(self, response: FetchResponse) -> list[ConsumedRecord]:
+    async def _taken(
+        self, response: FetchResponse, requested: Mapping[TopicPartition, Offset]
+    ) -> list[ConsumedRecord]:
         """All records of a response, or an error: then no position moves."""
         check(response.error_code, "fetch")
         names = {(await self._client.topic(name)).id: name for name in by_topic(self.positions)}
@@ -157,16 +199,23 @@ class SimpleConsumer:
             for each in topic.partitions:
                 name = topic.topic or names.get(topic.topic_id, "")
                 topic_partition = TopicPartition(name, each.partition_index)
-                check(
-                    each.error_code,
-                    f"fetch of {topic_partition} from {self.positions.get(topic_partition)}",
-                )
-                if topic_partition in self.positions:  # false if the topic was recreated meanwhile
-                    try:
-                        records, moved[topic_partition] = self._read(topic_partition, each)
-                    except CorruptBatch as error:
-                        raise CorruptBatch(f"{topic_partition}: {error}") from None
-                    found += records
+                if topic_partition not in requested:  # the topic was recreated meanwhile
+                    check(each.error_code, f"fetch of {topic_partition}")
+                    continue
+                position = requested[topic_partition]
+                if (
+                    self.positions.get(topic_partition) != position
+                    or topic_partition in self.paused
+                ):
+                    continue
+                if each.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
+                    raise OffsetOutOfRange(topic_partition, position)
+                check(each.error_code, f"fetch of {topic_partition} from {position}")
+                try:
+                    records, moved[topic_partition] = self._read(topic_partition, each)
+                except CorruptBatch as error:
+                    raise CorruptBatch(f"{topic_partition}: {error}") from None
+                found += records
         self.positions |= moved
         return found
 

@@ -1,102 +1,37 @@
-"""A simple idempotent producer: acks=all, one batch in flight per partition."""
+"""Producers without transactions: the idempotent one, and one that gives up its guarantee."""
 
-import random
-from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TypeAlias
+from collections.abc import Iterable
 
 from penstock.client.cluster import Client
 from penstock.client.errors import RETRIABLE, BrokerRefused, check
-from penstock.client.metadata import NO_LEADER, TopicMetadata
-from penstock.client.partitioner import StickyPartitioner, keyed_partition
-from penstock.client.refused_batch import TOO_LARGE, blame, is_records_fault
-from penstock.client.route import ToBroker
-from penstock.clock import Clock, SystemClock
-from penstock.errors import ErrorCode, KafkaError
-from penstock.record.batch import SEQUENCES
-from penstock.record.build import build_batch
-from penstock.record.compression import Codec
-from penstock.record.record import Record
-from penstock.types import BrokerId, Offset, TopicPartition
-from penstock.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
-from penstock.wire.messages.produce import (
-    PartitionProduceData,
-    PartitionProduceResponse,
-    ProduceRequest,
-    ProduceResponse,
-    TopicProduceData,
+from penstock.client.producer_session import ProducerSession
+from penstock.client.record_sender import (
+    BATCH_BYTES,
+    Acks,
+    ProducerRecord,
+    RecordMetadata,
+    RecordSender,
 )
+from penstock.clock import Clock
+from penstock.record.compression import Codec
+from penstock.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
-ALL_IN_SYNC = -1
-BATCH_BYTES = 256 * 1024
-REQUEST_BYTES = 4 * 1024 * 1024
-RECORD_OVERHEAD_BYTES = 24
-"""Upper bound for lengths and deltas of a record; a header takes less than half of it."""
+__all__ = [
+    "Acks",
+    "IdempotentProducer",
+    "PlainProducer",
+    "ProducerRecord",
+    "RecordMetadata",
+    "all_written",
+]
+
 NO_TRANSACTION_MS = 60_000
 
 
-@dataclass(frozen=True, slots=True)
-class ProducerRecord:
-    """A record to send; a partition or timestamp of None is chosen by the producer."""
-
-    topic: str
-    value: bytes | None
-    key: bytes | None = None
-    headers: Sequence[tuple[str, bytes | None]] = ()
-    partition: int | None = None
-    timestamp: int | None = None
-
-    @property
-    def size_bytes(self) -> int:
-        headers = (
-            len(name.encode()) + len(value or b"") + RECORD_OVERHEAD_BYTES // 2
-            for name, value in self.headers
-        )
-        return len(self.key or b"") + len(self.value or b"") + sum(headers) + RECORD_OVERHEAD_BYTES
-
-
-@dataclass(frozen=True, slots=True)
-class RecordMetadata:
-    """Partition and offset of a written record."""
-
-    partition: TopicPartition
-    offset: Offset
-
-
-@dataclass(slots=True)
-class _Batch:
-    """Records for one partition, each with its index in the caller's list.
-
-    Once built, the bytes do not change: a retried batch must be the same batch.
-    """
-
-    records: list[tuple[int, ProducerRecord]] = field(default_factory=list)
-    size_bytes: int = 0
-    built: bytes = b""
-    was_corrupt: bool = False
-
-
-Queues: TypeAlias = dict[TopicPartition, deque[_Batch]]
-"""Batches by partition; none of the queues is empty."""
-
-
-@dataclass(slots=True)
-class _Results:
-    """By the record's index in the caller's list."""
-
-    written: dict[int, RecordMetadata] = field(default_factory=dict)
-    refused: dict[int, BrokerRefused] = field(default_factory=dict)
-
-    def of(self, position: int) -> RecordMetadata | BrokerRefused | None:
-        return self.written.get(position) or self.refused.get(position)
-
-
 class IdempotentProducer:
-    """Only one task may send at a time. After a failure the next `send` gets a new producer id.
+    """acks=all, and no duplicates. Only one task may send at a time.
 
-    After a failure it is unknown which batches were written. If their sequence numbers were used
-    again, the broker would take new records for duplicates.
+    After a failure the next `send` gets a new producer id.
     """
 
     def __init__(
@@ -109,280 +44,77 @@ class IdempotentProducer:
         batch_bytes: int = BATCH_BYTES,
         clock: Clock | None = None,
     ) -> None:
-        self._client, self._codec, self._level = client, codec, level
-        self._create_topics, self._batch_bytes = create_topics, batch_bytes
-        self._clock = clock or SystemClock()
-        self._sticky: dict[str, StickyPartitioner] = {}
-        self._identity: InitProducerIdResponse | None = None
-        self._sequences: dict[TopicPartition, int] = {}
-        self._limits: dict[str, int] = {}
-        """By topic, where brokers accept less than `batch_bytes` (`max.message.bytes`)."""
+        self._client = client
+        self._sender = RecordSender(
+            client,
+            codec=codec,
+            level=level,
+            create_topics=create_topics,
+            batch_bytes=batch_bytes,
+            clock=clock,
+        )
+        self._session: ProducerSession | None = None
 
     async def send(self, records: Iterable[ProducerRecord]) -> list[RecordMetadata]:
         """Write the records, in order within each partition; returns when all are written."""
-        delivered = []
-        for result in await self.deliver(records):
-            if not isinstance(result, RecordMetadata):
-                assert result is not None, "an error precedes the records skipped for it"
-                raise result
-            delivered.append(result)
-        return delivered
+        return all_written(await self.deliver(records))
 
     async def deliver(
         self, records: Iterable[ProducerRecord], *, past_refused: bool = False
     ) -> list[RecordMetadata | BrokerRefused | None]:
-        """The result of each record: written, rejected by a broker, or not sent (None).
+        """The result of each record: see `RecordSender.deliver`."""
+        session, self._session = self._session, None
+        if session is None:
+            session = await self._new_session()
+        results = await self._sender.deliver(records, session, past_refused=past_refused)
+        self._session = session  # only now: after a failure its sequences are unknown
+        return results
 
-        Records after the first rejected one are not sent, except those already written to other
-        partitions by then; `past_refused` sends them too.
-        """
-        sent = list(records)
-        try:
-            topics = {name: await self._topic(name) for name in {each.topic for each in sent}}
-            queues = self._queues(sent, topics)
-            results = _Results()
-            while queues:
-                await self._client.retrying(
-                    lambda: self._round(queues, results), retry_on=RETRIABLE
-                )
-                if results.refused and not past_refused:
-                    _cut(queues, min(results.refused))
-        except BaseException:
-            self._identity = None
-            self._sequences.clear()
-            raise
-        return [results.of(position) for position in range(len(sent))]
-
-    async def _topic(self, name: str) -> TopicMetadata:
-        async def attempt() -> TopicMetadata:
-            return await self._client.topic(name, create=self._create_topics)
-
-        if self._create_topics:
-            # The response that starts the creation says UNKNOWN_TOPIC_OR_PARTITION.
-            return await self._client.retrying(attempt, retry_on=RETRIABLE)
-        return await self._client.retrying(attempt)
-
-    def _queues(
-        self, records: Sequence[ProducerRecord], topics: Mapping[str, TopicMetadata]
-    ) -> Queues:
-        """The records in batches, by partition."""
-        queues: Queues = {}
-        for position, record in enumerate(records):
-            topic_partition = TopicPartition(
-                record.topic, self._placed(record, topics[record.topic])
-            )
-            limit = self._limits.get(record.topic, self._batch_bytes)
-            _add(queues.setdefault(topic_partition, deque()), (position, record), limit)
-        for sticky in self._sticky.values():
-            sticky.turn()
-        return queues
-
-    def _placed(self, record: ProducerRecord, topic: TopicMetadata) -> int:
-        if record.partition is not None:
-            if record.partition not in topic.partitions:
-                about = f"{record.topic}-{record.partition}"
-                raise BrokerRefused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, about)
-            return record.partition
-        if record.key is not None:
-            return keyed_partition(record.key, len(topic.partitions))
-        led = [each.index for each in topic.partitions.values() if each.leader != NO_LEADER]
-        sticky = self._sticky.get(topic.name)
-        if sticky is None:
-            first = random.randrange(len(topic.partitions))  # noqa: S311  only spreads load
-            sticky = self._sticky[topic.name] = StickyPartitioner(self._batch_bytes, first)
-        return sticky.next(led or list(topic.partitions), record.size_bytes)
-
-    async def _round(self, queues: Queues, results: _Results) -> None:
-        """Send the first batch of each partition; written or rejected ones leave their queue."""
-        await self._identified()
-        errors: list[KafkaError] = []
-        for leader, partitions in (await self._client.by_leader(queues)).items():
-            try:
-                results_by_partition = await self._produced(leader, partitions, queues)
-            except KafkaError as error:
-                errors.append(error)
-                continue
-            for topic_partition, response in results_by_partition.items():
-                # The broker has this retried batch, but no longer knows its offset.
-                if response.error_code == ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
-                    self._written(topic_partition, queues, results, None)
-                elif response.error_code == ErrorCode.NONE:
-                    self._written(topic_partition, queues, results, response.base_offset)
-                elif is_records_fault(
-                    response.error_code, was_corrupt=queues[topic_partition][0].was_corrupt
-                ):
-                    self._refused(topic_partition, queues, results, response)
-                else:
-                    if response.error_code == ErrorCode.CORRUPT_MESSAGE:
-                        queues[topic_partition][0].was_corrupt = True
-                    text = response.error_message
-                    errors.append(
-                        BrokerRefused(response.error_code, f"records to {topic_partition}", text)
-                    )
-        if errors:
-            raise min(errors, key=lambda error: error.code in RETRIABLE)
-
-    async def _produced(
-        self,
-        leader: BrokerId,
-        partitions: Iterable[TopicPartition],
-        queues: Queues,
-    ) -> dict[TopicPartition, PartitionProduceResponse]:
-        """Send as many first batches as fit into one request; returns the leader's results."""
-        topics: dict[str, TopicProduceData] = {}
-        names = {}
-        size_bytes = 0
-        for topic_partition in partitions:
-            if size_bytes >= REQUEST_BYTES:
-                break
-            topic = await self._client.topic(topic_partition.topic)
-            names[topic.id] = topic.name
-            topic_data = topics.setdefault(
-                topic.name,
-                TopicProduceData(name=topic.name, topic_id=topic.id, partition_data=[]),
-            )
-            built = self._built(topic_partition, queues[topic_partition][0])
-            size_bytes += len(built)
-            topic_data.partition_data.append(
-                PartitionProduceData(index=topic_partition.partition, records=built)
-            )
-        request = ProduceRequest(
-            acks=ALL_IN_SYNC,
-            timeout_ms=self._client.request_timeout_ms,
-            topic_data=list(topics.values()),
+    async def _new_session(self) -> ProducerSession:
+        response = await self._client.call(
+            InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=NO_TRANSACTION_MS),
+            InitProducerIdResponse,
+            check=lambda response: check(response.error_code, "producer id"),
+            retry_on=RETRIABLE,
         )
-        connection = await self._client.connection(ToBroker(leader))
-        response = await connection.call(
-            request, ProduceResponse, timeout_ms=self._client.request_timeout_ms
-        )
-        return {
-            TopicPartition(topic.name or names[topic.topic_id], each.index): each
-            for topic in response.responses
-            for each in topic.partition_responses
-        }
+        return ProducerSession(response.producer_id, response.producer_epoch)
 
-    def _built(self, topic_partition: TopicPartition, batch: _Batch) -> bytes:
-        if not batch.built:
-            assert self._identity is not None
-            now_ms = self._clock.now_ms()
-            batch.built = bytes(
-                build_batch(
-                    (
-                        Record(
-                            offset,
-                            now_ms if record.timestamp is None else record.timestamp,
-                            record.key,
-                            record.value,
-                            list(record.headers),
-                        )
-                        for offset, (_, record) in enumerate(batch.records)
-                    ),
-                    codec=self._codec,
-                    level=self._level,
-                    producer_id=self._identity.producer_id,
-                    producer_epoch=self._identity.producer_epoch,
-                    base_sequence=self._sequences.get(topic_partition, 0),
-                )
-            )
-        return batch.built
 
-    def _written(
+class PlainProducer:
+    """Any acks, without a producer id: a retry may write a record twice."""
+
+    def __init__(
         self,
-        topic_partition: TopicPartition,
-        queues: Queues,
-        results: _Results,
-        base_offset: int | None,
+        client: Client,
+        *,
+        acks: Acks = Acks.LEADER,
+        codec: Codec = Codec.NONE,
+        level: int | None = None,
+        create_topics: bool = False,
+        batch_bytes: int = BATCH_BYTES,
     ) -> None:
-        batch = _taken(topic_partition, queues, [])
-        first = self._sequences.get(topic_partition, 0)
-        self._sequences[topic_partition] = (first + len(batch.records)) % SEQUENCES
-        for index, (position, _) in enumerate(batch.records):
-            offset = -1 if base_offset is None else base_offset + index
-            results.written[position] = RecordMetadata(topic_partition, Offset(offset))
-
-    def _refused(
-        self,
-        topic_partition: TopicPartition,
-        queues: Queues,
-        results: _Results,
-        response: PartitionProduceResponse,
-    ) -> None:
-        """Requeue the valid records of the first batch, none of which was written."""
-        batch = queues[topic_partition][0]
-        records = batch.records
-        if response.error_code in TOO_LARGE and len(records) > 1:
-            self._shrink(topic_partition.topic, queues, batch)
-            return
-        found = blame(len(records), response)
-        for index, text in found.refused.items():
-            about = f"record to {topic_partition}"
-            refusal = BrokerRefused(response.error_code, about, text)
-            results.refused[records[index][0]] = refusal
-        _taken(
-            topic_partition,
-            queues,
-            [_Batch([records[index] for index in part]) for part in found.again],
+        self._sender = RecordSender(
+            client,
+            codec=codec,
+            level=level,
+            create_topics=create_topics,
+            batch_bytes=batch_bytes,
+            acks=acks,
         )
 
-    def _shrink(self, topic: str, queues: Queues, refused: _Batch) -> None:
-        """Halve the batches of a topic, those to come as well: otherwise each one would be sent
-        again and again until it is small enough.
-
-        A refused batch is larger than `max.message.bytes`, so batches are at least half of that.
-        """
-        size_bytes = sum(record.size_bytes for _, record in refused.records)
-        refused.built = b""
-        self._limits[topic] = limit = size_bytes // 2
-        for each, queue in queues.items():
-            if each.topic == topic:
-                queues[each] = _recut(queue, limit)
-
-    async def _identified(self) -> None:
-        if self._identity is None:
-            self._identity = await self._client.call(
-                InitProducerIdRequest(
-                    transactional_id=None, transaction_timeout_ms=NO_TRANSACTION_MS
-                ),
-                InitProducerIdResponse,
-                check=lambda response: check(response.error_code, "producer id"),
-                retry_on=RETRIABLE,
-            )
+    async def deliver(
+        self, records: Iterable[ProducerRecord], *, past_refused: bool = False
+    ) -> list[RecordMetadata | BrokerRefused | None]:
+        """The result of each record: see `RecordSender.deliver`. With acks=0 nobody answers."""
+        return await self._sender.deliver(records, ProducerSession(), past_refused=past_refused)
 
 
-def _add(queue: deque[_Batch], record: tuple[int, ProducerRecord], limit: int) -> None:
-    """Append to the last batch, or begin another one where that would pass the limit."""
-    size_bytes = record[1].size_bytes
-    if not queue or queue[-1].built or queue[-1].size_bytes + size_bytes > limit:
-        queue.append(_Batch())
-    queue[-1].records.append(record)
-    queue[-1].size_bytes += size_bytes
-
-
-def _recut(queue: deque[_Batch], limit: int) -> deque[_Batch]:
-    """The same records in smaller batches, except for a batch that a broker may have written."""
-    smaller: deque[_Batch] = deque()
-    for batch in queue:
-        if batch.built:
-            smaller.append(batch)
-            continue
-        for record in batch.records:
-            _add(smaller, record, limit)
-    return smaller
-
-
-def _taken(topic_partition: TopicPartition, queues: Queues, instead: Sequence[_Batch]) -> _Batch:
-    """Remove the first batch of a partition, replacing it in its queue by `instead`."""
-    batch = queues[topic_partition].popleft()
-    queues[topic_partition].extendleft(reversed(instead))
-    if not queues[topic_partition]:
-        del queues[topic_partition]
-    return batch
-
-
-def _cut(queues: Queues, first: int) -> None:
-    """Drop the records after the first rejected one. No batch is in flight now."""
-    for topic_partition, queue in list(queues.items()):
-        parts = ([each for each in batch.records if each[0] < first] for batch in queue)
-        queues[topic_partition] = deque(_Batch(part) for part in parts if part)
-        if not queues[topic_partition]:
-            del queues[topic_partition]
+def all_written(results: Iterable[RecordMetadata | BrokerRefused | None]) -> list[RecordMetadata]:
+    """The metadata of every record; raises the first refusal."""
+    written = []
+    for result in results:
+        if not isinstance(result, RecordMetadata):
+            assert result is not None, "an error precedes the records skipped for it"
+            raise result
+        written.append(result)
+    return written

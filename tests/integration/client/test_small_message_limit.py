@@ -10,6 +10,8 @@ from penstock.client.address import parse_addresses
 from penstock.client.cluster import Client
 from penstock.client.errors import BrokerRefused
 from penstock.client.produce import IdempotentProducer, ProducerRecord, RecordMetadata
+from penstock.client.producer_session import ProducerSession
+from penstock.client.record_sender import RecordSender
 from penstock.errors import ErrorCode
 from penstock.testing.broker import EmbeddedBroker
 from penstock.types import BrokerId, TopicPartition
@@ -27,7 +29,7 @@ def bootstrap() -> Iterator[str]:
         yield broker.bootstrap
 
 
-class CountingProducer(IdempotentProducer):
+class CountingSender(RecordSender):
     """Counts the brokers' answers by code."""
 
     def __init__(self, client: Client) -> None:
@@ -35,9 +37,13 @@ class CountingProducer(IdempotentProducer):
         self.answers: Counter[int] = Counter()
 
     async def _produced(
-        self, leader: BrokerId, partitions: Iterable[TopicPartition], queues: object
+        self,
+        leader: BrokerId,
+        partitions: Iterable[TopicPartition],
+        queues: object,
+        session: ProducerSession,
     ) -> dict[TopicPartition, PartitionProduceResponse]:
-        answers = await super()._produced(leader, partitions, queues)  # type: ignore[arg-type]
+        answers = await super()._produced(leader, partitions, queues, session)  # type: ignore[arg-type]
         self.answers.update(each.error_code for each in answers.values())
         return answers
 
@@ -47,13 +53,14 @@ def delivered(
 ) -> tuple[list[RecordMetadata | BrokerRefused | None], Counter[int]]:
     async def main() -> tuple[list[RecordMetadata | BrokerRefused | None], Counter[int]]:
         async with Client(parse_addresses(bootstrap), client_id="test") as client:
-            producer = CountingProducer(client)
+            producer = IdempotentProducer(client)
+            producer._sender = sender = CountingSender(client)
             results = [
                 each
                 for records in sent
                 for each in await producer.deliver(records, past_refused=True)
             ]
-            return results, producer.answers
+            return results, sender.answers
 
     return asyncio.run(main())
 

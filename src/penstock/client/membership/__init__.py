@@ -1,0 +1,1 @@
+"""Membership of a consumer group, as state machines without I/O; `GroupConsumer` drives them."""
