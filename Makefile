@@ -65,8 +65,9 @@ peers: setup  ## Install the servers and tools that tests run against (skips wha
 bench: setup peers  ## Measure; prints figures and ratios
 	$(BIN)/python -m bench $(ARGS)
 
-codegen: setup peers  ## Rewrite wire/messages from the schemas inside the official client jars
-	$(BIN)/python -m codegen
+codegen: setup peers  ## Rewrite wire/messages from the schemas inside the official client jars, and wire/hot.py
+	PENSTOCK_PURE=1 $(BIN)/python -m codegen
+	PENSTOCK_PURE=1 $(BIN)/python -m codegen.hot
 
 docs: setup  ## Rewrite the generated pages under docs/
 	$(BIN)/python scripts/docs.py

@@ -108,11 +108,11 @@ class Tracer:
 
 
 def _ours(path: str) -> str | None:
-    """The path below `src/penstock`; None for other code, and for the test kit."""
+    """The path below `src/penstock`; None for other code, generated codecs and the test kit."""
     if not path.startswith(str(SOURCE)):
         return None
     name = path[len(str(SOURCE)) + 1 :]
-    return None if name.startswith("testing/") else name
+    return None if name.startswith(("testing/", "wire/hot.py")) else name
 
 
 async def smallest(tracer: Tracer, call: Call) -> Count:

@@ -1,10 +1,14 @@
-"""The encode and decode functions of every message and version, generated on first use."""
+"""The encode and decode functions of every message and version, generated on first use.
+
+Those that a broker needs most are written to `hot` beforehand, and compiled.
+"""
 
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TypeAlias, TypeVar, cast
 
 from penstock.types import Buffer
+from penstock.wire import hot
 from penstock.wire.apis import first_flexible
 from penstock.wire.decoder import DecoderSource
 from penstock.wire.encoder import EncoderSource
@@ -56,11 +60,17 @@ def _struct_encoder(struct: type[Message], version: int, within: type[Message]) 
 
 @cache
 def _decoder(message: type[Message], version: int) -> Decoder[Message]:
+    known = hot.DECODERS.get((message, version))
+    if known is not None:
+        return cast("Decoder[Message]", known)
     flexible = version >= first_flexible(message)
     return cast("Decoder[Message]", DecoderSource(version, flexible=flexible).function(message))
 
 
 @cache
 def _encoder(message: type[Message], version: int) -> Encoder[Message]:
+    known = hot.ENCODERS.get((message, version))
+    if known is not None:
+        return cast("Encoder[Message]", known)
     flexible = version >= first_flexible(message)
     return cast("Encoder[Message]", EncoderSource(version, flexible=flexible).function(message))

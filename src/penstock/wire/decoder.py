@@ -20,16 +20,22 @@ class DecoderSource(FunctionSource):
         self.run: list[tuple[str, str]] = []
 
     def function(self, message: type[Message]) -> Any:
-        with self.block("def function(buf, pos=0):"):
+        self.write(message)
+        return self.compiled(message)
+
+    def write(
+        self, message: type[Message], name: str = "function", fields_of: str = "LINE_FIELDS"
+    ) -> None:
+        """The lines of the function; `fields_of` is the expression for their fields."""
+        with self.block(f"def {name}(buf: Buffer, pos: int = 0) -> tuple[Any, int]:"):
             self.emit("end = len(buf)")
             with self.block("try:"):
                 made = self.struct(message)
                 self.flush()
                 self.emit(f"return {made}, pos")
             with self.block("except MALFORMED as error:"):
-                context = f"'{message.__name__} v{self.version}', LINE_FIELDS, pos, end"
+                context = f"'{message.__name__} v{self.version}', {fields_of}, pos, end"
                 self.emit(f"raise malformed(error, {context}) from None")
-        return self.compiled(message)
 
     def struct(self, message: type[Message]) -> str:
         """Read a struct's fields; returns the expression that makes it, valid after a flush."""
@@ -55,7 +61,7 @@ class DecoderSource(FunctionSource):
             return self.struct(kind)
         present, made = self.slot(name, "b"), self.fresh(name)
         self.flush()
-        self.emit(f"{made} = None")
+        self.emit(f"{made}: Any = None")
         # Kafka marks null by a varint of 0 in a tagged field, by a byte of -1 elsewhere.
         with self.block(f"if {present} > {0 if tagged else -1}:"):
             expression = self.struct(kind)
@@ -78,15 +84,16 @@ class DecoderSource(FunctionSource):
             self.emit(f"{variables[0]} = buf[pos]")
             self.emit("pos += 1")
             return
-        unpack = self.constant(
-            f"unpack_{''.join(formats)}".replace("?", "o"), primitives.unpacker("".join(formats))
-        )
+        fmt = "".join(formats)
+        name = f"unpack_{fmt}".replace("?", "o")
+        unpack = self.constant(name, primitives.unpacker(fmt), f"unpacker({fmt!r})")
         self.emit(f"{', '.join(variables)}, = {unpack}(buf, pos)")
         self.emit(f"pos += {sum(SIZES[f] for f in formats)}")
 
     def length(self, name: str, kind: Kind) -> str:
         """Read a length or count; compact ones are written as one more."""
         size = self.slot(name, self.length_format(kind))
+        self.emit(f"{size}: int")
         self.flush()
         if self.flexible:
             with self.block(f"if {size} > 127:"):
@@ -96,6 +103,7 @@ class DecoderSource(FunctionSource):
 
     def sized(self, name: str, kind: str | Array, *, nullable: bool) -> str:
         size, made = self.length(name, kind), self.fresh(name)
+        self.emit(f"{made}: Any")
         if nullable:
             with self.block(f"if {size} == -1:"):
                 self.emit(f"{made} = None")
@@ -141,7 +149,7 @@ class DecoderSource(FunctionSource):
         self.flush()
         values = {field.name: self.fresh(field.name) for field in known}
         for field in known:
-            self.emit(f"{values[field.name]} = {self.default(field)}")
+            self.emit(f"{values[field.name]}: Any = {self.default(field)}")
         with self.field("tagged fields"), self.block(f"if {count}:"):
             if known:
                 self.known_tags(known, values, count)
@@ -173,7 +181,9 @@ class DecoderSource(FunctionSource):
             with self.block(f"if pos != {stop}:"):
                 self.emit('raise MalformedError("contents do not match the declared size")')
 
-    def default(self, field: Field) -> str:
-        if isinstance(field.default, list):
-            return "[]"
-        return self.constant(f"DEFAULT_{field.name}", field.default)
+
+def line_fields(message: type[Message], version: int, before: int) -> list[str]:
+    """The field of each line of a decoder that was written to a file, behind `before` lines."""
+    source = DecoderSource(version, flexible=True)
+    source.write(message)
+    return [""] * before + source.line_fields

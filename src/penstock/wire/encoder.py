@@ -30,12 +30,16 @@ class EncoderSource(FunctionSource):
         self.out = "out"
 
     def function(self, message: type[Message]) -> Any:
-        with self.block("def function(message, out):"):
-            self.emit("splices = ()")
+        self.write(message)
+        return self.compiled(message)
+
+    def write(self, message: type[Message], name: str = "function") -> None:
+        """The lines of the function."""
+        with self.block(f"def {name}(message: Any, out: bytearray) -> Sequence[Any]:"):
+            self.emit("splices: Sequence[Any] = ()")
             self.struct(message, "message")
             self.flush()
             self.emit("return splices")
-        return self.compiled(message)
 
     def struct(self, message: type[Message], value: str) -> None:
         for name in missing_error_codes(message, self.version):
@@ -84,13 +88,15 @@ class EncoderSource(FunctionSource):
     def packed(self, *more: tuple[str, str]) -> str:
         """The expression that packs the collected values, followed by `more`."""
         values, formats = zip(*self.run, *more, strict=True)
-        name = f"pack_{''.join(formats)}".replace("?", "o")
-        pack = self.constant(name, primitives.packer("".join(formats)))
+        fmt = "".join(formats)
+        name = f"pack_{fmt}".replace("?", "o")
+        pack = self.constant(name, primitives.packer(fmt), f"packer({fmt!r})")
         return f"{pack}({', '.join(v for v in values if v)})"
 
     def sized(self, kind: str | Array, value: str, *, nullable: bool) -> None:
         held, data, size = self.fresh("value"), self.fresh("data"), self.fresh("size")
         self.emit(f"{held} = {value}")
+        self.emit(f"{data}: Any")
         contents = f"{held}.encode()" if kind == "string" else held
         plus = " + 1" if self.flexible else ""
         if nullable:
@@ -173,6 +179,3 @@ class EncoderSource(FunctionSource):
         self.flush()
         self.emit(f"{outer} += {number!r} + uvarint_bytes(len({self.out})) + {self.out}")
         self.out = outer
-
-    def default(self, field: Field) -> str:
-        return self.constant(f"DEFAULT_{field.name}", field.default)

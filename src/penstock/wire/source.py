@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from penstock.types import Buffer
 from penstock.wire import primitives
-from penstock.wire.schema import Array, Kind, Message, fields
+from penstock.wire.schema import Array, Field, Kind, Message, fields
 
 FIXED = {
     "bool": "?",
@@ -33,6 +34,8 @@ class FunctionSource:
         self.lines: list[str] = []
         self.line_fields: list[str] = []
         self.names: dict[str, Any] = dict(vars(primitives))
+        self.expressions: dict[str, str] = {}
+        """How a file that holds the function writes its constants: those that are no classes."""
         self.path: list[str] = []
         self.depth = 0
         self.serial = 0
@@ -58,16 +61,28 @@ class FunctionSource:
         self.serial += 1
         return f"{hint}_{self.serial}"
 
-    def constant(self, hint: str, value: Any) -> str:
+    def constant(self, hint: str, value: Any, expression: str = "") -> str:
         """The name of a global of the function that holds `value`."""
         name = hint
         while self.names.get(name, value) is not value:
             name = self.fresh(hint)
         self.names[name] = value
+        if expression:
+            self.expressions[name] = expression
         return name
 
+    def default(self, field: Field) -> str:
+        """The expression for the field's default; but for lists, a global that is shared."""
+        value = field.default
+        if isinstance(value, list):
+            return "[]"
+        made = repr(value)
+        if isinstance(value, Message):
+            made = f"{self.constant(type(value).__name__, type(value))}()"
+        return self.constant(f"DEFAULT_{field.name}", value, made)
+
     def compiled(self, message: type[Message]) -> Any:
-        self.names["LINE_FIELDS"] = self.line_fields
+        self.names |= {"LINE_FIELDS": self.line_fields, "Any": Any, "Buffer": Buffer}
         source = "\n".join(self.lines)
         filename = f"<{type(self).__name__} {message.__name__} v{self.version}>"
         exec(compile(source, filename, "exec"), self.names)  # noqa: S102  the source is generated here
