@@ -14,7 +14,8 @@ from typing import Any
 import msgspec
 
 from differential.embedded import FIELDS, renamed
-from penstock.record.batch import CorruptBatch, batches, seal
+from penstock.record.batch import CorruptBatch, batches
+from penstock.record.stamp import seal
 from penstock.types import NO_UUID, Uuid
 from penstock.wire.messages.init_producer_id import InitProducerIdResponse
 from penstock.wire.schema import Message

@@ -12,13 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.errors import KafkaError
-from penstock.record.batch import HEADER, HEADER_BYTES, BatchHeader, read_header, seal
+from penstock.record.batch import HEADER, HEADER_BYTES, BatchHeader, read_header
 from penstock.record.build import build_batch
 from penstock.record.compression import Codec
 from penstock.record.control import build_marker
 from penstock.record.invalid import InvalidRecord
 from penstock.record.payload import payload_view
 from penstock.record.record import Record
+from penstock.record.stamp import seal
 from penstock.spark.decode.columns import Decoded, PartitionColumns, RecordBounds
 from penstock.spark.decode.decoder import NATIVE, Decoder, RecordDecoder
 from penstock.spark.decode.vectorised import VectorisedDecoder, decoded_plainly

@@ -12,6 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from penstock.config.topic import TopicConfig
 from penstock.errors import StorageError
 from penstock.log.log_dir import RECOVERY_POINTS
+from penstock.log.old_segments import delete_old_segments
 from penstock.log.time_search import offset_for_timestamp
 from penstock.record.batch import CorruptBatch
 from penstock.testing.logs import PARTITION, LogRig, batch_of
@@ -143,7 +144,7 @@ class LogMachine(RuleBasedStateMachine):
     @rule()
     def retain(self) -> None:
         self.clock += 5
-        self.rig.log.delete_old_segments(self.clock)
+        delete_old_segments(self.rig.log, self.clock)
         self.rig.log.segments.remove_deleted(self.clock)
 
     @rule(where=fractions)

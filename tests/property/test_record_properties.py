@@ -6,11 +6,12 @@ from hypothesis import strategies as st
 
 from fuzz.record_target import fuzz_record
 from penstock.errors import KafkaError
-from penstock.record.batch import assign, crc_matches, read_header, stamp_log_append_time
+from penstock.record.batch import assign, crc_matches, read_header
 from penstock.record.build import build_batch
 from penstock.record.compression import Codec
 from penstock.record.invalid import InvalidRecord
 from penstock.record.record import Record, records
+from penstock.record.stamp import stamp_log_append_time
 from penstock.record.validate import check_records
 from penstock.record.varint import read_varint, read_varlong, write_varint
 

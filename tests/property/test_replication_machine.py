@@ -12,6 +12,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from penstock.log.old_segments import delete_old_segments
 from support.brokers.replica_cluster import LAG_MAX_MS, ReplicaCluster
 
 brokers = st.integers(0, 2)
@@ -119,7 +120,7 @@ class ReplicationMachine(RuleBasedStateMachine):
         if node.alive and node.partition.leads:
             log = node.partition.log
             log.maybe_increment_log_start(min(log.high_watermark, min(self.cluster.acked) + 1))
-            log.delete_old_segments(0)
+            delete_old_segments(log, 0)
 
     @invariant()
     def in_sync_replicas_have_what_was_acknowledged(self) -> None:

@@ -31,12 +31,12 @@ from penstock.controller.controller_election import ControllerElection
 from penstock.controller.epoch import ControllerEpoch
 from penstock.errors import ErrorCode
 from penstock.log.log_dir import LogDir
+from penstock.log.truncation import truncate_to
 from penstock.metadata import reader
 from penstock.metadata.errors import StoreError
 from penstock.metadata.records import decode
 from penstock.metadata.store import SessionState
-from penstock.replication import fencing, fetcher, read_fencing
-from penstock.replication import partition as partition_module
+from penstock.replication import fencing, fetcher, isr_proposals, read_fencing
 from penstock.replication.isr import Isr
 from penstock.replication.partition import Partition
 from penstock.replication.partitions import Partitions
@@ -70,7 +70,7 @@ def truncate_to_the_high_watermark(patch: Patch) -> None:
     follow = Partition.follow
 
     def following(self: Partition, *args: Any, **kwargs: Any) -> bool:
-        self.log.truncate_to(self.log.high_watermark)
+        truncate_to(self.log, self.log.high_watermark)
         return follow(self, *args, **kwargs)
 
     patch.setattr(Partition, "follow", following)
@@ -104,7 +104,7 @@ def join_the_isr_too_early(patch: Patch) -> None:
     def joins(isr: Isr, replica: int, *_: object) -> bool:
         return isr.change is None and replica not in isr.committed
 
-    patch.setattr(partition_module, "may_join", joins)
+    patch.setattr(isr_proposals, "may_join", joins)
 
 
 def accept_isrs_of_former_leaders(patch: Patch) -> None:
@@ -154,7 +154,7 @@ def ignore_broker_epochs(patch: Patch) -> None:
     """Neither leaders, nor the controller, nor other brokers check broker epochs."""
     patch.setattr(control_changes, "UNKNOWN_EPOCH", -(2**62))
     patch.setattr(read_fencing, "check_follower", lambda *_: None)
-    patch.setattr(Partition, "_member", lambda _self, broker: InSyncReplica(broker))
+    patch.setattr(isr_proposals, "member", lambda _, broker: InSyncReplica(broker))
     obey_before_registration(patch)
     check = control_changes.check_epochs
     patch.setattr(

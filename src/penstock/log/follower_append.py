@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from penstock.errors import KafkaError
 from penstock.log.partition_log import Appended, PartitionLog
 from penstock.log.replay import marker_in
+from penstock.log.truncation import truncate_fully_and_start_at
 from penstock.record.batch import BatchHeader, CorruptBatch, batches, crc_matches
 from penstock.types import Buffer
 
@@ -43,7 +44,7 @@ def _begin_within(log: PartitionLog, base_offset: int, now_ms: int) -> None:
     recovery checks the segment that has it, which is the first.
     """
     log_start_offset = log.log_start_offset
-    log.truncate_fully_and_start_at(base_offset, now_ms)
+    truncate_fully_and_start_at(log, base_offset, now_ms)
     log.log_start_offset = log.high_watermark = log_start_offset
 
 

@@ -14,6 +14,7 @@ from penstock.log.partition_metadata import FILE_NAME as PARTITION_METADATA
 from penstock.log.partition_metadata import decode_partition_metadata
 from penstock.log.recovery import load_log
 from penstock.log.store import LogStore
+from penstock.log.truncation import truncate_to
 from penstock.types import TopicPartition
 
 logger = logging.getLogger(__name__)
@@ -66,9 +67,9 @@ class Loading:
 
     def _load_dir(self, log_dir: LogDir) -> None:
         store = self._store
-        recovery_points = log_dir.read_offsets(RECOVERY_POINTS)
-        log_starts = log_dir.read_offsets(LOG_STARTS)
-        high_watermarks = log_dir.read_offsets(HIGH_WATERMARKS)
+        recovery_points = log_dir.checkpoints.read(RECOVERY_POINTS)
+        log_starts = log_dir.checkpoints.read(LOG_STARTS)
+        high_watermarks = log_dir.checkpoints.read(HIGH_WATERMARKS)
         log_dir.stale_names = {*recovery_points, *log_starts, *high_watermarks}
         store.checkpointed |= log_dir.stale_names
         for name in store.files.names(log_dir.path):
@@ -158,7 +159,7 @@ class Loading:
             if offset < copy.end_offset:
                 logger.info("%s: truncated at %d, where %s differs", copy.path, offset, log.path)
                 with suppress(StorageError):  # its directory goes offline, and logs why
-                    copy.truncate_to(offset)
+                    truncate_to(copy, offset)
                     store.checkpoint(copy.log_dir, RECOVERY_POINTS, LOG_STARTS)
 
     def _finish_promotions(self) -> None:

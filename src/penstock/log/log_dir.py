@@ -1,16 +1,13 @@
-"""One log directory: whether it is online, and the files at its top level."""
+"""One log directory: whether it is online, who owns it, and how its last owner stopped."""
 
 import logging
-from collections.abc import Callable, Mapping
-from itertools import count
+from collections.abc import Callable
 from pathlib import Path
-from threading import Lock
 from types import TracebackType
 from typing import Final
 
 from penstock.errors import StorageError
-from penstock.log import checkpoint
-from penstock.log.corrupt import CorruptFile
+from penstock.log.checkpoint_files import CheckpointFiles
 from penstock.log.files import Files, OutOfFiles, replace
 from penstock.types import TopicPartition
 
@@ -46,6 +43,7 @@ class LogDir:
     ) -> None:
         self._files = files
         self.path = path
+        self.checkpoints = CheckpointFiles(files, path)
         self.failure: StorageError | None = None
         self.clean = False
         """The last broker stopped cleanly: its logs need no recovery."""
@@ -57,9 +55,6 @@ class LogDir:
         """Partitions that the checkpoint files may still name although their logs are gone."""
         self._on_failure = on_failure
         self._release: Callable[[], None] | None = None
-        self._writing = Lock()
-        self._tickets = count(1)
-        self._written: dict[str, int] = {}
         self._lacked_files = False
 
     def __enter__(self) -> None:
@@ -135,31 +130,3 @@ class LogDir:
         if self._release is not None:
             self._release()
             self._release = None
-
-    def read_offsets(self, name: str) -> dict[TopicPartition, int]:
-        """The offsets in a checkpoint file; none if it is missing or damaged."""
-        try:
-            return checkpoint.read_offsets(self._files, self.path / name)
-        except CorruptFile as error:
-            logger.warning("%s; it is ignored", error)
-            return {}
-
-    def write_offsets(self, name: str, offsets: Mapping[TopicPartition, int]) -> None:
-        """Write a checkpoint file, now."""
-        self.checkpoint(name, offsets)()
-
-    def checkpoint(self, name: str, offsets: Mapping[TopicPartition, int]) -> Callable[[], None]:
-        """A call that writes a checkpoint file, on any thread.
-
-        It does nothing once a later call has written: a recovery point that was lowered on one
-        thread must not be raised again by a call that has waited on another.
-        """
-        ticket = next(self._tickets)
-
-        def write() -> None:
-            with self._writing:
-                if ticket > self._written.get(name, 0):
-                    checkpoint.write_offsets(self._files, self.path / name, offsets)
-                    self._written[name] = ticket
-
-        return write

@@ -19,16 +19,16 @@ from penstock.log.flush import Flush
 from penstock.log.log_dir import LogDir
 from penstock.log.lookup import LogSlice, OffsetOutOfRange
 from penstock.log.producer_state import ProducerState
-from penstock.log.replay import heal_aborted, index_aborted, marker_in, note_batch, replay
-from penstock.log.retention import Retention, deletable
+from penstock.log.replay import heal_aborted, index_aborted, marker_in, note_batch
 from penstock.log.roll import RollRules
-from penstock.log.segment import IndexLimits, Segment
+from penstock.log.segment import IndexLimits
 from penstock.log.segments import Segments
-from penstock.log.snapshots import latest_state, remove_snapshots, write_snapshot
+from penstock.log.snapshots import write_snapshot
 from penstock.log.txn_index import AbortedTxn
 from penstock.log.unflushed import Unflushed
-from penstock.record.batch import BatchHeader, assign, read_header, stamp_log_append_time
+from penstock.record.batch import BatchHeader, assign, read_header
 from penstock.record.control import EndTransactionMarker
+from penstock.record.stamp import stamp_log_append_time
 from penstock.types import Buffer, TopicPartition
 
 HELD_OPEN: Final = 2
@@ -84,7 +84,7 @@ class PartitionLog:
         config: TopicConfig,
         state: LoadedState,
     ) -> None:
-        self._files = files
+        self.files = files
         self.log_dir = log_dir
         self.topic_partition = topic_partition
         self.segments = state.segments
@@ -101,7 +101,7 @@ class PartitionLog:
         self.generation = 0
         """Counts truncations."""
         self.leader_epoch = state.epochs.latest
-        self._unflushed = Unflushed(
+        self.unflushed = Unflushed(
             changed=state.changed, is_urgent=state.recovery_point < state.end_offset
         )
         self.config = config
@@ -235,7 +235,7 @@ class PartitionLog:
 
         In memory until the next flush: what a crash loses, recovery reads from the batches.
         """
-        self._unflushed.epochs_changed |= self.epochs.assign(leader_epoch, start_offset)
+        self.unflushed.epochs_changed |= self.epochs.assign(leader_epoch, start_offset)
         self.leader_epoch = leader_epoch
 
     def roll(self, now_ms: int, base_offset: int = 0) -> None:
@@ -244,11 +244,11 @@ class PartitionLog:
         if base_offset != self.segments.active.base_offset:
             self._snapshot_producers(base_offset)
             self.segments.roll(base_offset, now_ms)
-            self._unflushed.is_urgent = self._unflushed.names_changed = True
+            self.unflushed.is_urgent = self.unflushed.names_changed = True
 
     def _snapshot_producers(self, offset: int) -> None:
         self.producers.map_end_offset = offset
-        self._unflushed.add_file(write_snapshot(self._files, self.path, self.producers))
+        self.unflushed.add_file(write_snapshot(self.files, self.path, self.producers))
 
     def read(
         self, offset: int, max_bytes: int, *, up_to: int, min_one_batch: bool = True
@@ -285,7 +285,7 @@ class PartitionLog:
             try:
                 return lookup.aborted_between(self.segments, start, end)
             except CorruptFile:
-                heal_aborted(self._files, self.segments, self.segments.since(start))
+                heal_aborted(self.files, self.segments, self.segments.since(start))
                 return lookup.aborted_between(self.segments, start, end)
 
     def offset_for_leader_epoch(self, leader_epoch: int) -> tuple[int, int]:
@@ -314,104 +314,20 @@ class PartitionLog:
         if offset <= self.log_start_offset:
             return False
         self.log_start_offset = offset
-        self._unflushed.epochs_changed |= self.epochs.truncate_from_start(offset)
+        self.unflushed.epochs_changed |= self.epochs.truncate_from_start(offset)
         self.producers.truncate_before(offset)
         return True
 
-    def truncate_to(self, offset: int) -> bool:
-        """Truncate the log at `offset`. Call `LogStore.truncate`, which also checkpoints.
-
-        A batch is removed whole, so the log may end before `offset`. (Kafka would end at it, and
-        leave a gap that nothing fills.)
-        """
-        if offset >= self.end_offset:
-            # No other broker knows an epoch in which this broker led without writing. If it stayed,
-            # this log and its leader's would differ in it for ever.
-            if self.epochs.truncate_from_end(self.end_offset):
-                self.leader_epoch, self._unflushed.epochs_changed = self.epochs.latest, True
-            return False
-        if offset < self.segments.first.base_offset:
-            self.truncate_fully_and_start_at(offset, 0)
-            return True
-        with self.log_dir, finished_or_failed():
-            heal_aborted(self._files, self.segments, self.segments.since(offset)[:1])
-            self.segments.truncate_to(offset)
-            end_offset = self.segments.active.next_offset()
-            self._rewind(end_offset)
-            former = self.producers
-            self.producers = latest_state(
-                self._files, self.path, up_to=end_offset, log_start_offset=self.log_start_offset
-            )
-            replay(self.producers, self.segments, end_offset)
-            self.producers.copy_append_times(former)
-        self.log_start_offset = min(self.log_start_offset, end_offset)
-        self.set_high_watermark(self.high_watermark)
-        return True
-
-    def truncate_fully_and_start_at(self, offset: int, now_ms: int) -> None:
-        """Drop every record and start at `offset`, as a follower does that is too far behind."""
-        with self.log_dir, finished_or_failed():
-            self._rewind(offset)
-            self.segments.restart_at(offset, now_ms)
-        self.epochs = LeaderEpochs()
-        self.leader_epoch = None
-        self.producers = ProducerState(offset)
-        self.log_start_offset = offset
-        self.set_high_watermark(offset)
-
-    def _rewind(self, offset: int) -> None:
-        self.generation += 1
-        self.end_offset = offset
-        self.recovery_point = min(self.recovery_point, offset)
-        self.epochs.truncate_from_end(offset)
-        self.leader_epoch = self.epochs.latest
-        self._unflushed.epochs_changed = True
-        remove_snapshots(self._files, self.path, after=offset)
-
-    def delete_old_segments(self, now_ms: int) -> int:
-        """Apply retention; returns the number of segments deleted."""
-        if self.is_gone:
-            return 0
-        by_policy = "delete" in self._config.cleanup_policy
-        bounds = Retention(
-            self._config.retention_ms if by_policy else -1,
-            self._config.retention_bytes if by_policy else -1,
-            self.log_start_offset,
-            self.high_watermark,
-        )
-        with self.log_dir:
-            count = deletable(self.segments.infos(self.end_offset), self.size_bytes, bounds, now_ms)
-            if count == 0:
-                return 0
-            if count == len(self.segments):
-                self.roll(now_ms)
-            first_kept = list(self.segments)[count]
-            self.maybe_increment_log_start(first_kept.base_offset)
-            self.segments.delete_first(count, self._config.file_delete_delay_ms)
-            self._unflushed.names_changed = True
-        return count
-
-    def swap_in(self, old: list[Segment], base_offset: int, now_ms: int) -> None:
-        """Replace `old` by a compacted segment, whose files end in `.swap`."""
-        with self.log_dir, finished_or_failed():
-            self.segments.swap_in(
-                old,
-                base_offset,
-                now_ms=now_ms,
-                delay_ms=self._config.file_delete_delay_ms,
-            )
-        self._unflushed.names_changed = True
-
     def is_flush_due(self, monotonic_ms: int) -> bool:
         """Whether closed segments or recovered data wait, or records have waited for `flush.ms`."""
-        return self._unflushed.is_urgent or (
+        return self.unflushed.is_urgent or (
             self.recovery_point < self.end_offset
             and monotonic_ms - self.last_flush_ms >= self._config.flush_ms
         )
 
     def sync_later(self, name: str) -> None:
         """Sync a file beside the segments with the next flush."""
-        self._unflushed.add_file(name)
+        self.unflushed.add_file(name)
 
     def begin_flush(self) -> Flush:
         """What has to be synced so that everything up to the end survives a crash."""
@@ -421,9 +337,9 @@ class PartitionLog:
             closed = [
                 name for segment in unflushed[:-HELD_OPEN] for name in segment.names_to_sync()
             ]
-        names, names_changed, epochs = self._unflushed.take(self.epochs)
+        names, names_changed, epochs = self.unflushed.take(self.epochs)
         return Flush(
-            self._files,
+            self.files,
             self.segments.home,
             self.end_offset,
             self.generation,
@@ -450,13 +366,11 @@ class PartitionLog:
     def fail(self, error: StorageError) -> None:
         """Note that a flush failed. If it only lacked a descriptor, the next one syncs it all."""
         self.log_dir.fail(error)
-        self._unflushed.give_back()
+        self.unflushed.give_back()
 
     def _is_untouched(self) -> bool:
         return (
-            self.end_offset == self._loaded_end
-            and self.generation == 0
-            and self._unflushed.is_empty
+            self.end_offset == self._loaded_end and self.generation == 0 and self.unflushed.is_empty
         )
 
     def begin_close(self) -> Flush | None:

@@ -1,6 +1,7 @@
 """Loads one log: by its checkpoints after a clean stop, by its batches after a crash."""
 
 import logging
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from penstock.config.topic import TopicConfig
@@ -10,13 +11,15 @@ from penstock.log.files import Files
 from penstock.log.leftovers import base_offsets, resolve_leftovers
 from penstock.log.log_dir import LogDir
 from penstock.log.open_segments import OpenSegments
+from penstock.log.order import in_order
 from penstock.log.partition_log import LoadedState, PartitionLog
 from penstock.log.producer_state import CompletedTxn, ProducerState
 from penstock.log.replay import index_aborted, replay
-from penstock.log.segment import LOG, IndexLimits, Segment, offset_path
+from penstock.log.scan import checked
+from penstock.log.segment import LOG, MAX_RELATIVE_OFFSET, IndexLimits, Segment, offset_path
 from penstock.log.segments import Segments
 from penstock.log.snapshots import latest_state, remove_stray_snapshots
-from penstock.record.batch import CorruptBatch
+from penstock.record.batch import BatchHeader, CorruptBatch
 from penstock.types import TopicPartition
 
 logger = logging.getLogger(__name__)
@@ -165,7 +168,7 @@ def _recover(segments: Segments, epochs: LeaderEpochs, checked_from: int) -> int
     while unchecked:
         segment = unchecked.pop(0)
         end_offset = max(end_offset, segment.base_offset)
-        for header in segment.recover(drop_rest):
+        for header in _recover_segment(segment, drop_rest):
             end_offset = header.next_offset
             if header.leader_epoch > (-1 if epochs.latest is None else epochs.latest):
                 epochs.assign(header.leader_epoch, header.base_offset)
@@ -216,3 +219,35 @@ def _producers(
         logger.error("%s: producer state is incomplete: %s", directory, error)
     state.map_end_offset = end_offset
     return state
+
+
+def _recover_segment(segment: Segment, before_cut: Callable[[], None]) -> Iterator[BatchHeader]:
+    """Check every batch, rebuild the indexes and yield the headers.
+
+    Truncates the file at the first bad batch, and syncs at once: batches after the bad one may
+    be whole, and must not follow what is written there next.
+    """
+    segment.reset_indexes()
+    segment.forget_aborted()
+    found = checked(segment.file, segment.size_bytes)
+    position = 0
+    try:
+        for position, header in in_order(found, segment.base_offset):
+            if header.last_offset - segment.base_offset > MAX_RELATIVE_OFFSET:
+                raise CorruptBatch(f"offset {header.last_offset} is far from the base offset")
+            segment.note(position, header.size_bytes, header.last_offset, header.max_timestamp)
+            yield header
+            position += header.size_bytes
+    except CorruptBatch as error:
+        logger.warning(
+            "%s: cut %d of %d bytes: the batch at byte %d is bad: %s",
+            segment.path(),
+            segment.size_bytes - position,
+            segment.size_bytes,
+            position,
+            error,
+        )
+        before_cut()
+        segment.cut(position)
+        segment.file.sync()
+    segment.close()

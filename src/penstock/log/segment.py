@@ -1,7 +1,7 @@
 """One segment of a log: a file of batches, and the indexes into it."""
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -12,8 +12,7 @@ from penstock.log.files import Files, LogFile, OutOfFiles
 from penstock.log.offset_index import ENTRY_BYTES as OFFSET_ENTRY_BYTES
 from penstock.log.offset_index import OffsetIndex
 from penstock.log.open_segments import OpenSegments
-from penstock.log.order import in_order
-from penstock.log.scan import checked, headers, spans
+from penstock.log.scan import headers, spans
 from penstock.log.time_index import ENTRY_BYTES as TIME_ENTRY_BYTES
 from penstock.log.time_index import TimeIndex, TimestampOffset
 from penstock.log.txn_index import AbortedTxn, decode_aborted, encode_aborted, kept_bytes
@@ -172,7 +171,7 @@ class Segment:
         position = self.size_bytes
         (self._file or self.file).append(batch)
         self.size_bytes = position + len(batch)
-        self._note(position, len(batch), last_offset, max_timestamp)
+        self.note(position, len(batch), last_offset, max_timestamp)
 
     def append_run(self, run: Buffer, run_headers: list[BatchHeader]) -> None:
         """Write consecutive batches at the end in one go."""
@@ -182,10 +181,10 @@ class Segment:
         self.file.append(run)
         self.size_bytes = position + len(run)
         for header in run_headers:
-            self._note(position, header.size_bytes, header.last_offset, header.max_timestamp)
+            self.note(position, header.size_bytes, header.last_offset, header.max_timestamp)
             position += header.size_bytes
 
-    def _note(self, position: int, size: int, last_offset: int, max_timestamp: int) -> None:
+    def note(self, position: int, size: int, last_offset: int, max_timestamp: int) -> None:
         assert self._newest is not None
         if position == 0:
             self._first_timestamp = max_timestamp
@@ -260,37 +259,6 @@ class Segment:
         self._newest = TimestampOffset(-1, self.base_offset)
         self._preallocate()
 
-    def recover(self, before_cut: Callable[[], None]) -> Iterator[BatchHeader]:
-        """Check every batch, rebuild the indexes and yield the headers.
-
-        Truncates the file at the first bad batch, and syncs at once: batches after the bad one may
-        be whole, and must not follow what is written there next.
-        """
-        self._reset_indexes()
-        self.forget_aborted()
-        found = checked(self.file, self.size_bytes)
-        position = 0
-        try:
-            for position, header in in_order(found, self.base_offset):
-                if header.last_offset - self.base_offset > MAX_RELATIVE_OFFSET:
-                    raise CorruptBatch(f"offset {header.last_offset} is far from the base offset")
-                self._note(position, header.size_bytes, header.last_offset, header.max_timestamp)
-                yield header
-                position += header.size_bytes
-        except CorruptBatch as error:
-            logger.warning(
-                "%s: cut %d of %d bytes: the batch at byte %d is bad: %s",
-                self.path(),
-                self.size_bytes - position,
-                self.size_bytes,
-                position,
-                error,
-            )
-            before_cut()
-            self._cut(position)
-            self.file.sync()
-        self.close()
-
     def truncate_to(self, offset: int) -> None:
         """Cut before the batch that holds `offset`."""
         found = self.find(offset)
@@ -303,11 +271,11 @@ class Segment:
             self._aborted = None
         self.offset_index.truncate_to(offset)
         self.time_index.truncate_to(offset)
-        self._cut(found[0])
+        self.cut(found[0])
         # The newest timestamp may have been cut and the last entries may be those of a roll.
         self._catch_up()
 
-    def _cut(self, position: int) -> None:
+    def cut(self, position: int) -> None:
         self._after = NOWHERE
         self.file.truncate(position)
         self.size_bytes = position
@@ -392,11 +360,11 @@ class Segment:
     def _distrust_indexes(self, why: str) -> None:
         if self.size_bytes:
             logger.warning("%s: the indexes are made anew: %s", self.path(), why)
-        self._reset_indexes()
+        self.reset_indexes()
         self._rebuilt = True
         self._catch_up()
 
-    def _reset_indexes(self) -> None:
+    def reset_indexes(self) -> None:
         self._offset_index = OffsetIndex.empty(self._files, self.path(INDEX), self.base_offset)
         self._time_index = TimeIndex.empty(self._files, self.path(TIME_INDEX), self.base_offset)
         self._newest = TimestampOffset(-1, self.base_offset)
@@ -419,7 +387,7 @@ class Segment:
                 self._since_entry = header.size_bytes
             elif position == 0 or header.last_offset > entry_offset:
                 # Kafka may index a run of batches as one, by the last offset of all of them.
-                self._note(at, header.size_bytes, header.last_offset, header.max_timestamp)
+                self.note(at, header.size_bytes, header.last_offset, header.max_timestamp)
             last_offset = header.last_offset
         if last_offset < entry_offset:
             raise CorruptBatch("the last index entry is of no batch")

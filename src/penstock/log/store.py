@@ -23,6 +23,7 @@ from penstock.log.partition_log import PartitionLog
 from penstock.log.partition_metadata import FILE_NAME as PARTITION_METADATA
 from penstock.log.partition_metadata import encode_partition_metadata
 from penstock.log.recovery import load_log
+from penstock.log.truncation import truncate_fully_and_start_at, truncate_to
 from penstock.types import TopicPartition, Uuid, random_uuid
 
 CLOSING_THREADS = 8
@@ -296,7 +297,7 @@ class LogStore:
         for partition, offset in targets.items():
             for logs in (self.logs, self.future_logs):
                 log = logs.get(partition)
-                if log is not None and log.truncate_to(offset):
+                if log is not None and truncate_to(log, offset):
                     lowered.add(log.log_dir)
         for log_dir in lowered:
             self.checkpoint(log_dir, RECOVERY_POINTS, LOG_STARTS)
@@ -306,14 +307,14 @@ class LogStore:
         for logs in (self.logs, self.future_logs):
             log = logs.get(partition)
             if log is not None:
-                log.truncate_fully_and_start_at(offset, now_ms)
+                truncate_fully_and_start_at(log, offset, now_ms)
                 self.checkpoint(log.log_dir, RECOVERY_POINTS, LOG_STARTS)
 
     def checkpoint(self, log_dir: LogDir, *names: str) -> None:
         """Write checkpoint files now: all of them, unless some are named."""
         with log_dir:
             for name in names or OFFSETS:
-                log_dir.write_offsets(name, self.offsets(log_dir, name))
+                log_dir.checkpoints.writer(name, self.offsets(log_dir, name))()
         if not names:
             log_dir.stale_names.clear()
 

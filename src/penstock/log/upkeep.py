@@ -14,6 +14,7 @@ from penstock.errors import KafkaError, StorageError
 from penstock.log.files import remove_flat_dir
 from penstock.log.flush import Flusher
 from penstock.log.log_dir import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, LogDir
+from penstock.log.old_segments import delete_old_segments
 from penstock.log.partition_log import PartitionLog
 from penstock.log.store import LogStore
 
@@ -84,7 +85,7 @@ class Upkeep:
         for _, log in zip(range(LOGS_A_TICK), self._retaining, strict=False):
             if log.log_dir.failure is None:
                 with _contained(log):
-                    log.delete_old_segments(now_ms)
+                    delete_old_segments(log, now_ms)
 
     def _remove_deleted(self, monotonic_ms: int) -> None:
         for log in self._online_logs():
@@ -98,7 +99,7 @@ class Upkeep:
         return (log for log in self._store.logs.values() if log.log_dir.failure is None)
 
     def _checkpoint(self, log_dir: LogDir, name: str) -> None:
-        write = log_dir.checkpoint(name, self._store.offsets(log_dir, name))
+        write = log_dir.checkpoints.writer(name, self._store.offsets(log_dir, name))
         self._flusher.run(write, log_dir.fail)
 
 

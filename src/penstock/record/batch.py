@@ -1,7 +1,7 @@
-"""Record batch v2: reads the 61-byte header, checks the CRC, sets fields in place.
+"""Record batch v2: reads the 61-byte header, checks the CRC, assigns offset and epoch in place.
 
 Base offset and leader epoch precede the range that the CRC covers, so assigning them keeps the CRC
-valid. LogAppendTime lies inside that range, so stamping it computes the CRC again.
+valid. Timestamps lie inside that range: see `stamp.py`.
 The records that follow the header stay opaque here: see `record.py`.
 """
 
@@ -34,15 +34,8 @@ CONTROL: Final = 0x20
 DELETE_HORIZON: Final = 0x40
 
 _BASE_OFFSET: Final = Struct(">q")
-_LENGTH: Final = Struct(">i")
-_LENGTH_AT: Final = 8
 _LEADER_EPOCH: Final = Struct(">i")
 _LEADER_EPOCH_AT: Final = 12
-_CRC: Final = Struct(">I")
-_CRC_AT: Final = 17
-_ATTRIBUTES: Final = Struct(">h")
-_TIMESTAMP: Final = Struct(">q")
-_MAX_TIMESTAMP_AT: Final = 35
 
 
 class CorruptBatch(KafkaError):
@@ -192,26 +185,3 @@ def assign(buf: bytearray | memoryview, base_offset: int, leader_epoch: int, at:
     """Set the batch's base offset and leader epoch; the CRC stays valid."""
     _BASE_OFFSET.pack_into(buf, at, base_offset)
     _LEADER_EPOCH.pack_into(buf, at + _LEADER_EPOCH_AT, leader_epoch)
-
-
-def stamp_log_append_time(buf: bytearray | memoryview, now_ms: int, at: int = 0) -> None:
-    """Set LogAppendTime to `now_ms` for every record: changes one bit, one field and the CRC."""
-    (attributes,) = _ATTRIBUTES.unpack_from(buf, at + CHECKED_FROM)
-    _ATTRIBUTES.pack_into(buf, at + CHECKED_FROM, attributes | LOG_APPEND_TIME)
-    _TIMESTAMP.pack_into(buf, at + _MAX_TIMESTAMP_AT, now_ms)
-    seal(buf, at)
-
-
-def stamp_max_timestamp(buf: bytearray | memoryview, max_timestamp: int, at: int = 0) -> None:
-    """Set the records' largest timestamp in the header, as CreateTime (the producer's own)."""
-    (attributes,) = _ATTRIBUTES.unpack_from(buf, at + CHECKED_FROM)
-    _ATTRIBUTES.pack_into(buf, at + CHECKED_FROM, attributes & ~LOG_APPEND_TIME)
-    _TIMESTAMP.pack_into(buf, at + _MAX_TIMESTAMP_AT, max_timestamp)
-    seal(buf, at)
-
-
-def seal(buf: bytearray | memoryview, at: int = 0) -> None:
-    """Compute the CRC of the batch's current bytes and write it into the header."""
-    (length,) = _LENGTH.unpack_from(buf, at + _LENGTH_AT)
-    end = at + LENGTH_END + length
-    _CRC.pack_into(buf, at + _CRC_AT, crc32c(memoryview(buf)[at + CHECKED_FROM : end]))

@@ -13,10 +13,10 @@ from penstock.record.batch import (
     NO_TIMESTAMP,
     TRANSACTIONAL,
     BatchHeader,
-    seal,
 )
 from penstock.record.compression import Codec, compress
 from penstock.record.record import Record
+from penstock.record.stamp import seal
 from penstock.record.varint import ONE_BYTE, write_varint
 
 

@@ -10,10 +10,10 @@ from penstock.record.batch import (
     LENGTH_END,
     TRANSACTIONAL,
     BatchHeader,
-    seal,
 )
 from penstock.record.compression import Codec, compress
 from penstock.record.payload import payload_view
+from penstock.record.stamp import seal
 from penstock.record.validate import BatchTooLarge
 from penstock.types import Buffer
 

@@ -2,11 +2,12 @@
 
 from typing import Final
 
-from penstock.record.batch import BatchHeader, read_header, stamp_max_timestamp
+from penstock.record.batch import BatchHeader, read_header
 from penstock.record.compression import DecompressionLimit
 from penstock.record.invalid import InvalidRecord
 from penstock.record.recompress import recompressed
 from penstock.record.rejected import rejection
+from penstock.record.stamp import stamp_max_timestamp
 from penstock.record.validate import (
     BatchRules,
     InvalidTimestamp,

@@ -18,6 +18,7 @@ from penstock.log.follower_append import append_as_follower
 from penstock.log.naming import may_move
 from penstock.log.partition_log import PartitionLog
 from penstock.log.store import LogDirNotFound
+from penstock.log.truncation import truncate_fully_and_start_at, truncate_to
 from penstock.replication.partition import Partition
 from penstock.replication.partitions import Partitions
 from penstock.replication.throttle import Throttle
@@ -166,9 +167,9 @@ class LogDirMoves:
 def _copy_some(log: PartitionLog, future: PartitionLog, now_ms: int) -> int:
     """Copy the next batches; returns the number of bytes, 0 if the copy has caught up."""
     if future.end_offset < log.log_start_offset:
-        future.truncate_fully_and_start_at(log.log_start_offset, now_ms)
+        truncate_fully_and_start_at(future, log.log_start_offset, now_ms)
     if future.end_offset > log.end_offset:
-        future.truncate_to(log.end_offset)
+        truncate_to(future, log.end_offset)
     batches = log.read(future.end_offset, CHUNK_BYTES, up_to=log.end_offset)
     if batches is None:
         return 0

@@ -11,27 +11,15 @@ from penstock.record.compression import Codec
 from penstock.record.validate import BatchRules
 from penstock.replication.environment import ALONE, Environment
 from penstock.replication.isr import (
-    FollowerFetch,
     FollowerState,
     Isr,
-    PendingExpandIsr,
-    PendingIsrChange,
-    PendingShrinkIsr,
-    after_fetch,
     at_election,
     committed_end,
     effective_min_isr,
     holds_back,
-    may_join,
-    out_of_sync,
 )
 from penstock.replication.proposal import (
-    NOT_DONE,
-    OUTDATED,
-    Accepted,
-    InSyncReplica,
     IsrProposal,
-    Settlement,
 )
 from penstock.types import BrokerId, TopicPartition, Uuid
 
@@ -65,7 +53,7 @@ class Partition:
         log: PartitionLog,
         environment: Environment = ALONE,
     ) -> None:
-        self._broker_id, self._environment = broker_id, environment
+        self.broker_id, self.environment = broker_id, environment
         self.topic_partition, self.topic_id, self.log = topic_partition, topic_id, log
         self.leader: int = -1
         self.leader_epoch = -1
@@ -84,7 +72,8 @@ class Partition:
         """On a leader: where its epoch begins."""
         self.leader_high_watermark = -1
         """On a follower: the leader's high watermark in the last response; -1 before the first."""
-        self._proposal: IsrProposal | None = None
+        self.proposal: IsrProposal | None = None
+        """The change of the in-sync set that the controller was asked for."""
         self.records_in = self.bytes_in = self.bytes_out = 0
         self.replication_bytes_out = 0
         """Fetched by followers; `bytes_out` counts consumers."""
@@ -145,13 +134,13 @@ class Partition:
         for gone in self.followers.keys() - set(self.replicas):
             del self.followers[gone]
         for replica in self.replicas:
-            if replica != self._broker_id and replica not in self.followers:
+            if replica != self.broker_id and replica not in self.followers:
                 self.followers[replica] = self._follower_at_election(None, replica in isr)
         known = (self.leader_epoch, self.partition_epoch) == (leader_epoch, partition_epoch)
         if is_new or not known or partition_epoch < 0:
             # A repeated LeaderAndIsr must not end a proposal: the controller may have written it.
-            self.in_sync, self._proposal = Isr(isr), None
-        self.leader, self.leader_epoch = self._broker_id, leader_epoch
+            self.in_sync, self.proposal = Isr(isr), None
+        self.leader, self.leader_epoch = self.broker_id, leader_epoch
         self.partition_epoch = partition_epoch
         self.leads = True
         self.advance()
@@ -160,12 +149,12 @@ class Partition:
         self.epoch_start_offset = self.log.end_offset
         self.log.assign_epoch(leader_epoch, self.epoch_start_offset)
         for replica in self.replicas:
-            if replica != self._broker_id:
+            if replica != self.broker_id:
                 known = None if is_new else self.followers.get(replica)
                 self.followers[replica] = self._follower_at_election(known, replica in isr)
 
     def _follower_at_election(self, known: FollowerState | None, in_sync: bool) -> FollowerState:  # noqa: FBT001
-        now_ms = self._environment.monotonic_ms()
+        now_ms = self.environment.monotonic_ms()
         return at_election(known, self.log.end_offset, now_ms, in_sync=in_sync)
 
     def follow(
@@ -184,12 +173,12 @@ class Partition:
         self.leader, self.leader_epoch = leader, leader_epoch
         self.partition_epoch, self.replicas = partition_epoch, replicas
         self._update_min_isr()
-        self.in_sync, self._proposal = Isr(()), None
+        self.in_sync, self.proposal = Isr(()), None
         self.followers.clear()
         self.epoch_start_offset = -1
         if is_new:
             self.leader_high_watermark = -1
-        self._environment.changed(self.topic_partition)
+        self.environment.changed(self.topic_partition)
         return is_new
 
     def retire(self) -> None:
@@ -200,9 +189,9 @@ class Partition:
         if self.leads:
             self.tenure += 1
         self.leads, self.leader = False, -1
-        self.in_sync, self._proposal = Isr(()), None
+        self.in_sync, self.proposal = Isr(()), None
         self.followers.clear()
-        self._environment.changed(self.topic_partition)
+        self.environment.changed(self.topic_partition)
 
     def update_from_leader(self, high_watermark: int, log_start_offset: int) -> None:
         """Take the leader's high watermark and log start offset from a fetch response.
@@ -215,7 +204,7 @@ class Partition:
             before = log.high_watermark
             log.set_high_watermark(high_watermark)
             if log.high_watermark != before:
-                self._environment.changed(self.topic_partition)
+                self.environment.changed(self.topic_partition)
         log.maybe_increment_log_start(min(log_start_offset, log.high_watermark))
 
     def _check_epochs(self, leader_epoch: int, partition_epoch: int) -> None:
@@ -267,7 +256,7 @@ class Partition:
         for replica in maximal:  # most appends end here: the slowest follower has not fetched yet
             if replica in followers and followers[replica].end_offset <= high_watermark:
                 return False
-        environment = self._environment
+        environment = self.environment
         now_ms, lag_max_ms = environment.monotonic_ms(), environment.lag_time_max_ms()
         lag_max_messages = environment.lag_max_messages()
         committed = committed_end(
@@ -291,20 +280,6 @@ class Partition:
         )
         return committed is not None and log.advance_high_watermark(committed)
 
-    def fetched(self, fetch: FollowerFetch) -> None:
-        """Record a follower's fetch: it may join the ISR, and the high watermark may move."""
-        environment, log = self._environment, self.log
-        before = self.followers[fetch.replica]
-        state = after_fetch(before, fetch, log.end_offset, environment.monotonic_ms())
-        self.followers[fetch.replica] = state
-        if may_join(
-            self.in_sync, fetch.replica, state, log.high_watermark, self.epoch_start_offset
-        ) and environment.is_eligible(fetch.replica, state.broker_epoch):
-            self._propose(PendingExpandIsr(fetch.replica))
-        advanced = state.end_offset != before.end_offset and self.advance()
-        if advanced or state.log_start_offset != before.log_start_offset:
-            environment.changed(self.topic_partition)
-
     @property
     def lag(self) -> int:
         """On a follower: how many committed records it lacks, as far as it knows."""
@@ -320,7 +295,7 @@ class Partition:
         starts = (
             state.log_start_offset
             for replica, state in self.followers.items()
-            if self._environment.is_eligible(replica, state.broker_epoch)
+            if self.environment.is_eligible(replica, state.broker_epoch)
         )
         return min([self.log.log_start_offset, *starts])
 
@@ -332,7 +307,7 @@ class Partition:
 
     def readable_followers(self, offset: int) -> Iterator[tuple[int, int, int]]:
         """In-sync followers that have `offset`: broker, end offset, ms since it was caught up."""
-        now_ms = self._environment.monotonic_ms()
+        now_ms = self.environment.monotonic_ms()
         for replica in self.in_sync.committed:
             state = self.followers.get(replica)
             if state is not None and state.log_start_offset <= offset <= state.end_offset:
@@ -341,68 +316,3 @@ class Partition:
     def has_enough_replicas(self) -> bool:
         """Whether records below the high watermark are as safe as acks=all promises."""
         return len(self.in_sync.maximal) >= self.min_isr
-
-    # Changes of the in-sync set.
-
-    def shrink(self) -> None:
-        """Propose the removal of followers that have lagged too long. Called periodically."""
-        if not self.leads or not self.followers:
-            return
-        late = out_of_sync(
-            self.in_sync,
-            self._broker_id,
-            self.followers,
-            self.log.end_offset,
-            self._environment.monotonic_ms(),
-            self._environment.lag_time_max_ms(),
-            self._environment.lag_max_messages(),
-        )
-        if late:
-            logger.info(
-                "%s: brokers %s fell out of sync; proposing to remove them from the ISR",
-                self.topic_partition,
-                sorted(late),
-            )
-            self._propose(PendingShrinkIsr(late))
-        elif self.advance():  # a replica that was about to join may have become too late
-            self._environment.changed(self.topic_partition)
-
-    def _propose(self, change: PendingIsrChange) -> None:
-        self.in_sync = Isr(self.in_sync.committed, change)
-        self._proposal = IsrProposal(
-            self.topic_partition,
-            self.topic_id,
-            self.leader_epoch,
-            self.partition_epoch,
-            tuple(self._member(each) for each in self.in_sync.proposed),
-        )
-        self._environment.propose(self._proposal)
-
-    def _member(self, broker: int) -> InSyncReplica:
-        state = self.followers.get(broker)
-        return InSyncReplica(broker, -1 if state is None else state.broker_epoch)
-
-    def settle(self, proposal: IsrProposal, settlement: Settlement) -> None:
-        """Apply the outcome of a proposal, unless newer state has replaced it."""
-        if proposal is not self._proposal:
-            return
-        match settlement:
-            case Accepted(leader_epoch, partition_epoch, isr):
-                if leader_epoch != self.leader_epoch or partition_epoch < self.partition_epoch:
-                    return
-                self._environment.isr_counts.changed(self.isr, isr, self.replicas)
-                self.in_sync, self.partition_epoch = Isr(isr), partition_epoch
-                self._proposal = None
-                logger.info("%s: the ISR is now %s", self.topic_partition, isr)
-                if self.advance():
-                    self._environment.changed(self.topic_partition)
-            case _ if settlement.code in NOT_DONE:
-                self._environment.isr_counts.failed += 1
-                self.in_sync, self._proposal = Isr(self.in_sync.committed), None
-            case _ if settlement.code in OUTDATED:
-                self._environment.isr_counts.failed += 1
-                logger.info(
-                    "%s: ISR change rejected: %s", self.topic_partition, settlement.code.name
-                )
-            case _:
-                self._environment.propose(proposal)

@@ -25,6 +25,7 @@ from penstock.record.build import build_batch, numbered
 from penstock.record.compression import Codec
 from penstock.replication.fencing import NotLeader
 from penstock.replication.isr import FollowerFetch
+from penstock.replication.isr_proposals import note_fetch
 from penstock.replication.partition import Partition
 from penstock.testing.logs import batch_of
 from penstock.types import BrokerId, TopicPartition
@@ -131,7 +132,7 @@ def test_a_write_waits_until_its_partition_in_the_transaction_is_committed(tmp_p
         after = produce(leader, connection, producer, b"x" * 50_000, sequence=1)
         await until(lambda: state.log.end_offset > before)
         assert log.end_offset == 0
-        state.fetched(FollowerFetch(1, state.log.end_offset))
+        note_fetch(state, FollowerFetch(1, state.log.end_offset))
         leader.services.waiters.changed(state.topic_partition)
         assert await code_of(sent) == ErrorCode.NONE
         found = log.read(0, 1000, up_to=1)
@@ -194,7 +195,7 @@ def test_a_marker_during_the_verification_rejects_the_write(
         await until(lambda: state.log.end_offset > before)
         marker = TransactionMarker(producer.producer_id, producer.producer_epoch, committed=False)
         leader.services.coordination.markers.append(partition.topic_partition, marker, 0)
-        state.fetched(FollowerFetch(1, state.log.end_offset))
+        note_fetch(state, FollowerFetch(1, state.log.end_offset))
         leader.services.waiters.changed(state.topic_partition)
         assert await code_of(sent) == ErrorCode.NOT_ENOUGH_REPLICAS
         assert partition.log.end_offset == 1, "the marker alone"
@@ -296,7 +297,7 @@ def test_a_marker_that_a_newer_epoch_refuses_counts_once_all_before_it_is_replic
         )
         await until(lambda: len(services.waiters) == 2)
         assert (done, asked.done()) == ([], False)
-        partition.fetched(FollowerFetch(1, partition.log.end_offset))
+        note_fetch(partition, FollowerFetch(1, partition.log.end_offset))
         services.waiters.changed(where)
         told = (await asked).markers[0].topics[0].partitions[0]
         assert told.error_code == ErrorCode.INVALID_PRODUCER_EPOCH

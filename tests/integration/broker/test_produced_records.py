@@ -6,10 +6,11 @@ import pytest
 
 from penstock.clock import SystemClock
 from penstock.errors import ErrorCode
-from penstock.record.batch import batches, crc_matches, stamp_log_append_time, stamp_max_timestamp
+from penstock.record.batch import batches, crc_matches
 from penstock.record.build import build_batch
 from penstock.record.compression import Codec
 from penstock.record.record import Record, records
+from penstock.record.stamp import stamp_log_append_time, stamp_max_timestamp
 from penstock.testing.broker import EmbeddedBroker
 from penstock.wire.messages.create_topics import (
     CreatableTopic,

@@ -27,6 +27,7 @@ from penstock.coordinator.transaction.coordinator import TOPIC as TRANSACTION_ST
 from penstock.errors import ErrorCode
 from penstock.log.lookup import LogSlice
 from penstock.log.partition_log import PartitionLog
+from penstock.log.truncation import truncate_to
 from penstock.metadata.image import Broker, PartitionRegistration, Topic
 from penstock.record.batch import read_header
 from penstock.record.build import build_batch
@@ -34,6 +35,7 @@ from penstock.record.compression import Codec
 from penstock.record.record import Record
 from penstock.record.stored import stored
 from penstock.replication.isr import FollowerFetch
+from penstock.replication.isr_proposals import note_fetch
 from penstock.testing.logs import batch_of
 from penstock.types import BrokerId, LeaderEpoch
 from penstock.wire.messages.delete_records import (
@@ -144,7 +146,7 @@ def test_acks_all_waits_for_the_follower(tmp_path: Path) -> None:
         sent = produce(leader, connection)
         await appended(leader)
         assert not sent.done()
-        leader.partition().fetched(FollowerFetch(1, 1))
+        note_fetch(leader.partition(), FollowerFetch(1, 1))
         assert await code_of(sent) == ErrorCode.NONE
 
     run(tmp_path, test)
@@ -168,7 +170,7 @@ def test_too_few_replicas_before_and_after_the_append(tmp_path: Path) -> None:
         partition.lead(3, (0, 1), (0, 1), 8)
         sent = produce(leader, connection)
         await appended(leader)
-        partition.fetched(FollowerFetch(1, 1))  # committed, and at once the follower is gone
+        note_fetch(partition, FollowerFetch(1, 1))  # committed, and at once the follower is gone
         partition.lead(4, (0,), (0, 1), 9)
         assert await code_of(sent) == ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
         assert await code_of(produce(leader, connection)) == ErrorCode.NOT_ENOUGH_REPLICAS
@@ -213,7 +215,7 @@ def test_a_leader_that_resigns_between_two_turns_of_a_request_does_not_acknowled
         sent = connection.send(request, ProduceResponse)
         await appended(leader)
         partition.follow(1, 4, (0, 1), 20)
-        partition.log.truncate_to(0)
+        truncate_to(partition.log, 0)
         partition.lead(5, (0,), (0, 1), 21)
         leader.append(b"of another leader")
         assert partition.log.high_watermark == 1
@@ -321,7 +323,7 @@ def test_the_latest_offset_is_not_available_until_it_is_known(
         assert await listed(connection, 10**15) == (code, -1)
         assert await listed(connection, -2) == (0, 0)
         assert await listed(connection, -1, replica=1) == (0, 1)
-        leader.partition().fetched(FollowerFetch(1, 1))
+        note_fetch(leader.partition(), FollowerFetch(1, 1))
         assert await listed(connection, -1) == (0, 1)
 
     run(tmp_path, test)
@@ -334,7 +336,7 @@ def test_deleted_records_are_gone_from_every_live_replica(tmp_path: Path) -> Non
         cluster.image = replace(cluster.image, brokers={**cluster.image.brokers, other.id: other})
         leader.lead(0, 3)
         leader.append(b"a")
-        leader.partition().fetched(FollowerFetch(1, 1, 0, 7))
+        note_fetch(leader.partition(), FollowerFetch(1, 1, 0, 7))
         topic = DeleteRecordsTopic(
             name=TOPIC, partitions=[DeleteRecordsPartition(partition_index=0, offset=1)]
         )
@@ -344,7 +346,7 @@ def test_deleted_records_are_gone_from_every_live_replica(tmp_path: Path) -> Non
             while leader.partition().log.log_start_offset < 1:
                 await asyncio.sleep(0)
         assert not sent.done()
-        leader.partition().fetched(FollowerFetch(1, 1, 1, 7))
+        note_fetch(leader.partition(), FollowerFetch(1, 1, 1, 7))
         (answer,) = (await sent).topics[0].partitions
         assert (answer.error_code, answer.low_watermark) == (0, 1)
         late = DeleteRecordsRequest(
@@ -356,7 +358,7 @@ def test_deleted_records_are_gone_from_every_live_replica(tmp_path: Path) -> Non
             timeout_ms=10,
         )
         leader.append(b"b")
-        leader.partition().fetched(FollowerFetch(1, 2, 1, 7))
+        note_fetch(leader.partition(), FollowerFetch(1, 2, 1, 7))
         (answer,) = (await connection.send(late, DeleteRecordsResponse)).topics[0].partitions
         assert answer.error_code == ErrorCode.REQUEST_TIMED_OUT
 
@@ -387,11 +389,11 @@ def test_a_marker_that_its_leader_may_have_lost_is_written_again(tmp_path: Path)
         partition.follow(1, 4, (0, 1), 20)
         assert not round_.attempt(), "nobody leads here"
         partition.lead(5, (0, 1), (0, 1), 21)
-        partition.fetched(FollowerFetch(1, 1))
+        note_fetch(partition, FollowerFetch(1, 1))
         assert partition.log.high_watermark == 1
         assert not round_.attempt(), "the first one may not be what was committed"
         assert partition.log.end_offset == 2
-        partition.fetched(FollowerFetch(1, 2))
+        note_fetch(partition, FollowerFetch(1, 2))
         assert round_.attempt()
 
     run(tmp_path, test)
@@ -481,7 +483,7 @@ def test_a_consumer_learns_of_the_replica_in_its_rack(
         cluster.image = replace(cluster.image, brokers={**cluster.image.brokers, other.id: other})
         leader.lead(0, 3)
         leader.append(b"a")
-        leader.partition().fetched(FollowerFetch(1, 1, 0))
+        note_fetch(leader.partition(), FollowerFetch(1, 1, 0))
         data = await fetched(leader, connection, rack=rack)
         assert (data.error_code, data.preferred_read_replica) == (0, preferred)
         assert (len(data.records or b"") == 0) is (preferred == 1)
@@ -712,7 +714,7 @@ def test_a_batch_checked_off_the_loop_lets_the_next_request_pass_while_it_waits_
         await appended(leader, 2)
         assert not first.done()
         assert not second.done()
-        leader.partition().fetched(FollowerFetch(1, 2))
+        note_fetch(leader.partition(), FollowerFetch(1, 2))
         assert [await code_of(each) for each in (first, second)] == [0, 0]
 
     run(tmp_path, test)

@@ -20,6 +20,7 @@ from penstock.replication.follower import (
     process_partition_data,
 )
 from penstock.replication.isr import FollowerFetch
+from penstock.replication.isr_proposals import note_fetch, propose_shrink, settle
 from penstock.replication.partition import Partition, StaleState
 from penstock.replication.partitions import Partitions
 from penstock.replication.proposal import Accepted, IsrProposal, Rejected, Settlement
@@ -209,8 +210,9 @@ class ReplicaCluster:
             found = log.read(
                 request.fetch_offset, request.partition_max_bytes, up_to=log.end_offset
             )
-            partition.fetched(
-                FollowerFetch(node.id, request.fetch_offset, request.log_start_offset, node.epoch)
+            note_fetch(
+                partition,
+                FollowerFetch(node.id, request.fetch_offset, request.log_start_offset, node.epoch),
             )
             return PartitionData(
                 high_watermark=log.high_watermark,
@@ -328,7 +330,7 @@ class ReplicaCluster:
         if node.alive and node.epoch == epoch:
             if lost:
                 settlement = Rejected(ErrorCode.NETWORK_EXCEPTION)
-            node.partition.settle(proposal, settlement)
+            settle(node.partition, proposal, settlement)
             self.collect_acks()
 
     # Faults.
@@ -365,7 +367,7 @@ class ReplicaCluster:
     def shrink(self, number: int) -> None:
         node = self.nodes[number]
         if node.alive:
-            node.partition.shrink()
+            propose_shrink(node.partition)
 
     def heal(self) -> None:
         """Restart all brokers and deliver all messages, until all replicas are equal."""

@@ -1,9 +1,10 @@
 """Batches as a client produces them, and what is wrong with those that a broker refuses."""
 
 from penstock.errors import ErrorCode
-from penstock.record.batch import HEADER_BYTES, LENGTH_END, seal
+from penstock.record.batch import HEADER_BYTES, LENGTH_END
 from penstock.record.build import build_batch, numbered
 from penstock.record.compression import Codec
+from penstock.record.stamp import seal
 
 NOW_MS = 1_700_000_000_000
 PAIRS = [(b"k1", b"v1"), (b"k2", None), (b"", b"v3")]

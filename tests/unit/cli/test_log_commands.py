@@ -23,10 +23,11 @@ from penstock.metadata.embedded import EmbeddedStore
 from penstock.metadata.image import ClusterImage
 from penstock.metadata.reader import read_image
 from penstock.metadata.tree import FILE_NAME, Tree
-from penstock.record.batch import read_header, seal
+from penstock.record.batch import read_header
 from penstock.record.build import build_batch
 from penstock.record.control import build_marker
 from penstock.record.record import Record
+from penstock.record.stamp import seal
 from penstock.types import TopicPartition, Uuid, uuid_text
 from penstock.wire.codec import encode
 from penstock.wire.messages.consumer_protocol_subscription import ConsumerProtocolSubscription

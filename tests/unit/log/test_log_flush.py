@@ -13,11 +13,14 @@ import pytest
 from penstock.config.storage import StorageConfig
 from penstock.config.topic import TopicConfig
 from penstock.errors import StorageError
+from penstock.log import upkeep as upkeep_module
 from penstock.log.compaction.job import CleanedGroup, SegmentSize
 from penstock.log.compaction.swap import swap_in
 from penstock.log.files import LogFile, remove_flat_dir
 from penstock.log.flush import MAX_RUNNING, Flush, Flusher
 from penstock.log.log_dir import LogDirOffline
+from penstock.log.old_segments import delete_old_segments
+from penstock.log.partition_log import PartitionLog
 from penstock.log.upkeep import Upkeep
 from penstock.record.batch import CorruptBatch, read_header
 from penstock.testing.logs import PARTITION, TOPIC_ID, LogRig, batch_of
@@ -168,7 +171,7 @@ def test_checkpoints_are_written_in_their_intervals_and_survive_a_crash() -> Non
     upkeep.tick(60_000, 60_000)
     flusher.close()
     log_dir = rig.store.dirs[0]
-    assert log_dir.read_offsets("recovery-point-offset-checkpoint") == {PARTITION: 9}
+    assert log_dir.checkpoints.read("recovery-point-offset-checkpoint") == {PARTITION: 9}
     rig.crash()
     assert rig.log.high_watermark == 6
 
@@ -176,10 +179,10 @@ def test_checkpoints_are_written_in_their_intervals_and_survive_a_crash() -> Non
 def test_an_older_checkpoint_does_not_undo_a_newer_one() -> None:
     rig = LogRig()
     log_dir = rig.store.dirs[0]
-    older = log_dir.checkpoint("recovery-point-offset-checkpoint", {PARTITION: 100})
-    log_dir.checkpoint("recovery-point-offset-checkpoint", {PARTITION: 50})()
+    older = log_dir.checkpoints.writer("recovery-point-offset-checkpoint", {PARTITION: 100})
+    log_dir.checkpoints.writer("recovery-point-offset-checkpoint", {PARTITION: 50})()
     older()
-    assert log_dir.read_offsets("recovery-point-offset-checkpoint") == {PARTITION: 50}
+    assert log_dir.checkpoints.read("recovery-point-offset-checkpoint") == {PARTITION: 50}
 
 
 def test_upkeep_applies_retention_and_removes_what_was_dropped() -> None:
@@ -214,7 +217,7 @@ def test_a_log_that_was_removed_while_it_waited_for_its_turn_fails_no_disk() -> 
     rig.append(batch_of(b"y"))
     rig.store.delete(PARTITION)
     remove_flat_dir(rig.files, log.path)
-    assert log.delete_old_segments(1_000_000) == 0
+    assert delete_old_segments(log, 1_000_000) == 0
     flushed = flusher.request(log)
     loop.run_one()
     assert flushed.exception() is None
@@ -256,8 +259,8 @@ def test_a_wall_clock_that_is_set_back_stops_no_interval() -> None:
     flusher.close()  # waits for the removal on its threads
     assert not any(name.endswith(".deleted") for name in rig.files.names(rig.log.path))
     log_dir = rig.store.dirs[0]
-    assert log_dir.read_offsets("recovery-point-offset-checkpoint") == {PARTITION: 5}
-    assert log_dir.read_offsets("replication-offset-checkpoint") == {PARTITION: 5}
+    assert log_dir.checkpoints.read("recovery-point-offset-checkpoint") == {PARTITION: 5}
+    assert log_dir.checkpoints.read("replication-offset-checkpoint") == {PARTITION: 5}
 
 
 def test_high_watermarks_are_written_in_the_interval_that_is_set() -> None:
@@ -269,12 +272,12 @@ def test_high_watermarks_are_written_in_the_interval_that_is_set() -> None:
     rig.log.advance_high_watermark(1)
     upkeep.tick(49_999, 49_999)
     flusher.close()
-    assert rig.store.dirs[0].read_offsets("replication-offset-checkpoint") == {}
+    assert rig.store.dirs[0].checkpoints.read("replication-offset-checkpoint") == {}
     flusher = Flusher(loop.calls.put)
     upkeep._flusher = flusher
     upkeep.tick(50_000, 50_000)
     flusher.close()
-    assert rig.store.dirs[0].read_offsets("replication-offset-checkpoint") == {PARTITION: 1}
+    assert rig.store.dirs[0].checkpoints.read("replication-offset-checkpoint") == {PARTITION: 1}
 
 
 def test_the_first_look_at_retention_comes_after_the_initial_delay() -> None:
@@ -294,7 +297,7 @@ def test_the_first_look_at_retention_comes_after_the_initial_delay() -> None:
 
 @pytest.mark.pure
 def test_one_log_in_trouble_does_not_stop_the_upkeep_of_others(
-    caplog: pytest.LogCaptureFixture,
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rig, loop = LogRig(TopicConfig(segment_bytes=100, retention_ms=1)), Loop()
     flusher = Flusher(loop.calls.put)
@@ -305,10 +308,12 @@ def test_one_log_in_trouble_does_not_stop_the_upkeep_of_others(
         other.append_as_leader(batch, read_header(batch), 0, 0)
     other.advance_high_watermark(5)
 
-    def refuse(now_ms: int) -> int:
+    def refuse(log: PartitionLog, now_ms: int) -> int:
+        if log is not rig.log:
+            return delete_old_segments(log, now_ms)
         raise CorruptBatch(f"no batch begins there at {now_ms}")
 
-    rig.log.delete_old_segments = refuse  # type: ignore[method-assign]
+    monkeypatch.setattr(upkeep_module, "delete_old_segments", refuse)
     upkeep.tick(0, 0)
     upkeep.tick(600_000, 600_000)
     assert len(other.segments) == 1
@@ -329,8 +334,8 @@ def test_a_damaged_segment_is_as_old_as_its_file() -> None:
         rig.files.remove(path.with_suffix(suffix))
     rig.store = rig._open_store()
     rig.log.set_high_watermark(5)
-    assert rig.log.delete_old_segments(6_000) == 0
-    assert rig.log.delete_old_segments(6_001) == 5
+    assert delete_old_segments(rig.log, 6_000) == 0
+    assert delete_old_segments(rig.log, 6_001) == 5
 
 
 def test_a_log_can_be_moved_while_its_files_are_synced() -> None:
@@ -357,7 +362,7 @@ def test_files_of_deleted_segments_are_removed_on_the_flushers_threads() -> None
         rig.append(batch_of(value * 50))
     rig.log.set_high_watermark(3)
     rig.log.maybe_increment_log_start(2)
-    rig.log.delete_old_segments(0)
+    delete_old_segments(rig.log, 0)
     removal = rig.files.remove
 
     def remove(path: Path) -> None:

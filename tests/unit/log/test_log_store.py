@@ -528,7 +528,7 @@ def test_a_copy_that_comes_back_to_a_directory_has_its_own_offsets() -> None:
     for directory in ("d1", "d0"):
         future = rig.store.create(PARTITION, TOPIC_ID, 0, path=ROOT / directory, future=True)
         assert LOG_STARTS not in names(rig, directory) or PARTITION not in (
-            future.log_dir.read_offsets(LOG_STARTS)
+            future.log_dir.checkpoints.read(LOG_STARTS)
         )
         rig.store.promote_future(PARTITION)
 

@@ -10,8 +10,10 @@ from penstock.errors import StorageError
 from penstock.log.follower_append import OffsetsOutOfOrder, append_as_follower
 from penstock.log.log_dir import LogDirOffline
 from penstock.log.lookup import OffsetOutOfRange
+from penstock.log.old_segments import delete_old_segments
 from penstock.log.producer_state import OutOfOrderSequence
 from penstock.log.time_search import offset_for_timestamp, offset_of_max_timestamp
+from penstock.log.truncation import truncate_to
 from penstock.log.txn_index import AbortedTxn
 from penstock.record.batch import CorruptBatch, assign, batches, crc_matches, read_header
 from penstock.record.build import build_batch
@@ -469,7 +471,7 @@ def test_retention_drops_whole_segments_and_moves_the_log_start() -> None:
     rig = filled(100, TopicConfig(segment_bytes=1_000, retention_ms=200, file_delete_delay_ms=60))
     rig.log.advance_high_watermark(200)
     count = len(rig.log.segments)
-    dropped = rig.log.delete_old_segments(now_ms=1_000)
+    dropped = delete_old_segments(rig.log, now_ms=1_000)
     assert 0 < dropped < count
     first = rig.log.segments.first
     assert rig.log.log_start_offset == first.base_offset
@@ -485,7 +487,7 @@ def test_retention_drops_whole_segments_and_moves_the_log_start() -> None:
 def test_when_all_records_are_expired_the_log_is_empty_but_keeps_its_end() -> None:
     rig = filled(10, TopicConfig(retention_ms=1))
     rig.log.advance_high_watermark(20)
-    assert rig.log.delete_old_segments(now_ms=10_000) == 1
+    assert delete_old_segments(rig.log, now_ms=10_000) == 1
     assert (rig.log.log_start_offset, rig.log.end_offset) == (20, 20)
     rig.restart()
     assert (rig.log.log_start_offset, rig.log.end_offset) == (20, 20)
@@ -495,9 +497,9 @@ def test_when_all_records_are_expired_the_log_is_empty_but_keeps_its_end() -> No
 def test_compacted_logs_drop_only_what_lies_before_the_log_start() -> None:
     rig = filled(100, TopicConfig(segment_bytes=1_000, retention_ms=1, cleanup_policy=("compact",)))
     rig.log.advance_high_watermark(200)
-    assert rig.log.delete_old_segments(now_ms=1 << 40) == 0
+    assert delete_old_segments(rig.log, now_ms=1 << 40) == 0
     rig.log.maybe_increment_log_start(100)
-    assert rig.log.delete_old_segments(now_ms=1 << 40) > 0
+    assert delete_old_segments(rig.log, now_ms=1 << 40) > 0
     assert rig.log.segments.first.base_offset <= 100
 
 
@@ -604,7 +606,7 @@ def test_who_reads_on_finds_the_next_batch_without_the_index() -> None:
     assert [found.position for found in in_order if found] == [number * size for number in range(5)]
     # What was remembered of a batch that was cut since says nothing of the one in its place.
     assert rig.log.read(2, 1, up_to=5) is not None
-    rig.log.truncate_to(3)
+    truncate_to(rig.log, 3)
     rig.append(batch_of(b"anew"))
     found = rig.log.read(3, 1, up_to=4)
     assert found is not None

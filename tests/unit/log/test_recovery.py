@@ -11,6 +11,7 @@ import pytest
 from penstock.config.topic import TopicConfig
 from penstock.errors import StorageError
 from penstock.log.follower_append import append_as_follower
+from penstock.log.old_segments import delete_old_segments
 from penstock.log.time_search import offset_for_timestamp, offset_of_max_timestamp
 from penstock.record.batch import CorruptBatch
 from penstock.testing.files import Choice, FakeFiles, lose_everything
@@ -271,7 +272,7 @@ def test_deleted_segments_do_not_come_back_to_be_read() -> None:
     rig = filled(config=config)
     rig.log.advance_high_watermark(RECORDS)
     rig.flush()
-    assert rig.log.delete_old_segments(now_ms=500) > 0
+    assert delete_old_segments(rig.log, now_ms=500) > 0
     start = rig.log.log_start_offset
     rig.flush()
     rig.crash()

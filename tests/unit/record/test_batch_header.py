@@ -9,12 +9,11 @@ from penstock.record.batch import (
     batches,
     crc_matches,
     read_header,
-    stamp_log_append_time,
-    stamp_max_timestamp,
 )
 from penstock.record.build import build_batch, emptied, numbered
 from penstock.record.compression import Codec, UnknownCodec
 from penstock.record.record import Record, records
+from penstock.record.stamp import stamp_log_append_time, stamp_max_timestamp
 
 
 def batch_of(count: int, **fields: int) -> bytearray:

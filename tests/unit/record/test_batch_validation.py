@@ -5,12 +5,13 @@ from collections.abc import Callable
 import pytest
 
 from penstock.errors import ErrorCode, KafkaError
-from penstock.record.batch import BatchHeader, read_header, stamp_max_timestamp
+from penstock.record.batch import BatchHeader, read_header
 from penstock.record.build import build_batch, numbered
 from penstock.record.compression import Codec
 from penstock.record.control import build_marker, read_marker
 from penstock.record.invalid import InvalidRecord
 from penstock.record.record import Record, records
+from penstock.record.stamp import stamp_max_timestamp
 from penstock.record.validate import (
     BatchRules,
     Timestamps,

@@ -4,12 +4,13 @@ import random
 
 import pytest
 
-from penstock.record.batch import HEADER_BYTES, read_header, stamp_log_append_time
+from penstock.record.batch import HEADER_BYTES, read_header
 from penstock.record.build import build_batch
 from penstock.record.compression import Codec
 from penstock.record.invalid import InvalidRecord
 from penstock.record.record import Record, records
 from penstock.record.search import first_since
+from penstock.record.stamp import stamp_log_append_time
 
 LIMIT_BYTES = 1 << 20
 

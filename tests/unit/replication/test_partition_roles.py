@@ -9,6 +9,7 @@ from penstock.replication import fencing, read_fencing
 from penstock.replication.environment import Environment
 from penstock.replication.fencing import FencedLeaderEpoch, NotLeader, UnknownLeaderEpoch
 from penstock.replication.isr import FollowerFetch, PendingExpandIsr, PendingShrinkIsr
+from penstock.replication.isr_proposals import note_fetch, propose_shrink, settle
 from penstock.replication.partition import NotEnoughReplicas, Partition, StaleState
 from penstock.replication.proposal import Accepted, InSyncReplica, IsrProposal, Rejected
 from penstock.replication.read_fencing import OffsetNotAvailable
@@ -43,7 +44,7 @@ class Desk:
         return self.partition.append(batch, read_header(batch), acks, 0).last_offset
 
     def fetch(self, replica: int, offset: int, broker_epoch: int = 7) -> None:
-        self.partition.fetched(FollowerFetch(replica, offset, broker_epoch=broker_epoch))
+        note_fetch(self.partition, FollowerFetch(replica, offset, broker_epoch=broker_epoch))
 
     @property
     def committed(self) -> int:
@@ -94,7 +95,7 @@ def test_a_joining_replica_counts_for_min_insync_after_the_append() -> None:
     assert desk.partition.in_sync.change == PendingExpandIsr(2)
     assert desk.partition.has_enough_replicas()
     assert desk.committed == 0, "the confirmed set is still too small"
-    desk.partition.settle(desk.proposals[0], Accepted(5, 11, (1, 2)))
+    settle(desk.partition, desk.proposals[0], Accepted(5, 11, (1, 2)))
     assert desk.committed == 1
 
 
@@ -106,15 +107,15 @@ def test_a_late_follower_is_proposed_to_leave_once() -> None:
     desk.append()
     desk.fetch(2, 1)
     desk.now_ms += LAG_MS + 1
-    desk.partition.shrink()
-    desk.partition.shrink()
+    propose_shrink(desk.partition)
+    propose_shrink(desk.partition)
     (proposal,) = desk.proposals
     assert proposal == IsrProposal(
         PARTITION, TOPIC_ID, 5, 10, (InSyncReplica(1), InSyncReplica(2, 7))
     )
     assert desk.partition.in_sync.change == PendingShrinkIsr(frozenset({3}))
     assert desk.committed == 0
-    desk.partition.settle(proposal, Accepted(5, 11, (1, 2)))
+    settle(desk.partition, proposal, Accepted(5, 11, (1, 2)))
     assert desk.partition.isr == (1, 2)
     assert desk.partition.partition_epoch == 11
     assert desk.committed == 1
@@ -127,7 +128,7 @@ def test_idle_followers_stay() -> None:
     desk.fetch(2, 1)
     desk.fetch(3, 1)
     desk.now_ms += 100 * LAG_MS
-    desk.partition.shrink()
+    propose_shrink(desk.partition)
     assert desk.proposals == []
 
 
@@ -143,7 +144,7 @@ def test_a_dead_follower_is_not_proposed() -> None:
 def test_a_proposal_that_was_surely_not_written_is_dropped(code: ErrorCode) -> None:
     desk = leading((1, 2))
     desk.fetch(3, 0)
-    desk.partition.settle(desk.proposals[0], Rejected(code))
+    settle(desk.partition, desk.proposals[0], Rejected(code))
     assert desk.partition.in_sync.change is None
     desk.fetch(3, 0)
     assert len(desk.proposals) == 2
@@ -161,7 +162,7 @@ def test_a_proposal_that_was_surely_not_written_is_dropped(code: ErrorCode) -> N
 def test_an_outdated_proposal_stays_pending_until_the_next_leader_and_isr(code: ErrorCode) -> None:
     desk = leading((1, 2))
     desk.fetch(3, 0)
-    desk.partition.settle(desk.proposals[0], Rejected(code))
+    settle(desk.partition, desk.proposals[0], Rejected(code))
     assert desk.partition.in_sync.maximal == (1, 2, 3)
     desk.fetch(3, 0)
     assert len(desk.proposals) == 1
@@ -175,7 +176,7 @@ def test_an_outdated_proposal_stays_pending_until_the_next_leader_and_isr(code: 
 def test_a_proposal_that_may_have_been_written_is_proposed_again(code: ErrorCode) -> None:
     desk = leading((1, 2))
     desk.fetch(3, 0)
-    desk.partition.settle(desk.proposals[0], Rejected(code))
+    settle(desk.partition, desk.proposals[0], Rejected(code))
     assert desk.proposals == [desk.proposals[0]] * 2
     assert desk.partition.in_sync.maximal == (1, 2, 3)
 
@@ -184,7 +185,7 @@ def test_an_outcome_that_arrives_after_the_next_leader_and_isr_is_ignored() -> N
     desk = leading((1, 2))
     desk.fetch(3, 0)
     desk.partition.lead(6, (1, 2), (1, 2, 3), 12)
-    desk.partition.settle(desk.proposals[0], Accepted(5, 11, (1, 2, 3)))
+    settle(desk.partition, desk.proposals[0], Accepted(5, 11, (1, 2, 3)))
     assert (desk.partition.isr, desk.partition.partition_epoch) == ((1, 2), 12)
 
 
@@ -193,9 +194,9 @@ def test_a_repeated_leader_and_isr_does_not_end_a_proposal() -> None:
     desk = leading()
     desk.append()
     desk.now_ms += LAG_MS + 1
-    desk.partition.shrink()
+    propose_shrink(desk.partition)
     desk.partition.lead(5, (1, 2, 3), (1, 2, 3), 10)
-    desk.partition.settle(desk.proposals[0], Accepted(5, 11, (1,)))
+    settle(desk.partition, desk.proposals[0], Accepted(5, 11, (1,)))
     assert desk.partition.isr == (1,)
 
 
@@ -306,10 +307,10 @@ def test_a_follower_that_lacks_too_many_records_stays_out_of_the_isr() -> None:
     desk.fetch(2, 0)
     for _ in range(5):
         desk.append()
-    desk.partition.shrink()
+    propose_shrink(desk.partition)
     assert desk.proposals == [], "only time counts"
     desk.lag_max_messages = 4
-    desk.partition.shrink()
+    propose_shrink(desk.partition)
     assert [each.broker for each in desk.proposals[0].isr] == [1]
-    desk.partition.settle(desk.proposals[0], Accepted(5, 11, (1,)))
+    settle(desk.partition, desk.proposals[0], Accepted(5, 11, (1,)))
     assert desk.committed == 5, "what it lacks is not waited for"

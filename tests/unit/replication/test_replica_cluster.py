@@ -8,7 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from penstock.log.epochs import LeaderEpochs
-from penstock.replication import fencing, read_fencing
+from penstock.log.truncation import truncate_to
+from penstock.replication import fencing, isr_proposals, read_fencing
 from penstock.replication import partition as partition_module
 from penstock.replication.isr import FollowerState, Isr
 from penstock.replication.partition import Partition
@@ -238,7 +239,7 @@ def cut_by_high_watermark(patch: pytest.MonkeyPatch) -> None:
         replicas: tuple[int, ...],
         partition_epoch: int = -1,
     ) -> bool:
-        self.log.truncate_to(self.log.high_watermark)
+        truncate_to(self.log, self.log.high_watermark)
         return follow(self, leader, leader_epoch, replicas, partition_epoch)
 
     patch.setattr(Partition, "follow", following)
@@ -278,11 +279,11 @@ def join_when_ever(patch: pytest.MonkeyPatch) -> None:
     def joins(isr: Isr, replica: int, _state: FollowerState, _hw: int, _start: int) -> bool:
         return isr.change is None and replica not in isr.committed
 
-    patch.setattr(partition_module, "may_join", joins)
+    patch.setattr(isr_proposals, "may_join", joins)
 
 
 def forget_lives(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Partition, "_member", lambda _self, broker: InSyncReplica(broker))
+    patch.setattr(isr_proposals, "member", lambda _, broker: InSyncReplica(broker))
 
 
 def min_isr_of_one(patch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ from support.brokers.replica_cluster import LAG_MAX_MS, Node, ReplicaCluster
 
 
 def counts(node: Node) -> IsrCounts:
-    return node.partition._environment.isr_counts
+    return node.partition.environment.isr_counts
 
 
 def informed(cluster: ReplicaCluster) -> None:

@@ -25,6 +25,7 @@ from penstock.metadata.topic_names import UnknownTopicId, topic_name
 from penstock.replication import fencing, read_fencing
 from penstock.replication.fencing import FencedLeaderEpoch, NotLeader
 from penstock.replication.isr import FollowerFetch
+from penstock.replication.isr_proposals import note_fetch
 from penstock.replication.partition import Partition
 from penstock.replication.partitions import Partitions, UnknownPartition, partition_here
 from penstock.replication.selector import ReplicaView, in_same_rack
@@ -228,13 +229,14 @@ class FetchReading:
                 return diverged
             records = self._slice_for_follower(partition, cached)
         if self._is_arriving:
-            partition.fetched(
+            note_fetch(
+                partition,
                 FollowerFetch(
                     params.replica_id,
                     cached.fetch_offset,
                     cached.log_start_offset,
                     params.broker_epoch,
-                )
+                ),
             )
         if is_at_end and self._session.is_incremental and not has_moved(partition.log, cached):
             return None

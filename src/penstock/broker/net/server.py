@@ -15,7 +15,8 @@ from penstock.broker.net.connection_rate import ConnectionRate
 from penstock.broker.net.dispatch import Dispatch, Routes
 from penstock.broker.net.login import LoginDispatch
 from penstock.broker.net.protection import Protection
-from penstock.broker.net.session import SendSlice, Session, send_by_kernel
+from penstock.broker.net.session import Session
+from penstock.broker.net.slices import SendSlice, send_by_kernel
 from penstock.broker.net.tls_session import TlsSession
 from penstock.broker.parked import Parked
 from penstock.broker.waiters import Waiter

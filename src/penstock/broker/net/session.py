@@ -9,23 +9,22 @@ producer's requests would cost a replication round trip.
 
 import asyncio
 import logging
-import os
 import socket
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
-from itertools import islice
 from typing import Any, Final, Protocol, TypeAlias
 
 from penstock.broker.context import Peer, Reply
 from penstock.broker.net.complaints import Complaints
 from penstock.broker.net.dispatch import Dispatch, Outcome, Request
+from penstock.broker.net.slices import SendSlice, gathered, interleaved, send_by_kernel
 from penstock.broker.parked import Parked
 from penstock.broker.waiters import Waiter
 from penstock.errors import KafkaError, ProtocolError
 from penstock.log.lookup import LogSlice
 from penstock.wire.frame import FrameBuffer
-from penstock.wire.schema import Message, Splice
+from penstock.wire.schema import Message
 
 logger = logging.getLogger(__name__)
 _complaints = Complaints()
@@ -34,9 +33,6 @@ READ_AHEAD_BYTES: Final = 1 << 16
 PRODUCE: Final = 0
 MAX_IN_LINE: Final = 256
 """Produce requests of one connection that may wait for acks at the same time."""
-MAX_GATHERED: Final = 64
-COPIED_BYTES: Final = 1 << 17
-"""Records of a response, up to which copying them costs less than two more calls."""
 REQUESTS_A_TURN: Final = 64
 TURN_NS: Final = 10_000_000
 """Limits of one connection's turn: pipelined requests, and time. Then others get theirs."""
@@ -46,7 +42,6 @@ MSG_MORE: Final = getattr(socket, "MSG_MORE", 0)  # absent on macOS: the header 
 
 
 Pieces: TypeAlias = "Sequence[memoryview | LogSlice]"
-SendSlice: TypeAlias = Callable[[socket.socket, LogSlice], int]
 
 
 class Owner(Protocol):
@@ -62,11 +57,6 @@ class Owner(Protocol):
     ) -> Waiter: ...
 
     def run(self, work: Coroutine[Any, Any, Reply[Message]], session: "Session") -> None: ...
-
-
-def send_by_kernel(sock: socket.socket, part: LogSlice) -> int:
-    """Send a part of a file without reading it; returns how many bytes the socket took."""
-    return os.sendfile(sock.fileno(), part.file.fileno(), part.position, part.size_bytes)
 
 
 class InLine:
@@ -385,30 +375,3 @@ class Session:
         self._line.clear()
         self._sock.close()
         self._owner.closed(self)
-
-
-def gathered(out: Iterable[memoryview | LogSlice]) -> Iterator[memoryview]:
-    """The pieces that one call can send: all those in memory before the next file slice."""
-    for piece in islice(out, MAX_GATHERED):
-        if isinstance(piece, LogSlice):
-            return
-        yield piece
-
-
-def interleaved(frame: bytearray, splices: Sequence[Splice]) -> list[memoryview | LogSlice]:
-    """The pieces of a response in the order in which they are sent.
-
-    Few records are read instead of sent from their file: one call sends all, where three would.
-    """
-    pieces: list[memoryview | LogSlice] = []
-    is_small = sum([len(region) for _, region in splices]) <= COPIED_BYTES
-    view, at = memoryview(frame), 0
-    for position, region in splices:
-        assert isinstance(region, LogSlice)
-        if position > at:
-            pieces.append(view[at:position])
-        pieces.append(memoryview(region.read()) if is_small else region)
-        at = position
-    if at < len(view):
-        pieces.append(view[at:])
-    return pieces

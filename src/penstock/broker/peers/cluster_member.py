@@ -42,6 +42,7 @@ from penstock.metadata.registration import BrokerRegistration
 from penstock.metadata.store import MetadataStore, SessionState
 from penstock.replication.fetchers import Fetchers
 from penstock.replication.follower import FollowerLogs
+from penstock.replication.isr_proposals import settle
 from penstock.replication.partitions import Partitions
 from penstock.replication.proposal import IsrProposal, Settlement
 from penstock.types import BrokerId
@@ -319,7 +320,7 @@ class ClusterMember:
     def _settled(self, proposal: IsrProposal, settlement: Settlement) -> None:
         partition = self._partitions.find(*proposal.topic_partition)
         if partition is not None:
-            partition.settle(proposal, settlement)
+            settle(partition, proposal, settlement)
 
     async def _elect_preferred_leaders(self) -> None:
         while True:

@@ -7,23 +7,27 @@ from contextlib import suppress
 from typing import Final, TypeAlias
 
 from penstock.broker.context import Context
-from penstock.broker.error_code import PARTITION_ERRORS, code_of
-from penstock.broker.produce.pending import PendingAppend
+from penstock.broker.error_code import PARTITION_ERRORS
+from penstock.broker.produce.errors import (
+    CorruptRecords,
+    InvalidRequiredAcks,
+    TransactionalIdMissing,
+    UnsupportedCodec,
+    refused,
+)
 from penstock.broker.transaction.produce_verification import ProduceVerification
-from penstock.errors import ErrorCode, KafkaError, StorageError
+from penstock.errors import ErrorCode, KafkaError
 from penstock.log.lookup import DECOMPRESSED_LIMIT_BYTES
 from penstock.metadata.topic_names import INTERNAL_TOPICS, InternalTopic, topic_name
-from penstock.record.batch import BatchHeader, CorruptBatch
+from penstock.record.batch import BatchHeader
 from penstock.record.compression import Codec, DecompressionLimit
-from penstock.record.rejected import RejectedRecords
 from penstock.record.stored import stored
-from penstock.record.validate import BatchTooLarge, NotOneBatch, check_produced
+from penstock.record.validate import check_produced
 from penstock.replication import fencing
 from penstock.replication.fencing import NotLeader
 from penstock.replication.partition import Partition
 from penstock.replication.partitions import partition_here
 from penstock.wire.messages.produce import (
-    BatchIndexAndErrorMessage,
     PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,
@@ -38,47 +42,51 @@ batch is checked on another thread: a few kilobytes may hold hundreds of megabyt
 """
 
 
-class TransactionalIdMissing(KafkaError):
-    """A transactional batch in a request that does not name its transaction."""
-
-    code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-
-
-class InvalidRequiredAcks(KafkaError):
-    """Neither 0, 1 nor -1."""
-
-    code = ErrorCode.INVALID_REQUIRED_ACKS
-
-
-class UnsupportedCodec(KafkaError):
-    """zstd needs Produce v7, so that only consumers that know it meet it (KIP-110)."""
-
-    code = ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
-
-
-class CorruptRecords(KafkaError):
-    """The request has no records for a partition."""
-
-    code = ErrorCode.CORRUPT_MESSAGE
-
-
-UNREADABLE: Final = (
-    CorruptBatch,
-    CorruptRecords,
-    NotOneBatch,
-    BatchTooLarge,
-    UnsupportedCodec,
-    TransactionalIdMissing,
-    StorageError,
-)
-"""Errors before the batch was read: the response then does not say where the log starts."""
-
-
 Batch: TypeAlias = bytearray | memoryview
 
 
 class TurnOverError(Exception):
     """The rest of the request has to wait for the next turn."""
+
+
+class PendingAppend:
+    """An append that may have to wait for replicas or a flush, and its acknowledgement."""
+
+    def __init__(
+        self,
+        partition: Partition,
+        answer: PartitionProduceResponse,
+        last_offset: int,
+        tenure: int,
+        *,
+        needs_flush: bool,
+    ) -> None:
+        self.partition = partition
+        self.answer = answer
+        self.last_offset = last_offset
+        self.needs_flush = needs_flush
+        self.tenure = tenure
+        """Of this broker as the partition's leader, at the append."""
+
+    def is_done(self, acks: int) -> bool:
+        log = self.partition.log
+        if self.needs_flush and log.recovery_point <= self.last_offset:
+            return False
+        return acks != -1 or log.high_watermark > self.last_offset
+
+    def outcome(self, acks: int) -> ErrorCode | None:
+        """The error code of the acknowledgement; None while it has to wait."""
+        partition = self.partition
+        if partition.log.log_dir.failure is not None:
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        if acks == -1 and not partition.is_in_tenure(self.tenure):
+            # The new leader may truncate the append, or keep it.
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        if not self.is_done(acks):
+            return None
+        if acks == -1 and not partition.has_enough_replicas():
+            return ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+        return ErrorCode.NONE
 
 
 class Appending:
@@ -238,22 +246,3 @@ class Appending:
                 now_ms=self._now_ms,
                 limit_bytes=DECOMPRESSED_LIMIT_BYTES,
             )
-
-
-def refused(index: int, error: Exception, log_start_offset: int) -> PartitionProduceResponse:
-    """The response for a batch that was not appended."""
-    unread = isinstance(error, UNREADABLE)
-    at_fault = error.errors if isinstance(error, RejectedRecords) else ()
-    return PartitionProduceResponse(
-        index=index,
-        error_code=code_of(error),
-        base_offset=-1,
-        log_start_offset=-1 if unread else log_start_offset,
-        error_message=str(error),
-        record_errors=[
-            BatchIndexAndErrorMessage(
-                batch_index=each.batch_index, batch_index_error_message=each.message
-            )
-            for each in at_fault
-        ],
-    )

@@ -1,12 +1,12 @@
-"""Appends that wait for their acknowledgement, and the response once they have it."""
+"""The response to appends that wait for their acknowledgement, or that another broker leads."""
 
 import msgspec
 
 from penstock.broker.context import Context
 from penstock.broker.parked import Parked, client_wait_ms
+from penstock.broker.produce.appending import PendingAppend
 from penstock.errors import ErrorCode
 from penstock.metadata.leaders import endpoints, leader_of
-from penstock.replication.partition import Partition
 from penstock.wire.messages.produce import (
     LeaderIdAndEpoch,
     NodeEndpoint,
@@ -14,46 +14,6 @@ from penstock.wire.messages.produce import (
     ProduceRequest,
     ProduceResponse,
 )
-
-
-class PendingAppend:
-    """An append that may have to wait for replicas or a flush, and its acknowledgement."""
-
-    def __init__(
-        self,
-        partition: Partition,
-        answer: PartitionProduceResponse,
-        last_offset: int,
-        tenure: int,
-        *,
-        needs_flush: bool,
-    ) -> None:
-        self.partition = partition
-        self.answer = answer
-        self.last_offset = last_offset
-        self.needs_flush = needs_flush
-        self.tenure = tenure
-        """Of this broker as the partition's leader, at the append."""
-
-    def is_done(self, acks: int) -> bool:
-        log = self.partition.log
-        if self.needs_flush and log.recovery_point <= self.last_offset:
-            return False
-        return acks != -1 or log.high_watermark > self.last_offset
-
-    def outcome(self, acks: int) -> ErrorCode | None:
-        """The error code of the acknowledgement; None while it has to wait."""
-        partition = self.partition
-        if partition.log.log_dir.failure is not None:
-            return ErrorCode.KAFKA_STORAGE_ERROR
-        if acks == -1 and not partition.is_in_tenure(self.tenure):
-            # The new leader may truncate the append, or keep it.
-            return ErrorCode.NOT_LEADER_OR_FOLLOWER
-        if not self.is_done(acks):
-            return None
-        if acks == -1 and not partition.has_enough_replicas():
-            return ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
-        return ErrorCode.NONE
 
 
 def with_leaders(response: ProduceResponse, ctx: Context) -> ProduceResponse:

@@ -14,6 +14,7 @@ from penstock.replication.environment import Environment
 from penstock.replication.fetcher import FetcherContext
 from penstock.replication.fetchers import Fetchers, SetupTimeout
 from penstock.replication.follower import FollowerLogs
+from penstock.replication.isr_proposals import propose_shrink
 from penstock.replication.partitions import Partitions
 from penstock.replication.proposal import IsrProposal
 from penstock.types import BrokerId
@@ -86,4 +87,4 @@ async def shrinking(partitions: Partitions, cluster: Cluster) -> None:
     while True:
         await asyncio.sleep(cluster.config.replication.replica_lag_time_max_ms / 2000)
         for partition in list(partitions):
-            partition.shrink()
+            propose_shrink(partition)

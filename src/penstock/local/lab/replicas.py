@@ -28,6 +28,7 @@ from penstock.replication.follower import (
     process_partition_data,
 )
 from penstock.replication.isr import FollowerFetch
+from penstock.replication.isr_proposals import note_fetch
 from penstock.replication.partition import Partition
 from penstock.replication.partitions import Partitions
 from penstock.replication.truncation import (
@@ -156,7 +157,9 @@ class HandMovedReplicas:
                     )
                 )
             found = leader.log.read(request.fetch_offset, 1 << 20, up_to=leader.log.end_offset)
-            leader.fetched(FollowerFetch(follower, request.fetch_offset, request.log_start_offset))
+            note_fetch(
+                leader, FollowerFetch(follower, request.fetch_offset, request.log_start_offset)
+            )
         except KafkaError as error:
             return PartitionData(error_code=error.code)
         return PartitionData(

@@ -127,7 +127,7 @@ class Compactor:
         if cleaned.get(log.topic_partition, 0) > first_dirty:
             cleaned[log.topic_partition] = first_dirty
             with log.log_dir:
-                log.log_dir.checkpoint(CLEANER_OFFSETS, dict(cleaned))()
+                log.log_dir.checkpoints.writer(CLEANER_OFFSETS, dict(cleaned))()
 
     def forget(self, log_dir: LogDir, partitions: Iterable[TopicPartition]) -> None:
         """These logs are deleted or about to be created: a new log of the name starts dirty."""
@@ -141,7 +141,7 @@ class Compactor:
             for partition in marked:
                 del cleaned[partition]
             with log_dir:
-                log_dir.checkpoint(CLEANER_OFFSETS, dict(cleaned))()
+                log_dir.checkpoints.writer(CLEANER_OFFSETS, dict(cleaned))()
 
     def _forget_troubles(self, partition: TopicPartition) -> None:
         for known in (self.uncleanable, self._deaths, self._retry_ms):
@@ -259,7 +259,7 @@ class Compactor:
     def _marks(self, log_dir: LogDir) -> dict[TopicPartition, int]:
         """The directory's checkpoint, read once."""
         if log_dir.path not in self._checkpoints:
-            self._checkpoints[log_dir.path] = log_dir.read_offsets(CLEANER_OFFSETS)
+            self._checkpoints[log_dir.path] = log_dir.checkpoints.read(CLEANER_OFFSETS)
         return self._checkpoints[log_dir.path]
 
     def note_cleaned(self, log: PartitionLog, cleaned_to: int) -> Callable[[], None]:
@@ -273,7 +273,7 @@ class Compactor:
             return lambda: None
         cleaned = self._cleaned(log)
         cleaned[log.topic_partition] = cleaned_to
-        write = log.log_dir.checkpoint(CLEANER_OFFSETS, dict(cleaned))
+        write = log.log_dir.checkpoints.writer(CLEANER_OFFSETS, dict(cleaned))
         home = log.segments.home
 
         def sync_and_write() -> None:

@@ -8,7 +8,7 @@ the log as it was, one after it leaves the replacement to the restart.
 """
 
 from penstock.log.compaction.job import CleanedGroup
-from penstock.log.files import Files
+from penstock.log.files import Files, finished_or_failed
 from penstock.log.partition_log import PartitionLog
 from penstock.log.segment import CLEANED, SEGMENT_FILES, SWAP, Segment, offset_path
 
@@ -31,7 +31,10 @@ def swap_in(files: Files, log: PartitionLog, group: CleanedGroup, now_ms: int) -
         for path in reversed(cleaned):
             if files.exists(path):
                 files.rename(path, path.with_name(path.name.removesuffix(CLEANED) + SWAP))
-        log.swap_in(old, group.base_offset, now_ms)
+        delay_ms = log.config.file_delete_delay_ms
+        with finished_or_failed():
+            log.segments.swap_in(old, group.base_offset, now_ms=now_ms, delay_ms=delay_ms)
+        log.unflushed.names_changed = True
     return True
 
 

@@ -69,7 +69,7 @@ def test_a_crash_after_the_mark_does_not_bring_back_what_was_cleaned() -> None:
     rig.log.roll(0)
     rig.log.flush()
     compact(rig)
-    assert rig.log.log_dir.read_offsets(CLEANER_OFFSETS) == {PARTITION: 2}
+    assert rig.log.log_dir.checkpoints.read(CLEANER_OFFSETS) == {PARTITION: 2}
     rig.crash()
     assert rig.read_all() == [(1, b"")]
     compact_until_tombstones_go(rig)
@@ -123,7 +123,7 @@ def test_a_cleaning_that_ends_after_a_truncation_marks_nothing_as_clean() -> Non
 
     compactor = compactor_of(rig)
     assert asyncio.run(compactor.clean_dirtiest(cast("CleaningProcess", Process())))
-    assert rig.log.log_dir.read_offsets(CLEANER_OFFSETS).get(PARTITION, 0) == 0
+    assert rig.log.log_dir.checkpoints.read(CLEANER_OFFSETS).get(PARTITION, 0) == 0
 
 
 def test_batches_written_after_a_truncation_are_dirty() -> None:
@@ -165,7 +165,7 @@ def test_a_log_deleted_while_it_was_cleaned_leaves_no_mark_to_the_next_of_its_na
     rig.store.delete(PARTITION)
     rig.store.create(PARTITION, TOPIC_ID, 0)
     compactor.note_cleaned(log, 2)()
-    assert rig.log.log_dir.read_offsets(CLEANER_OFFSETS) == {}
+    assert rig.log.log_dir.checkpoints.read(CLEANER_OFFSETS) == {}
 
 
 def test_a_name_that_could_not_be_cleaned_can_be_cleaned_once_its_log_is_another() -> None:

@@ -12,6 +12,7 @@ from penstock.log.compaction.cleaner import clean
 from penstock.log.compaction.job import CleanedGroup, CleaningJob, SegmentSize
 from penstock.log.compaction.swap import swap_in
 from penstock.log.log_dir import LogDir
+from penstock.log.old_segments import delete_old_segments
 from penstock.log.open_segments import OpenSegments
 from penstock.log.partition_log import PartitionLog
 from penstock.log.recovery import load_log
@@ -213,7 +214,7 @@ def test_a_log_that_changed_meanwhile_is_left_alone() -> None:
     assert isinstance(first, CleanedGroup)
     assert isinstance(second, CleanedGroup)
     log.maybe_increment_log_start(log.segments.active.base_offset)
-    log.delete_old_segments(NOW)
+    delete_old_segments(log, NOW)
     assert not swap_in(files, log, first, NOW)
     assert not swap_in(files, log, second, NOW)
     assert read(log) == [row for row in before if row[0] >= log.log_start_offset]

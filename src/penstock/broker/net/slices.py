@@ -1,0 +1,49 @@
+"""Responses with records: pieces in memory, and slices of log files that the kernel sends."""
+
+import os
+import socket
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Final, TypeAlias
+
+from penstock.log.lookup import LogSlice
+from penstock.wire.schema import Splice
+
+MAX_GATHERED: Final = 64
+
+COPIED_BYTES: Final = 1 << 17
+"""Records of a response, up to which copying them costs less than two more calls."""
+
+SendSlice: TypeAlias = Callable[[socket.socket, LogSlice], int]
+
+
+def send_by_kernel(sock: socket.socket, part: LogSlice) -> int:
+    """Send a part of a file without reading it; returns how many bytes the socket took."""
+    return os.sendfile(sock.fileno(), part.file.fileno(), part.position, part.size_bytes)
+
+
+def gathered(out: Iterable[memoryview | LogSlice]) -> Iterator[memoryview]:
+    """The pieces that one call can send: all those in memory before the next file slice."""
+    for piece in islice(out, MAX_GATHERED):
+        if isinstance(piece, LogSlice):
+            return
+        yield piece
+
+
+def interleaved(frame: bytearray, splices: Sequence[Splice]) -> list[memoryview | LogSlice]:
+    """The pieces of a response in the order in which they are sent.
+
+    Few records are read instead of sent from their file: one call sends all, where three would.
+    """
+    pieces: list[memoryview | LogSlice] = []
+    is_small = sum([len(region) for _, region in splices]) <= COPIED_BYTES
+    view, at = memoryview(frame), 0
+    for position, region in splices:
+        assert isinstance(region, LogSlice)
+        if position > at:
+            pieces.append(view[at:position])
+        pieces.append(memoryview(region.read()) if is_small else region)
+        at = position
+    if at < len(view):
+        pieces.append(view[at:])
+    return pieces
