@@ -385,12 +385,18 @@ def test_a_daemon_of_workers_is_found_measured_and_stopped(tmp_path: Path) -> No
         assert not Path(f"/proc/{worker['pid']}").exists()
 
 
+def unchanged(home: Path) -> bool:
+    """Whether nothing was laid out: there is only the lock that a start takes."""
+    return [each.name for each in home.rglob("*")] == ["broker.lock"]
+
+
 @pytest.mark.parametrize("offset", [0, 2])
 def test_a_port_in_use_is_one_clear_line(offset: int, tmp_path: Path) -> None:
     """The shared one, or that of the second worker."""
     first = free_port_range(5)
     with socket.create_server(("127.0.0.1", first + offset)):
         line = refused("--dir", str(tmp_path), "--port", str(first), "--workers", "2")
+    assert unchanged(tmp_path)
     taken = f"127.0.0.1:{first + offset}"
     assert line == f"penstock: listeners: cannot listen on {taken}: Address already in use"
     assert not (tmp_path / "workers.json").exists()
@@ -402,6 +408,7 @@ def test_a_directory_of_other_workers_is_one_clear_line(tmp_path: Path) -> None:
         line = refused("--dir", str(tmp_path), "--port", "0", "--workers", workers)
         assert "worker.0 is a worker's, but" in line
     assert sorted(each.name for each in tmp_path.iterdir()) == ["broker.lock", "logs"]
+    assert [*(tmp_path / "logs" / "worker.0").iterdir()] == []
 
 
 def test_more_workers_than_the_limit_of_files_are_one_clear_line(tmp_path: Path) -> None:
@@ -415,5 +422,6 @@ def test_more_workers_than_the_limit_of_files_are_one_clear_line(tmp_path: Path)
         check=False,
     )
     assert (done.returncode, done.stdout) == (2, "")
+    assert unchanged(tmp_path)
     line = done.stderr.strip().splitlines()[-1]
     assert "--workers 40: 184 files would be open in their supervisor, and the limit is 100" in line
