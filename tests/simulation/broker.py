@@ -156,6 +156,10 @@ class SimulatedBroker:
         self.disk = Disk(self.process, self.disk)
         self._main = tasks.create_task(self._serve(), context=self.process.context.copy())
 
+    @property
+    def _store_settings(self) -> dict[str, str]:
+        return {"zookeeper.connect": "zookeeper:2181"}
+
     def machine(self) -> Machine:
         return Machine(
             clock=SimulatedClock(self.loop),
@@ -197,7 +201,7 @@ class SimulatedBroker:
                 "listeners": f"PLAINTEXT://{self.host}:{PORT}",
                 "log.dirs": ",".join(DIRECTORIES),
                 "broker.id": str(self.number),
-                "zookeeper.connect": "zookeeper:2181",
+                **self._store_settings,
                 "penstock.http.listen": "",
                 **self._settings,
             },

@@ -31,17 +31,19 @@ from penstock.controller.controller_election import ControllerElection
 from penstock.controller.epoch import ControllerEpoch
 from penstock.errors import ErrorCode
 from penstock.log.log_dir import LogDir
+from penstock.log.partition_log import PartitionLog
 from penstock.log.truncation import truncate_to
 from penstock.metadata import reader
 from penstock.metadata.errors import StoreError
 from penstock.metadata.records import decode
+from penstock.metadata.shared.server import StoreServer
 from penstock.metadata.store import SessionState
 from penstock.replication import fencing, fetcher, isr_proposals, read_fencing
 from penstock.replication.isr import Isr
 from penstock.replication.partition import Partition
 from penstock.replication.partitions import Partitions
 from penstock.replication.proposal import InSyncReplica
-from simulation import stories
+from simulation import stories, worker_stories
 from simulation.stories import Story
 
 Patch = pytest.MonkeyPatch
@@ -328,6 +330,22 @@ POWER = ("power", "power, elected")
 DEPOSED = ("depose", "prefer", "expire")
 LEADERS = ("kill", "long pause", "cut from the store", "prefer", "expire", "cut from brokers")
 
+
+def forget_sessions_with_their_owner(patch: Patch) -> None:
+    find = StoreServer._find_sessions
+
+    def ended(self: StoreServer) -> None:
+        find(self)
+        for session in [*self._names]:
+            self._end(session)
+
+    patch.setattr(StoreServer, "_find_sessions", ended)
+
+
+def ack_before_the_flush(patch: Patch) -> None:
+    patch.setattr(PartitionLog, "flush_due", property(lambda _: False))
+
+
 MUTANTS = [
     Mutant(ack_before_replication, LEADERS, seed=2),
     Mutant(truncate_to_the_high_watermark, LEADERS, seed=9),
@@ -387,5 +405,7 @@ MUTANTS = [
         elect_uncleanly_during_a_controlled_shutdown,
         story=stories.the_only_replica_in_sync_stops_in_good_order,
     ),
+    Mutant(forget_sessions_with_their_owner, story=worker_stories.the_owner_of_the_store_is_killed),
+    Mutant(ack_before_the_flush, story=worker_stories.the_machine_loses_power),
     Mutant(wait_for_the_old_controller, story=stories.a_controller_stands_still_with_a_request),
 ]

@@ -107,6 +107,18 @@ class Network:
         there.send(arrive)
         return await answered
 
+    def connect_here(self, host: str, port: int) -> "Socket":
+        """As over a Unix socket: at once, or not at all."""
+        listener = self.listeners.get((host, port))
+        if listener is None:
+            raise ConnectionRefusedError(errno.ECONNREFUSED, "refused")
+        process = PROCESS.get()
+        ours = End(self, process, Pipe(self, (process.host, host)))
+        theirs = End(self, listener.process, Pipe(self, (host, process.host)))
+        ours.other, theirs.other = theirs, ours
+        listener.accepted(theirs)
+        return Socket(self, process, (process.host, 1), ours)
+
     def add_reader(self, fd: object, callback: Callable[..., object], *args: Any) -> None:
         number = fd if isinstance(fd, int) else cast("Socket", fd).fileno()
         self.readers[number] = callback, args, PROCESS.get()
@@ -220,7 +232,7 @@ class End:
 
 
 class Socket:
-    """The part of a socket that `broker.net` uses."""
+    """The part of a socket that `broker.net` and `metadata.shared` use."""
 
     def __init__(
         self,
@@ -289,6 +301,10 @@ class Socket:
         space[:count] = received[:count]
         del received[:count]
         return count
+
+    def recv(self, size: int) -> bytes:
+        space = bytearray(size)
+        return bytes(space[: self.recv_into(memoryview(space))])
 
     def send(self, data: memoryview) -> int:
         assert self._end is not None

@@ -14,6 +14,8 @@ from simulation.history import History, Violation
 from simulation.mutants import MUTANTS, Mutant
 from simulation.nemesis import Nemesis, everything
 from simulation.stories import STORIES, Story, controller_of, until
+from simulation.worker_stories import PLAN as WORKERS
+from simulation.worker_stories import WORKER_STORIES
 from simulation.world import Plan, World
 
 STEPS = 15_000
@@ -58,7 +60,7 @@ def test_a_broken_rule_is_noticed(mutant: Mutant, monkeypatch: pytest.MonkeyPatc
     mutant.apply(monkeypatch)
     if mutant.story is not None:
         with pytest.raises(Violation):
-            World(Plan(1, 0, heal_s=STORY_HEAL_S)).run(mutant.story)
+            World(plan_of(mutant.story)).run(mutant.story)
         return
     for seed in (mutant.seed, *(each for each in MUTANT_SEEDS if each != mutant.seed)):
         try:
@@ -73,12 +75,16 @@ def test_a_broken_rule_is_noticed(mutant: Mutant, monkeypatch: pytest.MonkeyPatc
 # Stories: a fault each, and what must come of it.
 
 
+def plan_of(story: Story) -> Plan:
+    return WORKERS if story in WORKER_STORIES else Plan(1, 0, heal_s=STORY_HEAL_S)
+
+
 def run_story(story: Callable[[World], Awaitable[None]]) -> None:
-    history = World(Plan(1, 0, heal_s=STORY_HEAL_S)).run(story)
+    history = World(plan_of(story)).run(story)
     assert tracebacks(history) == []
 
 
-@pytest.mark.parametrize("story", STORIES, ids=lambda each: each.__name__)
+@pytest.mark.parametrize("story", [*STORIES, *WORKER_STORIES], ids=lambda each: each.__name__)
 def test_a_story_ends_well(story: Story) -> None:
     run_story(story)
 

@@ -28,6 +28,7 @@ from simulation.clients import Link, Producer, Reader
 from simulation.history import History, Registrar, Shard, Violation, values
 from simulation.loop import PROCESS, Process
 from simulation.network import Network, NetworkedLoop
+from simulation.workers import SimulatedWorker, StoreOwner
 from simulation.zookeeper import ZooKeeper
 
 SESSION_S = 1.5
@@ -72,6 +73,8 @@ class Plan:
     replicas: int = 3
     faults: tuple[str, ...] = ()
     """The faults to inject; empty means all."""
+    workers: bool = False
+    """All brokers are workers of one machine, without ZooKeeper."""
     heal_s: float = 60
     """How long the cluster may take to recover once all faults are repaired."""
 
@@ -87,9 +90,10 @@ class World:
         clock = SimulatedClock(self.loop)
         self.zookeeper = ZooKeeper(self.network, Tree.in_memory(clock), SESSION_S)
         self.registrar = Registrar(self.history, self.zookeeper)
+        self.owner = StoreOwner(self.network, self.zookeeper) if plan.workers else None
+        broker = SimulatedWorker if plan.workers else SimulatedBroker
         self.brokers = [
-            SimulatedBroker(number, self.network, self.zookeeper, SETTINGS)
-            for number in range(plan.brokers)
+            broker(number, self.network, self.zookeeper, SETTINGS) for number in range(plan.brokers)
         ]
         self.partitions = [TopicPartition(TOPIC, index) for index in range(plan.partitions)]
         self.everything = [*self.partitions, ANEW, LOOSE]
@@ -121,6 +125,8 @@ class World:
         async with asyncio.TaskGroup() as self.tasks:
             expiring = self.tasks.create_task(self.zookeeper.expire())
             try:
+                if self.owner is not None:
+                    self.owner.start()
                 for broker in self.brokers:
                     broker.start(self.tasks)
                 await self._create_topics()
@@ -324,6 +330,8 @@ class World:
             if broker.disk.failed and broker.is_up:
                 broker.kill()
         network.mend()
+        if self.owner is not None and not self.owner.is_up:
+            self.owner.start()
         for broker in self.brokers:
             if not broker.is_up:
                 await asyncio.sleep(self.chance.uniform(0, 0.5))

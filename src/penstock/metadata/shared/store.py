@@ -11,6 +11,7 @@ import socket
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 from penstock.errors import ConfigError
@@ -67,7 +68,8 @@ async def open_shared(
     path: Path, name: str, *, session_timeout_ms: int, connection_timeout_ms: int
 ) -> AsyncIterator["SharedStore"]:
     """A connected session for the process of this name."""
-    store = SharedStore(asyncio.get_running_loop(), path, name, session_timeout_ms)
+    connect = partial(connected, path)
+    store = SharedStore(asyncio.get_running_loop(), connect, name, session_timeout_ms)
     try:
         try:
             await start_and_connect(store, connection_timeout_ms)
@@ -80,13 +82,29 @@ async def open_shared(
         await store.close()
 
 
+def connected(path: Path) -> socket.socket:
+    """A connection to the owner; OSError without one, or if its queue is full."""
+    sock = socket.socket(socket.AF_UNIX)
+    sock.settimeout(0)
+    try:
+        sock.connect(os.fspath(path))
+    except OSError:
+        sock.close()
+        raise
+    return sock
+
+
 class SharedStore(Writes):
     """Begins SUSPENDED; `start` connects."""
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, path: Path, name: str, session_timeout_ms: int
+        self,
+        loop: asyncio.AbstractEventLoop,
+        connect: Callable[[], socket.socket],
+        name: str,
+        session_timeout_ms: int,
     ) -> None:
-        self._loop, self._path, self._name = loop, path, name
+        self._loop, self._connect, self._name = loop, connect, name
         self._timeout_ms = session_timeout_ms
         self._state = SessionState.SUSPENDED
         self._session_id = NO_SESSION
@@ -110,12 +128,9 @@ class SharedStore(Writes):
         """Connect, and try again until there is someone to connect to."""
         if self._closed:
             return
-        sock = socket.socket(socket.AF_UNIX)
-        sock.settimeout(0)
         try:
-            sock.connect(os.fspath(self._path))
-        except OSError:  # no owner, or its queue is full
-            sock.close()
+            sock = self._connect()
+        except OSError:
             self._timer = self._loop.call_later(RETRY_S, self.start)
             return
         self._connection = FrameConnection(self._loop, sock, self._received, self._lost)
