@@ -14,6 +14,7 @@ BESIDE_OTHERS = (
     "broker",
     "groups",
     "spark",
+    "stalls",
     "spark_write",
     "transactions",
     "cluster",

@@ -1,0 +1,137 @@
+"""How long others wait for the event loop: python -m bench stalls [options]
+
+A probe sends a request that costs nothing, again and again, and takes the time to its answer:
+first of an idle broker, then beside each of the works that may hold up a loop. The difference is
+the broker's; what an idle one shows is the machine's.
+"""
+
+import argparse
+import socket
+import struct
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from itertools import count
+from pathlib import Path
+from statistics import quantiles
+
+from bench.batch import MB_1, Batch
+from bench.load.generator import load
+from bench.report import Report
+from bench.subject import Kafka, Penstock, Subject
+from bench.topic import create, delete, topic
+
+from penstock.record.compression import Codec
+from penstock.wire.apis import APIS
+from penstock.wire.client_frame import request_frame
+from penstock.wire.messages.api_versions import ApiVersionsRequest
+
+AIM_MS = 5
+PAUSE_S = 0.001
+GZIP_MB_1 = Batch(1 << 20, 1_000, Codec.GZIP)
+GZIP_MB_4 = Batch(4 << 20, 1_000, Codec.GZIP)
+"""Of records that are so large when they are decompressed."""
+SMALL_SEGMENTS = {"segment.bytes": "4194304", "retention.bytes": "8388608"}
+"""Segments of which a few each second are rolled, and deleted when retention comes."""
+
+
+def waits_ms(port: int, seconds: float) -> list[float]:
+    """How long each answer took; a request is sent a moment after the last answer."""
+    ask = bytes(request_frame(APIS[18], 0, 1, "probe", ApiVersionsRequest()))
+    found = []
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as link:
+        link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        ends_s = time.perf_counter() + seconds
+        while (began_s := time.perf_counter()) < ends_s:
+            link.sendall(ask)
+            (size,) = struct.unpack(">i", exactly(link, 4))
+            exactly(link, size)
+            found.append((time.perf_counter() - began_s) * 1000)
+            time.sleep(PAUSE_S)
+    return found
+
+
+def exactly(link: socket.socket, size: int) -> bytes:
+    return link.recv(size, socket.MSG_WAITALL)
+
+
+def produces(port: int, folder: Path, batch: Batch, config: dict[str, str]) -> None:
+    """Produce for a second into a topic that is deleted then."""
+    with topic(port, f"stalls-{time.monotonic_ns()}", config=config) as name:
+        load("produce", port, name, batch=batch.file(folder), seconds=1)
+
+
+def creates(port: int, numbers: Iterator[int]) -> None:
+    """A topic of many partitions, written to the metadata store and deleted again."""
+    name = f"stalls-many-{next(numbers)}"
+    create(port, name, 50, {})
+    delete(port, name)
+
+
+def works(port: int, folder: Path) -> dict[str, list[Callable[[], None]]]:
+    """What runs beside the probe, by name."""
+    numbers = count()
+    gzip_1 = [lambda: produces(port, folder, GZIP_MB_1, {})]
+    gzip_4 = [lambda: produces(port, folder, GZIP_MB_4, {})]
+    segments = [lambda: produces(port, folder, MB_1, SMALL_SEGMENTS)]
+    topics = [lambda: creates(port, numbers)]
+    return {
+        "idle": [],
+        "gzip, 1 MB of records a batch": gzip_1,
+        "gzip, 4 MB of records a batch": gzip_4,
+        "segments rolled and deleted": segments,
+        "topics of 50 partitions made and deleted": topics,
+        "all of these": gzip_1 + gzip_4 + segments + topics,
+    }
+
+
+@contextmanager
+def running(calls: list[Callable[[], None]]) -> Iterator[None]:
+    """Each call again and again, on a thread of its own."""
+    stop = threading.Event()
+
+    def repeat(call: Callable[[], None]) -> None:
+        while not stop.is_set():
+            call()
+
+    threads = [threading.Thread(target=repeat, args=(call,)) for call in calls]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+
+
+def figures(waits: list[float]) -> dict[str, float]:
+    marks = quantiles(waits, n=1000, method="inclusive")
+    return {"p50 ms": marks[499], "p99.9 ms": marks[998], "longest ms": max(waits)}
+
+
+def measured(subject: Subject, folder: Path, seconds: float, report: Report) -> None:
+    for name, calls in works(subject.port, folder).items():
+        with running(calls):
+            time.sleep(0.5 if calls else 0)
+            report.add(name, subject.name, figures(waits_ms(subject.port, seconds)))
+
+
+def main(argv: list[str]) -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench stalls")
+    parser.add_argument("--only", choices=("kafka", "penstock"), help="run one broker alone")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=5.0, help="of each measurement")
+    args = parser.parse_args(argv)
+    subjects = [kind for kind in (Penstock, Kafka) if args.only in (None, kind.__name__.lower())]
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="penstock-bench-")))
+        report = Report()
+        started = [kind(stack) for kind in subjects]
+        for _ in range(args.rounds):
+            for subject in started:
+                measured(subject, folder, args.seconds, report)
+        print(f"waits for an answer; aim: p99.9 within {AIM_MS} ms of an idle broker's")
+        print(report.text())
