@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,12 +16,26 @@ WAIT_S = 5
 TICK_S = 0.01
 LONGEST_TURN_S = 0.5
 """A call that waits for ZooKeeper would take seconds."""
-SCHEDULER = Path("/proc/thread-self/schedstat")
+THREADS = Path("/proc/self/task")
 
 
-def waited_for_cpu_s() -> float:
-    """For how long this thread was ready to run, and others had the cores."""
-    return int(SCHEDULER.read_text().split()[1]) / 1e9 if SCHEDULER.exists() else 0.0
+class WaitedForCpu:
+    """For how long threads of this process were ready to run, and others had the cores.
+
+    Of all threads: the loop may wait for one that holds the GIL and has no core.
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[str, int] = {}
+        self._total_ns = 0
+
+    def seconds(self) -> float:
+        for thread in THREADS.glob("*/schedstat"):
+            with suppress(OSError):  # a thread that ended just now
+                waited_ns = int(thread.read_text().split()[1])
+                self._total_ns += waited_ns - self._seen.get(thread.parent.name, 0)
+                self._seen[thread.parent.name] = waited_ns
+        return self._total_ns / 1e9
 
 
 def run_unblocked(scenario: Callable[[], Awaitable[T]]) -> T:
@@ -32,11 +46,12 @@ def run_unblocked(scenario: Callable[[], Awaitable[T]]) -> T:
     async def watched() -> T:
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(lambda _, context: errors.append(context))
-        last = loop.time() - waited_for_cpu_s()
+        waited = WaitedForCpu()
+        last = loop.time() - waited.seconds()
 
         def tick() -> None:
             nonlocal last, longest
-            now = loop.time() - waited_for_cpu_s()
+            now = loop.time() - waited.seconds()
             longest, last = max(longest, now - last), now
             loop.call_later(TICK_S, tick)
 
