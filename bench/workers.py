@@ -44,6 +44,8 @@ class Figures:
     """Samples of one number of workers."""
 
     ready_s: list[float] = field(default_factory=list)
+    ready_cpu_s: list[float] = field(default_factory=list)
+    """Of all processes, until they are ready: it says more than the time on a busy machine."""
     cpu_us: list[float] = field(default_factory=list)
     together_us: list[float] = field(default_factory=list)
     requests_s: list[float] = field(default_factory=list)
@@ -60,7 +62,9 @@ class Machine:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="penstock-bench-")))
         self._directory = folder / "data"
         serve = ["-m", "penstock", "serve", "--port", "0", "--dir", str(self._directory)]
-        python = ["env", f"PYTHONPATH={Path(penstock.__file__).parents[1]}", sys.executable]
+        # As installed: with bytecode, which a process that may not write it would make anew.
+        python = ["env", "-u", "PYTHONDONTWRITEBYTECODE"]
+        python += [f"PYTHONPATH={Path(penstock.__file__).parents[1]}", sys.executable]
         self._process = Process("Penstock", [*python, *serve, "--workers", str(workers)], folder)
         stack.callback(self._process.stop)
         self._starts = 0
@@ -209,6 +213,7 @@ def run(numbers: list[int], args: argparse.Namespace) -> dict[int, Figures]:
         for number, machine in machines.items():
             for _ in range(min(args.rounds, 3)):
                 found[number].ready_s.append(machine.start())
+                found[number].ready_cpu_s.append(cpu_s(machine.pids))
             time.sleep(1)
             pids = [pid for _, _, pid in machine.brokers()]
             found[number].own_mb = median(memory_mb(pid, "Pss") for pid in pids)
@@ -226,7 +231,7 @@ def run(numbers: list[int], args: argparse.Namespace) -> dict[int, Figures]:
 def table(found: dict[int, Figures]) -> str:
     base = next(iter(found.values()))
     head = ["workers", "", "CPU us/request", "of the first", "together", "requests/s"]
-    head += ["ready s", "back s", "PSS MB each", "RSS MB each"]
+    head += ["ready s", "of CPU", "back s", "PSS MB each", "RSS MB each"]
     rows = [
         (
             f"{number}",
@@ -236,6 +241,7 @@ def table(found: dict[int, Figures]) -> str:
             rounded(median(each.together_us)),
             rounded(median(each.requests_s)),
             rounded(median(each.ready_s)),
+            rounded(median(each.ready_cpu_s)),
             rounded(median(each.back_s)) if each.back_s else "-",
             rounded(each.own_mb),
             rounded(each.resident_mb),

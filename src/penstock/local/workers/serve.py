@@ -40,6 +40,7 @@ from penstock.local.workers.settings import (
 )
 from penstock.local.workers.store_process import StoreProcess, run_store
 from penstock.local.workers.supervisor import Supervisor
+from penstock.local.workers.warm import warm
 from penstock.local.workers.worker import Worker, run_worker
 from penstock.metadata.shared.connection import listening
 from penstock.metadata.tree import FILE_NAME as STORE_FILE
@@ -126,10 +127,10 @@ def serve_workers(
         supervisor = Supervisor(machine.processes(), stopping, machine.write_state)
         machine.supervisor = supervisor
         names = [f"worker {index}" for index in range(workers)]
-        gc.collect()
+        warm()
         gc.freeze()  # a collection in a child would write to pages that are shared
         try:
-            if supervisor.start([STORE]) and supervisor.start(names):
+            if supervisor.start([STORE, *names]):  # workers wait for the store's answer
                 state = machine.write_state()
                 logger.info("%d workers are ready behind %s", workers, state.bootstrap)
                 on_ready(state)
