@@ -14,6 +14,7 @@ class BrokerRefused(KafkaError):
             name = self.code.name
         except ValueError:  # from a newer broker
             name = f"error code {code}"
+        self.text = text
         super().__init__(f"{about}: {name}" + (f" ({text})" if text else ""))
         self.about = about
 

@@ -65,7 +65,7 @@ def end_former_session(servers: ConnectString, former: SessionKey, config: Zooke
 
 async def _make_chroot(servers: ConnectString, config: ZookeeperConfig) -> None:
     """In a separate session at the root: under a missing chroot every request fails."""
-    async with _opened(replace(servers, chroot=""), config) as root:
+    async with opened(replace(servers, chroot=""), config) as root:
         for path in with_parents(servers.chroot):
             if not await root.exists(path):
                 with suppress(NodeExists):  # another broker starts at the same time
@@ -73,7 +73,7 @@ async def _make_chroot(servers: ConnectString, config: ZookeeperConfig) -> None:
 
 
 @asynccontextmanager
-async def _opened(servers: ConnectString, config: ZookeeperConfig) -> AsyncIterator[ZooKeeperStore]:
+async def opened(servers: ConnectString, config: ZookeeperConfig) -> AsyncIterator[ZooKeeperStore]:
     store = await _connected(servers, config)
     try:
         yield store

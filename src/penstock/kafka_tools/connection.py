@@ -1,0 +1,112 @@
+"""The cluster that a tool's options name, and a client of it."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from penstock.config.properties import properties
+from penstock.errors import ConfigError
+from penstock.kafka_tools.parser import Arguments, UsageError
+
+if TYPE_CHECKING:
+    from penstock.client.cluster import Client
+
+T = TypeVar("T")
+TIMEOUT_MS = 30_000
+
+
+def run(
+    args: Arguments,
+    work: "Callable[[Client], Awaitable[T]]",
+    settings: Mapping[str, str] | None = None,
+    *,
+    client_id: str = "penstock-tools",
+) -> T:
+    """Run `work` with a client of the cluster; `settings` win over those of --command-config."""
+    from penstock.client.address import parse_addresses  # late: `--help` needs no client
+    from penstock.client.cluster import Client
+    from penstock.client.route import ANY
+    from penstock.client.security import NO_SECURITY, client_security
+
+    given = command_settings(args) if settings is None else settings
+    protected = any(name.startswith(("ssl.", "sasl.", "security.")) for name in given)
+    security = client_security(given) if protected else NO_SECURITY
+    addresses = parse_addresses(bootstrap(args, given))
+
+    async def connected() -> T:
+        async with Client(
+            addresses,
+            client_id=given.get("client.id", client_id),
+            security=security,
+            timeout_ms=TIMEOUT_MS,
+        ) as client:
+            await client.connection(ANY)  # fails at once if nobody listens
+            return await work(client)
+
+    return asyncio.run(connected())
+
+
+def bootstrap(args: Arguments, settings: Mapping[str, str]) -> str:
+    """Addresses of brokers, from whichever option names them."""
+    given = args.find("bootstrap-server") or args.find("broker-list")
+    if given is not None:
+        return given
+    zookeeper = args.find("zookeeper")
+    if zookeeper is not None:
+        return registered(zookeeper, settings)
+    if "bootstrap.servers" in settings:
+        return settings["bootstrap.servers"]
+    raise UsageError('Missing required argument "[bootstrap-server]"')
+
+
+def registered(connect: str, settings: Mapping[str, str]) -> str:
+    """The brokers that are registered in ZooKeeper, by the listener that the client can use."""
+    from penstock.metadata.zookeeper.registered import registered_brokers  # late: imports kazoo
+
+    protocol = settings.get("security.protocol", "PLAINTEXT").upper()
+    found = [
+        f"[{each.host}]:{each.port}" if ":" in each.host else f"{each.host}:{each.port}"
+        for broker in registered_brokers(connect, TIMEOUT_MS)
+        for each in broker.endpoints
+        if each.protocol.name == protocol
+    ]
+    if not found:
+        raise ConfigError(f"no broker at {connect} has a listener with {protocol}")
+    return ",".join(found)
+
+
+def command_settings(args: Arguments, *files: str) -> dict[str, str]:
+    """The client settings of --command-config, or of files given by other options."""
+    found: dict[str, str] = {}
+    for name in ("command-config", *files):
+        path = args.find(name)
+        if path is not None:
+            found |= read_properties(path, f"--{name}")
+    return found
+
+
+def read_properties(path: str, about: str) -> dict[str, str]:
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{about} {path}: {error.strerror}") from None
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = data.decode("latin-1")  # as Java reads these files
+    try:
+        return {each.key: each.value for each in properties(text)}
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from None
+
+
+def name_values(texts: Iterable[str], about: str) -> dict[str, str]:
+    """Texts of the form name=value."""
+    found = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip():
+            raise UsageError(f"{about} {text}: must be name=value")
+        found[name.strip()] = value
+    return found

@@ -1,0 +1,160 @@
+"""`kafka-console-producer.sh`: a record for each line of standard input."""
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, cast
+
+from penstock.kafka_tools.connection import command_settings, name_values, read_properties, run
+from penstock.kafka_tools.line_reader import LineReader
+from penstock.kafka_tools.options import (
+    BOOTSTRAP,
+    BROKER_LIST,
+    COMMAND_CONFIG,
+    ZOOKEEPER,
+    Option,
+    Table,
+    Takes,
+    flag,
+    number,
+    text,
+)
+from penstock.kafka_tools.parser import Arguments, UsageError
+from penstock.kafka_tools.setting_hints import hint
+from penstock.kafka_tools.tool import Tool
+
+if TYPE_CHECKING:
+    from io import BufferedReader
+
+    from penstock.client.cluster import Client
+    from penstock.record.compression import Codec
+
+CHUNK_BYTES = 1 << 20
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+OPTIONS: Sequence[Option] = (
+    BOOTSTRAP,
+    BROKER_LIST,
+    ZOOKEEPER,
+    COMMAND_CONFIG,
+    text("topic", "TOPIC", "The topic.", required=True),
+    text("command-property", "NAME=VALUE", "A producer setting.", repeats=True),
+    text("producer-property", "NAME=VALUE", "As --command-property.", repeats=True, old=True),
+    text("producer.config", "FILE", "As --command-config.", old=True),
+    text("reader-property", "NAME=VALUE", "How lines are read.", repeats=True),
+    text("reader-config", "FILE", "How lines are read, in properties syntax."),
+    text("property", "NAME=VALUE", "As --reader-property.", repeats=True, old=True),
+    text("line-reader", "CLASS", "Accepted if it is LineMessageReader."),
+    Option("compression-codec", f"One of {', '.join(CODECS)}.", Takes.OPTIONAL, "CODEC"),
+    number("batch-size", "BYTES", "Size of a partition's batch.", default=16384),
+    number("max-partition-memory-bytes", "BYTES", "As --batch-size.", old=True),
+    text(
+        "request-required-acks",
+        "ACKS",
+        "Accepted: every record is acknowledged by all.",
+        default="-1",
+    ),
+    number("request-timeout-ms", "MS", "Accepted, without effect."),
+    number("message-send-max-retries", "N", "Accepted, without effect."),
+    number("retry-backoff-ms", "MS", "Accepted, without effect."),
+    number("timeout", "MS", "Accepted: lines are sent as they come."),
+    number("queue-size", "N", "Accepted, without effect.", old=True),
+    number("queue-enqueuetimeout-ms", "MS", "Accepted, without effect.", old=True),
+    number("max-block-ms", "MS", "Accepted, without effect."),
+    number("max-memory-bytes", "BYTES", "Accepted, without effect."),
+    number("metadata-expiry-ms", "MS", "Accepted, without effect."),
+    number("socket-buffer-size", "BYTES", "Accepted, without effect."),
+    text("key-serializer", "CLASS", "Accepted: keys are text.", old=True),
+    text("value-serializer", "CLASS", "Accepted: values are text.", old=True),
+    flag("sync", "Accepted: every chunk of lines is acknowledged before the next."),
+    flag("old-producer", "Accepted, without effect.", old=True),
+    flag("new-producer", "Accepted, without effect.", old=True),
+)
+
+
+def produce(args: Arguments) -> int:
+    args.require("topic")
+    settings = command_settings(args, "producer.config")
+    for name in ("producer-property", "command-property"):
+        settings |= name_values(args.all(name), f"--{name}")
+    hint(settings, "producer settings")
+    run(
+        args,
+        partial(_produce, args, settings, LineReader.of(reader_properties(args))),
+        settings,
+        client_id="console-producer",
+    )
+    return 0
+
+
+def reader_properties(args: Arguments) -> dict[str, str]:
+    found: dict[str, str] = {}
+    if args.has("reader-config"):
+        found |= read_properties(args.text("reader-config"), "--reader-config")
+    for name in ("property", "reader-property"):
+        found |= name_values(args.all(name), f"--{name}")
+    return found
+
+
+def codec_of(args: Arguments, settings: Mapping[str, str]) -> "Codec":
+    from penstock.record.compression import Codec
+
+    name = settings.get("compression.type", "none")
+    if args.has("compression-codec"):
+        name = args.find("compression-codec") or "gzip"
+    if name not in CODECS:
+        raise UsageError(f"--compression-codec {name}: must be one of {', '.join(CODECS)}")
+    return Codec[name.upper()]
+
+
+async def _produce(
+    args: Arguments, settings: Mapping[str, str], reader: LineReader, client: "Client"
+) -> None:
+    import asyncio
+
+    from penstock.client.produce import IdempotentProducer, ProducerRecord
+
+    topic = args.text("topic")
+    size = args.find_number("max-partition-memory-bytes") or args.number("batch-size")
+    producer = IdempotentProducer(
+        client, codec=codec_of(args, settings), create_topics=True, batch_bytes=max(size, 1)
+    )
+    chunks = _chunks()
+    # The reading blocks; it runs beside the loop so that connections stay alive meanwhile.
+    while (lines := await asyncio.to_thread(next, chunks, None)) is not None:
+        records = []
+        try:
+            for line in lines:
+                key, value, headers = reader.read(line)
+                records.append(ProducerRecord(topic, value, key, headers))
+        finally:
+            if records:  # those before a line that cannot be read
+                await producer.send(records)
+
+
+def _chunks() -> Iterator[list[bytes]]:
+    """Lines as they come: as many as one read returns."""
+    is_terminal = sys.stdin.isatty()
+    source = cast("BufferedReader", sys.stdin.buffer)
+    rest = b""
+    while True:
+        if is_terminal:
+            print(">", end="", flush=True)
+        data = source.read1(CHUNK_BYTES)
+        if not data:
+            break
+        *lines, rest = (rest + data).split(b"\n")
+        if lines:
+            yield [line.removesuffix(b"\r") for line in lines]
+    if rest:
+        yield [rest.removesuffix(b"\r")]
+
+
+TOOL = Tool(
+    Table(
+        "kafka-console-producer",
+        "This tool helps to read data from standard input and publish it to Kafka.",
+        OPTIONS,
+    ),
+    produce,
+    lambda error, _: f"{error}",
+)

@@ -1,0 +1,246 @@
+"""Reads and prints for the console consumer and the simple consumer shell."""
+
+import asyncio
+import os
+import re
+import signal
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+from penstock.client.admin import list_topics
+from penstock.client.cluster import Client
+from penstock.client.configs import Resource, describe_configs
+from penstock.client.consume import ConsumedRecord, SimpleConsumer
+from penstock.client.errors import RETRIABLE
+from penstock.client.groups import alter_committed, committed_offsets
+from penstock.client.listing import EARLIEST, LATEST, IsolationLevel
+from penstock.client.metadata import TopicMetadata
+from penstock.client.offsets import list_offsets
+from penstock.config.resource_type import ConfigResourceType
+from penstock.kafka_tools.connection import name_values, read_properties, run
+from penstock.kafka_tools.formatters import (
+    Formatter,
+    default_formatter,
+    logging_formatter,
+    no_op_formatter,
+)
+from penstock.kafka_tools.parser import Arguments
+from penstock.kafka_tools.tool import ToolError
+from penstock.types import BrokerId, Offset, TopicPartition
+
+TERMINATED = 143
+INTERRUPTED = 130
+POLL_MS = 250
+
+
+class Tally:
+    """What was printed so far."""
+
+    def __init__(self) -> None:
+        self.printed = 0
+
+
+def start(args: Arguments, settings: Mapping[str, str], group: str | None) -> int:
+    """Read until enough, too late or interrupted; then say how many records were printed."""
+    ended_by: list[int] = []
+
+    def on_term(*_: object) -> None:
+        ended_by.append(TERMINATED)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    before = signal.signal(signal.SIGTERM, on_term)
+    tally = Tally()
+    code = 0
+    try:
+        run(
+            args,
+            partial(_consume, args, settings, group, tally),
+            settings,
+            client_id="console-consumer",
+        )
+    except KeyboardInterrupt:
+        code = ended_by[0] if ended_by else INTERRUPTED
+    finally:
+        signal.signal(signal.SIGTERM, before)
+        print(f"Processed a total of {tally.printed} messages", file=sys.stderr)
+    return code
+
+
+async def _consume(
+    args: Arguments,
+    settings: Mapping[str, str],
+    group: str | None,
+    tally: Tally,
+    client: Client,
+) -> None:
+    topics = await _topics(args, client)
+    formatter = await _formatter(args, client, topics)
+    positions = await _positions(args, settings, client, topics, group)
+    level = args.find("isolation-level") or settings.get("isolation.level") or "read_uncommitted"
+    isolation = (
+        IsolationLevel.READ_COMMITTED
+        if level == "read_committed"
+        else IsolationLevel.READ_UNCOMMITTED
+    )
+    limit, patience_ms = args.find_number("max-messages"), args.find_number("timeout-ms")
+    if args.has("no-wait-at-logend"):
+        patience_ms = 0
+    read: dict[TopicPartition, Offset] = {}
+    last = time.monotonic()
+    async with SimpleConsumer(
+        client, positions, isolation=isolation, max_wait_ms=POLL_MS
+    ) as consumer:
+        try:
+            while limit is None or tally.printed < limit:
+                records = await consumer.poll()
+                left = None if limit is None else limit - tally.printed
+                for each in records[:left]:
+                    _print(args, formatter, each)
+                    tally.printed += 1
+                    read[each.partition] = Offset(each.record.offset + 1)
+                sys.stdout.flush()
+                if records:
+                    last = time.monotonic()
+                elif patience_ms is not None and (time.monotonic() - last) * 1000 >= patience_ms:
+                    break
+        finally:
+            if group is not None and read:
+                await asyncio.shield(alter_committed(client, group, read))
+
+
+def _print(args: Arguments, formatter: Formatter, record: ConsumedRecord) -> None:
+    try:
+        line = formatter(record)
+    except ToolError:
+        if not args.has("skip-message-on-error"):
+            raise
+        return
+    if line is not None:
+        sys.stdout.buffer.write(line)
+
+
+async def _topics(args: Arguments, client: Client) -> list[TopicMetadata]:
+    name = args.find("topic")
+    if name is not None:
+        # Like Kafka's consumer, lets the broker create the topic.
+        return [await client.retrying(partial(client.topic, name, create=True), retry_on=RETRIABLE)]
+    pattern = re.compile(args.text("include").replace(",", "|"))
+    return [
+        each
+        for each in await list_topics(client)
+        if pattern.fullmatch(each.name) and not each.is_internal
+    ]
+
+
+async def _positions(
+    args: Arguments,
+    settings: Mapping[str, str],
+    client: Client,
+    topics: Sequence[TopicMetadata],
+    group: str | None,
+) -> dict[TopicPartition, Offset]:
+    """Where to start: as the options say, or where the group has committed."""
+    index = args.find_number("partition")
+    partitions = [
+        TopicPartition(topic.name, each)
+        for topic in topics
+        for each in ([index] if index is not None else topic.partitions)
+    ]
+    reset = settings.get("auto.offset.reset", "latest")
+    first = EARLIEST if args.has("from-beginning") or reset == "earliest" else LATEST
+    given = args.find("offset")
+    wanted: int | None = None
+    if given in {"earliest", "-2"}:
+        first = EARLIEST
+    elif given in {"latest", "-1"}:
+        first = LATEST
+    elif given is not None:
+        if not given.isdigit():
+            raise ToolError(
+                f"The provided offset value '{given}' is incorrect. Valid values are 'earliest', "
+                "'latest', or a non-negative long."
+            )
+        wanted = int(given)
+    found = await list_offsets(client, dict.fromkeys(partitions, first))
+    positions = {each: at.offset for each, at in found.items()}
+    if wanted is not None:
+        ends = await list_offsets(client, dict.fromkeys(partitions, LATEST))
+        starts = await list_offsets(client, dict.fromkeys(partitions, EARLIEST))
+        positions |= {
+            each: Offset(wanted)
+            for each in partitions
+            if starts[each].offset <= wanted <= ends[each].offset
+        }
+    if group is not None:
+        committed = await committed_offsets(client, group)
+        positions |= {each: committed[each].offset for each in positions if each in committed}
+    return positions
+
+
+async def _formatter(args: Arguments, client: Client, topics: Sequence[TopicMetadata]) -> Formatter:
+    properties: dict[str, str] = {"print.offset": "true"} if args.has("print-offsets") else {}
+    if args.has("formatter-config"):
+        properties |= read_properties(args.text("formatter-config"), "--formatter-config")
+    for name in ("property", "formatter-property"):
+        properties |= name_values(args.all(name), f"--{name}")
+    for name in ("key", "value"):
+        if (given := args.find(f"{name}-deserializer")) is not None:
+            properties[f"{name}.deserializer"] = given
+    class_name = args.find("formatter") or "DefaultMessageFormatter"
+    match re.split(r"[.$]", class_name)[-1]:
+        case "DefaultMessageFormatter":
+            return default_formatter(
+                properties, timestamp_type=await _timestamp_types(client, topics, properties)
+            )
+        case "LoggingMessageFormatter":
+            return logging_formatter(
+                default_formatter(properties, timestamp_type=lambda _: "CreateTime")
+            )
+        case "NoOpMessageFormatter" | "ChecksumMessageFormatter":
+            return no_op_formatter
+        case "OffsetsMessageFormatter" | "GroupMetadataMessageFormatter" as name:
+            from penstock.kafka_tools import internal_formatters
+
+            if name == "GroupMetadataMessageFormatter":
+                return internal_formatters.json_formatter(internal_formatters.GROUPS)
+            if class_name.startswith("kafka."):
+                retention_ms = await _offsets_retention_ms(client)
+                return internal_formatters.old_offsets_formatter(retention_ms)
+            return internal_formatters.json_formatter(internal_formatters.OFFSETS)
+        case "TransactionLogMessageFormatter":
+            from penstock.kafka_tools import internal_formatters
+
+            return internal_formatters.json_formatter(internal_formatters.TRANSACTIONS)
+        case _:
+            raise ToolError(
+                f"--formatter {class_name}: known are DefaultMessageFormatter, "
+                "LoggingMessageFormatter, NoOpMessageFormatter, OffsetsMessageFormatter, "
+                "GroupMetadataMessageFormatter and TransactionLogMessageFormatter"
+            )
+
+
+async def _timestamp_types(
+    client: Client, topics: Sequence[TopicMetadata], properties: Mapping[str, str]
+) -> Callable[[str], str]:
+    """`message.timestamp.type` of each topic; asked for only if it is printed."""
+    types: dict[str, str] = {}
+    if properties.get("print.timestamp", "false").strip().lower() == "true":
+        for topic in topics:
+            found = await describe_configs(
+                client,
+                Resource(ConfigResourceType.TOPIC, topic.name),
+                names=["message.timestamp.type"],
+            )
+            types[topic.name] = found["message.timestamp.type"].value or "CreateTime"
+    return lambda topic: types.get(topic, "CreateTime")
+
+
+async def _offsets_retention_ms(client: Client) -> int:
+    """How long the brokers keep a commit."""
+    broker = next(iter((await client.cluster()).brokers), BrokerId(0))
+    name = "offsets.retention.minutes"
+    resource = Resource(ConfigResourceType.BROKER, str(broker))
+    found = await describe_configs(client, resource, names=[name])
+    return int(found[name].value or 0) * 60_000 if name in found else 0

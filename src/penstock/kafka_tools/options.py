@@ -1,0 +1,121 @@
+"""The option table of a tool: what the parser, the checks and `--help` are made from."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TypeAlias
+
+Values: TypeAlias = Mapping[str, Sequence[str]]
+"""Texts by option; a flag has none."""
+
+
+class Takes(Enum):
+    """How many words follow an option."""
+
+    NOTHING = "nothing"
+    ONE = "one"
+    OPTIONAL = "at most one"
+    MANY = "one or more"
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option; `old` says that today's Kafka no longer takes it."""
+
+    name: str
+    help: str
+    takes: Takes = Takes.NOTHING
+    metavar: str = ""
+    kind: type[str] | type[int] | type[float] = str
+    default: str | None = None
+    also: tuple[str, ...] = ()
+    """Other names for the same option, short ones among them."""
+    repeats: bool = False
+    required: bool = False
+    old: bool = False
+
+
+def flag(name: str, text: str, *, also: tuple[str, ...] = (), old: bool = False) -> Option:
+    return Option(name, text, also=also, old=old)
+
+
+def text(
+    name: str,
+    metavar: str,
+    about: str,
+    *,
+    default: str | None = None,
+    also: tuple[str, ...] = (),
+    repeats: bool = False,
+    required: bool = False,
+    old: bool = False,
+) -> Option:
+    """An option with a text."""
+    return Option(
+        name,
+        about,
+        Takes.ONE,
+        metavar,
+        default=default,
+        also=also,
+        repeats=repeats,
+        required=required,
+        old=old,
+    )
+
+
+def number(
+    name: str,
+    metavar: str,
+    about: str,
+    *,
+    default: int | None = None,
+    also: tuple[str, ...] = (),
+    repeats: bool = False,
+    required: bool = False,
+    old: bool = False,
+) -> Option:
+    """An option with an integer."""
+    return Option(
+        name,
+        about,
+        Takes.ONE,
+        metavar,
+        int,
+        None if default is None else str(default),
+        also=also,
+        repeats=repeats,
+        required=required,
+        old=old,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A tool's options, or those of one of its commands."""
+
+    name: str
+    """As its script is called, without `.sh`."""
+    about: str
+    options: Sequence[Option]
+    commands: Mapping[str, "Table"] = field(default_factory=dict)
+    """Commands such as `cluster-id`, by name; each also takes the options above."""
+
+    def all_options(self) -> list[Option]:
+        return [*self.options, HELP, VERSION]
+
+
+HELP = flag("help", "Print usage information.", also=("h",))
+VERSION = flag("version", "Display the version.")
+
+BOOTSTRAP = text("bootstrap-server", "HOST:PORT,...", "The brokers to connect to.", also=("b",))
+COMMAND_CONFIG = text("command-config", "FILE", "Client settings in properties syntax.")
+ZOOKEEPER = text(
+    "zookeeper",
+    "HOST:PORT/CHROOT",
+    "The ZooKeeper of the cluster: the brokers registered there are used.",
+    old=True,
+)
+BROKER_LIST = text("broker-list", "HOST:PORT,...", "As --bootstrap-server.", old=True)
+CLUSTER = (BOOTSTRAP, COMMAND_CONFIG, ZOOKEEPER)
+"""How every tool of administrators finds its cluster."""

@@ -1,0 +1,182 @@
+"""Reads a command line as Kafka's tools do: one dash or two, abbreviations, `--option=value`."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from penstock.kafka_tools.options import Option, Table, Takes
+
+
+class UsageError(Exception):
+    """A wrong command line: a sentence, and the line that was probably meant."""
+
+    def __init__(self, sentence: str, meant: Sequence[str] | None = None) -> None:
+        super().__init__(sentence)
+        self.meant = meant
+
+
+class Arguments:
+    """What was given, by the options' own names.
+
+    `command` is the tool's sub-command, `words` are those that belong to no option.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        values: Mapping[str, Sequence[str]],
+        command: str | None,
+        words: Sequence[str],
+    ) -> None:
+        self.command, self.words, self._values = command, words, values
+        self._defaults = {each.name: each.default for each in table.options}
+
+    def has(self, *names: str) -> bool:
+        """Whether any of these was given."""
+        return any(name in self._values for name in names)
+
+    def given(self, names: Iterable[str]) -> list[str]:
+        return [name for name in names if name in self._values]
+
+    def all(self, name: str) -> Sequence[str]:
+        """Every text given for an option that may be repeated."""
+        return self._values.get(name, ())
+
+    def find(self, name: str) -> str | None:
+        """An option's text; its default if it was not given."""
+        values = self._values.get(name)
+        return values[-1] if values else self._defaults.get(name)
+
+    def text(self, name: str) -> str:
+        """The text of an option that is required or has a default."""
+        found = self.find(name)
+        if found is None:
+            raise UsageError(f'Missing required argument "[{name}]"')
+        return found
+
+    def find_number(self, name: str) -> int | None:
+        found = self.find(name)
+        return None if found is None else int(found)
+
+    def number(self, name: str) -> int:
+        return int(self.text(name))
+
+    # The checks that Kafka's tools make, in their words.
+
+    def require(self, *names: str) -> None:
+        for name in names:
+            if not self.has(name):
+                raise UsageError(f'Missing required argument "[{name}]"')
+
+    def forbid(self, used: str, others: Iterable[str]) -> None:
+        """Options that cannot be used together with `used`."""
+        if self.has(used):
+            for name in others:
+                if self.has(name):
+                    raise UsageError(f'Option "[{used}]" can\'t be used with option "[{name}]"')
+
+
+def parse(table: Table, words: Sequence[str]) -> Arguments:
+    command = None
+    options = known_options(table.all_options())
+    values: dict[str, list[str]] = {}
+    others: list[str] = []
+    place, last = 0, len(words)
+    while place < last:
+        word = words[place]
+        place += 1
+        if not looks_like_option(word):
+            if command is None and table.commands:
+                command = _command(table, words, place - 1)
+                options |= known_options(table.commands[command].options)
+            else:
+                others.append(word)
+            continue
+        name, equals, attached = word.lstrip("-").partition("=")
+        option = _recognized(options, name, words, place - 1)
+        found = values.setdefault(option.name, [])
+        match option.takes:
+            case Takes.NOTHING:
+                pass
+            case Takes.ONE:
+                if not equals:
+                    if place == last:
+                        raise UsageError(f"Option {option.name} requires an argument")
+                    attached = words[place]
+                    place += 1
+                found.append(_checked(option, attached))
+            case Takes.OPTIONAL:
+                if not equals and place < last and not looks_like_option(words[place]):
+                    equals, attached = "=", words[place]
+                    place += 1
+                if equals:
+                    found.append(_checked(option, attached))
+            case Takes.MANY:
+                taken = [attached] if equals else []
+                while place < last and not looks_like_option(words[place]):
+                    taken.append(words[place])
+                    place += 1
+                if not taken:
+                    raise UsageError(f"Option {option.name} requires an argument")
+                found += taken
+        if len(found) > 1 and option.takes is not Takes.MANY and not option.repeats:
+            raise UsageError(
+                f"Found multiple arguments for option {option.name}, but you asked for only one"
+            )
+    every = {each.name: each for each in options.values()}
+    merged = Table(table.name, table.about, list(every.values()), table.commands)
+    return Arguments(merged, values, command, others)
+
+
+def known_options(options: Iterable[Option]) -> dict[str, Option]:
+    """Options by each of their names."""
+    return {name: each for each in options for name in (each.name, *each.also)}
+
+
+def looks_like_option(word: str) -> bool:
+    """A dash and something that is no number: `-1` and `-` are values."""
+    return word.startswith("-") and not word.lstrip("-").replace(".", "").isdigit() and word != "-"
+
+
+def _recognized(
+    options: Mapping[str, Option], name: str, words: Sequence[str], place: int
+) -> Option:
+    """The option of that name, or the only one that begins so."""
+    if name in options:
+        return options[name]
+    beginning = {each.name: each for key, each in options.items() if key.startswith(name)}
+    if name and len(beginning) == 1:
+        return next(iter(beginning.values()))
+    nearest = None if beginning else _nearest(name, options)
+    if nearest is None:
+        raise UsageError(f"{name} is not a recognized option")
+    tail = words[place].lstrip("-")[len(name) :]
+    meant = [*words[:place], f"--{nearest}{tail}", *words[place + 1 :]]
+    raise UsageError(f"{name} is not a recognized option; did you mean --{nearest}?", meant)
+
+
+def _command(table: Table, words: Sequence[str], place: int) -> str:
+    word = words[place]
+    if word in table.commands:
+        return word
+    nearest = _nearest(word, table.commands)
+    if nearest is None:
+        choices = ", ".join(table.commands)
+        raise UsageError(f"invalid choice: '{word}' (choose from {choices})")
+    meant = [*words[:place], nearest, *words[place + 1 :]]
+    raise UsageError(f"invalid choice: '{word}'; did you mean {nearest}?", meant)
+
+
+def _nearest(name: str, known: Iterable[str]) -> str | None:
+    from difflib import get_close_matches  # late: only a mistake needs it
+
+    found = get_close_matches(name, [each for each in known if len(each) > 1], n=1, cutoff=0.75)
+    return found[0] if found else None
+
+
+def _checked(option: Option, given: str) -> str:
+    if option.kind is str:
+        return given
+    try:
+        option.kind(given)
+    except ValueError:
+        raise UsageError(f"Cannot parse argument '{given}' of option {option.name}") from None
+    return given

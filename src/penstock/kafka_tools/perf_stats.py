@@ -1,0 +1,53 @@
+"""Figures of the perf tests: latencies of records, and lines as Kafka prints them."""
+
+from collections.abc import Sequence
+
+MEGABYTE = 1024 * 1024
+
+
+class LatencyStats:
+    """Latencies in ms of all records, and of those since the last report. Time is an argument."""
+
+    def __init__(self, started_s: float) -> None:
+        self._started_s, self._window_s = started_s, started_s
+        self._latencies: list[int] = []
+        self._bytes = 0
+        self._window_first, self._window_bytes = 0, 0
+
+    def record(self, latencies_ms: Sequence[int], size_bytes: int) -> None:
+        self._latencies += latencies_ms
+        self._bytes += size_bytes
+
+    def window_line(self, now_s: float) -> str:
+        """A report of what came since the last one."""
+        latencies = self._latencies[self._window_first :]
+        seconds = max(now_s - self._window_s, 1e-3)
+        size = self._bytes - self._window_bytes
+        line = (
+            f"{len(latencies)} records sent, {len(latencies) / seconds:.1f} records/sec "
+            f"({size / MEGABYTE / seconds:.2f} MB/sec), {_mean(latencies):.1f} ms avg latency, "
+            f"{max(latencies, default=0):.1f} ms max latency."
+        )
+        self._window_s, self._window_first = now_s, len(self._latencies)
+        self._window_bytes = self._bytes
+        return line
+
+    def total_line(self, now_s: float) -> str:
+        seconds = max(now_s - self._started_s, 1e-3)
+        count = len(self._latencies)
+        ordered = sorted(self._latencies) or [0]
+        at = {
+            name: ordered[min(int(part * count), len(ordered) - 1)]
+            for name, part in (("50th", 0.5), ("95th", 0.95), ("99th", 0.99), ("99.9th", 0.999))
+        }
+        return (
+            f"{count} records sent, {count / seconds:f} records/sec "
+            f"({self._bytes / MEGABYTE / seconds:.2f} MB/sec), {_mean(ordered):.2f} ms avg "
+            f"latency, {ordered[-1]:.2f} ms max latency, "
+            + ", ".join(f"{value} ms {name}" for name, value in at.items())
+            + "."
+        )
+
+
+def _mean(values: Sequence[int]) -> float:
+    return sum(values) / len(values) if values else 0.0

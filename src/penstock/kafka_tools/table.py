@@ -1,0 +1,46 @@
+"""The tools by the names of their scripts; a tool's module is imported when it is called."""
+
+from importlib import import_module
+from typing import Final
+
+from penstock.kafka_tools.tool import Tool
+
+MODULES: Final = {
+    "kafka-broker-api-versions": "broker_api_versions",
+    "kafka-cluster": "cluster",
+    "kafka-configs": "configs",
+    "kafka-console-consumer": "console_consumer",
+    "kafka-console-producer": "console_producer",
+    "kafka-consumer-groups": "consumer_groups",
+    "kafka-consumer-perf-test": "consumer_perf",
+    "kafka-delete-records": "delete_records",
+    "kafka-dump-log": "dump_log",
+    "kafka-features": "features",
+    "kafka-get-offsets": "get_offsets",
+    "kafka-groups": "groups",
+    "kafka-leader-election": "leader_election",
+    "kafka-log-dirs": "log_dirs",
+    "kafka-preferred-replica-election": "preferred_election",
+    "kafka-producer-perf-test": "producer_perf",
+    "kafka-reassign-partitions": "reassign",
+    "kafka-run-class": "run_class",
+    "kafka-server-start": "server_start",
+    "kafka-server-stop": "server_stop",
+    "kafka-simple-consumer-shell": "simple_consumer",
+    "kafka-storage": "storage",
+    "kafka-topics": "topics",
+    "kafka-transactions": "transactions",
+    "kafka-verifiable-consumer": "verifiable_consumer",
+    "kafka-verifiable-producer": "verifiable_producer",
+    "zookeeper-server-start": "zookeeper_start",
+    "zookeeper-server-stop": "zookeeper_stop",
+    "zookeeper-shell": "zookeeper_shell",
+}
+
+MISTAKEN: Final = {"kafka-topic": "kafka-topics", "kafka-consumer-group": "kafka-consumer-groups"}
+"""Names that are often written, which have a script that says the right one."""
+
+
+def tool(name: str) -> Tool:
+    found: Tool = import_module(f"penstock.kafka_tools.{MODULES[name]}").TOOL
+    return found

@@ -1,0 +1,124 @@
+"""`kafka-verifiable-consumer.sh`: reads a topic as a group; events are lines of JSON."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from penstock.kafka_tools.connection import command_settings, run
+from penstock.kafka_tools.options import BROKER_LIST, CLUSTER, Table, flag, number, text
+from penstock.kafka_tools.parser import Arguments
+from penstock.kafka_tools.tool import Tool
+from penstock.kafka_tools.verifiable_producer import event
+
+if TYPE_CHECKING:
+    from penstock.client.cluster import Client
+    from penstock.client.consume import ConsumedRecord
+    from penstock.types import Offset, TopicPartition
+
+OPTIONS = (
+    *CLUSTER,
+    BROKER_LIST,
+    text("topic", "TOPIC", "The topic.", required=True),
+    text("group-id", "GROUP", "The group.", required=True),
+    text("group-protocol", "PROTOCOL", "classic or consumer.", default="classic"),
+    text("group-remote-assignor", "NAME", "Accepted, without effect."),
+    text("group-instance-id", "ID", "Accepted, without effect."),
+    number("max-messages", "N", "How many; -1: until it is stopped.", default=-1),
+    number("session-timeout", "MS", "Accepted, without effect."),
+    flag("verbose", "An event for each record."),
+    flag("enable-autocommit", "Accepted: each poll is committed."),
+    text("reset-policy", "earliest|latest|none", "Where a new group starts.", default="earliest"),
+    text("assignment-strategy", "CLASS", "Accepted, without effect."),
+    text("consumer.config", "FILE", "As --command-config.", old=True),
+)
+
+
+def consume(args: Arguments) -> int:
+    args.require("topic", "group-id")
+    settings = command_settings(args, "consumer.config")
+    code = 0
+    try:
+        run(args, partial(_consume, args), settings, client_id="verifiable-consumer")
+    except KeyboardInterrupt:
+        code = 130
+    event("shutdown_complete")
+    return code
+
+
+async def _consume(args: Arguments, client: "Client") -> None:
+    from penstock.client.admin import describe_topics
+    from penstock.client.consume import SimpleConsumer
+    from penstock.client.groups import alter_committed, committed_offsets
+    from penstock.client.listing import EARLIEST, LATEST
+    from penstock.client.offsets import list_offsets
+    from penstock.types import TopicPartition
+
+    group, limit = args.text("group-id"), args.number("max-messages")
+    event("startup_complete")
+    (topic,) = await describe_topics(client, [args.text("topic")])
+    partitions = [TopicPartition(topic.name, index) for index in topic.partitions]
+    event("partitions_assigned", partitions=[_row(each) for each in partitions])
+    first = LATEST if args.text("reset-policy") == "latest" else EARLIEST
+    found = await list_offsets(client, dict.fromkeys(partitions, first))
+    committed = await committed_offsets(client, group)
+    positions = {
+        each: committed[each].offset if each in committed else found[each].offset
+        for each in partitions
+    }
+    count = 0
+    async with SimpleConsumer(client, positions) as consumer:
+        while limit < 0 or count < limit:
+            records = (await consumer.poll())[: None if limit < 0 else limit - count]
+            if not records:
+                continue
+            count += len(records)
+            offsets = _consumed(records, verbose=args.has("verbose"))
+            await alter_committed(client, group, offsets)
+            event("offsets_committed", offsets=_offsets(offsets), success=True)
+    event("partitions_revoked", partitions=[_row(each) for each in partitions])
+
+
+def _row(partition: "TopicPartition") -> dict[str, Any]:
+    return {"topic": partition.topic, "partition": partition.partition}
+
+
+def _offsets(offsets: "Mapping[TopicPartition, Offset]") -> list[dict[str, Any]]:
+    return [{**_row(each), "offset": offset} for each, offset in offsets.items()]
+
+
+def _consumed(records: "list[ConsumedRecord]", *, verbose: bool) -> "dict[TopicPartition, Offset]":
+    """Events for these records; the offsets after them."""
+    from penstock.types import Offset
+
+    seen: dict[TopicPartition, list[int]] = {}
+    for each in records:
+        seen.setdefault(each.partition, []).append(each.record.offset)
+        if verbose:
+            key, value = each.record.key, each.record.value
+            event(
+                "record_data",
+                key=None if key is None else bytes(key).decode(errors="replace"),
+                value=None if value is None else bytes(value).decode(errors="replace"),
+                **_row(each.partition),
+                offset=each.record.offset,
+            )
+    event(
+        "records_consumed",
+        count=len(records),
+        partitions=[
+            {**_row(each), "count": len(at), "minOffset": at[0], "maxOffset": at[-1]}
+            for each, at in seen.items()
+        ],
+    )
+    return {each: Offset(at[-1] + 1) for each, at in seen.items()}
+
+
+TOOL = Tool(
+    Table(
+        "kafka-verifiable-consumer",
+        "This tool consumes messages from a specific topic and emits consumer events (e.g. group "
+        "rebalances, received messages, and offsets committed) as JSON objects to STDOUT.",
+        OPTIONS,
+    ),
+    consume,
+)

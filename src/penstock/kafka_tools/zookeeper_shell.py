@@ -1,0 +1,30 @@
+"""`zookeeper-shell.sh host:port[/path] [command …]`: ZooKeeper's own command line."""
+
+import os
+import sys
+from collections.abc import Sequence
+
+from penstock.kafka_tools.options import Table
+from penstock.kafka_tools.parser import Arguments, UsageError
+from penstock.kafka_tools.tool import Tool
+
+MAIN = "org.apache.zookeeper.ZooKeeperMain"
+USAGE = "USAGE: zookeeper-shell.sh zookeeper_host:port[/path] [-zk-tls-config-file file] [args...]"
+
+
+def shell(words: Sequence[str]) -> int:
+    """Everything after the address is for ZooKeeper, which then takes this process's place."""
+    from penstock.kafka_tools.zookeeper_start import java
+
+    if not words or words[0].startswith("-"):
+        raise UsageError(USAGE)
+    command = java(MAIN, "-server", *words)
+    sys.stdout.flush()
+    return os.execv(command[0], command)  # noqa: S606
+
+
+def no_words(_args: Arguments) -> int:
+    raise UsageError(USAGE)
+
+
+TOOL = Tool(Table("zookeeper-shell", USAGE, ()), no_words)

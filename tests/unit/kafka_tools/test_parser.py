@@ -1,0 +1,122 @@
+"""The command lines of Kafka's tools: one dash or two, old names, and slips."""
+
+import pytest
+
+from penstock.kafka_tools import topics
+from penstock.kafka_tools.main import main
+from penstock.kafka_tools.options import Table, text
+from penstock.kafka_tools.parser import UsageError, parse
+from penstock.kafka_tools.table import MODULES, tool
+from penstock.kafka_tools.transactions import TOOL as TRANSACTIONS
+from penstock.kafka_tools.usage import usage
+from support.commands.kafka_tool import call_tool
+
+TOPICS = topics.TOOL.table
+
+
+@pytest.mark.row("A172")
+@pytest.mark.parametrize(
+    "line",
+    [
+        "--describe --topic t --partitions 3",
+        "-describe -topic t -partitions 3",
+        "--desc --topic=t --partition 3",
+        "-descr --topic t --partitions=3",
+    ],
+)
+def test_one_dash_two_dashes_and_abbreviations_mean_the_same(line: str) -> None:
+    found = parse(TOPICS, line.split())
+    assert found.has("describe")
+    assert (found.text("topic"), found.number("partitions")) == ("t", 3)
+
+
+def test_a_negative_number_is_a_value() -> None:
+    from penstock.kafka_tools.consumer_groups import TOOL
+
+    assert parse(TOOL.table, ["--shift-by", "-10"]).number("shift-by") == -10
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("--topic", "Option topic requires an argument"),
+        ("--partitions x", "Cannot parse argument 'x' of option partitions"),
+        ("--replication-factor 1 --replication-factor 2", "Found multiple arguments for option"),
+        ("--zz 1", "zz is not a recognized option"),
+        ("--under", "under is not a recognized option"),
+    ],
+)
+def test_slips_are_told_in_kafkas_words(line: str, sentence: str) -> None:
+    with pytest.raises(UsageError, match=sentence):
+        parse(TOPICS, line.split())
+
+
+@pytest.mark.row("A173")
+@pytest.mark.parametrize(
+    ("line", "meant"),
+    [
+        (
+            "kafka-topics.sh --create --partitons 3 --topic t",
+            "kafka-topics.sh --create --partitions 3 --topic t",
+        ),
+        (
+            "kafka-console-producer.sh --brokder-list b:9092 --topic t",
+            "kafka-console-producer.sh --broker-list b:9092 --topic t",
+        ),
+        (
+            "kafka-reassign-partitions.sh --zookeeper z --reassigment-json-file f --execute",
+            "kafka-reassign-partitions.sh --zookeeper z --reassignment-json-file f --execute",
+        ),
+        ("kafka-topic.sh --list --zookeeper z", "kafka-topics.sh --list --zookeeper z"),
+        ("kafka-transactions.sh lst", "kafka-transactions.sh list"),
+    ],
+)
+def test_the_right_line_is_shown_for_a_slip(line: str, meant: str) -> None:
+    done = call_tool(*line.split())
+    assert done.code == 1
+    assert "did you mean" in done.err
+    assert done.err.splitlines()[-1] == f"  {meant}"
+
+
+def test_a_sub_command_has_options_of_its_own() -> None:
+    found = parse(TRANSACTIONS.table, ["--bootstrap-server", "b", "list", "--duration-filter", "5"])
+    assert (found.command, found.number("duration-filter")) == ("list", 5)
+    with pytest.raises(UsageError, match="duration-filter is not a recognized option"):
+        parse(TRANSACTIONS.table, ["describe", "--duration-filter", "5"])
+
+
+def test_options_that_do_not_go_together_are_refused() -> None:
+    done = call_tool("kafka-topics.sh", "--list", "--create", "--bootstrap-server", "b")
+    assert done.err.startswith("Command must include exactly one action")
+    done = call_tool("kafka-topics.sh", "--create", "--bootstrap-server", "b")
+    assert done.err.startswith('Missing required argument "[topic]"')
+    words = ["--list", "--partitions", "3", "--bootstrap-server", "b"]
+    done = call_tool("kafka-topics.sh", *words)
+    assert done.err.startswith('Option "[partitions]" can\'t be used with option "[list]"')
+
+
+@pytest.mark.parametrize("name", sorted(MODULES))
+def test_every_tool_has_help(name: str) -> None:
+    shown = usage(tool(name).table)
+    assert tool(name).table.name == name
+    for option in tool(name).table.options:
+        assert f"--{option.name}" in shown
+    if name != "zookeeper-shell":  # its words are ZooKeeper's
+        assert main(f"{name}.sh", ["--help"]) == 1
+
+
+def test_words_after_an_option_with_many_values_are_all_its_own() -> None:
+    from penstock.kafka_tools.producer_perf import TOOL
+
+    found = parse(TOOL.table, ["--producer-props", "a=1", "b=2", "--topic", "t"])
+    assert list(found.all("producer-props")) == ["a=1", "b=2"]
+
+
+def test_an_unknown_class_is_told_the_nearest() -> None:
+    done = call_tool("kafka-run-class.sh", "kafka.tools.GetOffsetShel")
+    assert "did you mean kafka.tools.GetOffsetShell?" in done.err
+
+
+def test_a_default_is_used_where_nothing_is_given() -> None:
+    table = Table("t", "", (text("time", "T", "", default="latest"),))
+    assert parse(table, []).text("time") == "latest"
