@@ -24,6 +24,11 @@ ELSEWHERE = {
     "cluster start": "tests/contract/cli/test_cluster.py",
     "cluster status": "tests/contract/cli/test_cluster.py",
     "cluster stop": "tests/contract/cli/test_cluster.py",
+    "broker decommission": "tests/integration/cli/test_moves.py",
+    "reassign run": "tests/integration/cli/test_moves.py",
+    "status": "tests/integration/cli/test_golden.py",
+    "txn describe": "tests/integration/cli/test_golden.py",
+    "txn abort": "tests/integration/cli/test_transactions.py",
     "cluster rebalance": "tests/contract/cli/test_rebalance.py",
     "lab": "tests/contract/cli/test_lab.py",
     "log adopt": "tests/unit/cli/test_log_commands.py",
@@ -99,7 +104,8 @@ def test_the_pages_have_commands() -> None:
 @pytest.mark.parametrize("name", ELSEWHERE)
 def test_a_command_that_is_run_elsewhere_is_run_there(name: str) -> None:
     text = (ROOT / ELSEWHERE[name]).read_text(encoding="utf-8")
-    assert f'"{name.rsplit(maxsplit=1)[-1]}"' in text, ELSEWHERE[name]
+    verb = name.rsplit(maxsplit=1)[-1]
+    assert f'"{verb}"' in text or f'"{name} ' in text, ELSEWHERE[name]
 
 
 @pytest.fixture(scope="module")
@@ -119,6 +125,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str
             home = {"XDG_CONFIG_HOME": str(folder)}
             done = CliRunner().invoke(main, [*words, *given], input=text, env=home)
             assert done.exit_code == 0, done.output
+        (folder / "server.properties").write_text("log.retention.hours=24\n")
+        (folder / "penstock.log").write_text("[time] INFO ready (penstock)\n")
         # What it says of a login is tried in tests/integration/cli/test_secured_broker.py.
         (folder / "client.properties").write_text(f"bootstrap.servers={broker.bootstrap}\n")
         yield folder, broker.bootstrap

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from penstock.cli.cluster_health import health, info
 from penstock.cli.directory import DirectoryType
 from penstock.cli.failure import ExitCode
 from penstock.cli.frame.command import Noun
@@ -27,9 +28,11 @@ DIRECTORY = click.option(
 
 @click.group(cls=Noun)
 def cluster() -> None:
-    """Run a cluster on this machine; rebalance any cluster."""
+    """Run a cluster on this machine; show, check and rebalance any cluster."""
 
 
+cluster.add_command(info)
+cluster.add_command(health)
 cluster.add_command(rebalance)
 
 

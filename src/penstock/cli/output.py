@@ -89,7 +89,7 @@ def plain(value: Any) -> str:
         case list() | tuple():
             return ",".join(map(str, value))
         case float():
-            return f"{value:.3f}".rstrip("0").rstrip(".")
+            return f"{value:.3f}" if value else "0"
         case _:
             return str(value)
 

@@ -17,10 +17,10 @@ from penstock.cli.frame.profile_file import (
 )
 from penstock.cli.frame.terminal import confirm
 from penstock.cli.output import Column, is_data, print_json, print_rows
+from penstock.cli.redaction import redacted_settings
 from penstock.errors import ConfigError
 
 NAME = click.argument("name")
-SECRET = ("password", "jaas", "secret", "keystore.key", "key.pem")
 
 
 @click.group(cls=Noun)
@@ -62,19 +62,12 @@ def listed(known: Profiles, chosen: str | None) -> list[dict[str, Any]]:
 @NAME
 def show(name: str) -> None:
     """Show the settings of a profile; secrets are hidden."""
-    settings = redacted(read_profiles(profiles_path(os.environ)).settings(name))
+    settings = redacted_settings(read_profiles(profiles_path(os.environ)).settings(name))
     if is_data():
         print_json({"name": name, "settings": settings})
         return
     for key, text in settings.items():
         click.echo(f"{key}={text}")
-
-
-def redacted(settings: Mapping[str, str]) -> dict[str, str]:
-    return {
-        name: "[hidden]" if any(each in name for each in SECRET) else text
-        for name, text in sorted(settings.items())
-    }
 
 
 @profile.command(

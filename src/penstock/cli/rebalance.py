@@ -1,16 +1,17 @@
 """`penstock cluster rebalance`: gives each broker its share of the existing partitions."""
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import click
 import msgspec
 
 from penstock.cli.failure import SomeFailed
 from penstock.cli.frame.command import Verb
+from penstock.cli.frame.terminal import note
 from penstock.cli.output import FORMAT, print_json, print_table
 from penstock.cli.remote import Remote, remote
 from penstock.client.admin import describe_cluster, list_topics
@@ -27,6 +28,10 @@ POLL_S = 0.2
 RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
 LEADERS = "leader.replication.throttled.replicas"
 FOLLOWERS = "follower.replication.throttled.replicas"
+
+
+Wait: TypeAlias = Callable[[Client, Collection[TopicPartition]], Awaitable[None]]
+"""Waits until none of the partitions is being moved."""
 
 
 class Planned(NamedTuple):
@@ -106,15 +111,7 @@ async def planned(client: Client, only: Collection[str], without: Collection[int
             if len(moving) > 1
             else f"{min(moving)} is being moved: wait for it or cancel it"
         )
-    found = await list_topics(client)
-    if missing := sorted(set(only) - {each.name for each in found}):
-        raise ConfigError(f"--topic {missing[0]}: no such topic")
-    replicas = {
-        TopicPartition(topic.name, index): part.replicas
-        for topic in found
-        if not only or topic.name in only
-        for index, part in topic.partitions.items()
-    }
+    replicas = await replicas_of(client, only)
     racks = {broker.id: broker.rack for broker in cluster.brokers.values()}
     if None in racks.values():  # brokers of one host stay as far apart as they are
         racks = {broker.id: broker.address.host for broker in cluster.brokers.values()}
@@ -126,6 +123,21 @@ async def planned(client: Client, only: Collection[str], without: Collection[int
         loads(after.values(), cluster.brokers),
         tuple(sorted(cluster.brokers)),
     )
+
+
+async def replicas_of(
+    client: Client, only: Collection[str]
+) -> dict[TopicPartition, tuple[BrokerId, ...]]:
+    """The replicas of all partitions, or of those of some topics."""
+    found = await list_topics(client)
+    if missing := sorted(set(only) - {each.name for each in found}):
+        raise ConfigError(f"--topic {missing[0]}: no such topic")
+    return {
+        TopicPartition(topic.name, index): part.replicas
+        for topic in found
+        if not only or topic.name in only
+        for index, part in topic.partitions.items()
+    }
 
 
 def show(plan: Planned, output: str) -> None:
@@ -203,18 +215,20 @@ def spelled(brokers: Iterable[int]) -> str:
     return ",".join(map(str, brokers))
 
 
-async def execute_plan(client: Client, plan: Planned, throttle: int | None) -> None:
+async def execute_plan(
+    client: Client, plan: Planned, throttle: int | None, *, wait: Wait | None = None
+) -> None:
     """Move, wait, and elect the new preferred leaders."""
     targets = {each.topic_partition: each.after for each in plan.moves}
     async with throttled(client, plan, throttle):
         errors = await reassign(client, targets)
-        await wait_until_moved(client, targets.keys())
+        await (wait or wait_until_moved)(client, targets.keys())
     led = [each.topic_partition for each in plan.moves if each.before[0] != each.after[0]]
     if led:
         errors += await elect_preferred(client, led)
     if errors:
         raise SomeFailed(errors, len(plan.moves))
-    click.echo(f"done: {len(targets)} partitions", err=True)
+    note(f"done: {len(targets)} partitions")
 
 
 async def wait_until_moved(client: Client, partitions: Collection[TopicPartition]) -> None:
@@ -223,7 +237,7 @@ async def wait_until_moved(client: Client, partitions: Collection[TopicPartition
     while left := set(await ongoing_reassignments(client)) & set(partitions):
         done = len(partitions) - len(left)
         if done != shown:
-            click.echo(f"moved {done} of {len(partitions)} partitions", err=True)
+            note(f"moved {done} of {len(partitions)} partitions")
             shown = done
         await asyncio.sleep(POLL_S)
 

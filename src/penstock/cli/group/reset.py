@@ -1,6 +1,6 @@
 """`penstock group reset`."""
 
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +14,12 @@ from penstock.cli.group.target import (
     Target,
     TargetType,
     offsets_of,
-    parse_scope,
     read_offsets,
     since,
 )
 from penstock.cli.names import TOPIC_NAME
 from penstock.cli.output import FORMAT, Column, print_rows
+from penstock.cli.partitions import chosen_partitions
 from penstock.cli.position import Found, warn_of_nearest
 from penstock.cli.remote import Remote, remote
 from penstock.client.cluster import Client
@@ -100,12 +100,11 @@ def reset(
     elif from_file is not None:
         target = Target(offsets=read_offsets(from_file))
     assert target is not None
-    scope = parse_scope(topics)
     rows: list[dict[str, Any]] = []
 
     async def work(client: Client, name: str, target: Target) -> None:
         before = {each: at.offset for each, at in (await committed_offsets(client, name)).items()}
-        partitions = await in_scope(client, name, scope, target, before)
+        partitions = await in_scope(client, name, topics, target, before)
         found = await offsets_of(client, partitions, target, before)
         if execute and found:
             await commit(client, name, {each: at.offset for each, at in found.items()})
@@ -153,7 +152,7 @@ def moved(
 async def in_scope(
     client: Client,
     group: str,
-    scope: dict[str, list[int] | None],
+    scope: Sequence[str],
     target: Target,
     before: dict[TopicPartition, Offset],
 ) -> list[TopicPartition]:
@@ -163,15 +162,7 @@ async def in_scope(
         if not partitions:
             raise ConfigError(f"group {group} has no offsets: name the topics with --topic")
         return partitions
-    partitions = []
-    for topic, indexes in scope.items():
-        known = await client.retrying(partial(client.topic, topic))
-        for each in indexes or ():
-            if each not in known.partitions:
-                last = len(known.partitions) - 1
-                raise ConfigError(f"--topic {topic}:{each}: it has partitions 0 to {last}")
-        chosen = sorted(known.partitions if indexes is None else indexes)
-        partitions += [TopicPartition(topic, index) for index in chosen]
+    partitions = await chosen_partitions(client, scope)
     if target.offsets is not None:
         partitions = [each for each in partitions if each in target.offsets]
     return partitions

@@ -86,24 +86,6 @@ def read_offsets(path: Path) -> dict[TopicPartition, int]:
     return found
 
 
-def parse_scope(texts: Sequence[str]) -> dict[str, list[int] | None]:
-    """`t` is all partitions of a topic, `t:0,2` two of them."""
-    scope: dict[str, list[int] | None] = {}
-    for text in texts:
-        name, colon, numbers = text.rpartition(":")
-        if not colon:
-            scope[text] = None
-            continue
-        try:
-            scope.setdefault(name, [])
-            wanted = scope[name]
-            if wanted is not None:
-                wanted += [int(each) for each in numbers.split(",")]
-        except ValueError:
-            raise ConfigError(f"--topic {text}: must be TOPIC or TOPIC:PARTITION,...") from None
-    return scope
-
-
 async def offsets_of(
     client: Client,
     partitions: Sequence[TopicPartition],

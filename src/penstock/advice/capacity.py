@@ -1,0 +1,96 @@
+"""How many partitions, bytes on disk and bytes per second a workload needs. Pure."""
+
+from dataclasses import dataclass
+from math import ceil
+
+from penstock.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """What comes in, how long it stays, who reads it, and what runs it."""
+
+    messages_per_second: float
+    message_bytes: float
+    retention_s: float
+    replication_factor: int = 3
+    compression: float = 1.0
+    """Bytes before compression for each byte after it."""
+    spare: float = 0.2
+    """Share of the disk that stays free, for peaks, indexes and moves."""
+    consumer_groups: int = 1
+    brokers: int = 3
+    partition_in_bytes_per_second: float = 10 * 1024 * 1024
+    """What a producer writes to one partition; measure it."""
+    partition_out_bytes_per_second: float = 20 * 1024 * 1024
+    """What a consumer reads and processes of one partition; measure it."""
+
+    def __post_init__(self) -> None:
+        for name in ("messages_per_second", "message_bytes", "retention_s"):
+            if getattr(self, name) < 0:
+                raise ConfigError(f"{name} must not be negative")
+        if self.brokers < 1 or not 1 <= self.replication_factor <= self.brokers:
+            raise ConfigError(
+                f"replication factor {self.replication_factor} needs as many brokers, of which "
+                f"there are {self.brokers}"
+            )
+        if self.compression < 1:
+            raise ConfigError("compression must be 1 or more: bytes before for each byte after")
+        if not 0 <= self.spare < 1:
+            raise ConfigError("spare must be a share from 0 up to, not including, 1")
+        if min(self.partition_in_bytes_per_second, self.partition_out_bytes_per_second) <= 0:
+            raise ConfigError("the throughput of a partition must be above 0")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capacity:
+    """What the workload needs; per second and in bytes, of the whole cluster or of a broker."""
+
+    in_bytes_per_second: float
+    """From producers, as compressed."""
+    replication_bytes_per_second: float
+    out_bytes_per_second: float
+    """To consumers; followers are counted by `replication_bytes_per_second`."""
+    broker_in_bytes_per_second: float
+    broker_out_bytes_per_second: float
+    records_kept: int
+    stored_bytes: int
+    disk_bytes: int
+    """With the spare part."""
+    broker_disk_bytes: int
+    partitions: int
+    consumers: int
+    """The most that can read in parallel in one group: one for each partition."""
+
+
+def capacity(load: Workload) -> Capacity:
+    """New messages * retention * size * replicas / compression, and the spare part on top."""
+    came = load.messages_per_second * load.message_bytes / load.compression
+    copied = came * (load.replication_factor - 1)
+    read = came * load.consumer_groups
+    kept = load.messages_per_second * load.retention_s
+    stored = kept * load.message_bytes * load.replication_factor / load.compression
+    disk = stored / (1 - load.spare)
+    partitions = partition_count(came, load)
+    return Capacity(
+        in_bytes_per_second=came,
+        replication_bytes_per_second=copied,
+        out_bytes_per_second=read,
+        broker_in_bytes_per_second=(came + copied) / load.brokers,
+        broker_out_bytes_per_second=(read + copied) / load.brokers,
+        records_kept=round(kept),
+        stored_bytes=ceil(stored),
+        disk_bytes=ceil(disk),
+        broker_disk_bytes=ceil(disk / load.brokers),
+        partitions=partitions,
+        consumers=partitions,
+    )
+
+
+def partition_count(in_bytes_per_second: float, load: Workload) -> int:
+    """Enough for producers and consumers, and a multiple of the brokers that share them."""
+    needed = max(
+        in_bytes_per_second / load.partition_in_bytes_per_second,
+        in_bytes_per_second * load.compression / load.partition_out_bytes_per_second,
+    )
+    return max(ceil(needed / load.brokers), 1) * load.brokers

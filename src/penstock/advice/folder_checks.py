@@ -1,0 +1,73 @@
+"""Checks of a data directory whose broker need not run."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from penstock.advice.finding import Finding, Level, some, sorted_findings
+
+FULL, NEARLY_FULL = 0.95, 0.85
+
+
+@dataclass(frozen=True, slots=True)
+class FolderSnapshot:
+    """A data directory: what is in it, and what `log verify` says."""
+
+    path: Path
+    is_running: bool
+    has_logs: bool
+    free_bytes: int
+    total_bytes: int
+    damage: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+    errors_logged: tuple[str, ...] = field(default=())
+    """The last lines of its log that begin an error."""
+
+
+def folder_findings(seen: FolderSnapshot) -> list[Finding]:
+    return sorted_findings(_findings(seen))
+
+
+def _findings(seen: FolderSnapshot) -> Iterator[Finding]:
+    if not seen.has_logs:
+        yield Finding(
+            Level.ERROR,
+            "no_logs",
+            f"{seen.path} has no log directory",
+            "it is not the data directory of a broker, or one that never started",
+            "name the directory that `penstock serve --dir` has",
+        )
+    if seen.damage:
+        yield Finding(
+            Level.ERROR,
+            "damage",
+            f"{len(seen.damage)} places in the logs are damaged: {some(seen.damage, 2)}",
+            "a start truncates the unflushed end of a log; damage before it is served as an error",
+            "`penstock log verify` shows all; copy the partition from another replica, or "
+            "restore a backup",
+        )
+    used = 1 - seen.free_bytes / seen.total_bytes if seen.total_bytes else 0.0
+    if used >= NEARLY_FULL:
+        yield Finding(
+            Level.ERROR if used >= FULL else Level.WARNING,
+            "disk",
+            f"the disk of {seen.path} is {used:.0%} full",
+            "a broker whose disk is full takes its log directory offline",
+            "shorten retention, delete topics, or move the directory to a larger disk",
+        )
+    if seen.errors_logged:
+        yield Finding(
+            Level.WARNING,
+            "errors_logged",
+            f"its log has {len(seen.errors_logged)} errors, at last: {seen.errors_logged[-1]}",
+            "something failed while the broker ran",
+            f"`penstock logs --dir {seen.path}`",
+        )
+    if not seen.is_running:
+        yield Finding(
+            Level.INFO,
+            "not_running",
+            f"no broker runs in {seen.path}",
+            "only its files were checked",
+            f"`penstock serve --dir {seen.path}` starts it",
+        )

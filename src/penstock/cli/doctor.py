@@ -1,0 +1,88 @@
+"""`penstock doctor`: what is wrong with a cluster or a data directory, and what to do."""
+
+import shutil
+from pathlib import Path
+
+import click
+import msgspec
+
+from penstock.advice.cluster_checks import cluster_findings
+from penstock.advice.finding import Finding, Level
+from penstock.advice.folder_checks import FolderSnapshot, folder_findings
+from penstock.advice.snapshot import cluster_snapshot
+from penstock.broker.startup.state_file import read_state
+from penstock.cli.daemon import LOG_NAME
+from penstock.cli.directory import DirectoryType
+from penstock.cli.failure import ExitCode
+from penstock.cli.frame.command import Verb
+from penstock.cli.frame.terminal import styled
+from penstock.cli.output import FORMAT, is_data, print_json
+from penstock.cli.remote import Remote, remote
+from penstock.clock import SystemClock
+from penstock.log.disk import DiskFiles
+from penstock.log.inspection.verify import verify
+
+COLOURS = {Level.ERROR: "red", Level.WARNING: "yellow", Level.INFO: "blue"}
+LAST_BYTES = 1 << 20
+
+
+@click.command(cls=Verb, example=["penstock doctor", "penstock doctor --folder penstock-data"])
+@click.option(
+    "--folder",
+    type=DirectoryType(exists=True),
+    help="Check a data directory instead; its broker need not run.",
+)
+@FORMAT
+@remote
+def doctor(remote: Remote, folder: Path | None, output: str) -> None:
+    """Check a cluster or a data directory: what is wrong, what it means, what to do.
+
+    The exit code is 1 if there is an error.
+    """
+    del output
+    if folder is not None:
+        found = folder_findings(folder_snapshot(folder))
+    else:
+        now_ms = SystemClock().now_ms()
+        found = cluster_findings(remote.run(lambda client: cluster_snapshot(client, now_ms)))
+    for each in found:
+        if is_data():
+            print_json(msgspec.to_builtins(each))
+        else:
+            show(each)
+    if not found and not is_data():
+        click.echo(styled("nothing is wrong", fg="green"))
+    if any(each.level is Level.ERROR for each in found):
+        raise SystemExit(ExitCode.FAILED)
+
+
+def show(each: Finding) -> None:
+    click.echo(f"{styled(each.level, fg=COLOURS[each.level])}: {each.what}")
+    click.echo(f"    it means: {each.meaning}")
+    click.echo(f"    to do: {each.advice}")
+
+
+def folder_snapshot(folder: Path) -> FolderSnapshot:
+    logs = folder / "logs"
+    report = verify(DiskFiles(), logs, deep=False) if logs.is_dir() else None
+    usage = shutil.disk_usage(folder)
+    return FolderSnapshot(
+        folder,
+        read_state(folder) is not None,
+        logs.is_dir(),
+        usage.free,
+        usage.total,
+        tuple(map(str, report.damage)) if report else (),
+        tuple(map(str, report.remarks)) if report else (),
+        errors_in(folder / LOG_NAME),
+    )
+
+
+def errors_in(path: Path) -> tuple[str, ...]:
+    try:
+        with path.open("rb") as file:
+            file.seek(max(path.stat().st_size - LAST_BYTES, 0))
+            text = file.read().decode(errors="replace")
+    except FileNotFoundError:
+        return ()
+    return tuple(line[:300] for line in text.splitlines() if "] ERROR " in line)
