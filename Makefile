@@ -1,5 +1,6 @@
 # make run: install, then the main job.  make test: install, then every check and test.
-PYTHON ?= python3
+# Empty: the best that is installed, see scripts/ensure-python.
+PYTHON ?=
 VENV   := .venv
 BIN    := $(VENV)/bin
 # What constraints.txt pins and development installs.
@@ -14,7 +15,7 @@ help:  ## Show the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
 $(VENV)/installed: pyproject.toml constraints.txt
-	scripts/ensure-python $(PYTHON) $(VENV)
+	scripts/ensure-python "$(PYTHON)" $(VENV)
 	$(BIN)/python -m pip install --quiet --require-hashes -r constraints.txt
 	@touch $@
 
@@ -62,8 +63,8 @@ peers: setup  ## Install the servers and tools that tests run against (skips wha
 	scripts/install-peers
 	PYTHONPATH=tests $(BIN)/python -m peers.spark_archive
 
-bench: setup peers  ## Measure; prints figures and ratios
-	$(BIN)/python -m bench $(ARGS)
+bench: setup peers  ## Measure, and write docs/benchmarks.md; with ARGS, such as broker: only print figures and ratios
+	$(BIN)/python -m bench $(or $(ARGS),page)
 
 codegen: setup peers  ## Rewrite wire/messages from the schemas inside the official client jars, and wire/hot.py
 	PENSTOCK_PURE=1 $(BIN)/python -m codegen

@@ -13,6 +13,8 @@ PURE = ("wire", "record", "log", "compaction")
 BESIDE_OTHERS = (
     "broker",
     "groups",
+    "growth",
+    "page",
     "spark",
     "stalls",
     "spark_write",

@@ -12,6 +12,8 @@ import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 
+from bench.disk import read_from_disk, sequential_and_random
+from bench.interpreter import about
 from bench.load.generator import LoadError
 from bench.points import measure_points, points
 from bench.report import Report
@@ -56,7 +58,12 @@ def cores(choice: str) -> tuple[set[int], set[int]]:
             return set(every), set(every)
 
 
+START_AIMS = {"s": "<= 0.15", "RSS MB": "<= 0.12"}
+
+
 def aims(workload: Workload) -> dict[str, str]:
+    if workload is END_TO_END:
+        return {"p50 us": "<= 0.9", "p99 us": "<= 0.9"}
     if workload.cpu_aim is None:
         return {}
     cpu = f"<= {workload.cpu_aim}"
@@ -72,8 +79,8 @@ def aims(workload: Workload) -> dict[str, str]:
 def add_starts(report: Report, subject: Subject, starts: int) -> None:
     took_s, idle_mb = start_to_ready(subject, starts)
     for each_s in took_s:
-        report.add("start to ready", subject.name, {"s": each_s})
-    report.add("idle", subject.name, {"RSS MB": idle_mb})
+        report.add("start to ready", subject.name, {"s": each_s}, START_AIMS)
+    report.add("idle", subject.name, {"RSS MB": idle_mb}, START_AIMS)
 
 
 def measure(benches: list[Bench], workloads: list[Workload], rounds: int, report: Report) -> None:
@@ -93,7 +100,7 @@ def main(argv: list[str]) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    rounds = 1 if args.quick else args.rounds
+    described, rounds = about(), 1 if args.quick else args.rounds
     seconds = min(args.seconds, 0.5) if args.quick else args.seconds
     subjects = [kind for kind in (Penstock, Kafka) if args.only in (None, kind.__name__.lower())]
     workloads = [each for each in WORKLOADS if args.select in each.name]
@@ -117,11 +124,12 @@ def run(args: argparse.Namespace) -> None:
         measure(benches, [END_TO_END], rounds, latency)
         print(latency.text())
         tables = {"load": load, "start": starts, "latency": latency}
-        figures: dict[str, object] = {}
+        figures: dict[str, object] = {"about": described, "rounds": rounds}
         if args.points:
             tables["points"] = measure_points(benches, min(rounds, 3))
             figures["zero copy"] = ways = zero_copy(rounds)
-            print("", tables["points"].text(), "", text(ways), sep="\n")
+            figures["disk"] = disk = [sequential_and_random(), *map(read_from_disk, benches)]
+            print("", tables["points"].text(), "", text(ways), "", *disk, sep="\n")
         if args.out:
             figures |= {name: table.jsonable() for name, table in tables.items()}
             args.out.write_text(json.dumps(figures, indent=1) + "\n")

@@ -1,8 +1,10 @@
 """Which Python figures belong to, and whether it was built to be fast."""
 
+import os
 import platform
 import sys
 import sysconfig
+from datetime import UTC, datetime
 
 from penstock.compiled import is_compiled
 
@@ -27,3 +29,18 @@ def described() -> str:
         f"{line}\nwarning: a Python built with --enable-optimizations, such as Debian's, "
         "takes 6 to 13 % less CPU; PYTHON=... chooses it for `make setup`"
     )
+
+
+def about() -> dict[str, object]:
+    """What figures belong to: the machine, its load by others, the interpreter, and the day."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return {
+        "date": datetime.now(UTC).date().isoformat(),
+        "cores": os.cpu_count(),
+        "memory GB": round(memory / 1e9),
+        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "load average": round(os.getloadavg()[0], 1),
+        "python": platform.python_version(),
+        "optimised": is_optimised(),
+        "compiled": is_compiled(),
+    }

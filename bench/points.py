@@ -42,6 +42,8 @@ def points() -> Iterator[Workload]:
     yield produce("append: one log, page cache", KB_64)
     yield produce("append: 500 logs in turn", KB_64, partitions=500)
     yield replace(produce("append: forced to disk each", KB_64), topic_config=FLUSHED)
+    yield produce("segments: of 1 GB", KB_64)
+    yield replace(produce("segments: of 1 MB", KB_64), topic_config=(("segment.bytes", "1048576"),))
 
 
 def per_record(measured: Measurement) -> dict[str, float]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
+from typing import Any
 
 NAMES = ("Penstock", "Kafka")
 
@@ -23,6 +24,13 @@ class Row:
     def ratio(self) -> float | None:
         ours, theirs = (self.median(name) for name in NAMES)
         return None if ours is None or not theirs else ours / theirs
+
+    @property
+    def is_missed(self) -> bool:
+        sign, _, limit = self.aim.partition(" ")
+        if self.ratio is None or not limit:
+            return False
+        return self.ratio > float(limit) if sign == "<=" else self.ratio < float(limit)
 
 
 class Report:
@@ -64,6 +72,11 @@ class Report:
             }
             for row in self.rows
         ]
+
+
+def rows_of(table: Iterable[Mapping[str, Any]]) -> list[Row]:
+    """The rows of a report that was written as JSON."""
+    return [Row(each["workload"], each["figure"], each["aim"], each["samples"]) for each in table]
 
 
 def _cells(row: Row) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ the broker's; what an idle one shows is the machine's.
 """
 
 import argparse
+import json
 import socket
 import struct
 import tempfile
@@ -18,6 +19,7 @@ from pathlib import Path
 from statistics import quantiles
 
 from bench.batch import MB_1, Batch
+from bench.interpreter import about
 from bench.load.generator import load
 from bench.report import Report
 from bench.subject import Kafka, Penstock, Subject
@@ -124,14 +126,18 @@ def main(argv: list[str]) -> None:
     parser.add_argument("--only", choices=("kafka", "penstock"), help="run one broker alone")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=5.0, help="of each measurement")
+    parser.add_argument("--out", type=Path, help="write the figures here too, as JSON")
     args = parser.parse_args(argv)
+    described, report = about(), Report()
     subjects = [kind for kind in (Penstock, Kafka) if args.only in (None, kind.__name__.lower())]
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="penstock-bench-")))
-        report = Report()
         started = [kind(stack) for kind in subjects]
         for _ in range(args.rounds):
             for subject in started:
                 measured(subject, folder, args.seconds, report)
         print(f"waits for an answer; aim: p99.9 within {AIM_MS} ms of an idle broker's")
         print(report.text())
+    if args.out:
+        figures = {"about": described, "rounds": args.rounds, "waits": report.jsonable()}
+        args.out.write_text(json.dumps(figures, indent=1) + "\n")

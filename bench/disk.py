@@ -1,0 +1,52 @@
+"""Two claims about disks: readers that keep pace need none, and sequential beats random."""
+
+import os
+import random
+import tempfile
+import time
+
+from bench.batch import KB_64
+from bench.process import disk_read_bytes
+from bench.report import rounded
+from bench.workload import Bench, Workload
+
+FILE_BYTES = 256 << 20
+CHUNK_BYTES = 64 << 10
+STEPS = 200_000
+
+
+def read_from_disk(bench: Bench) -> str:
+    """What is fetched right after it was produced comes out of the page cache."""
+    workload = Workload(name="fetch", kind="fetch", per="GB", batch=KB_64)
+    bench.measure(workload)
+    before = disk_read_bytes(bench.subject.pids)
+    fetched = bench.measure(workload).load.bytes
+    read = disk_read_bytes(bench.subject.pids) - before
+    return (
+        f"{bench.subject.name}: {rounded(fetched / 1e6)} MB fetched, "
+        f"{rounded(read / 1e6)} MB of them read from a disk"
+    )
+
+
+def sequential_and_random() -> str:
+    """Appends that end on the disk, beside single bytes in random places of memory.
+
+    The same interpreter runs both loops, and each step of the second costs only an index.
+    """
+    chunk = os.urandom(CHUNK_BYTES)
+    with tempfile.TemporaryFile(dir=".") as file:
+        began_s = time.perf_counter()
+        for at in range(0, FILE_BYTES, CHUNK_BYTES):
+            os.pwrite(file.fileno(), chunk, at)
+        os.fdatasync(file.fileno())
+        written = FILE_BYTES / (time.perf_counter() - began_s)
+    memory = bytearray(FILE_BYTES)
+    places = [random.randrange(FILE_BYTES) for _ in range(STEPS)]
+    began_s = time.perf_counter()
+    for at in places:
+        memory[at] = 1
+    touched = STEPS / (time.perf_counter() - began_s)
+    return (
+        f"sequential writes, synced to disk: {rounded(written / 1e6)} MB/s; "
+        f"single bytes at random in memory: {rounded(touched / 1e6)} MB/s"
+    )

@@ -1,0 +1,49 @@
+"""The page of benchmarks: made of figures, with what misses its aim marked."""
+
+from xml.etree import ElementTree as ET
+
+from bench.page import MISSED, claims, compared, grown, spread
+from bench.plot import svg
+from bench.report import Report, rows_of
+
+
+def test_a_ratio_that_misses_its_aim_is_marked() -> None:
+    report = Report()
+    for name, value in (("Penstock", 6.0), ("Kafka", 10.0)):
+        report.add("good", name, {"CPU": value}, {"CPU": "<= 0.6"})
+        report.add("bad", name, {"CPU": value}, {"CPU": "<= 0.5"})
+        report.add("slow", name, {"MB/s": value}, {"MB/s": ">= 1"})
+        report.add("open", name, {"MB/s": value})
+    good, bad, slow, without_aim = compared(rows_of(report.jsonable())).splitlines()[2:]
+    assert good == "| good | CPU | 6.00 | 10.0 | 0.60 | ≤ 0.6 |"
+    assert bad == f"| bad | CPU | 6.00 | 10.0 | 0.60 {MISSED} | ≤ 0.5 |"
+    assert MISSED in slow
+    assert MISSED not in without_aim
+
+
+def test_samples_are_shown_with_their_spread() -> None:
+    assert spread([3.0, 1.0, 2.0]) == "2.00 (1.00 to 3.00)"
+    assert spread([]) == "-"
+
+
+def test_a_size_that_was_not_reached_has_no_figure(tmp_path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.setattr("bench.page.FIGURES", tmp_path)
+    points = [
+        {"axis": "partitions", "subject": subject, "size": size, "figures": {"memory MB": size / 2}}
+        for subject, sizes in (("Penstock", (100, 1000)), ("Kafka", (100,)))
+        for size in sizes
+    ]
+    text = "\n".join(grown(points))
+    assert "| memory MB | Penstock | 50.0 | 500 |" in text
+    assert "| memory MB | Kafka | 50.0 | - |" in text
+    assert (tmp_path / "partitions-memory-mb.svg").exists()
+
+
+def test_a_plot_has_a_line_for_each_broker() -> None:
+    drawn = ET.fromstring(svg("a < b", {"Penstock": [(1, 2), (10, 4)], "Kafka": [(1, 3)]}))
+    assert len([each for each in drawn if each.tag.endswith("polyline")]) == 2
+    assert svg("nothing", {"Penstock": [(1, 0)]}) == ""
+
+
+def test_claims_say_so_when_nothing_was_measured() -> None:
+    assert all("not measured" in each[1] or "table" in each[1] for each in claims(None, None))
