@@ -17,10 +17,12 @@ from bench.report import NAMES, Row, rounded, rows_of
 DOCS = Path(__file__).parent.parent / "docs"
 FIGURES = DOCS / "benchmarks"
 PARTS = {
-    "broker": ["--points"],
-    "stalls": [],
-    "growth": [],
+    "broker": ["broker"],
+    "points": ["broker", "--points", "--select", "nothing else"],
+    "stalls": ["stalls"],
+    "growth": ["growth"],
 }
+"""How each is measured."""
 MISSED = "🔴"
 Part = Mapping[str, Any]
 
@@ -41,9 +43,10 @@ def main(argv: list[str]) -> None:
     args = parser.parse_args(argv)
     FIGURES.mkdir(exist_ok=True)
     for part in filter(None, args.parts.split(",")):
+        module, *options = PARTS[part]
         rounds = [] if part == "growth" else ["--rounds", str(args.rounds)]
         out = ["--out", str(FIGURES / f"{part}.json")]
-        import_module(f"bench.{part}").main([*PARTS[part], *rounds, *out])
+        import_module(f"bench.{module}").main([*options, *rounds, *out])
     write()
 
 
@@ -59,7 +62,7 @@ def write() -> None:
 
 
 def sections(parts: Mapping[str, Part | None]) -> Iterator[str]:
-    broker, stalls, growth = parts["broker"], parts["stalls"], parts["growth"]
+    broker, points, stalls, growth = (parts[part] for part in PARTS)
     if broker:
         yield "## Beside Apache Kafka\n"
         yield described(broker)
@@ -74,11 +77,11 @@ def sections(parts: Mapping[str, Part | None]) -> Iterator[str]:
         )
         yield described(stalls)
         yield compared(rows_of(stalls["waits"]))
-    if broker and "points" in broker:
+    if points:
         yield "## What makes a log fast\n"
         yield 'Each point switched on and off (`make bench ARGS="broker --points"`).\n'
-        yield described(broker)
-        yield compared(rows_of(broker["points"]))
+        yield described(points)
+        yield compared(rows_of(points["points"]))
     if growth:
         yield "## Growth\n"
         yield (
@@ -89,7 +92,7 @@ def sections(parts: Mapping[str, Part | None]) -> Iterator[str]:
         yield described(growth)
         yield from grown(growth["points"])
     yield "## Claims\n"
-    yield table(("Claim", "Measured here", "Command"), claims(broker, growth))
+    yield table(("Claim", "Measured here", "Command"), claims(broker, points, growth))
 
 
 def described(part: Part) -> str:
@@ -185,20 +188,21 @@ def plotted(
         yield "\n".join(links) + "\n"
 
 
-def claims(broker: Part | None, growth: Part | None) -> list[tuple[str, str, str]]:
+def claims(
+    broker: Part | None, points: Part | None, growth: Part | None
+) -> list[tuple[str, str, str]]:
     """What the notes promise or complain of, with what the runs above show of it."""
-    points, latency = "broker --points", "broker"
-    found = Found(broker, growth)
+    found = Found(broker or {}, points or {}, growth or {})
     return [
         (
             "A plain server takes 100,000 messages a second",
             found.point("batching: on, 64 KB", "records/s") + " of 1 KB from one connection",
-            command(points),
+            command("broker --points"),
         ),
         (
             "A broker takes 200 GB an hour (56 MB/s)",
             found.load("produce 64 KB of 1,000 B records", "MB/s") + " MB/s",
-            command(latency),
+            command("broker"),
         ),
         (
             "Larger batches, more partitions and more producers are faster (A032)",
@@ -213,7 +217,7 @@ def claims(broker: Part | None, growth: Part | None) -> list[tuple[str, str, str
                     "producers: 16",
                 )
             ),
-            command(points),
+            command("broker --points"),
         ),
         (
             "Throughput is best with records of about 10 KB and falls above (A158)",
@@ -223,24 +227,24 @@ def claims(broker: Part | None, growth: Part | None) -> list[tuple[str, str, str
         (
             "Latency is worse than a message queue's (A169): no such queue beside it here",
             f"end to end p50 {found.latency('p50 us')} us, p99 {found.latency('p99 us')} us",
-            command(latency),
+            command("broker"),
         ),
         (
             "Batches, compression, sequential writes and zero copy each make it fast (A170)",
             "the table of points: rows with batching, compression, append",
-            command(points),
+            command("broker --points"),
         ),
         (
             "Readers that keep pace need no disk (A178)",
             found.disk("fetched"),
-            command(points),
+            command("broker --points"),
         ),
         (
             "Larger segments are cheaper; sequential disk beats random memory (A179)",
             f"CPU us per record {found.point('segments: of 1 GB', 'CPU us per record')} with 1 GB "
             f"segments, {found.point('segments: of 1 MB', 'CPU us per record')} with 1 MB; "
             + found.disk("sequential"),
-            command(points),
+            command("broker --points"),
         ),
     ]
 
@@ -252,21 +256,21 @@ def command(arguments: str) -> str:
 class Found:
     """Penstock's figures of the last runs, as text."""
 
-    def __init__(self, broker: Part | None, growth: Part | None) -> None:
-        self._broker: Part = broker or {}
-        self._growth: Part = growth or {}
+    def __init__(self, broker: Part, points: Part, growth: Part) -> None:
+        self._broker, self._points, self._growth = broker, points, growth
 
     def load(self, workload: str, figure: str) -> str:
-        return self._row("load", workload, figure)
+        return self._median(self._broker.get("load", ()), workload, figure)
 
     def point(self, workload: str, figure: str) -> str:
-        return self._row("points", workload, figure)
+        return self._median(self._points.get("points", ()), workload, figure)
 
     def latency(self, figure: str) -> str:
-        return self._row("latency", "end to end, 100 records/s", figure)
+        table = self._broker.get("latency", ())
+        return self._median(table, "end to end, 100 records/s", figure)
 
     def disk(self, word: str) -> str:
-        lines = [line for line in self._broker.get("disk", ()) if word in line]
+        lines = [line for line in self._points.get("disk", ()) if word in line]
         return "; ".join(lines) or "not measured"
 
     def growth(self, axis: str, figure: str) -> str:
@@ -277,8 +281,8 @@ class Found:
         ]
         return ", ".join(points) or "not measured"
 
-    def _row(self, table_name: str, workload: str, figure: str) -> str:
-        for row in rows_of(self._broker.get(table_name, ())):
+    def _median(self, rows: Sequence[Mapping[str, Any]], workload: str, figure: str) -> str:
+        for row in rows_of(rows):
             if (row.workload, row.figure) == (workload, figure):
                 return rounded(row.median("Penstock"))
         return "not measured"

@@ -46,4 +46,4 @@ def test_a_plot_has_a_line_for_each_broker() -> None:
 
 
 def test_claims_say_so_when_nothing_was_measured() -> None:
-    assert all("not measured" in each[1] or "table" in each[1] for each in claims(None, None))
+    assert all("not measured" in each[1] or "table" in each[1] for each in claims(None, None, None))
