@@ -87,7 +87,30 @@ for Kafka's words.
 
 TOPIC_AND_ID = by("name", "topic_id")
 
+
+def by_entity(entries: list[Any] | None) -> object:
+    """Quotas by whom they are for: the parts of that are a hash map's in Kafka."""
+    return (
+        None
+        if entries is None
+        else {
+            ", ".join(
+                sorted(f"{each.entity_type}={each.entity_name}" for each in entry.entity)
+            ): entry
+            for entry in entries
+        }
+    )
+
+
+QUOTAS = {
+    "entries": by_entity,
+    "entries.entity": by("entity_type"),
+    "entries.values": by("key"),
+}
+
 RULES: dict[str, dict[str, Rule]] = {
+    "AlterClientQuotasResponse": QUOTAS,
+    "DescribeClientQuotasResponse": QUOTAS,
     "ApiVersionsResponse": {
         "api_keys": by("api_key"),
         "supported_features": by("name"),

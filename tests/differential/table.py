@@ -16,6 +16,7 @@ from differential.cases import (
     pending_offsets,
     produce,
     producers,
+    quotas,
     replicas,
     sequences,
     topics,
@@ -41,4 +42,5 @@ CASES: list[Case] = [
     *pending_offsets.CASES,
     *acls.CASES,
     *features.CASES,
+    *quotas.CASES,
 ]

@@ -27,6 +27,7 @@ from penstock.broker.leader_append import LeaderAppend
 from penstock.broker.machine import Machine
 from penstock.broker.peers.cluster_member import ClusterMember
 from penstock.broker.peers.connections import PeerConnections
+from penstock.broker.quotas.client_quotas import ClientQuotas
 from penstock.broker.replicas.environment import environment
 from penstock.broker.replicas.local import LocalBroker
 from penstock.broker.replicas.throttles import LeaderThrottle
@@ -188,6 +189,7 @@ def assemble(
             lambda: sum(len(topic.partitions) for topic in cluster.image.topics.values()),
         ),
         encoded_topics={},
+        quotas=ClientQuotas(cluster, config.quota, clock.monotonic_ms),
         authorizer=authorizer,
     )
     logs.on_offline = lambda log_dir, _: member.directory_failed(log_dir.path)

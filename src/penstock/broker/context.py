@@ -12,8 +12,10 @@ from penstock.broker.cluster import Cluster
 from penstock.broker.fetch.sessions import FetchSessions
 from penstock.broker.leader_append import LeaderAppend
 from penstock.broker.parked import Parked
+from penstock.broker.peers.connection import BROKER_SOFTWARE
 from penstock.broker.peers.control_plane import ControlPlane
 from penstock.broker.peers.controller_link import ControllerLink
+from penstock.broker.quotas.client_quotas import ClientQuotas
 from penstock.broker.replicas.throttles import LeaderThrottle
 from penstock.broker.startup.file_limit import FileShares
 from penstock.broker.transaction.markers import MarkerLogs
@@ -28,6 +30,7 @@ from penstock.coordinator.transaction.coordinator import TransactionCoordinator
 from penstock.metadata.image import Topic
 from penstock.replication.log_dir_moves import LogDirMoves
 from penstock.replication.partitions import Partitions
+from penstock.security.acl import AclOperation
 from penstock.security.principal import ANONYMOUS, Principal
 from penstock.types import BrokerId
 from penstock.wire.apis import APIS
@@ -128,6 +131,7 @@ class Services(msgspec.Struct, frozen=True):
     fetch_sessions: FetchSessions
     encoded_topics: dict[tuple[str, int, int], tuple[Topic, MetadataResponseTopic]]
     """Cached parts of Metadata responses, by topic, version and operations."""
+    quotas: ClientQuotas
     authorizer: Authorizer | None = None
     """None: everyone may do everything."""
 
@@ -135,6 +139,21 @@ class Services(msgspec.Struct, frozen=True):
     def config(self) -> BrokerConfig:
         """The broker's current settings."""
         return self.cluster.config
+
+    def is_broker(self, peer: Peer) -> bool:
+        """Whether a broker is at the other end, which forwards a client's request.
+
+        Believed where brokers connect, as a follower's fetch is; with ACLs, if it may act as one.
+        """
+        listeners = self.listeners
+        if (
+            peer.software_name != BROKER_SOFTWARE
+            or not listeners.clustered
+            or peer.listener != listeners.inter_broker_listener
+        ):
+            return False
+        access = None if self.authorizer is None else self.authorizer.access(peer, "forwarding")
+        return access is None or access.cluster(AclOperation.CLUSTER_ACTION)
 
 
 class Context(msgspec.Struct, frozen=True, gc=False):

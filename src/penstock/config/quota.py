@@ -13,13 +13,13 @@ class QuotaConfig:
     quota_window_num: int = setting(
         "quota.window.num",
         11,
-        "Accepted, without effect: quotas of clients are not served yet.",
+        "Windows over which the rates of clients are taken, for quotas.",
         low=1,
     )
     quota_window_size_seconds: int = setting(
         "quota.window.size.seconds",
         1,
-        "Accepted, without effect: quotas of clients are not served yet.",
+        "The length of a window of quotas.",
         low=1,
     )
     replication_quota_window_num: int = setting(
@@ -49,13 +49,13 @@ class QuotaConfig:
     controller_quota_window_num: int = setting(
         "controller.quota.window.num",
         11,
-        "Accepted, without effect: quotas of clients are not served yet.",
+        "Windows whose share of partitions may be created or deleted at once.",
         low=1,
     )
     controller_quota_window_size_seconds: int = setting(
         "controller.quota.window.size.seconds",
         1,
-        "Accepted, without effect: quotas of clients are not served yet.",
+        "The length of a window of `controller_mutation_rate`.",
         low=1,
     )
     client_quota_callback_class: str | None = setting(

@@ -6,16 +6,16 @@ from penstock.config.effective import BrokerLayers
 from penstock.controller import configs
 from penstock.controller.configs import (
     BrokerResource,
+    ClientResource,
     ConfigResource,
     GroupResource,
     TopicResource,
-    UserResource,
 )
 from penstock.controller.context import ControllerContext
-from penstock.metadata import paths
+from penstock.metadata import client_entity, paths
 from penstock.metadata.config_delta import changed_configs
 from penstock.metadata.image import ImageDelta
-from penstock.metadata.reader import read_configs, read_group_configs, read_user_configs
+from penstock.metadata.reader import read_client_configs, read_configs, read_group_configs
 from penstock.metadata.records import ConfigChange, ConfigOverrides, encode
 from penstock.metadata.store import Create, Delete, MetadataStore, Operation, Set
 
@@ -44,11 +44,12 @@ async def _write(
     context: ControllerContext, resource: ConfigResource, settings: Mapping[str, str], now_ms: int
 ) -> None:
     path = _path(resource)
-    entity = path.removeprefix("/config/")
     await context.epoch.write(
         *await _operations(context.store, resource, settings),
         Create(
-            paths.CONFIG_CHANGE_PREFIX, encode(ConfigChange(entity_path=entity)), sequential=True
+            paths.CONFIG_CHANGE_PREFIX,
+            encode(ConfigChange(entity_path=path.removeprefix("/config/"))),
+            sequential=True,
         ),
     )
     await _drop_old_notifications(context, now_ms)
@@ -65,8 +66,8 @@ async def _write(
             await context.announce(delta, broker_configs=True)
         case GroupResource(name):
             await context.announce(ImageDelta(group_configs={name: settings or None}))
-        case UserResource(name):
-            await context.announce(ImageDelta(user_configs={name: settings}))
+        case ClientResource(entity):
+            await context.announce(ImageDelta(client_configs={entity: settings}))
 
 
 async def _operations(
@@ -78,9 +79,9 @@ async def _operations(
     if await store.exists(path):
         is_reset = isinstance(resource, GroupResource) and not settings
         return [Delete(path) if is_reset else Set(path, data)]
-    if isinstance(resource, GroupResource) and not await store.exists(paths.CONFIG_GROUPS):
-        return [Create(paths.CONFIG_GROUPS), Create(path, data)]
-    return [Create(path, data)]
+    parents = paths.with_parents(path)[:-1]
+    known = await store.get_many(parents)
+    return [*(Create(each) for each in parents if each not in known), Create(path, data)]
 
 
 def _path(resource: ConfigResource) -> str:
@@ -91,8 +92,8 @@ def _path(resource: ConfigResource) -> str:
             return paths.broker_config(broker)
         case GroupResource(name):
             return paths.group_config(name)
-        case UserResource(name):
-            return paths.user_config(name)
+        case ClientResource(entity):
+            return client_entity.path_of(entity)
 
 
 async def _drop_old_notifications(context: ControllerContext, now_ms: int) -> None:
@@ -113,7 +114,7 @@ async def reread(context: ControllerContext) -> None:
         await read_configs(context.store, paths.CONFIG_TOPICS),
         await read_configs(context.store, paths.CONFIG_BROKERS),
         await read_group_configs(context.store),
-        await read_user_configs(context.store),
+        await read_client_configs(context.store),
     )
     if delta is not None:
         await context.announce(

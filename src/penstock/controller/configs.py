@@ -1,4 +1,4 @@
-"""Alterations of the settings of topics, brokers, groups and users. Pure."""
+"""Alterations of the settings of topics, brokers, groups and clients. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
@@ -17,6 +17,7 @@ from penstock.config.value import ConfigType, render
 from penstock.controller.topic_rules import UnknownTopic, check_name
 from penstock.controller.topics import InvalidConfig, checked_configs
 from penstock.errors import ConfigError, InvalidRequest
+from penstock.metadata.client_entity import ClientEntity
 from penstock.metadata.image import ClusterImage
 from penstock.types import BrokerId
 
@@ -39,13 +40,13 @@ class GroupResource(Struct, frozen=True):
     name: str
 
 
-class UserResource(Struct, frozen=True):
-    """What is stored of one user: its SCRAM credentials, by mechanism."""
+class ClientResource(Struct, frozen=True):
+    """What is stored of users, client ids and addresses: quotas and SCRAM credentials."""
 
-    name: str
+    entity: ClientEntity
 
 
-ConfigResource = TopicResource | BrokerResource | GroupResource | UserResource
+ConfigResource = TopicResource | BrokerResource | GroupResource | ClientResource
 
 
 class AlterOperation(IntEnum):
@@ -84,8 +85,8 @@ def current(resource: ConfigResource, image: ClusterImage) -> Mapping[str, str]:
             raise InvalidRequest("Default group resources are not allowed.")
         case GroupResource(name):
             return image.group_configs.get(name, {})
-        case UserResource(name):
-            return image.user_configs.get(name, {})
+        case ClientResource(entity):
+            return image.client_configs.get(entity, {})
 
 
 def altered(
@@ -115,7 +116,7 @@ def _declared(resource: ConfigResource) -> Mapping[str, Setting]:
             return broker_settings()
         case GroupResource():
             return settings(ConsumerGroupConfig)
-        case UserResource():
+        case ClientResource():
             return {}
 
 
@@ -155,7 +156,7 @@ def checked(
     given = {name: text for name, text in after.items() if text is not None}
     if isinstance(resource, GroupResource):
         return _checked_group(given, layers)
-    if isinstance(resource, UserResource):
+    if isinstance(resource, ClientResource):
         return given
     fixed = [name for name in given if _update(name) is Update.READ_ONLY]
     if fixed:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import TypeVar
 
 from penstock.metadata import paths
+from penstock.metadata.client_entity import ClientEntity
 from penstock.metadata.image import ClusterImage, Configs, ImageDelta
 from penstock.metadata.records import broker_id_of
 
@@ -15,7 +16,7 @@ def changed_configs(
     topics: Mapping[str, Configs],
     brokers: Mapping[str, Configs],
     groups: Mapping[str, Configs],
-    users: Mapping[str, Configs],
+    clients: Mapping[ClientEntity, Configs],
 ) -> ImageDelta | None:
     """What the image lacks; None for nothing. Settings of an existing topic are never removed."""
     removed: dict[str, Configs | None] = {
@@ -33,13 +34,14 @@ def changed_configs(
         topic_configs=removed | _changed(topics, image.topic_configs),
         broker_configs=_changed(by_id, image.broker_configs),
         group_configs=_removed(groups, image.group_configs) | _changed(groups, image.group_configs),
-        user_configs=_removed(users, image.user_configs) | _changed(users, image.user_configs),
+        client_configs=_removed(clients, image.client_configs)
+        | _changed(clients, image.client_configs),
         default_broker_config=default if default != image.default_broker_config else None,
     )
     return None if delta == ImageDelta() else delta
 
 
-def _removed(now: Mapping[str, Configs], known: Mapping[str, Configs]) -> dict[str, Configs | None]:
+def _removed(now: Mapping[Key, Configs], known: Mapping[Key, Configs]) -> dict[Key, Configs | None]:
     return {name: None for name in known if name not in now}
 
 

@@ -13,6 +13,7 @@ from typing import TypeVar
 from msgspec import Struct
 
 from penstock.config.listener import Endpoint
+from penstock.metadata.client_entity import ClientEntity
 from penstock.metadata.features import Features
 from penstock.metadata.records import NO_LEADER
 from penstock.types import NO_UUID, BrokerId, LeaderEpoch, TopicPartition, Uuid
@@ -81,7 +82,7 @@ class ImageDelta:
     topic_configs: Mapping[str, Configs | None] = field(default_factory=dict)
     broker_configs: Mapping[BrokerId, Configs | None] = field(default_factory=dict)
     group_configs: Mapping[str, Configs | None] = field(default_factory=dict)
-    user_configs: Mapping[str, Configs | None] = field(default_factory=dict)
+    client_configs: Mapping[ClientEntity, Configs | None] = field(default_factory=dict)
     # The fields below replace the whole value; None: unchanged.
     default_broker_config: Configs | None = None
     deleting: frozenset[str] | None = None
@@ -105,8 +106,9 @@ class ClusterImage:
     broker_configs: Mapping[BrokerId, Configs] = field(default_factory=dict)
     group_configs: Mapping[str, Configs] = field(default_factory=dict)
     """Settings by group. The group may not exist: only its coordinator knows."""
-    user_configs: Mapping[str, Configs] = field(default_factory=dict)
-    """Settings by user: SCRAM credentials, which are secrets, and quotas."""
+    client_configs: Mapping[ClientEntity, Configs] = field(default_factory=dict)
+    """Settings of users, client ids and addresses: quotas, and SCRAM credentials, which are secret.
+    """
     default_broker_config: Configs = field(default_factory=dict)
     deleting: frozenset[str] = frozenset()
     features: Features = field(default_factory=Features)
@@ -135,7 +137,7 @@ class ClusterImage:
             topic_configs=_changed(self.topic_configs, delta.topic_configs),
             broker_configs=_changed(self.broker_configs, delta.broker_configs),
             group_configs=_changed(self.group_configs, delta.group_configs),
-            user_configs=_changed(self.user_configs, delta.user_configs),
+            client_configs=_changed(self.client_configs, delta.client_configs),
             default_broker_config=_newer(delta.default_broker_config, self.default_broker_config),
             deleting=_newer(delta.deleting, self.deleting),
             controller=_newer(delta.controller, self.controller),

@@ -10,6 +10,7 @@ from collections.abc import Container, Iterable, Iterator
 from msgspec.structs import replace
 
 from penstock.metadata import paths
+from penstock.metadata.client_entity import ClientEntity, entity_at
 from penstock.metadata.features import Features
 from penstock.metadata.image import Broker, ClusterImage, Configs, PartitionRegistration, Topic
 from penstock.metadata.records import (
@@ -66,7 +67,7 @@ async def read_image(store: MetadataStore) -> ClusterImage:
             if (broker_id := broker_id_of(name)) is not None
         },
         group_configs=await read_group_configs(store),
-        user_configs=await read_user_configs(store),
+        client_configs=await read_client_configs(store),
         deleting=frozenset(await _children(store, paths.DELETE_TOPICS)),
         features=features_of(single.get(paths.FEATURE)),
     )
@@ -142,7 +143,7 @@ async def read_configs(store: MetadataStore, parent: str) -> dict[str, Configs]:
     return {
         path.rpartition("/")[2]: overrides.config
         for path, node in (await store.get_many(listed)).items()
-        if node.data is not None  # only a parent, such as a user with quotas per client
+        if node.data is not None
         and (overrides := decode_or_skip(ConfigOverrides, node)) is not None
     }
 
@@ -153,11 +154,18 @@ async def read_group_configs(store: MetadataStore) -> dict[str, Configs]:
     return {paths.entity_of(name) or name: given for name, given in found.items()}
 
 
-async def read_user_configs(store: MetadataStore) -> dict[str, Configs]:
-    """By user name, which is escaped in the path; without the default of all users."""
-    found = await read_configs(store, paths.CONFIG_USERS)
-    named = ((paths.entity_of(name), given) for name, given in found.items())
-    return {name: given for name, given in named if name is not None}
+async def read_client_configs(store: MetadataStore) -> dict[ClientEntity, Configs]:
+    """The settings of users, of client ids, of both together, and of addresses."""
+    users = [f"{paths.CONFIG_USERS}/{name}" for name in await _children(store, paths.CONFIG_USERS)]
+    parents = (paths.CONFIG_CLIENTS, paths.CONFIG_IPS, *(f"{user}/clients" for user in users))
+    children = await store.children_many(parents)
+    listed = [f"{parent}/{name}" for parent, names in children.items() for name in names]
+    return {
+        entity_at(path): overrides.config
+        for path, node in (await store.get_many((*users, *listed))).items()
+        if node.data is not None  # only a parent, such as a user with quotas per client
+        and (overrides := decode_or_skip(ConfigOverrides, node)) is not None
+    }
 
 
 def broker_of(broker_id: BrokerId, node: Node) -> Broker | None:

@@ -5,7 +5,7 @@ from struct import unpack
 from types import TracebackType
 from typing import Self
 
-from penstock.wire.apis import APIS
+from penstock.wire.apis import APIS, Api
 from penstock.wire.client_frame import read_response_header, request_frame
 from penstock.wire.codec import decode
 from penstock.wire.schema import Message
@@ -20,10 +20,15 @@ class WireLink:
         self.client_id = "test"
         self._stream = self._socket.makefile("rb")
 
-    def ask(self, request: Message, version: int | None = None) -> Message:
+    def post(self, request: Message, version: int | None = None) -> tuple[Api, int]:
+        """A request that is not answered, such as one with acks=0."""
         api = next(api for api in APIS.values() if api.request is type(request))
         version = api.high if version is None else version
         self._socket.sendall(request_frame(api, version, 1, self.client_id, request))
+        return api, version
+
+    def ask(self, request: Message, version: int | None = None) -> Message:
+        api, version = self.post(request, version)
         (size,) = unpack(">i", self._stream.read(4))
         frame = self._stream.read(size)
         _, at = read_response_header(frame, api, version)

@@ -24,6 +24,7 @@ from penstock.wire.messages.sasl_authenticate import (
 )
 from penstock.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from penstock.wire.schema import Message
+from support.brokers.few_services import FewServices
 
 LIFE_MS = 60_000
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
@@ -54,7 +55,7 @@ class Config:
     network = Network()
 
 
-class FewServices:
+class LoginServices(FewServices):
     config = Config()
 
 
@@ -67,7 +68,7 @@ class Client:
         self.sasl = SaslListener(security, self.clock, Random(1))
         self.dispatch = LoginDispatch(
             Routes({17: refused_handshake, 36: refused_token, 3: refused_token}),
-            cast("Services", FewServices()),
+            cast("Services", LoginServices()),
             self.clock,
             Peer("S", "host", 1),
             self.sasl,

@@ -5,9 +5,9 @@ import socket
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from time import perf_counter_ns
-from typing import Any, cast
+from typing import Any
 
-from penstock.broker.context import AnyHandler, Context, Peer, Reply, Services
+from penstock.broker.context import AnyHandler, Context, Peer, Reply
 from penstock.broker.net.dispatch import Dispatch, Routes
 from penstock.broker.net.session import (
     READ_AHEAD_BYTES,
@@ -21,6 +21,8 @@ from penstock.broker.waiters import Waiter, Waiters
 from penstock.clock import SystemClock
 from penstock.coordinator.errors import NotCoordinator
 from penstock.errors import ErrorCode, KafkaError
+from penstock.metadata.client_entity import ClientEntity
+from penstock.metadata.image import Configs
 from penstock.wire.apis import APIS
 from penstock.wire.client_frame import request_frame
 from penstock.wire.codec import decode
@@ -36,6 +38,7 @@ from penstock.wire.messages.produce import (
     TopicProduceData,
 )
 from penstock.wire.schema import Message
+from support.brokers.few_services import few_services
 
 
 class Owner:
@@ -99,7 +102,9 @@ class Client:
 
 @asynccontextmanager
 async def connected(
-    handlers: dict[int, AnyHandler], max_frame_bytes: int = 1 << 20
+    handlers: dict[int, AnyHandler],
+    max_frame_bytes: int = 1 << 20,
+    quotas: dict[ClientEntity, Configs] | None = None,
 ) -> AsyncIterator[Client]:
     loop = asyncio.get_running_loop()
     ours, theirs = socket.socketpair()
@@ -107,7 +112,7 @@ async def connected(
     theirs.setblocking(False)
     async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
         owner = Owner(loop, tasks)
-        services = cast("Services", None)
+        services = few_services(quotas)
         dispatch = Dispatch(Routes(handlers), services, SystemClock(), Peer("P", "test", 0))
         session = Session(loop, ours, dispatch, owner, max_frame_bytes)
         yield Client(theirs, owner, session)
@@ -553,3 +558,59 @@ async def test_a_waiting_request_that_fails_by_a_bug_ends_its_connection_alone()
             await asyncio.sleep(0)
         client.owner.waiters.changed("key")
         assert await client.answer() == (-1, b"")
+
+
+def produced(size_bytes: int, acks: int) -> ProduceRequest:
+    data = PartitionProduceData(index=0, records=bytes(size_bytes))
+    return ProduceRequest(acks=acks, topic_data=[TopicProduceData(name="t", partition_data=[data])])
+
+
+LIMITED: dict[ClientEntity, Configs] = {
+    ClientEntity("ANONYMOUS"): {"producer_byte_rate": "1000"},
+}
+
+
+@served
+async def test_over_its_quota_a_connection_is_answered_at_once_and_then_mute() -> None:
+    handlers: dict[int, AnyHandler] = {0: lambda *_: ProduceResponse(), 3: at_once}
+    async with connected(handlers, quotas=LIMITED) as client:
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        await client.send(request_frame(APIS[0], 9, 1, "app", produced(10_200, 1)))
+        number, body = await client.answer()
+        assert number == 1
+        told_ms = decode(ProduceResponse, 9, body[1:]).throttle_time_ms
+        assert 200 <= told_ms < 400
+        assert loop.time() - began < 0.15
+        assert client.session.is_busy
+        await client.ask(2)
+        await client.answer()
+        assert loop.time() - began >= told_ms / 1000
+        assert not client.session.is_busy
+
+
+@served
+async def test_what_is_sent_without_waiting_for_answers_is_held_back_too() -> None:
+    seen = []
+
+    def swallow(request: ProduceRequest, _ctx: Context) -> None:
+        seen.append(request)
+
+    async with connected({0: swallow, 3: at_once}, quotas=LIMITED) as client:
+        for number in range(2):
+            await client.send(request_frame(APIS[0], 9, number, "app", produced(10_200, 0)))
+        client.sock.shutdown(socket.SHUT_WR)
+        await asyncio.sleep(0.1)
+        assert len(seen) == 1
+        await asyncio.sleep(0.4)
+        assert len(seen) == 2, "the client has closed, but what it had sent is taken"
+
+
+@served
+async def test_a_mute_connection_can_be_closed() -> None:
+    async with connected({0: lambda *_: ProduceResponse()}, quotas=LIMITED) as client:
+        await client.send(request_frame(APIS[0], 9, 1, "app", produced(100_000, 1)))
+        await client.answer()
+        client.session.close("the broker stops")
+        await client.owner.ended.wait()
+        assert not client.session.is_busy

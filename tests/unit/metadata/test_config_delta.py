@@ -1,5 +1,6 @@
 """Changed settings, compared with an image."""
 
+from penstock.metadata.client_entity import ClientEntity
 from penstock.metadata.config_delta import changed_configs
 from penstock.metadata.image import ClusterImage, ImageDelta
 from penstock.types import BrokerId
@@ -9,25 +10,25 @@ KNOWN = ClusterImage(
     broker_configs={BrokerId(1): {"log.cleaner.threads": "2"}},
     default_broker_config={"log.cleaner.threads": "1"},
     group_configs={"g": {"consumer.session.timeout.ms": "5000"}},
-    user_configs={"alice": {"SCRAM-SHA-256": "x"}},
+    client_configs={ClientEntity("alice"): {"SCRAM-SHA-256": "x"}},
 )
 BROKERS = {"1": {"log.cleaner.threads": "2"}, "<default>": {"log.cleaner.threads": "1"}}
 GROUPS = {"g": {"consumer.session.timeout.ms": "5000"}}
-USERS = {"alice": {"SCRAM-SHA-256": "x"}}
+CLIENTS = {ClientEntity("alice"): {"SCRAM-SHA-256": "x"}}
 
 
 def test_known_settings_are_no_change() -> None:
-    assert changed_configs(KNOWN, {"t": {"retention.ms": "1"}}, BROKERS, GROUPS, USERS) is None
+    assert changed_configs(KNOWN, {"t": {"retention.ms": "1"}}, BROKERS, GROUPS, CLIENTS) is None
 
 
 def test_the_delta_has_only_what_changed() -> None:
     topics = {"t": {"retention.ms": "1"}, "u": {"retention.ms": "2"}}
     brokers = {**BROKERS, "2": {"log.cleaner.threads": "3"}, "<default>": {}}
-    delta = changed_configs(KNOWN, topics, brokers, {}, {"bob": {}})
+    delta = changed_configs(KNOWN, topics, brokers, {}, {ClientEntity("bob"): {}})
     assert delta == ImageDelta(
         topic_configs={"u": {"retention.ms": "2"}},
         broker_configs={BrokerId(2): {"log.cleaner.threads": "3"}},
         group_configs={"g": None},
-        user_configs={"alice": None, "bob": {}},
+        client_configs={ClientEntity("alice"): None, ClientEntity("bob"): {}},
         default_broker_config={},
     )

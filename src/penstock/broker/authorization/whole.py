@@ -12,6 +12,7 @@ from penstock.broker.authorization.guard import (
 )
 from penstock.broker.context import AnyHandler, Context
 from penstock.security.acl import AclOperation
+from penstock.wire.messages import alter_client_quotas as altering_quotas
 from penstock.wire.messages import alter_partition_reassignments as reassigning
 from penstock.wire.messages import (
     alter_replica_log_dirs as moving,
@@ -22,6 +23,7 @@ from penstock.wire.messages import (
 from penstock.wire.messages import (
     delete_acls as deleting_acls,
 )
+from penstock.wire.messages import describe_client_quotas as describing_quotas
 from penstock.wire.messages import elect_leaders as electing
 from penstock.wire.messages import (
     write_txn_markers as marking,
@@ -128,6 +130,21 @@ def described_users_refused(request: Any) -> DescribeUserScramCredentialsRespons
             DescribeUserScramCredentialsResult(each.name, CLUSTER, MESSAGES[CLUSTER])
             for each in request.users or ()
         ],
+    )
+
+
+def described_quotas_refused(_request: Any) -> describing_quotas.DescribeClientQuotasResponse:
+    return describing_quotas.DescribeClientQuotasResponse(
+        error_code=CLUSTER, error_message=MESSAGES[CLUSTER], entries=None
+    )
+
+
+def quotas_refused(request: Any) -> altering_quotas.AlterClientQuotasResponse:
+    return altering_quotas.AlterClientQuotasResponse(
+        entries=[
+            altering_quotas.ResponseEntryData(CLUSTER, MESSAGES[CLUSTER], each.entity)
+            for each in request.entries
+        ]
     )
 
 

@@ -39,6 +39,11 @@ from penstock.wire.messages.fetch import (
     PartitionData,
 )
 
+RESPONSE_BYTES: Final = 16
+TOPIC_BYTES: Final = 8
+PARTITION_BYTES: Final = 40
+"""Beside names and records."""
+
 NOT_DIVERGING: Final = EpochEndOffset()
 
 
@@ -104,7 +109,7 @@ class FetchReading:
         partitions: Partitions,
         throttle: LeaderThrottle,
     ) -> None:
-        self._session, self._params, self._budget = session, params, budget
+        self.session, self._params, self._budget = session, params, budget
         self.wait_ms = wait_ms
         """Shorter while a throttled follower is held back: nothing else would wake its request."""
         self._cluster, self._partitions, self._throttle = cluster, partitions, throttle
@@ -127,7 +132,7 @@ class FetchReading:
         self._positions.clear()
         self._changed.clear()
         found = self._found = []
-        for cached in self._session.partitions.values():
+        for cached in self.session.partitions.values():
             found.append((cached, self._read(cached, len(found))))
         self._is_arriving = False
 
@@ -173,7 +178,7 @@ class FetchReading:
             if not params.is_valid or cached.max_bytes < 0:
                 raise InvalidRequest("a negative limit, or an unknown isolation level")
             name = topic_name(
-                cached.topic, cached.topic_id, self._image, by_id=self._session.uses_ids
+                cached.topic, cached.topic_id, self._image, by_id=self.session.uses_ids
             )
             if params.may_read is not None and not params.may_read(name):
                 raise TopicNotAuthorized(name)
@@ -238,7 +243,7 @@ class FetchReading:
                     params.broker_epoch,
                 ),
             )
-        if is_at_end and self._session.is_incremental and not has_moved(partition.log, cached):
+        if is_at_end and self.session.is_incremental and not has_moved(partition.log, cached):
             return None
         return self._data(partition, cached, records=records)
 
@@ -333,18 +338,31 @@ class FetchReading:
         chosen = in_same_rack(self._params.rack, leader, readable)
         return NO_PREFERENCE if chosen is None else chosen
 
+    def _chosen(self) -> list[tuple[CachedPartition, PartitionData]]:
+        is_incremental = self.session.is_incremental
+        return [
+            (cached, data)
+            for cached, data in self._found
+            if data is not None and (not is_incremental or is_news(cached, data))
+        ]
+
+    def size_bytes(self) -> int:
+        """Of the response, nearly: what surrounds the records is not worth encoding it twice."""
+        chosen = self._chosen()
+        topics = {cached.topic for cached, _ in chosen}
+        return (
+            RESPONSE_BYTES
+            + sum([TOPIC_BYTES + len(topic) for topic in topics])
+            + sum([PARTITION_BYTES + len(data.records or b"") for _, data in chosen])
+        )
+
     def response(self) -> FetchResponse:
-        session = self._session
         for partition, size_bytes in self._slices.values():
             if self.is_for_follower:
                 partition.replication_bytes_out += size_bytes
             else:
                 partition.bytes_out += size_bytes
-        chosen = [
-            (cached, data)
-            for cached, data in self._found
-            if data is not None and (not session.is_incremental or is_news(cached, data))
-        ]
+        session, chosen = self.session, self._chosen()
         for cached, data in chosen:
             session.sent(cached, data, has_records=isinstance(data.records, LogSlice))
         return FetchResponse(

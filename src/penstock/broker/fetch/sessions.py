@@ -171,6 +171,13 @@ class FetchSessions:
             return session
         return self._continued(request, uses_ids=uses_ids)
 
+    def unsent(self, session: FetchSession) -> int:
+        """The id to answer without any partition: a session that would begin so does not begin."""
+        if session.is_incremental:
+            return session.id
+        self._sessions.pop(session.id, None)
+        return NO_SESSION
+
     def _keep(self, session: FetchSession) -> None:
         """If there is room."""
         session.used_ms = self._monotonic_ms()

@@ -10,8 +10,9 @@ from collections import Counter
 from typing import TypeAlias
 
 from penstock.broker.context import Context
-from penstock.controller.configs import AlterOperation, ConfigAlteration, UserResource
+from penstock.controller.configs import AlterOperation, ClientResource, ConfigAlteration
 from penstock.errors import ErrorCode, KafkaError
+from penstock.metadata.client_entity import ClientEntity
 from penstock.security.scram import (
     MAX_ITERATIONS,
     MIN_ITERATIONS,
@@ -80,7 +81,8 @@ async def alter(name: str, asked: list[Alteration], ctx: Context) -> None:
     if max(Counter(each.mechanism for each in asked).values()) > 1:
         raise DuplicateCredential("A user credential cannot be altered twice in the same request")
     controller = ctx.services.control.controller
-    known = controller.image.user_configs.get(name, {})
+    entity = ClientEntity(name)
+    known = controller.image.client_configs.get(entity, {})
     alterations = []
     for each in asked:
         mechanism = known_mechanism(each.mechanism)
@@ -90,7 +92,7 @@ async def alter(name: str, asked: list[Alteration], ctx: Context) -> None:
             alterations.append(ConfigAlteration(mechanism.mechanism, AlterOperation.DELETE))
         else:
             raise NoSuchCredential("Attempt to delete a user credential that does not exist")
-    await controller.alter_config(UserResource(name), alterations)
+    await controller.alter_config(ClientResource(entity), alterations)
 
 
 def known_mechanism(number: int) -> ScramMechanism:

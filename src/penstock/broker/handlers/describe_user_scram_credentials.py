@@ -22,8 +22,12 @@ from penstock.wire.messages.describe_user_scram_credentials import (
 def describe_user_scram_credentials(
     request: DescribeUserScramCredentialsRequest, ctx: Context
 ) -> DescribeUserScramCredentialsResponse:
-    configs = ctx.services.cluster.image.user_configs
-    known = {name: found for name, given in configs.items() if (found := credentials(given))}
+    configs = ctx.services.cluster.image.client_configs
+    known = {
+        entity.user: found
+        for entity, given in configs.items()
+        if entity.user and entity.client_id is None and (found := credentials(given))
+    }
     named = Counter(each.name for each in request.users or ())
     return DescribeUserScramCredentialsResponse(
         error_message=None,

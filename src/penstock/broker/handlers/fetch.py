@@ -25,12 +25,13 @@ READ_COMMITTED: Final = 1
 def fetch(request: FetchRequest, ctx: Context) -> FetchResponse | Parked[FetchResponse]:
     services = ctx.services
     session = services.fetch_sessions.begin(request, uses_ids=ctx.version >= 13)
+    most = most_bytes(request, ctx)
     reading = FetchReading(
         session,
         params(request, ctx),
         FetchBudget(
-            min(request.max_bytes, services.config.network.fetch_max_bytes),
-            request.min_bytes,
+            most,
+            min(request.min_bytes, most),
             services.resources.file_shares.slices,
         ),
         request.max_wait_ms,
@@ -40,18 +41,18 @@ def fetch(request: FetchRequest, ctx: Context) -> FetchResponse | Parked[FetchRe
     )
     reading.read_all(is_arriving=True)
     if request.max_wait_ms <= 0 or reading.is_ready or not session.partitions:
-        return reading.response()
+        return answer(reading, ctx)
 
     def attempt() -> FetchResponse | None:
         found_before = not reading.is_empty
         reading.read_changed()
         if found_before and reading.is_ready:
             reading.read_all()  # what was found before may be gone
-        return reading.response() if reading.is_ready else None
+        return answer(reading, ctx) if reading.is_ready else None
 
     def expire() -> FetchResponse:
         reading.read_all()
-        return reading.response()
+        return answer(reading, ctx)
 
     return Parked(
         reading.keys,
@@ -62,6 +63,28 @@ def fetch(request: FetchRequest, ctx: Context) -> FetchResponse | Parked[FetchRe
         # A follower that gets more partitions to copy sends any request to end the wait.
         gives_way=reading.is_for_follower,
     )
+
+
+def most_bytes(request: FetchRequest, ctx: Context) -> int:
+    """A consumer with a quota gets at most what that allows in its windows."""
+    most = min(request.max_bytes, ctx.services.config.network.fetch_max_bytes)
+    quotas = ctx.services.quotas
+    if quotas.is_on and quotas.fetch.is_on:
+        allowed = quotas.most_fetched(ctx.peer.principal.name, ctx.header.client_id or "")
+        most = most if allowed is None else min(most, allowed)
+    return most
+
+
+def answer(reading: FetchReading, ctx: Context) -> FetchResponse:
+    """Over its quota a consumer gets nothing yet; it fetches the same again later."""
+    quotas = ctx.services.quotas
+    if quotas.is_on and quotas.fetch.is_on and not reading.is_for_follower:
+        client_id = ctx.header.client_id or ""
+        delay_ms = quotas.fetch_ms(ctx.peer.principal.name, client_id, reading.size_bytes())
+        if delay_ms:
+            session_id = ctx.services.fetch_sessions.unsent(reading.session)
+            return FetchResponse(throttle_time_ms=delay_ms, session_id=session_id)
+    return reading.response()
 
 
 def params(request: FetchRequest, ctx: Context) -> FetchParams:

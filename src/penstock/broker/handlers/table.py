@@ -7,6 +7,7 @@ from penstock.broker.forwarding import at_controller
 from penstock.broker.handlers.add_offsets_to_txn import add_offsets_to_txn
 from penstock.broker.handlers.add_partitions_to_txn import add_partitions_to_txn
 from penstock.broker.handlers.allocate_producer_ids import allocate_producer_ids
+from penstock.broker.handlers.alter_client_quotas import alter_client_quotas
 from penstock.broker.handlers.alter_configs import alter_configs
 from penstock.broker.handlers.alter_partition import alter_partition
 from penstock.broker.handlers.alter_partition_reassignments import alter_partition_reassignments
@@ -24,6 +25,7 @@ from penstock.broker.handlers.delete_groups import delete_groups
 from penstock.broker.handlers.delete_records import delete_records
 from penstock.broker.handlers.delete_topics import delete_topics
 from penstock.broker.handlers.describe_acls import describe_acls
+from penstock.broker.handlers.describe_client_quotas import describe_client_quotas
 from penstock.broker.handlers.describe_cluster import describe_cluster
 from penstock.broker.handlers.describe_configs import describe_configs
 from penstock.broker.handlers.describe_groups import describe_groups
@@ -63,6 +65,12 @@ from penstock.broker.handlers.txn_offset_commit import txn_offset_commit
 from penstock.broker.handlers.update_features import update_features
 from penstock.broker.handlers.update_metadata import update_metadata
 from penstock.broker.handlers.write_txn_markers import write_txn_markers
+from penstock.broker.mutation_quota import (
+    CREATE_PARTITIONS,
+    CREATE_TOPICS,
+    DELETE_TOPICS,
+    limited,
+)
 
 HANDLERS: Mapping[int, AnyHandler] = {
     0: produce,
@@ -84,8 +92,8 @@ HANDLERS: Mapping[int, AnyHandler] = {
     16: list_groups,
     17: sasl_handshake,
     18: api_versions,
-    19: at_controller(create_topics),
-    20: at_controller(delete_topics),
+    19: limited(CREATE_TOPICS, at_controller(create_topics)),
+    20: limited(DELETE_TOPICS, at_controller(delete_topics)),
     21: delete_records,
     22: init_producer_id,
     23: offset_for_leader_epoch,
@@ -102,13 +110,15 @@ HANDLERS: Mapping[int, AnyHandler] = {
     34: alter_replica_log_dirs,
     35: describe_log_dirs,
     36: sasl_authenticate,
-    37: at_controller(create_partitions),
+    37: limited(CREATE_PARTITIONS, at_controller(create_partitions)),
     42: delete_groups,
     43: at_controller(elect_leaders),
     44: incremental_alter_configs,
     45: at_controller(alter_partition_reassignments),
     46: at_controller(list_partition_reassignments),
     47: offset_delete,
+    48: describe_client_quotas,
+    49: at_controller(alter_client_quotas),
     50: describe_user_scram_credentials,
     51: at_controller(alter_user_scram_credentials),
     56: alter_partition,

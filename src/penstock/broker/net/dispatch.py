@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from time import perf_counter_ns
 from typing import Any, Final, TypeAlias
 
+import msgspec
+
 from penstock.broker.context import AnyHandler, Context, Peer, Reply, Services
 from penstock.clock import Clock
 from penstock.errors import KafkaError, ProtocolError
@@ -14,6 +16,7 @@ from penstock.wire.apis import Api
 from penstock.wire.codec import decoder, encoder
 from penstock.wire.frame import set_size
 from penstock.wire.header import API_VERSIONS, RequestHeader, read_request_header, response_start
+from penstock.wire.messages.fetch import FetchRequest
 from penstock.wire.negotiation import api_versions_refusal
 from penstock.wire.schema import Message, Splice, fields
 
@@ -22,7 +25,10 @@ logger = logging.getLogger(__name__)
 Outcome: TypeAlias = Reply[Message] | Coroutine[Any, Any, Reply[Message]] | bytearray
 """What a handler returned, or a response that is encoded already."""
 
-VIEWS_FRAME: Final = {0}
+PRODUCE: Final = 0
+NOT_CHARGED: Final = frozenset({17, 27, 36})
+"""Logins, and markers of transactions, which coordinators send."""
+VIEWS_FRAME: Final = {PRODUCE}
 """Produce: its records are views of the frame. Small requests decode faster from bytes."""
 
 
@@ -53,11 +59,20 @@ class Request:
         route: Route | None,
         message: Message | None,
         began_ns: int,
+        size_bytes: int = 0,
     ) -> None:
         self.header = header
         self.route = route
         self.message = message
         self.began_ns = began_ns
+        self.size_bytes = size_bytes
+        self.spent_ns = 0
+        """What handling it has taken, if it waits afterwards."""
+
+    def note_spent(self) -> None:
+        """It waits from now on: that time is not its own."""
+        if not self.spent_ns:
+            self.spent_ns = perf_counter_ns() - self.began_ns
 
 
 class Routes:
@@ -94,6 +109,7 @@ class Dispatch:
 
     def __init__(self, routes: Routes, services: Services, clock: Clock, peer: Peer) -> None:
         self._routes, self._services, self._clock, self.peer = routes, services, clock, peer
+        self.quotas = services.quotas
 
     def read(self, frame: memoryview) -> Request:
         began_ns = perf_counter_ns()
@@ -106,7 +122,7 @@ class Dispatch:
             raise ProtocolError(f"{api.name} is for brokers only")
         route = self._routes.find(header)
         message, _ = route.decode(frame if route.views_frame else bytes(frame), at)
-        return Request(header, route, message, began_ns)
+        return Request(header, route, message, began_ns, len(frame))
 
     def handle(self, request: Request) -> Outcome:
         route = request.route
@@ -133,6 +149,36 @@ class Dispatch:
         if not request.route.tells_errors:
             raise ProtocolError(f"{api.name} v{request.route.version} has no error code: {error}")
         return api.response(error_code=error.code)
+
+    def charge(self, request: Request, response: Message | None) -> tuple[Message | None, int]:
+        """The response with the time for which the client is held back, and that time (KIP-219).
+
+        A handler may have told one. A fetch that has taken too much time is answered as it is,
+        where Kafka returns it empty: its session has noted what was sent.
+        """
+        api, quotas = request.header.api, self._services.quotas
+        if request.route is None or api.key in NOT_CHARGED or self._is_of_a_broker(request):
+            return response, 0
+        user, client_id = self.peer.principal.name, request.header.client_id or ""
+        delay_ms = told_ms = int(getattr(response, "throttle_time_ms", 0))
+        if api.key == PRODUCE and quotas.produce.is_on:
+            delay_ms = quotas.produce_ms(user, client_id, request.size_bytes)
+        if quotas.request.is_on and response is not None:
+            spent_ns = request.spent_ns or perf_counter_ns() - request.began_ns
+            delay_ms = max(delay_ms, quotas.request_ms(user, client_id, spent_ns))
+        if delay_ms > told_ms and response is not None and hasattr(response, "throttle_time_ms"):
+            response = msgspec.structs.replace(response, throttle_time_ms=delay_ms)
+        return response, delay_ms
+
+    def _is_of_a_broker(self, request: Request) -> bool:
+        """What brokers do for the cluster is not held back, nor what they forward."""
+        if request.header.api.inter_broker:
+            return True
+        message, listeners = request.message, self._services.listeners
+        if isinstance(message, FetchRequest):
+            is_follower = max(message.replica_id, message.replica_state.replica_id) >= 0
+            return is_follower and self.peer.listener == listeners.inter_broker_listener
+        return self._services.is_broker(self.peer)
 
     def encode(self, request: Request, response: Message) -> tuple[bytearray, Sequence[Splice]]:
         """A response's bytes, and the record regions to send between them."""

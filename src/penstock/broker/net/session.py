@@ -91,12 +91,14 @@ class Session:
         self._line: deque[InLine] = deque()
         self._out_bytes = 0
         """Bytes of responses made since the output buffer was last empty."""
+        self._unmute: asyncio.TimerHandle | None = None
+        self._muted_until = 0.0
         self._reading = self._pumping = self._writing = self._yields = self._has_ended = False
         self.active_at = loop.time()
         self.resume_reading()
 
     def resume_reading(self) -> None:
-        if not self._reading and not self._has_ended and self._fd >= 0:
+        if not self._reading and not self._has_ended and self._fd >= 0 and self._unmute is None:
             self._reading = True
             self._loop.add_reader(self._fd, self.on_readable)
 
@@ -109,10 +111,38 @@ class Session:
         """Read requests of up to this size from now on."""
         self._buffer.max_frame_bytes = max_bytes
 
+    def mute(self, delay_ms: int) -> None:
+        """Take no request for so long; responses go out at once (KIP-219)."""
+        if self._fd < 0 or self._loop.time() + delay_ms / 1000 <= self._muted_until:
+            return
+        self.pause_reading()
+        if self._unmute is None:
+            self._dispatch.quotas.muted += 1
+        else:
+            self._unmute.cancel()
+        self._muted_until = self._loop.time() + delay_ms / 1000
+        self._unmute = self._loop.call_later(delay_ms / 1000, self._go_on)
+
+    def _go_on(self) -> None:
+        self._not_muted()
+        self.pump()
+
+    def _not_muted(self) -> None:
+        if self._unmute is not None:
+            self._unmute.cancel()
+            self._unmute = None
+            self._dispatch.quotas.muted -= 1
+
     @property
     def is_busy(self) -> bool:
         """A request waits for its response or its turn, or responses wait for the socket."""
-        return self._request is not None or self._writing or self._yields or bool(self._line)
+        return (
+            self._request is not None
+            or self._writing
+            or self._yields
+            or bool(self._line)
+            or self._unmute is not None
+        )
 
     @property
     def peer(self) -> Peer:
@@ -169,6 +199,7 @@ class Session:
 
     def _close_unless_at_work(self) -> None:
         is_at_work = self._yields or (self._request is not None and self._waiter is None)
+        is_at_work = is_at_work or self._unmute is not None
         if not is_at_work or not self._buffer.has_frame:
             self.close("closed by the client")
 
@@ -189,6 +220,8 @@ class Session:
         left, turn_ends_ns = REQUESTS_A_TURN, 0
         try:
             while self._may_go_on() and not self._writing and self._fd >= 0:
+                if self._unmute is not None:
+                    break
                 if self._line and not self._may_pass():
                     break
                 if not left or self._out_bytes > SEND_BYTES:
@@ -245,6 +278,8 @@ class Session:
         elif isinstance(outcome, Parked):
             if self._fd < 0:
                 return  # the client disconnected meanwhile
+            if request is not None:
+                request.note_spent()
             if outcome.has_acted and request is not None:
                 in_line, self._request = InLine(request), None
                 self._line.append(in_line)
@@ -253,6 +288,8 @@ class Session:
             else:
                 self._waiter = self._owner.park(outcome, self.reply, self._fail)
         else:
+            if request is not None:
+                request.note_spent()
             self._owner.run(outcome, self)
 
     def reply(self, response: Message | bytearray | None) -> None:
@@ -260,13 +297,18 @@ class Session:
         request, self._request, self._waiter = self._request, None, None
         if request is None or self._fd < 0:
             return
+        pieces = self._pieces(request, response)
         if self._line:
-            self._line.append(InLine(request, self._pieces(request, response)))
-        elif response is not None:
-            self._out.extend(self._pieces(request, response))
+            self._line.append(InLine(request, pieces))
+        else:
+            self._out.extend(pieces)
         self.pump()
 
     def _pieces(self, request: Request, response: Message | bytearray | None) -> Pieces:
+        if self._dispatch.quotas.is_on and not isinstance(response, bytearray):
+            response, delay_ms = self._dispatch.charge(request, response)
+            if delay_ms:
+                self.mute(delay_ms)
         if response is None:
             return ()
         if isinstance(response, bytearray):
@@ -365,6 +407,7 @@ class Session:
         if self._writing:
             self._loop.remove_writer(self._fd)
         self._fd = -1
+        self._not_muted()
         self._out.clear()
         self._request = None
         if self._waiter is not None:

@@ -14,6 +14,7 @@ from penstock.broker.net.dispatch import Route, Routes
 from penstock.broker.net.sasl import SaslListener
 from penstock.broker.net.server import Server
 from penstock.broker.pages.loop_lag import LoopLag
+from penstock.broker.pages.quota_metrics import quota_metrics
 from penstock.coordinator.runtime import CoordinatorRuntime
 from penstock.http.prometheus import Metric, MetricKind, Sample
 from penstock.replication.partition import Partition
@@ -39,6 +40,7 @@ def table(services: Services, server: Server, routes: Routes, lag: LoopLag) -> d
         **_coordinators(services),
         **_logs(services),
         **_server(services, server),
+        **quota_metrics(services.quotas),
         **_process(),
         "penstock_event_loop_lag_seconds": gauge(
             "The greatest delay of the event loop within the last minute.",

@@ -10,9 +10,9 @@ from penstock.metadata.errors import StoreError
 from penstock.metadata.image import ClusterImage, Configs, ImageDelta
 from penstock.metadata.reader import (
     catch_up,
+    read_client_configs,
     read_configs,
     read_group_configs,
-    read_user_configs,
 )
 from penstock.metadata.records import ConfigOverrides, decode_or_skip
 from penstock.metadata.store import MetadataStore
@@ -85,8 +85,8 @@ class ConfigWatch:
         topics = await read_configs(self._store, paths.CONFIG_TOPICS)
         brokers = await read_configs(self._store, paths.CONFIG_BROKERS)
         groups = await read_group_configs(self._store)
-        users = await read_user_configs(self._store)
-        return changed_configs(image, topics, brokers, groups, users)
+        clients = await read_client_configs(self._store)
+        return changed_configs(image, topics, brokers, groups, clients)
 
     async def _read_some(self, names: Iterable[str], image: ClusterImage) -> ImageDelta | None:
         found = await self.topics(names)

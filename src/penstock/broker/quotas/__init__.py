@@ -1,0 +1,1 @@
+"""Quotas of clients: measured as Kafka measures them. Modules here decide; sessions hold back."""

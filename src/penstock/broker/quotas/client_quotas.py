@@ -1,0 +1,133 @@
+"""The quotas of clients: which meter a client has, and how long its connection is held back.
+
+Follows the cluster's image. With no quota set, a request pays for one comparison.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from penstock.broker.cluster import Cluster
+from penstock.broker.quotas.limits import Limits, QuotaType
+from penstock.broker.quotas.meter import Meter
+from penstock.config.quota import QuotaConfig
+
+MOST_CLIENTS: Final = 10_000
+"""Clients remembered. They name themselves: one that tries new names must not fill the memory."""
+PERCENT_OF_NS: Final = 100 / 1e9
+
+
+class TypeQuota:
+    """The meters of one type."""
+
+    def __init__(self, kind: QuotaType, samples: int, window_s: int) -> None:
+        self.kind, self._samples, self._window_s = kind, samples, window_s
+        self._limits = Limits(kind, {})
+        self._found: dict[tuple[str, str], Meter | None] = {}
+        self.meters: dict[tuple[str, str], Meter] = {}
+        """By user and client id, "" for any."""
+
+    @property
+    def is_on(self) -> bool:
+        return bool(self._limits.bounds)
+
+    def use(self, limits: Limits) -> None:
+        """From now on. What clients have used stays counted."""
+        self._limits = limits
+        self._found.clear()
+        if not limits.bounds:
+            self.meters.clear()
+
+    def meter(self, user: str, client_id: str, now_ms: int) -> Meter | None:
+        """None: no limit."""
+        key = (user, client_id)
+        if key in self._found:
+            return self._found[key]
+        if len(self._found) >= MOST_CLIENTS:
+            self._found.clear()
+            self.meters = {
+                tags: meter for tags, meter in self.meters.items() if not meter.is_idle(now_ms)
+            }
+        limit = self._limits.of_client(user, client_id)
+        found = None
+        if limit is not None:
+            tags = (limit.user, limit.client_id)
+            found = self.meters.get(tags)
+            if found is None:
+                found = self.meters[tags] = Meter(limit.bound, self._samples, self._window_s)
+            found.bound = limit.bound
+        self._found[key] = found
+        return found
+
+
+class ClientQuotas:
+    """All quotas of clients by user and client id. Belongs to the event loop."""
+
+    def __init__(
+        self, cluster: Cluster, config: QuotaConfig, monotonic_ms: Callable[[], int]
+    ) -> None:
+        self._cluster, self.monotonic_ms = cluster, monotonic_ms
+        samples, window_s = config.quota_window_num, config.quota_window_size_seconds
+        self.produce = TypeQuota(QuotaType.PRODUCE, samples, window_s)
+        self.fetch = TypeQuota(QuotaType.FETCH, samples, window_s)
+        self.request = TypeQuota(QuotaType.REQUEST, samples, window_s)
+        self.mutation = TypeQuota(
+            QuotaType.MUTATION,
+            config.controller_quota_window_num,
+            config.controller_quota_window_size_seconds,
+        )
+        self.muted = 0
+        """Connections that are held back now."""
+        self._known: object = None
+        self._is_on = False
+
+    @property
+    def types(self) -> Iterator[TypeQuota]:
+        yield from (self.produce, self.fetch, self.request, self.mutation)
+
+    @property
+    def is_on(self) -> bool:
+        """Whether any client has a limit."""
+        configs = self._cluster.image.client_configs
+        if configs is not self._known:
+            self._known = configs
+            for each in self.types:
+                each.use(Limits(each.kind, configs))
+            self._is_on = any(each.is_on for each in self.types)
+        return self._is_on
+
+    def produce_ms(self, user: str, client_id: str, size_bytes: int) -> int:
+        """How long a client waits that has sent a produce request of this size."""
+        now_ms = self.monotonic_ms()
+        meter = self.produce.meter(user, client_id, now_ms)
+        return 0 if meter is None else noted(meter, meter.throttle_ms(size_bytes, now_ms), now_ms)
+
+    def request_ms(self, user: str, client_id: str, spent_ns: int) -> int:
+        """How long a client waits whose request has taken this time; at most one window."""
+        now_ms = self.monotonic_ms()
+        meter = self.request.meter(user, client_id, now_ms)
+        if meter is None:
+            return 0
+        delay_ms = min(meter.throttle_ms(spent_ns * PERCENT_OF_NS, now_ms), meter.window_ms)
+        return noted(meter, delay_ms, now_ms)
+
+    def fetch_ms(self, user: str, client_id: str, size_bytes: int) -> int:
+        """How long a client waits that would get this much; then it gets, and pays for, nothing."""
+        now_ms = self.monotonic_ms()
+        meter = self.fetch.meter(user, client_id, now_ms)
+        if meter is None:
+            return 0
+        delay_ms = meter.throttle_ms(size_bytes, now_ms)
+        if delay_ms:
+            meter.rate.record(-size_bytes, now_ms)
+        return noted(meter, delay_ms, now_ms)
+
+    def most_fetched(self, user: str, client_id: str) -> int | None:
+        """The bytes that one fetch may return, so that it can be served at all."""
+        meter = self.fetch.meter(user, client_id, self.monotonic_ms())
+        return None if meter is None else int(meter.bound * meter.most_in_window)
+
+
+def noted(meter: Meter, delay_ms: int, now_ms: int) -> int:
+    if delay_ms:
+        meter.delayed(delay_ms, now_ms)
+    return delay_ms

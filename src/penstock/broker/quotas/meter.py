@@ -1,0 +1,38 @@
+"""What clients that share one limit have used of it. Pure."""
+
+from penstock.broker.quotas.rate import Rate
+from penstock.broker.quotas.token_bucket import TokenBucket
+
+
+class Meter:
+    """A limit, and the rate that is held against it."""
+
+    def __init__(self, bound: float, samples: int, window_s: int) -> None:
+        self.bound = bound
+        self.window_ms = window_s * 1000
+        self.most_in_window = max(samples - 1, 1) * window_s
+        """Seconds whose share a client may use at once."""
+        self.rate = Rate(samples, self.window_ms)
+        self.bucket = TokenBucket(samples, window_s)
+        """Only mutations take tokens."""
+        self._delays = Rate(samples, self.window_ms)
+        self._delayed = Rate(samples, self.window_ms)
+
+    def throttle_ms(self, value: float, now_ms: int) -> int:
+        """Record it; returns how long its client has to wait."""
+        self.rate.record(value, now_ms)
+        return self.rate.throttle_ms(self.bound, now_ms)
+
+    def delayed(self, delay_ms: int, now_ms: int) -> None:
+        """Note that a client was held back."""
+        self._delays.record(delay_ms, now_ms)
+        self._delayed.record(1, now_ms)
+
+    def mean_delay_ms(self, now_ms: int) -> float:
+        count = self._delayed.per_second(now_ms)
+        return self._delays.per_second(now_ms) / count if count else 0.0
+
+    def is_idle(self, now_ms: int) -> bool:
+        """Nothing is remembered: a new meter would decide the same."""
+        full = self.bucket.tokens(self.bound, now_ms) >= self.bucket.burst(self.bound)
+        return full and self.rate.is_idle(now_ms) and self._delayed.is_idle(now_ms)

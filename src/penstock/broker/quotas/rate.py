@@ -1,0 +1,64 @@
+"""A rate over the last windows, and how long to wait until it is within a limit (KIP-13). Pure.
+
+Kafka's arithmetic: samples of one window each, of which those within the last `samples` windows
+count. Until that many have passed, the time is taken as if all but the current one had.
+"""
+
+from collections import deque
+from math import floor
+
+
+class Sample:
+    """What was recorded in one window. It ends with the first event after its time."""
+
+    def __init__(self, start_ms: int) -> None:
+        self.start_ms = self.last_ms = start_ms
+        self.value = 0.0
+
+
+class Rate:
+    """Values per second. Times are arguments, and never go back."""
+
+    def __init__(self, samples: int, window_ms: int) -> None:
+        self._window_ms = window_ms
+        self._full_windows = samples - 1
+        self._life_ms = samples * window_ms
+        self._samples: deque[Sample] = deque()
+
+    def record(self, value: float, now_ms: int) -> None:
+        samples = self._samples
+        if not samples or now_ms - samples[-1].start_ms >= self._window_ms:
+            samples.append(Sample(now_ms))
+        current = samples[-1]
+        current.value += value
+        current.last_ms = now_ms
+
+    def _forget(self, now_ms: int) -> None:
+        samples = self._samples
+        while samples and now_ms - samples[0].last_ms >= self._life_ms:
+            samples.popleft()
+
+    def window_ms(self, now_ms: int) -> int:
+        """The time over which the rate is taken."""
+        self._forget(now_ms)
+        elapsed_ms = now_ms - self._samples[0].start_ms if self._samples else 0
+        missing = self._full_windows - elapsed_ms // self._window_ms
+        return max(elapsed_ms + max(missing, 0) * self._window_ms, 1)
+
+    def per_second(self, now_ms: int) -> float:
+        window_ms = self.window_ms(now_ms)
+        total = 0.0
+        for sample in self._samples:
+            total += sample.value
+        return total * 1000 / window_ms
+
+    def throttle_ms(self, limit: float, now_ms: int) -> int:
+        """How long to record nothing, so that the rate is within the limit; 0 if it is."""
+        observed = self.per_second(now_ms)
+        if observed <= limit:
+            return 0
+        return floor((observed - limit) / limit * self.window_ms(now_ms) + 0.5)
+
+    def is_idle(self, now_ms: int) -> bool:
+        self._forget(now_ms)
+        return not self._samples

@@ -1,0 +1,33 @@
+"""Tokens that come at a rate and are saved up to a burst: controller mutations (KIP-599). Pure."""
+
+from math import floor
+
+
+class TokenBucket:
+    """Full at first. Those who may not wait can take more than there is: then others wait."""
+
+    def __init__(self, samples: int, window_s: int) -> None:
+        self._burst_s = samples * window_s
+        self._tokens: float | None = None
+        self._since_ms = 0
+
+    def burst(self, limit: float) -> float:
+        return self._burst_s * limit
+
+    def tokens(self, limit: float, now_ms: int) -> float:
+        burst = self.burst(limit)
+        if self._tokens is None:
+            self._tokens = burst
+        else:
+            earned = (now_ms - self._since_ms) / 1000 * limit
+            self._tokens = min(burst, self._tokens + earned)
+        self._since_ms = now_ms
+        return self._tokens
+
+    def take(self, count: float, limit: float, now_ms: int) -> None:
+        """A count below zero gives back."""
+        self._tokens = min(self.burst(limit), self.tokens(limit, now_ms) - count)
+
+    def throttle_ms(self, limit: float, now_ms: int) -> int:
+        """How long until nothing is owed."""
+        return floor(max(-self.tokens(limit, now_ms), 0) / limit * 1000 + 0.5)

@@ -1,0 +1,99 @@
+"""Which limit holds: the entity that is named most exactly, users before client ids."""
+
+import pytest
+
+from penstock.broker.quotas.client_quotas import MOST_CLIENTS, TypeQuota
+from penstock.broker.quotas.limits import Limit, Limits, QuotaType, bound_of
+from penstock.metadata.client_entity import DEFAULT, ClientEntity, entity_at, path_of
+
+IN_ORDER = (
+    (ClientEntity("alice", "app"), ("alice", "app")),
+    (ClientEntity("alice", DEFAULT), ("alice", "app")),
+    (ClientEntity("alice"), ("alice", "")),
+    (ClientEntity(DEFAULT, "app"), ("alice", "app")),
+    (ClientEntity(DEFAULT, DEFAULT), ("alice", "app")),
+    (ClientEntity(DEFAULT), ("alice", "")),
+    (ClientEntity(None, "app"), ("", "app")),
+    (ClientEntity(None, DEFAULT), ("", "app")),
+)
+
+
+@pytest.mark.parametrize("first", range(len(IN_ORDER)))
+def test_the_first_that_exists_holds(first: int) -> None:
+    others = {
+        ClientEntity("bob"): {"producer_byte_rate": "1"},
+        ClientEntity(None, "other"): {"producer_byte_rate": "1"},
+        ClientEntity("alice", "other"): {"producer_byte_rate": "1"},
+    }
+    given = {
+        entity: {"producer_byte_rate": str(10 + number)}
+        for number, (entity, _) in enumerate(IN_ORDER)
+        if number >= first
+    }
+    limits = Limits(QuotaType.PRODUCE, {**others, **given})
+    assert limits.of_client("alice", "app") == Limit(10.0 + first, *IN_ORDER[first][1])
+
+
+def test_an_entity_counts_only_for_the_types_that_it_limits() -> None:
+    given = {
+        ClientEntity("alice"): {"consumer_byte_rate": "5"},
+        ClientEntity(None, "app"): {"producer_byte_rate": "7"},
+    }
+    assert Limits(QuotaType.PRODUCE, given).of_client("alice", "app") == Limit(7, "", "app")
+    assert Limits(QuotaType.REQUEST, given).of_client("alice", "app") is None
+
+
+def test_addresses_have_a_default_too() -> None:
+    key = "connection_creation_rate"
+    limits = Limits(
+        QuotaType.CONNECTION,
+        {ClientEntity(ip="10.0.0.1"): {key: "5"}, ClientEntity(ip=DEFAULT): {key: "9"}},
+    )
+    assert limits.of_address("10.0.0.1") == 5
+    assert limits.of_address("10.0.0.2") == 9
+    assert Limits(QuotaType.CONNECTION, {}).of_address("10.0.0.2") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "bound"), [(None, None), ("x", None), ("0", None), ("-1", None), ("nan", None),
+                        ("inf", None), ("12.5", 12.5), ("1024", 1024.0)]
+)  # fmt: skip
+def test_a_limit_that_cannot_be_kept_is_none(text: str | None, bound: float | None) -> None:
+    assert bound_of(text) == bound
+
+
+@pytest.mark.parametrize(
+    "entity",
+    [
+        *(entity for entity, _ in IN_ORDER),
+        ClientEntity("CN=a/b,O=~", "ü <default>"),
+        ClientEntity(ip="::1"),
+        ClientEntity(ip=DEFAULT),
+    ],
+)
+def test_an_entity_is_found_again_by_its_path(entity: ClientEntity) -> None:
+    assert entity_at(path_of(entity)) == entity
+
+
+def test_clients_that_try_new_names_do_not_fill_the_memory() -> None:
+    quota = TypeQuota(QuotaType.PRODUCE, 11, 1)
+    given = {ClientEntity(None, DEFAULT): {"producer_byte_rate": "1"}}
+    quota.use(Limits(QuotaType.PRODUCE, given))
+    for number in range(MOST_CLIENTS * 2):
+        quota.meter("u", f"client {number}", number)
+    assert len(quota.meters) <= MOST_CLIENTS
+
+
+def test_a_new_limit_keeps_what_was_used() -> None:
+    quota = TypeQuota(QuotaType.PRODUCE, 11, 1)
+    entity = ClientEntity("alice")
+    quota.use(Limits(QuotaType.PRODUCE, {entity: {"producer_byte_rate": "1000"}}))
+    meter = quota.meter("alice", "a", 0)
+    assert meter is not None
+    assert meter.throttle_ms(15_000, 0) == 5_000
+    quota.use(Limits(QuotaType.PRODUCE, {entity: {"producer_byte_rate": "1500"}}))
+    assert quota.meter("alice", "b", 0) is meter
+    assert meter.throttle_ms(0, 0) == 0
+    quota.use(Limits(QuotaType.PRODUCE, {}))
+    assert quota.meter("alice", "a", 0) is None
+    assert not quota.meters

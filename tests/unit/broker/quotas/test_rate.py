@@ -1,0 +1,54 @@
+"""Rates and waits, with the numbers that Kafka's own classes give."""
+
+import pytest
+
+from penstock.broker.quotas.meter import Meter
+from penstock.broker.quotas.rate import Rate
+from penstock.broker.quotas.token_bucket import TokenBucket
+
+SAMPLES, WINDOW_MS = 11, 1000
+
+
+def test_a_new_rate_is_taken_over_all_windows_but_the_current() -> None:
+    rate = Rate(SAMPLES, WINDOW_MS)
+    rate.record(20_000, 5_000)
+    assert rate.window_ms(5_000) == 10_000
+    assert rate.per_second(5_000) == 2_000
+    assert rate.throttle_ms(1_000, 5_000) == 10_000
+    assert rate.throttle_ms(2_000, 5_000) == 0
+    assert rate.per_second(5_500) == pytest.approx(20_000 / 10.5)
+
+
+def test_what_is_older_than_the_windows_is_forgotten() -> None:
+    rate = Rate(SAMPLES, WINDOW_MS)
+    rate.record(500, 0)
+    rate.record(500, 999)  # the same window: it counts as long as its last event
+    rate.record(100, 1_000)
+    assert rate.per_second(11_998) == pytest.approx(1_100 / 11.998)
+    assert rate.per_second(11_999) == pytest.approx(100 / 10.999)
+    assert rate.per_second(12_000) == 0
+    assert rate.is_idle(12_000)
+
+
+def test_tokens_are_saved_up_to_a_burst_and_may_be_owed() -> None:
+    bucket = TokenBucket(SAMPLES, 1)
+    assert bucket.tokens(2.0, 0) == 22
+    bucket.take(30, 2.0, 0)
+    assert bucket.tokens(2.0, 0) == -8
+    assert bucket.throttle_ms(2.0, 0) == 4_000
+    assert bucket.throttle_ms(2.0, 1_000) == 3_000
+    assert bucket.tokens(2.0, 60_000) == 22
+    bucket.take(-5, 2.0, 60_000)
+    assert bucket.tokens(2.0, 60_000) == 22
+
+
+def test_a_meter_tells_the_mean_wait_of_its_windows() -> None:
+    meter = Meter(1_000, SAMPLES, 1)
+    assert meter.is_idle(0)
+    assert meter.throttle_ms(20_000, 0) == 10_000
+    meter.delayed(10_000, 0)
+    meter.delayed(5_000, 0)
+    assert meter.mean_delay_ms(0) == 7_500
+    assert not meter.is_idle(0)
+    assert meter.mean_delay_ms(60_000) == 0
+    assert meter.is_idle(60_000)
