@@ -22,6 +22,7 @@ from penstock.broker.authorization.guarded import guarded
 from penstock.broker.context import Services
 from penstock.broker.handlers.table import HANDLERS
 from penstock.broker.machine import Machine
+from penstock.broker.net.connection_limits import ConnectionLimits
 from penstock.broker.net.dispatch import Routes
 from penstock.broker.net.key_set import follow_keys
 from penstock.broker.net.protection import (
@@ -118,6 +119,11 @@ async def running(
                 asyncio.get_running_loop(), tasks, routes, services, machine.clock
             )
             server.protections = protected
+            server.limits = ConnectionLimits(
+                config.quota.quota_window_num,
+                config.quota.quota_window_size_seconds,
+                config.listener.inter_broker(),
+            )
             for each in protected.values():
                 if each.sasl is not None:
                     each.sasl.find_scram_user = partial(scram_credential, storage.cluster)

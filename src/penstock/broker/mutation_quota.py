@@ -118,19 +118,21 @@ async def _charged(
                 continue
             count = mutation.partitions(topic, ctx)
             bucket.take(count, bound, now_ms)
-            taken[_key(topic)] = count
+            taken[_key(topic)] = taken.get(_key(topic), 0) + count
             kept[field].append(topic)
-    delay_ms = bucket.throttle_ms(bound, now_ms) if refused or not is_strict else 0
-    if delay_ms:
-        meter.delayed(delay_ms, now_ms)
     if not taken and refused:
         response: Any = ctx.header.api.response()
     else:
         response = await handler(msgspec.structs.replace(request, **kept), ctx)
     results: Sequence[Any] = getattr(response, mutation.results)
     back = sum(taken.get(_key(each), 0) for each in results if each.error_code)
+    used = sum(taken.values()) - back
+    now_ms = quotas.monotonic_ms()
     bucket.take(-back, bound, now_ms)
-    meter.rate.record(sum(taken.values()) - back, now_ms)
+    meter.rate.record(used, now_ms)
+    delay_ms = bucket.throttle_ms(bound, now_ms) if refused or (used and not is_strict) else 0
+    if delay_ms:
+        meter.delayed(delay_ms, now_ms)
     return msgspec.structs.replace(
         response,
         throttle_time_ms=max(delay_ms, response.throttle_time_ms),

@@ -62,7 +62,8 @@ class NetworkConfig:
     max_connections: int = setting(
         "max.connections",
         INT_MAX,
-        "Open connections, over all listeners.",
+        "Open connections, over all listeners; more wait to be accepted. The listener of brokers "
+        "is exempt, if there is another. `listener.name.<name>.max.connections` is for one.",
         low=0,
         update=Update.CLUSTER_WIDE,
     )
@@ -83,7 +84,8 @@ class NetworkConfig:
     max_connection_creation_rate: int = setting(
         "max.connection.creation.rate",
         INT_MAX,
-        "New connections per second.",
+        "New connections per second, as a mean over the windows of quotas; more wait to be "
+        "accepted. Also with the prefix of a listener.",
         low=0,
         update=Update.CLUSTER_WIDE,
     )

@@ -8,6 +8,7 @@ import msgspec
 from differential.batches import batch
 from penstock.wire.messages import add_offsets_to_txn as aot
 from penstock.wire.messages import add_partitions_to_txn as apt
+from penstock.wire.messages import alter_client_quotas as acq
 from penstock.wire.messages import alter_configs as ac
 from penstock.wire.messages import alter_partition_reassignments as apr
 from penstock.wire.messages import alter_replica_log_dirs as ard
@@ -22,6 +23,7 @@ from penstock.wire.messages import delete_groups as dg
 from penstock.wire.messages import delete_records as dr
 from penstock.wire.messages import delete_topics as dt
 from penstock.wire.messages import describe_acls as dsa
+from penstock.wire.messages import describe_client_quotas as dcq
 from penstock.wire.messages import describe_cluster as dsc
 from penstock.wire.messages import describe_configs as dc
 from penstock.wire.messages import describe_groups as dsg
@@ -198,6 +200,10 @@ def samples() -> Iterator[tuple[str, Message, int]]:
     yield "ListPartitionReassignments", lpr.ListPartitionReassignmentsRequest(topics=None), 0
     gone = od.OffsetDeleteRequestTopic(TOPIC, [od.OffsetDeleteRequestPartition(0)])
     yield "OffsetDelete", od.OffsetDeleteRequest("secret-none", [gone]), 0
+    of_user = dcq.ComponentData("user", 0, "secret-none")
+    yield "DescribeClientQuotas", dcq.DescribeClientQuotasRequest([of_user], strict=True), 1
+    limit = acq.EntryData([acq.EntityData("user", "secret-none")], [acq.OpData("x", 0.0, True)])
+    yield "AlterClientQuotas", acq.AlterClientQuotasRequest([limit]), 1
     nobody = dus.DescribeUserScramCredentialsRequest(users=[dus.UserName("secret-none")])
     yield "DescribeUserScramCredentials", nobody, 0
     deleted = aus.ScramCredentialDeletion("secret-none", 1)

@@ -61,8 +61,8 @@ def test_no_setting_that_has_an_effect_says_that_it_has_none() -> None:
         ("log.preallocate", "true"),
         ("num.recovery.threads.per.data.dir", "8"),
         ("unclean.leader.election.interval.ms", "1000"),
-        ("quota.window.num", "5"),
-        ("quota.window.size.seconds", "2"),
+        ("replication.quota.window.num", "5"),
+        ("replication.quota.window.size.seconds", "2"),
     ],
 )
 def test_a_setting_without_effect_is_a_warning_at_start(

@@ -5,13 +5,17 @@ import errno
 import logging
 import os
 import socket
-from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from typing import Any
 
 from penstock.broker.context import Peer, Reply, Services
-from penstock.broker.net.connection_rate import ConnectionRate
+from penstock.broker.net.connection_limits import (
+    NO_LIMITS,
+    ConnectionLimits,
+    ListenerLimits,
+    listener_limits,
+)
 from penstock.broker.net.dispatch import Dispatch, Routes
 from penstock.broker.net.login import LoginDispatch
 from penstock.broker.net.protection import Protection
@@ -19,8 +23,10 @@ from penstock.broker.net.session import Session
 from penstock.broker.net.slices import SendSlice, send_by_kernel
 from penstock.broker.net.tls_session import TlsSession
 from penstock.broker.parked import Parked
+from penstock.broker.quotas.limits import Limits, QuotaType
 from penstock.broker.waiters import Waiter
 from penstock.clock import Clock
+from penstock.config.effective import BrokerLayers
 from penstock.config.listener import Endpoint
 from penstock.config.network import NetworkConfig
 from penstock.errors import ConfigError, KafkaError, ProtocolError
@@ -30,6 +36,7 @@ logger = logging.getLogger(__name__)
 
 ACCEPT_PAUSE_S = 1.0
 ACCEPTS_A_TURN = 64
+MOST_HELD = 1000
 IDLE_CHECK_S = 1.0
 LOGIN_TIMEOUT_S = 30.0
 """For the TLS handshake and the login together."""
@@ -86,18 +93,27 @@ class Server:
         """Connections that have not proved who they are, and when each is closed for that."""
         self._running: set[asyncio.Task[None]] = set()
         self.sessions: dict[Session, str] = {}
-        self.connections_by_ip: Counter[str] = Counter()
+        self.limits = ConnectionLimits(11, 1)
         self.refused_connections = 0
-        self._rate = ConnectionRate()
+        self._held: set[socket.socket] = set()
+        """Refused connections that are closed later: who connects too often is to wait."""
+        self._ip_limits = NO_LIMITS
+        self._ips: object = None
+        self._own: dict[str, ListenerLimits] = {}
+        self._layers: BrokerLayers | None = None
 
     def listen(self, sock: socket.socket, listener: str) -> None:
         self._listeners[sock] = listener
+        self.limits.add_listener(listener)
         self._loop.add_reader(sock, self._accept, sock, listener)
 
     def _accept(self, listening: socket.socket, listener: str) -> None:
-        rate = self._network.max_connection_creation_rate
+        self._refresh()
+        own = self._own.get(listener) or listener_limits(self._texts, listener)
+        self._own[listener] = own
         for _ in range(ACCEPTS_A_TURN):
-            wait_ms = self._rate.wait_ms(self._clock.monotonic_ms(), rate)
+            now_ms = self._clock.monotonic_ms()
+            wait_ms = self.limits.wait_ms(listener, self._network, own, now_ms)
             if wait_ms:  # new connections wait in the listen backlog
                 self._pause(listening, listener, wait_ms / 1000)
                 return
@@ -112,13 +128,15 @@ class Server:
                     self._pause(listening, listener, ACCEPT_PAUSE_S)
                     return
                 continue  # the client closed before its connection was accepted
-            self._rate.accepted()
+            self.limits.accepted(listener, now_ms)
             host = address[0].removeprefix("::ffff:")
-            if self._may_connect(host):
+            delay_ms = self.limits.ip_throttle_ms(host, self._ip_limits, now_ms)
+            if not delay_ms and self._may_connect(host):
                 self._open(sock, Peer(listener, host, address[1]))
+                self._make_room(listener)
             else:
                 self.refused_connections += 1
-                sock.close()
+                self._close_later(sock, delay_ms)
 
     def _pause(self, listening: socket.socket, listener: str, seconds: float) -> None:
         self._loop.remove_reader(listening)
@@ -133,11 +151,41 @@ class Server:
         """The current limits: some can be altered while the broker runs."""
         return self._services.config.network
 
+    def _refresh(self) -> None:
+        """Limits may have been altered."""
+        cluster = self._services.cluster
+        if cluster.layers is not self._layers:
+            self._layers = cluster.layers
+            self._texts = self._layers.texts()
+            self._own.clear()
+        if cluster.image.client_configs is not self._ips:
+            self._ips = cluster.image.client_configs
+            self._ip_limits = Limits(QuotaType.CONNECTION, self._ips)
+
     def _may_connect(self, host: str) -> bool:
-        network = self._network
-        limit = network.connections_by_ip.get(host, network.max_connections_per_ip)
-        at_all = min(network.max_connections, self._services.resources.file_shares.connections)
-        return len(self.sessions) < at_all and self.connections_by_ip[host] < limit
+        has_file = len(self.sessions) < self._services.resources.file_shares.connections
+        return has_file and self.limits.has_room(host, self._network)
+
+    def _make_room(self, listener: str) -> None:
+        """A broker's connection is opened although there are too many: a client's goes."""
+        if len(self.sessions) <= self._network.max_connections:
+            return
+        others = [each for each in self.sessions if each.peer.listener != listener]
+        if others:
+            idle = min(others, key=lambda each: (each.is_busy, each.active_at))
+            idle.close("brokers need the place (max.connections)")
+
+    def _close_later(self, sock: socket.socket, delay_ms: int) -> None:
+        if not delay_ms or len(self._held) >= MOST_HELD:
+            sock.close()
+            return
+        self._held.add(sock)
+
+        def close() -> None:
+            self._held.discard(sock)
+            sock.close()
+
+        self._loop.call_later(delay_ms / 1000, close)
 
     def _open(self, sock: socket.socket, peer: Peer) -> None:
         sock.settimeout(0)
@@ -156,7 +204,7 @@ class Server:
                 sock.close()
                 return
             self._newcomers[session] = self._loop.time() + LOGIN_TIMEOUT_S
-        self.connections_by_ip[peer.host] += 1
+        self.limits.opened(peer.listener, peer.host)
         self.sessions[session] = peer.host
 
     def _open_protected(self, sock: socket.socket, peer: Peer, protection: Protection) -> Session:
@@ -197,9 +245,7 @@ class Server:
         self._newcomers.pop(session, None)
         host = self.sessions.pop(session, None)
         if host is not None:
-            self.connections_by_ip[host] -= 1
-            if not self.connections_by_ip[host]:
-                del self.connections_by_ip[host]
+            self.limits.closed(session.peer.listener, host)
 
     def park(
         self,
@@ -270,6 +316,8 @@ class Server:
     def close(self) -> None:
         for sock in self._listeners:
             self._loop.remove_reader(sock)
+            sock.close()
+        for sock in self._held:
             sock.close()
         for session in list(self.sessions):
             session.close("the broker stops")

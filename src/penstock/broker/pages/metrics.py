@@ -276,6 +276,17 @@ def _server(services: Services, server: Server) -> dict[str, Metric]:
         "kafka_server_socket_server_metrics_connection_count": gauge(
             "Open connections.", lambda: len(server.sessions)
         ),
+        "kafka_server_socket_server_metrics_broker_connection_accept_rate": gauge(
+            "New connections a second.",
+            lambda: server.limits.rate.per_second(services.quotas.monotonic_ms()),
+        ),
+        "kafka_server_socket_server_metrics_connection_accept_rate": gauge(
+            "New connections a second, by listener.",
+            lambda: (
+                Sample(rate.per_second(services.quotas.monotonic_ms()), {"listener": name})
+                for name, rate in server.limits.listener_rates.items()
+            ),
+        ),
         "kafka_server_socket_server_metrics_refused_connections_total": counter(
             "Connections over a limit.", lambda: server.refused_connections
         ),

@@ -1,0 +1,120 @@
+"""Whether a new connection is opened, waits, or is closed: numbers and rates, as in Kafka. Pure.
+
+Over `max.connections`, or a rate, new connections wait in the listen backlog. The listener of the
+brokers is protected, if there is another: the numbers and the rate of the whole broker do not count
+there, so that clients cannot keep brokers from each other (KIP-402, KIP-612).
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from penstock.broker.quotas.limits import Limits, QuotaType
+from penstock.broker.quotas.rate import Rate
+from penstock.config.network import NetworkConfig
+from penstock.config.value import INT_MAX
+
+SLOT_WAIT_MS: Final = 100
+"""Until the next look for a place."""
+LONGEST_WAIT_MS: Final = 1000
+MOST_ADDRESSES: Final = 10_000
+MAX_CONNECTIONS, CREATION_RATE = "max.connections", "max.connection.creation.rate"
+
+
+class ListenerLimits(NamedTuple):
+    """`listener.name.<name>.max.connections` and `….max.connection.creation.rate`."""
+
+    connections: int = INT_MAX
+    rate: int = INT_MAX
+
+
+def listener_limits(texts: Mapping[str, str], listener: str) -> ListenerLimits:
+    """The limits of one listener; a text that is no number is no limit."""
+
+    def number(name: str) -> int:
+        text = texts.get(f"listener.name.{listener.lower()}.{name}", "")
+        return int(text) if text.isdecimal() else INT_MAX
+
+    return ListenerLimits(number(MAX_CONNECTIONS), number(CREATION_RATE))
+
+
+class ConnectionLimits:
+    """Counts connections and their rates. Times are arguments."""
+
+    def __init__(self, samples: int, window_s: int, protected: str = "") -> None:
+        self._samples, self._window_ms, self._protected = samples, window_s * 1000, protected
+        self.by_ip: Counter[str] = Counter()
+        self.by_listener: Counter[str] = Counter()
+        self.rate = self._new_rate()
+        self.listener_rates: dict[str, Rate] = {}
+        self._ip_rates: dict[str, Rate] = {}
+
+    def _new_rate(self) -> Rate:
+        return Rate(self._samples, self._window_ms)
+
+    def add_listener(self, listener: str) -> None:
+        self.listener_rates.setdefault(listener, self._new_rate())
+
+    def is_protected(self, listener: str) -> bool:
+        return listener == self._protected and len(self.listener_rates) > 1
+
+    def wait_ms(
+        self, listener: str, network: NetworkConfig, own: ListenerLimits, now_ms: int
+    ) -> int:
+        """How long this listener accepts nothing."""
+        is_protected = self.is_protected(listener)
+        if self.by_listener[listener] >= own.connections:
+            return SLOT_WAIT_MS
+        if not is_protected and self.by_ip.total() >= network.max_connections:
+            return SLOT_WAIT_MS
+        wait_ms = _over(self.listener_rates[listener], own.rate, now_ms)
+        if not is_protected:
+            wait_ms = max(wait_ms, _over(self.rate, network.max_connection_creation_rate, now_ms))
+        return wait_ms
+
+    def accepted(self, listener: str, now_ms: int) -> None:
+        self.listener_rates[listener].record(1, now_ms)
+        self.rate.record(1, now_ms)
+
+    def ip_throttle_ms(self, ip: str, limits: Limits, now_ms: int) -> int:
+        """How long a client waits that connects too often; then its connection is closed."""
+        bound = limits.of_address(ip)
+        if bound is None:
+            return 0
+        rate = self._ip_rates.get(ip)
+        if rate is None:
+            if len(self._ip_rates) >= MOST_ADDRESSES:
+                known = self._ip_rates.items()
+                self._ip_rates = {each: it for each, it in known if not it.is_idle(now_ms)}
+            rate = self._ip_rates[ip] = self._new_rate()
+        rate.record(1, now_ms)
+        wait_ms = min(rate.throttle_ms(bound, now_ms), self._window_ms)
+        if wait_ms:
+            rate.record(-1, now_ms)
+        return wait_ms
+
+    def has_room(self, ip: str, network: NetworkConfig) -> bool:
+        """Whether the address has fewer connections than it may."""
+        limit = network.connections_by_ip.get(ip, network.max_connections_per_ip)
+        return self.by_ip[ip] < limit
+
+    def opened(self, listener: str, ip: str) -> None:
+        self.by_ip[ip] += 1
+        self.by_listener[listener] += 1
+
+    def closed(self, listener: str, ip: str) -> None:
+        self.by_listener[listener] -= 1
+        self.by_ip[ip] -= 1
+        if not self.by_ip[ip]:
+            del self.by_ip[ip]
+
+
+def _over(rate: Rate, limit: int, now_ms: int) -> int:
+    if limit == INT_MAX:
+        return 0
+    if not limit:
+        return LONGEST_WAIT_MS
+    return min(rate.throttle_ms(limit, now_ms), LONGEST_WAIT_MS)
+
+
+NO_LIMITS: Final = Limits(QuotaType.CONNECTION, {})

@@ -1,0 +1,93 @@
+"""Which new connections are opened, which wait, which are closed."""
+
+from penstock.broker.net.connection_limits import (
+    SLOT_WAIT_MS,
+    ConnectionLimits,
+    ListenerLimits,
+    listener_limits,
+)
+from penstock.broker.quotas.limits import Limits, QuotaType
+from penstock.config.network import NetworkConfig
+from penstock.config.value import INT_MAX
+from penstock.metadata.client_entity import DEFAULT, ClientEntity
+
+NONE = ListenerLimits()
+
+
+def limits(*listeners: str) -> ConnectionLimits:
+    made = ConnectionLimits(11, 1, "BROKERS")
+    for each in listeners:
+        made.add_listener(each)
+    return made
+
+
+def test_over_max_connections_clients_wait_and_brokers_do_not() -> None:
+    network = NetworkConfig(max_connections=2)
+    both = limits("CLIENTS", "BROKERS")
+    for _ in range(2):
+        assert both.wait_ms("CLIENTS", network, NONE, 0) == 0
+        both.opened("CLIENTS", "10.0.0.1")
+    assert both.wait_ms("CLIENTS", network, NONE, 0) == SLOT_WAIT_MS
+    assert both.wait_ms("BROKERS", network, NONE, 0) == 0
+    both.closed("CLIENTS", "10.0.0.1")
+    assert both.wait_ms("CLIENTS", network, NONE, 0) == 0
+
+
+def test_the_only_listener_is_not_protected() -> None:
+    alone = limits("BROKERS")
+    alone.opened("BROKERS", "10.0.0.1")
+    assert alone.wait_ms("BROKERS", NetworkConfig(max_connections=1), NONE, 0) == SLOT_WAIT_MS
+
+
+def test_a_listener_has_limits_of_its_own() -> None:
+    texts = {
+        "listener.name.clients.max.connections": "1",
+        "listener.name.clients.max.connection.creation.rate": "5",
+        "listener.name.brokers.max.connections": "many",
+    }
+    own = listener_limits(texts, "CLIENTS")
+    assert own == (1, 5)
+    assert listener_limits(texts, "BROKERS") == (INT_MAX, INT_MAX)
+    both = limits("CLIENTS", "BROKERS")
+    both.opened("CLIENTS", "10.0.0.1")
+    assert both.wait_ms("CLIENTS", NetworkConfig(), own, 0) == SLOT_WAIT_MS
+    assert both.wait_ms("BROKERS", NetworkConfig(), own, 0) == 0, "its own count"
+
+
+def test_over_the_rate_new_connections_wait_a_second_at_most() -> None:
+    network = NetworkConfig(max_connection_creation_rate=2)
+    both = limits("CLIENTS", "BROKERS")
+    for _ in range(20):
+        assert both.wait_ms("CLIENTS", network, NONE, 0) == 0
+        both.accepted("CLIENTS", 0)
+    both.accepted("CLIENTS", 0)
+    assert both.wait_ms("CLIENTS", network, NONE, 0) == 500
+    assert both.wait_ms("BROKERS", network, NONE, 0) == 0
+    for _ in range(50):
+        both.accepted("CLIENTS", 0)
+    assert both.wait_ms("CLIENTS", network, NONE, 0) == 1000
+    none = NetworkConfig(max_connection_creation_rate=0)
+    assert both.wait_ms("CLIENTS", none, NONE, 99_000) == 1000
+
+
+def test_an_address_over_its_quota_is_held_and_not_counted() -> None:
+    key = "connection_creation_rate"
+    quotas = Limits(
+        QuotaType.CONNECTION,
+        {ClientEntity(ip="10.0.0.1"): {key: "2"}, ClientEntity(ip=DEFAULT): {key: "1"}},
+    )
+    some = limits("CLIENTS")
+    held = [some.ip_throttle_ms("10.0.0.1", quotas, 0) for _ in range(23)]
+    assert held == [0] * 20 + [500] * 3
+    assert some.ip_throttle_ms("10.0.0.2", quotas, 0) == 0
+    assert some.ip_throttle_ms("10.0.0.1", Limits(QuotaType.CONNECTION, {}), 0) == 0
+
+
+def test_an_address_has_a_number_too() -> None:
+    network = NetworkConfig(max_connections_per_ip=1, max_connections_per_ip_overrides="10.0.0.2:2")
+    some = limits("CLIENTS")
+    for ip in ("10.0.0.1", "10.0.0.2"):
+        assert some.has_room(ip, network)
+        some.opened("CLIENTS", ip)
+    assert not some.has_room("10.0.0.1", network)
+    assert some.has_room("10.0.0.2", network)
