@@ -4,7 +4,7 @@ PYTHON ?=
 VENV   := .venv
 BIN    := $(VENV)/bin
 # What constraints.txt pins and development installs.
-EXTRAS := cluster database dev oauth spark
+EXTRAS := cli cluster database dev oauth spark
 PYTEST := $(BIN)/python -m pytest
 # Tests that replace functions, which compiled callers would not notice.
 PURE   := PENSTOCK_PURE=1 $(PYTEST) -m "pure and not soak and not peer" -n 2

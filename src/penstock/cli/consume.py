@@ -1,32 +1,32 @@
-"""`penstock consume`: prints the records of a topic."""
+"""`penstock consume`: prints the records of topics."""
 
-import sys
-from collections.abc import Callable
-from itertools import compress
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from penstock.cli.closed_pipe import until_reader_leaves
+from penstock.cli.decoding import decoding_of, decoding_options
+from penstock.cli.failure import ExitCode
 from penstock.cli.frame.command import Verb
-from penstock.cli.output import FORMAT, iso_time, summary
-from penstock.cli.position import (
-    END,
-    Position,
-    PositionType,
-    Since,
-    find_offsets,
-    offsets_at,
-    warn_of_nearest,
-)
+from penstock.cli.frame.terminal import warn
+from penstock.cli.names import GROUP_NAME, TOPIC_NAME
+from penstock.cli.output import summary
+from penstock.cli.position import BEGINNING, END, Position, PositionType
 from penstock.cli.ranges import PARTITION
-from penstock.cli.record_json import encode_record
+from penstock.cli.reading import ReadRange, read_as_member, read_last, read_range
+from penstock.cli.record_format import RECORD_FORMAT
+from penstock.cli.record_printing import RecordPrinter, check_template
 from penstock.cli.remote import Remote, remote
 from penstock.cli.separator import SeparatorType
-from penstock.client.admin import describe_topics
+from penstock.client.admin import describe_topics, list_topics
 from penstock.client.cluster import Client
-from penstock.client.consume import ConsumedRecord, SimpleConsumer
-from penstock.client.listing import IsolationLevel
-from penstock.types import TopicPartition
+from penstock.client.consume import ConsumedRecord
+from penstock.record_view.decoded import Decode
+
+if TYPE_CHECKING:
+    from penstock.record_view.filter import RecordFilter
 
 
 @click.command(
@@ -34,20 +34,28 @@ from penstock.types import TopicPartition
     example=[
         "penstock consume events --keys",
         "penstock consume events --offset -10 --format json",
+        "penstock consume events --group readers --follow",
+        r"penstock consume events --format '%T %k %s\n'",
     ],
 )
-@click.argument("topic")
+@click.argument("topics", metavar="TOPIC...", nargs=-1, required=True, type=TOPIC_NAME)
+@click.option("-r", "--regex", is_flag=True, help="TOPIC is a regular expression (RE2).")
 @click.option(
     "-o",
     "--offset",
     "start",
     type=PositionType(),
-    default="beginning",
-    show_default=True,
     help="Where to start in each partition: beginning, end, N, +N after the beginning, -N before "
-    "the end, or @TIME as ms since 1970, ISO-8601 or -1h.",
+    "the end, -2h before now, +2h after the first record, or @TIME as ms since 1970, ISO-8601 or "
+    "-1h. [beginning]",
 )
 @click.option("-u", "--until", type=PositionType(), help="Where to stop, like --offset. [end]")
+@click.option(
+    "-l",
+    "--last",
+    type=click.IntRange(min=1),
+    help="Only the newest so many records of all partitions, by their timestamps.",
+)
 @click.option("-f", "--follow", is_flag=True, help="Wait for more records at the end.")
 @click.option("-n", "--count", type=click.IntRange(min=1), help="Stop after this many records.")
 @click.option(
@@ -58,7 +66,22 @@ from penstock.types import TopicPartition
     type=PARTITION,
     help="Only this partition; repeatable. [all]",
 )
+@click.option(
+    "-g",
+    "--group",
+    type=GROUP_NAME,
+    help="Share the partitions with the members of this group, start at its offsets, and commit "
+    "what was printed. --offset beginning or end is for partitions without an offset.",
+)
 @click.option("--committed", is_flag=True, help="Leave out open and aborted transactions.")
+@click.option(
+    "--filter",
+    "expression",
+    metavar="CEL",
+    help="Only records for which this is true, as 'value.amount > 100 && key == \"a\"'. There are "
+    "key, value, headers, timestamp, timestamp_ms, offset, partition, topic.",
+)
+@decoding_options
 @click.option("-k", "--keys", is_flag=True, help="Show keys before values.")
 @click.option("-H", "--headers", is_flag=True, help="Show headers.")
 @click.option("-t", "--timestamps", is_flag=True, help="Show timestamps.")
@@ -66,17 +89,26 @@ from penstock.types import TopicPartition
 @click.option(
     "-s", "--separator", type=SeparatorType(), default="\t", help="Separates these. [a tab]"
 )
-@FORMAT
+@RECORD_FORMAT
 @remote
 def consume(
     remote: Remote,
-    topic: str,
-    start: Position,
+    topics: tuple[str, ...],
+    regex: bool,
+    start: Position | None,
     until: Position | None,
+    last: int | None,
     follow: bool,
     count: int | None,
     chosen: tuple[int, ...],
+    group: str | None,
     committed: bool,
+    expression: str | None,
+    decode: str,
+    decode_key: str,
+    schema: Path | None,
+    message: str | None,
+    registry: str | None,
     keys: bool,
     headers: bool,
     timestamps: bool,
@@ -84,81 +116,113 @@ def consume(
     separator: str,
     output: str,
 ) -> None:
-    """Print the records of TOPIC up to its end, or with --follow until Ctrl-C.
+    """Print the records of each TOPIC up to its end, or with --follow until Ctrl-C.
 
     The records of each partition are in order. As text, a record is a line with its value, or
     `null`; --format json shows the whole record, in the form that `produce` reads.
     """
-    if not topic:
+    if not all(topics):
         raise click.BadParameter("must not be empty", param_hint="TOPIC")
     if follow and until is not None:
         raise click.UsageError("--follow and --until exclude each other")
-    isolation = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
-    columns = list(compress(COLUMNS, (timestamps, offsets, headers, keys, True)))
+    if last is not None and (start or follow or group):
+        raise click.UsageError("--last goes without --offset, --follow and --group")
+    if group is not None and (until or chosen):
+        raise click.UsageError("--group goes without --until and --partition")
+    check_template(output)
+    patterns = [_compiled(each) for each in topics] if regex else []
+    decoding = decoding_of(
+        decode=decode, decode_key=decode_key, schema=schema, message=message, registry=registry
+    )
+    wanted = None if expression is None else _filter(expression, decoding.key, decoding.value)
+    shown = (timestamps, offsets, headers, keys, True)
+    printer = RecordPrinter(output, decoding, show=shown, separator=separator)
+    settings = {"auto.offset.reset": "earliest", **remote.settings}
+    if start in {BEGINNING, END}:
+        settings["auto.offset.reset"] = "earliest" if start == BEGINNING else "latest"
+    elif group is not None and start is not None:
+        raise click.UsageError("with --group, --offset is beginning or end")
+    if committed:
+        settings["isolation.level"] = "read_committed"
+    from penstock.client.properties import group_settings  # late: --help is fast
 
-    def text_line(consumed: ConsumedRecord) -> bytes:
-        return separator.encode().join(column(consumed) for column in columns) + b"\n"
+    consumer = group_settings(settings)
+    sink = PrintingSink(printer, wanted, count)
 
-    line = encode_record if output == "json" else text_line
-    printed = 0
-
-    def show(some: list[ConsumedRecord]) -> bool:
-        """Print records; returns whether more are wanted."""
-        nonlocal printed
-        wanted = some[: None if count is None else count - printed]
-        sys.stdout.buffer.write(b"".join(map(line, wanted)))
-        sys.stdout.buffer.flush()
-        printed += len(wanted)
-        return printed != count
+    async def read_from(client: Client, names: Sequence[str]) -> None:
+        where = ReadRange(start, until, consumer.isolation, chosen)
+        if group is not None:
+            pattern = "|".join(f"(?:{each})" for each in topics) if regex else None
+            await read_as_member(client, group, names, pattern, consumer, sink, follow=follow)
+        elif last is not None:
+            await read_last(client, names, last, where, sink)
+        else:
+            await read_range(client, names, where, sink, follow=follow)
 
     async def read(client: Client) -> None:
-        (found,) = await describe_topics(client, [topic])
-        partitions = [TopicPartition(topic, index) for index in chosen or found.partitions]
-        found_start = await find_offsets(client, partitions, start, isolation)
-        if start.since is not Since.END:  # the last ten of seven records are the seven
-            warn_of_nearest(found_start)
-        begin = {each: at.offset for each, at in found_start.items()}
-        end = until or END
-        ends = None if follow else await offsets_at(client, partitions, end, isolation)
-        async with SimpleConsumer(client, begin, ends=ends, isolation=isolation) as reader:
-            with until_reader_leaves():
-                await read_on(reader, show)
+        if regex:
+            names = [each.name for each in await list_topics(client) if not each.is_internal]
+            names = [each for each in names if any(one.fullmatch(each) for one in patterns)]
+            if not names and group is None:
+                raise click.BadParameter("it matches no topic", param_hint="--regex")
+        else:
+            names = list(dict.fromkeys(topics))
+            await describe_topics(client, names)
+        with until_reader_leaves():
+            await read_from(client, names)
 
-    with summary(lambda: printed, lambda: f"consumed {printed} records of {topic}"):
+    told = ", ".join(topics)
+    with summary(lambda: sink.printed, lambda: f"consumed {sink.printed} records of {told}"):
         remote.run(read)
+    if wanted is not None and wanted.failures:
+        warn(f"--filter did not fit {wanted.failures} records, as {wanted.first_failure}")
+    if printer.undecoded:
+        raise SystemExit(ExitCode.PARTLY_DONE)
 
 
-async def read_on(reader: SimpleConsumer, show: Callable[[list[ConsumedRecord]], bool]) -> None:
-    while reader.unfinished:
-        if not show(await reader.poll()):
-            return
+class PrintingSink:
+    """Prints the records that the filter wants, up to a count."""
+
+    def __init__(
+        self, printer: RecordPrinter, wanted: "RecordFilter | None", count: int | None
+    ) -> None:
+        self.printed = 0
+        self._printer, self._wanted, self._count = printer, wanted, count
+
+    @property
+    def is_done(self) -> bool:
+        return self.printed == self._count
+
+    def take(self, some: Sequence[ConsumedRecord]) -> int:
+        wanted, taken = self._wanted, 0
+        chosen: list[ConsumedRecord] = []
+        for each in some:
+            if self._count is not None and self.printed + len(chosen) == self._count:
+                break
+            if wanted is None or wanted.matches(each.partition, each.record):
+                chosen.append(each)
+            taken += 1
+        self._printer.print(chosen)
+        self.printed += len(chosen)
+        return taken
 
 
-def _time(each: ConsumedRecord) -> bytes:
-    return (iso_time(each.record.timestamp) or "-").encode()
+def _compiled(pattern: str) -> Any:
+    import re2  # late: few use patterns
+
+    try:
+        return re2.compile(pattern)
+    except re2.error as error:
+        raise click.BadParameter(
+            f"{pattern!r} is not a regular expression: {error}", param_hint="TOPIC"
+        ) from None
 
 
-def _position(each: ConsumedRecord) -> bytes:
-    return f"{each.partition.partition}:{each.record.offset}".encode()
+def _filter(
+    expression: str, decode_key: Decode | None, decode_value: Decode | None
+) -> "RecordFilter":
+    """Without --decode, values are what they look like."""
+    from penstock.record_view.detect import detected  # late: few filter
+    from penstock.record_view.filter import record_filter
 
-
-def _headers(each: ConsumedRecord) -> bytes:
-    return b",".join(
-        name.encode(errors="surrogateescape") + b"=" + _or_null(value)
-        for name, value in each.record.headers
-    )
-
-
-def _key(each: ConsumedRecord) -> bytes:
-    return _or_null(each.record.key)
-
-
-def _value(each: ConsumedRecord) -> bytes:
-    return _or_null(each.record.value)
-
-
-def _or_null(data: bytes | None) -> bytes:
-    return b"null" if data is None else data
-
-
-COLUMNS: tuple[Callable[[ConsumedRecord], bytes], ...] = (_time, _position, _headers, _key, _value)
+    return record_filter(expression, decode_key or detected, decode_value or detected)

@@ -9,9 +9,9 @@ from penstock.errors import ConfigError
 from penstock.log.inspection.dump import Decoder, text_decoder
 
 DECODERS = {
-    "__consumer_offsets": "penstock.cli.internal_records:group_record",
-    "__transaction_state": "penstock.cli.internal_records:transaction_record",
-    "__cluster_metadata": "penstock.cli.internal_records:metadata_record",
+    "__consumer_offsets": "penstock.record_view.internal:group_record",
+    "__transaction_state": "penstock.record_view.internal:transaction_record",
+    "__cluster_metadata": "penstock.record_view.internal:metadata_record",
 }
 """Topic → `module:function` of a `Decoder`. Other topics show text."""
 

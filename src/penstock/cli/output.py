@@ -6,7 +6,6 @@ people see; or one object by `print_json`, and its own text otherwise.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 import click
@@ -15,6 +14,7 @@ import msgspec
 from penstock.cli.failure import flush_output
 from penstock.cli.frame.option import FORMAT, FORMAT_KEY, IS_DATA
 from penstock.cli.frame.terminal import note, print_page, styled
+from penstock.record_view.timestamp import iso_time
 
 __all__ = [
     "FORMAT",
@@ -29,7 +29,6 @@ __all__ = [
     "summary",
 ]
 
-EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001  UTC throughout; "Z" is said where it is printed
 UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
@@ -147,14 +146,3 @@ def table_lines(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> lis
 def print_state(text: str, *, good: bool) -> None:
     """A line whose colour says whether all is well."""
     click.echo(styled(text, fg="green" if good else "red"))
-
-
-def iso_time(timestamp_ms: int) -> str | None:
-    """A timestamp in UTC; None for a missing one, or one beyond the calendar."""
-    if timestamp_ms < 0:
-        return None
-    try:
-        time = EPOCH + timedelta(milliseconds=timestamp_ms)
-    except OverflowError:
-        return None
-    return time.isoformat(timespec="milliseconds") + "Z"

@@ -22,6 +22,7 @@ class Since(Enum):
     """What a position counts from."""
 
     START = auto()
+    FIRST_RECORD = auto()
     END = auto()
     ZERO = auto()
     EPOCH = auto()
@@ -29,7 +30,7 @@ class Since(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A number of records or, for `EPOCH`, of milliseconds."""
+    """A number of records; of milliseconds for `EPOCH` and `FIRST_RECORD`."""
 
     since: Since
     number: int = 0
@@ -46,8 +47,12 @@ def parse_position(text: str, now_ms: int) -> Position:
         return named[text]
     if text.startswith("@"):
         return Position(Since.EPOCH, parse_time(text[1:], now_ms))
+    if later := re.fullmatch(r"\+([0-9]{1,12})(ms|s|m|h|d)", text):
+        return Position(Since.FIRST_RECORD, int(later[1]) * UNITS_MS[later[2]])
+    if re.fullmatch(r"-[0-9]{1,12}(ms|s|m|h|d)", text):
+        return Position(Since.EPOCH, parse_time(text, now_ms))
     if not re.fullmatch(r"[+-]?[0-9]{1,18}", text):
-        raise ValueError(f"{text!r} is not an offset: beginning, end, N, +N, -N or @TIME")
+        raise ValueError(f"{text!r} is not an offset: beginning, end, N, +N, -N, -2h, +2h or @TIME")
     since = {"+": Since.START, "-": Since.END}.get(text[0], Since.ZERO)
     return Position(since, int(text))
 
@@ -140,11 +145,12 @@ async def find_offsets(
     position: Position,
     isolation: IsolationLevel,
 ) -> dict[TopicPartition, Found]:
-    async def listed(timestamp: int) -> dict[TopicPartition, Offset]:
-        found = await list_offsets(
-            client, dict.fromkeys(partitions, timestamp), isolation=isolation
-        )
+    async def listed_at(wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, Offset]:
+        found = await list_offsets(client, wanted, isolation=isolation)
         return {tp: each.offset for tp, each in found.items()}
+
+    async def listed(timestamp: int) -> dict[TopicPartition, Offset]:
+        return await listed_at(dict.fromkeys(partitions, timestamp))
 
     starts, ends = await listed(EARLIEST), await listed(LATEST)
     wanted: dict[TopicPartition, int] = {}
@@ -155,9 +161,13 @@ async def find_offsets(
             wanted |= {each: ends[each] + position.number for each in partitions}
         case Since.ZERO:
             wanted |= dict.fromkeys(partitions, position.number)
-        case Since.EPOCH:
-            found = await listed(position.number)
+        case Since.EPOCH | Since.FIRST_RECORD:
+            times = dict.fromkeys(partitions, position.number)
+            if position.since is Since.FIRST_RECORD:
+                first = await list_offsets(client, dict.fromkeys(partitions, 0))
+                times = {tp: max(0, each.timestamp) + position.number for tp, each in first.items()}
             # -1: no record at or after that time.
+            found = await listed_at(times)
             wanted |= {each: ends[each] if at < 0 else at for each, at in found.items()}
     return {
         each: Found(at, Offset(min(max(at, starts[each]), ends[each])))

@@ -1,17 +1,11 @@
-"""A record as a line of JSON, which `consume` prints and `produce` reads.
+"""A record as a line of JSON, which `produce` reads; `record_row` is the other way."""
 
-Bytes that are not UTF-8 are in `key_base64` and `value_base64`, so that a copy of a topic has the
-same bytes.
-"""
-
-from base64 import b64decode, b64encode
-from typing import Annotated, Any
+from base64 import b64decode
+from typing import Annotated
 
 import msgspec
 
-from penstock.cli.output import iso_time
 from penstock.cli.position import iso_ms
-from penstock.client.consume import ConsumedRecord
 from penstock.client.produce import ProducerRecord
 from penstock.errors import ConfigError
 
@@ -29,7 +23,7 @@ class HeaderLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RecordLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A line that `produce` reads; it ignores `topic` and `offset`.
+    """A line that `produce` reads; it ignores `topic`, `offset` and formats.
 
     A key or value that is not a string is written as its JSON. Unknown fields are errors: a
     misspelt `value` would otherwise be a tombstone.
@@ -46,30 +40,12 @@ class RecordLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Used without `timestamp_ms`."""
     topic: msgspec.Raw = NULL
     offset: msgspec.Raw = NULL
+    key_format: msgspec.Raw = NULL
+    value_format: msgspec.Raw = NULL
 
 
 class BadLine(ConfigError):
     """A line that is not a record."""
-
-
-def encode_record(consumed: ConsumedRecord) -> bytes:
-    record = consumed.record
-    row: dict[str, Any] = {
-        "topic": consumed.partition.topic,
-        "partition": consumed.partition.partition,
-        "offset": record.offset,
-        "timestamp": iso_time(record.timestamp),
-        "timestamp_ms": record.timestamp,
-        **_spelled("key", record.key),
-        **_spelled("value", record.value),
-        "headers": [
-            # Shows a name that is not UTF-8 with replacement characters.
-            {"key": name.encode(errors="surrogateescape").decode(errors="replace")}
-            | _spelled("value", value)
-            for name, value in record.headers
-        ],
-    }
-    return msgspec.json.encode(row) + b"\n"
 
 
 def decode_record(topic: str, line: bytes, number: int) -> ProducerRecord:
@@ -87,14 +63,6 @@ def decode_record(topic: str, line: bytes, number: int) -> ProducerRecord:
         )
     except (msgspec.DecodeError, ValueError) as error:
         raise BadLine(f"line {number}: {error}") from None
-
-
-def _spelled(name: str, data: bytes | None) -> dict[str, str | None]:
-    try:
-        return {name: None if data is None else data.decode()}
-    except UnicodeDecodeError:
-        assert data is not None
-        return {f"{name}_base64": b64encode(data).decode()}
 
 
 def _bytes(raw: msgspec.Raw, base64: str | None) -> bytes | None:

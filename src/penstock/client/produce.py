@@ -4,10 +4,9 @@ from collections.abc import Iterable
 
 from penstock.client.cluster import Client
 from penstock.client.errors import RETRIABLE, BrokerRefused, check
-from penstock.client.producer_session import ProducerSession
+from penstock.client.producer_session import Acks, ProducerSession
 from penstock.client.record_sender import (
     BATCH_BYTES,
-    Acks,
     ProducerRecord,
     RecordMetadata,
     RecordSender,

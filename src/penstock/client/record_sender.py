@@ -7,14 +7,13 @@ import random
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import IntEnum
 from typing import Final, TypeAlias
 
 from penstock.client.cluster import Client
 from penstock.client.errors import RETRIABLE, BrokerRefused
 from penstock.client.metadata import NO_LEADER, TopicMetadata
 from penstock.client.partitioner import StickyPartitioner, keyed_partition
-from penstock.client.producer_session import ProducerSession
+from penstock.client.producer_session import Acks, ProducerSession
 from penstock.client.refused_batch import TOO_LARGE, blame, is_records_fault
 from penstock.client.route import ToBroker
 from penstock.clock import Clock, SystemClock
@@ -40,14 +39,6 @@ RECORD_OVERHEAD_BYTES = 24
 """Upper bound for lengths and deltas of a record; a header takes less than half of it."""
 EXPLICIT_PRODUCE: Final = 11
 """The last version whose writes do not add their partitions to a transaction (KIP-890)."""
-
-
-class Acks(IntEnum):
-    """Kafka's `acks`: who must have a record before the leader answers."""
-
-    NONE = 0
-    LEADER = 1
-    ALL = -1
 
 
 BeforeSend: TypeAlias = Callable[[Iterable[TopicPartition]], Awaitable[None]]

@@ -45,7 +45,7 @@ class Assignor:
 def _by_range(members: Sequence[Subscriber], counts: Mapping[str, int]) -> Assignment:
     """Consecutive partitions of each topic; the first members get one more where it is uneven."""
     found: Assignment = {member.id: [] for member in members}
-    for topic, subscribers in _subscribers(members, counts).items():
+    for topic, subscribers in sorted(_subscribers(members, counts).items()):
         share, extra = divmod(counts[topic], len(subscribers))
         at = 0
         for index, member in enumerate(subscribers):

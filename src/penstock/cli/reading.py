@@ -1,0 +1,136 @@
+"""Where `consume` gets records from: ranges of partitions, the newest, or a group's share."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from penstock.cli.frame.terminal import warn
+from penstock.cli.position import (
+    BEGINNING,
+    END,
+    Position,
+    Since,
+    find_offsets,
+    offsets_at,
+    warn_of_nearest,
+)
+from penstock.client.admin import describe_topics
+from penstock.client.cluster import Client
+from penstock.client.consume import ConsumedRecord, SimpleConsumer
+from penstock.client.listing import LATEST, IsolationLevel
+from penstock.client.offsets import list_offsets
+from penstock.types import Offset, TopicPartition
+
+if TYPE_CHECKING:
+    from penstock.client.group_consumer import GroupConsumer, GroupSettings
+
+
+class Sink(Protocol):
+    """Takes records until it is done."""
+
+    @property
+    def is_done(self) -> bool: ...
+
+    def take(self, some: Sequence[ConsumedRecord]) -> int:
+        """How many of the records it has dealt with; fewer than all only if it is done then."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRange:
+    """From where to where, in which partitions; none chosen: all."""
+
+    start: Position | None
+    until: Position | None
+    isolation: IsolationLevel
+    chosen: Sequence[int] = ()
+
+    async def partitions(self, client: Client, topics: Sequence[str]) -> list[TopicPartition]:
+        return [
+            TopicPartition(topic.name, index)
+            for topic in await describe_topics(client, topics)
+            for index in self.chosen or topic.partitions
+        ]
+
+
+async def read_range(
+    client: Client, topics: Sequence[str], where: ReadRange, sink: Sink, *, follow: bool
+) -> None:
+    partitions = await where.partitions(client, topics)
+    start = where.start or BEGINNING
+    found = await find_offsets(client, partitions, start, where.isolation)
+    if start.since is not Since.END:  # the last ten of seven records are the seven
+        warn_of_nearest(found)
+    begin = {each: at.offset for each, at in found.items()}
+    end = where.until or END
+    ends = None if follow else await offsets_at(client, partitions, end, where.isolation)
+    async with SimpleConsumer(client, begin, ends=ends, isolation=where.isolation) as reader:
+        while reader.unfinished and not sink.is_done:
+            sink.take(await reader.poll())
+
+
+async def read_last(
+    client: Client, topics: Sequence[str], count: int, where: ReadRange, sink: Sink
+) -> None:
+    """The newest of all partitions, in the order of their timestamps."""
+    partitions = await where.partitions(client, topics)
+    end = await offsets_at(client, partitions, where.until or END, where.isolation)
+    start = await offsets_at(client, partitions, BEGINNING, where.isolation)
+    begin = {each: Offset(max(start[each], at - count)) for each, at in end.items()}
+    newest: list[ConsumedRecord] = []
+    async with SimpleConsumer(client, begin, ends=end, isolation=where.isolation) as reader:
+        while reader.unfinished:
+            newest = sorted([*newest, *await reader.poll()], key=_age)[-count:]
+    sink.take(newest)
+
+
+def _age(each: ConsumedRecord) -> tuple[int, TopicPartition, int]:
+    return each.record.timestamp, each.partition, each.record.offset
+
+
+async def read_as_member(
+    client: Client,
+    group: str,
+    topics: Sequence[str],
+    pattern: str | None,
+    settings: "GroupSettings",
+    sink: Sink,
+    *,
+    follow: bool,
+) -> None:
+    """Read the member's share; what the sink has taken is committed.
+
+    Without `follow` it ends once the assigned partitions have nothing more.
+    """
+    from penstock.client.group_consumer import GroupConsumer  # late: few are members
+
+    async with GroupConsumer(client, group, settings) as consumer:
+        consumer.subscribe(topics if pattern is None else (), pattern=pattern)
+        while not sink.is_done:
+            some = await consumer.poll()
+            if some:
+                taken = sink.take(some)
+                await _commit(consumer, some[:taken] if taken < len(some) else None)
+            elif not follow and await _is_at_end(client, consumer, settings.isolation):
+                return
+
+
+async def _commit(consumer: "GroupConsumer", some: Sequence[ConsumedRecord] | None) -> None:
+    """Commit these records, or all; a member that lost them leaves them to others."""
+    from penstock.client.group_consumer import CommitFailed
+
+    offsets: Mapping[TopicPartition, Offset] | None = None
+    if some is not None:
+        offsets = {each.partition: Offset(each.record.offset + 1) for each in some}
+    try:
+        await consumer.commit(offsets)
+    except CommitFailed as error:
+        warn(f"{error}; another member prints these records again")
+
+
+async def _is_at_end(client: Client, consumer: "GroupConsumer", isolation: IsolationLevel) -> bool:
+    assigned = consumer.assignment
+    if not assigned:
+        return False
+    ends = await list_offsets(client, dict.fromkeys(assigned, LATEST), isolation=isolation)
+    return all(consumer.position(each) >= end.offset for each, end in ends.items())

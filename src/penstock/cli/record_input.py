@@ -1,0 +1,236 @@
+"""Lines of input as records: text, JSON, CSV, or kcat's percent language."""
+
+import csv
+from collections.abc import Callable, Iterator
+from typing import Any, Final, Protocol, TypeAlias
+
+import msgspec
+
+from penstock.cli.lines import LONGEST_BYTES
+from penstock.cli.position import iso_ms
+from penstock.cli.record_json import BadLine, decode_record
+from penstock.client.produce import ProducerRecord
+from penstock.errors import ConfigError
+from penstock.record_view.template import LineFields, NoMatch, reading
+
+FORMATS: Final = ("text", "json", "ndjson", "csv")
+HEADER: Final = "header."
+PLACES: Final = frozenset({"key", "value", "partition", "timestamp", "timestamp_ms"})
+
+ReadLine: TypeAlias = Callable[[bytes, int], ProducerRecord]
+
+
+class RecordReader(Protocol):
+    """Reads the lines of a file, each with its number; raises `BadLine`."""
+
+    def read(self, line: bytes, number: int) -> ProducerRecord | None:
+        """None if the line is no record, or goes on with the next one."""
+        ...
+
+    def end(self, number: int) -> None:
+        """The file has ended after this line."""
+        ...
+
+
+def record_reader(
+    form: str,
+    topic: str,
+    *,
+    separator: str | None = None,
+    tombstones: bool = False,
+    key_field: str | None = None,
+) -> RecordReader:
+    """A reader for one file. A form with a `%` is a template."""
+    read: ReadLine
+    if form == "csv":
+        return CsvReader(topic)
+    if form == "json":
+
+        def read(line: bytes, number: int) -> ProducerRecord:
+            return decode_record(topic, line, number)
+
+    elif form == "ndjson":
+
+        def read(line: bytes, number: int) -> ProducerRecord:
+            return ndjson_record(topic, line, number, key_field)
+
+    elif "%" in form:
+        fields = reading(form)
+
+        def read(line: bytes, number: int) -> ProducerRecord:
+            try:
+                return _templated(topic, fields(line), tombstones=tombstones)
+            except NoMatch as error:
+                raise BadLine(f"line {number}: {error}") from None
+
+    else:
+
+        def read(line: bytes, number: int) -> ProducerRecord:
+            return text_record(topic, line, number, separator, tombstones=tombstones)
+
+    return LineReader(read)
+
+
+class LineReader:
+    """Each line is a record."""
+
+    def __init__(self, read: ReadLine) -> None:
+        self._read = read
+
+    def read(self, line: bytes, number: int) -> ProducerRecord:
+        if len(line) > LONGEST_BYTES:
+            raise BadLine(f"line {number}: longer than {LONGEST_BYTES} bytes")
+        return self._read(line, number)
+
+    def end(self, number: int) -> None:
+        """No line goes on after the last."""
+
+
+def text_record(
+    topic: str, line: bytes, number: int, separator: str | None, *, tombstones: bool
+) -> ProducerRecord:
+    key, value = None, line
+    if separator is not None:
+        key, found, value = line.partition(separator.encode())
+        if not found:
+            raise BadLine(f"line {number}: no {separator!r} between key and value")
+    return ProducerRecord(topic, None if tombstones and not value else value, key)
+
+
+def ndjson_record(topic: str, line: bytes, number: int, key_field: str | None) -> ProducerRecord:
+    """The line is the value; `a.b` names the key in it."""
+    try:
+        value = msgspec.json.decode(line)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise BadLine(f"line {number}: not JSON: {error}") from None
+    if key_field is None:
+        return ProducerRecord(topic, line)
+    for name in key_field.split("."):
+        if not isinstance(value, dict) or name not in value:
+            raise BadLine(f"line {number}: it has no field {key_field}")
+        value = value[name]
+    return ProducerRecord(topic, line, _field_bytes(value))
+
+
+def _field_bytes(value: Any) -> bytes | None:
+    if value is None or isinstance(value, str):
+        return None if value is None else value.encode()
+    return msgspec.json.encode(value)
+
+
+def _templated(topic: str, fields: LineFields, *, tombstones: bool) -> ProducerRecord:
+    return ProducerRecord(
+        fields.topic or topic,
+        None if tombstones and not fields.value else fields.value,
+        fields.key,
+        fields.headers,
+        fields.partition,
+        fields.timestamp_ms,
+    )
+
+
+class CsvReader:
+    """The first line names the columns: key, value, partition, timestamp, header.NAME.
+
+    Without a column `value`, the other columns are the value, as a JSON object. A quoted field may
+    go over several lines.
+    """
+
+    def __init__(self, topic: str) -> None:
+        self._topic = topic
+        self._columns: list[str] | None = None
+        self._begun: list[str] = []
+
+    def read(self, line: bytes, number: int) -> ProducerRecord | None:
+        try:
+            self._begun.append(line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r"))
+        except UnicodeDecodeError:
+            raise BadLine(f"line {number}: it is not UTF-8") from None
+        text = "\n".join(self._begun)
+        if text.count('"') % 2:
+            if len(text) > LONGEST_BYTES:
+                raise BadLine(f"line {number}: longer than {LONGEST_BYTES} bytes")
+            return None  # inside of a quoted field
+        self._begun.clear()
+        cells = next(csv.reader([text]), []) if "\n" not in text else _row(text)
+        if self._columns is None:
+            self._columns = cells
+            _check_columns(cells, number)
+            return None
+        if not cells:
+            return None
+        if len(cells) != len(self._columns):
+            raise BadLine(
+                f"line {number}: {len(cells)} fields, the header has {len(self._columns)}"
+            )
+        return self._record(dict(zip(self._columns, cells, strict=True)), number)
+
+    def end(self, number: int) -> None:
+        if self._begun:
+            raise BadLine(f"line {number}: a quoted field does not end")
+
+    def _record(self, row: dict[str, str], number: int) -> ProducerRecord:
+        try:
+            return ProducerRecord(
+                self._topic,
+                _value(row),
+                row["key"].encode() if row.get("key") else None,
+                [
+                    (name.removeprefix(HEADER), text.encode())
+                    for name, text in row.items()
+                    if name.startswith(HEADER)
+                ],
+                int(row["partition"]) if row.get("partition") else None,
+                _time(row),
+            )
+        except ValueError as error:
+            raise BadLine(f"line {number}: {error}") from None
+
+
+def _row(text: str) -> list[str]:
+    return next(csv.reader(iter(text.splitlines(keepends=True))), [])
+
+
+def _check_columns(columns: list[str], number: int) -> None:
+    if len(set(columns)) < len(columns):
+        raise BadLine(f"line {number}: a column has its name twice")
+
+
+def _value(row: dict[str, str]) -> bytes:
+    if "value" in row:
+        return row["value"].encode()
+    others = {name: text for name, text in row.items() if not _is_place(name)}
+    return msgspec.json.encode(others)
+
+
+def _is_place(name: str) -> bool:
+    return name in PLACES or name.startswith(HEADER)
+
+
+def _time(row: dict[str, str]) -> int | None:
+    if row.get("timestamp_ms"):
+        return int(row["timestamp_ms"])
+    text = row.get("timestamp")
+    if not text:
+        return None
+    return int(text) if text.isascii() and text.isdigit() else iso_ms(text)
+
+
+def check_form(form: str) -> str:
+    """A format of input, or a template. `ConfigError` otherwise."""
+    if form not in FORMATS and "%" not in form:
+        raise ConfigError(
+            f"{form!r} is neither {', '.join(FORMATS)} nor a template such as '%k %s'"
+        )
+    if "%" in form:
+        reading(form)
+    return form
+
+
+def several(texts: tuple[str, ...]) -> Iterator[tuple[str, bytes]]:
+    """`NAME=VALUE` each."""
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise ConfigError(f"--header {text!r} is not NAME=VALUE")
+        yield name, value.encode()

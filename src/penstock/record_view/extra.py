@@ -1,0 +1,17 @@
+"""Imports of the extra `cli`, refused with the command that installs it."""
+
+from importlib import import_module
+from typing import Any
+
+from penstock.errors import ConfigError
+
+INSTALL = "pip install 'penstock[cli]'"
+
+
+def library(name: str, wanted_for: str) -> Any:
+    """A module of an optional library; Any, since it may have no types."""
+    try:
+        return import_module(name)
+    except ImportError:
+        package = name.partition(".")[0]
+        raise ConfigError(f"{wanted_for} needs {package}: {INSTALL}") from None

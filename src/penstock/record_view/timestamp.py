@@ -1,0 +1,17 @@
+"""Timestamps of records as people read them."""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+EPOCH: Final = datetime(1970, 1, 1)  # noqa: DTZ001  UTC throughout; "Z" is said where it is printed
+
+
+def iso_time(timestamp_ms: int) -> str | None:
+    """A timestamp in UTC; None for a missing one, or one beyond the calendar."""
+    if timestamp_ms < 0:
+        return None
+    try:
+        time = EPOCH + timedelta(milliseconds=timestamp_ms)
+    except OverflowError:
+        return None
+    return time.isoformat(timespec="milliseconds") + "Z"

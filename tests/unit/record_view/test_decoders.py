@@ -1,0 +1,257 @@
+"""Decoders of values, their detection, and a schema registry that is a fake."""
+
+import json
+from base64 import b64encode
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from decimal import Decimal
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from io import BytesIO
+from pathlib import Path
+from threading import Thread
+from typing import Any, ClassVar
+from uuid import UUID
+
+import fastavro
+import msgspec
+import pytest
+from google.protobuf.descriptor_pb2 import (
+    FieldDescriptorProto,
+    FileDescriptorProto,
+    FileDescriptorSet,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.errors import ConfigError
+from penstock.record_view import extra
+from penstock.record_view.avro import avro_decoder, avro_file_decoder
+from penstock.record_view.decoded import Decoded, Undecodable, decode_json, decode_msgpack, plain
+from penstock.record_view.detect import detected, detecting
+from penstock.record_view.protobuf import protobuf_file_decoder
+from penstock.record_view.registry import RegistryFailed, SchemaRegistry
+
+USER: dict[str, Any] = {
+    "type": "record",
+    "name": "User",
+    "fields": [
+        {"name": "name", "type": "string"},
+        {"name": "born", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+    ],
+}
+ANN = {"name": "Ann", "born": datetime(2000, 1, 2, tzinfo=UTC)}
+ANN_SHOWN = {"name": "Ann", "born": "2000-01-02T00:00:00+00:00"}
+
+
+def avro_bytes() -> bytes:
+    out = BytesIO()
+    fastavro.schemaless_writer(out, fastavro.parse_schema(USER), ANN)
+    return out.getvalue()
+
+
+def proto_file() -> FileDescriptorProto:
+    file = FileDescriptorProto(name="shop.proto", package="shop", syntax="proto3")
+    for name in ("Order", "Refund"):
+        message = file.message_type.add(name=name)
+        message.field.add(name="order_id", number=1, type=FieldDescriptorProto.TYPE_STRING, label=1)
+    return file
+
+
+ORDER = b"\x0a\x02o7"
+"""shop.Order with order_id "o7"."""
+
+
+@pytest.fixture
+def descriptors(tmp_path: Path) -> Path:
+    path = tmp_path / "shop.desc"
+    path.write_bytes(FileDescriptorSet(file=[proto_file()]).SerializeToString())
+    return path
+
+
+def test_avro_is_decoded_by_its_schema(tmp_path: Path) -> None:
+    path = tmp_path / "user.avsc"
+    path.write_text(json.dumps(USER))
+    decode = avro_file_decoder(path)
+    assert decode(avro_bytes()) == Decoded("avro", ANN_SHOWN)
+    for data in (b"", b"\xff", avro_bytes() + b"x"):
+        with pytest.raises(Undecodable, match="not Avro of this schema"):
+            decode(data)
+
+
+@pytest.mark.parametrize("text", ["{", '{"type": "nonsense"}'])
+def test_a_wrong_schema_is_named(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "user.avsc"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=r"user\.avsc: not an Avro schema"):
+        avro_file_decoder(path)
+
+
+def test_protobuf_is_decoded_by_descriptors(descriptors: Path) -> None:
+    decode = protobuf_file_decoder(descriptors, "shop.Order")
+    assert decode(ORDER) == Decoded("protobuf", {"order_id": "o7"})
+    with pytest.raises(Undecodable, match=r"not a shop\.Order"):
+        decode(b"\x0a\xff")
+
+
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [
+        (None, "name the message: shop.Order, shop.Refund"),
+        ("shop.Other", "no message shop.Other; there are shop.Order, shop.Refund"),
+    ],
+)
+def test_a_message_must_be_named(descriptors: Path, message: str | None, reason: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        protobuf_file_decoder(descriptors, message)
+    assert reason in str(caught.value)
+
+
+def test_a_proto_file_is_no_descriptor_set(tmp_path: Path) -> None:
+    path = tmp_path / "shop.proto"
+    path.write_text('syntax = "proto3";')
+    with pytest.raises(ConfigError, match="protoc --include_imports"):
+        protobuf_file_decoder(path, None)
+
+
+def test_formats_are_detected() -> None:
+    container = BytesIO()
+    fastavro.writer(container, fastavro.parse_schema(USER), [ANN])
+    packed = msgspec.msgpack.encode({"a": [1, b"\xff"], "t": msgspec.msgpack.Ext(5, b"x")})
+    shown = {"a": [1, "/w=="], "t": {"type": 5, "data": "eA=="}}
+    cases = {
+        b'{"a": 1}': Decoded("json", {"a": 1}),
+        b"[1": Decoded("text", "[1"),
+        b"17": Decoded("text", "17"),
+        "größe\n".encode(): Decoded("text", "größe\n"),
+        packed: Decoded("msgpack", shown),
+        container.getvalue(): Decoded("avro", ANN_SHOWN),
+        b"\x00\x01": Decoded("binary", "AAE="),
+        b"\xff\xfe": Decoded("binary", "//4="),
+    }
+    for data, expected in cases.items():
+        assert detected(data) == expected
+
+
+def test_a_given_schema_is_tried_first() -> None:
+    decode = detecting(known=[avro_decoder(USER)])
+    assert decode(avro_bytes()).format == "avro"
+    assert decode(b'{"a": 1}').format == "json"
+
+
+@given(st.binary(max_size=40))
+def test_any_bytes_are_shown(data: bytes) -> None:
+    assert msgspec.json.encode(detected(data).value)
+
+
+@given(st.binary(max_size=40))
+def test_bytes_in_another_format_are_undecodable(data: bytes) -> None:
+    for decode in (decode_json, decode_msgpack, avro_decoder(USER)):
+        try:
+            decode(data)
+        except Undecodable:
+            continue
+
+
+def test_values_have_json_types() -> None:
+    identity = UUID(int=1)
+    assert plain({b"k": Decimal("1.5"), 2: identity, "s": {1}}) == {
+        "k": "1.5",
+        "2": str(identity),
+        "s": [1],
+    }
+
+
+class Registry(BaseHTTPRequestHandler):
+    """Confluent's REST, as far as readers use it."""
+
+    pages: ClassVar[dict[str, dict[str, Any]]] = {
+        "/schemas/ids/1": {"schema": json.dumps(USER)},
+        "/schemas/ids/2": {"schema": "{}", "schemaType": "JSON"},
+        "/schemas/ids/3": {"schema": "syntax ...", "schemaType": "PROTOBUF"},
+        "/schemas/ids/3?format=serialized": {
+            "schema": b64encode(proto_file().SerializeToString()).decode(),
+            "schemaType": "PROTOBUF",
+        },
+        "/schemas/ids/4": {
+            "schema": json.dumps({"type": "array", "items": "User"}),
+            "references": [{"name": "User", "subject": "user-value", "version": 1}],
+        },
+        "/subjects/user-value/versions/1": {"schema": json.dumps(USER)},
+        "/schemas/ids/5": {"schema": "{}", "schemaType": "THRIFT"},
+    }
+    asked: ClassVar[list[str]] = []
+
+    def do_GET(self) -> None:
+        type(self).asked.append(f"{self.path} {self.headers.get('Authorization', '')}".strip())
+        found = self.pages.get(self.path)
+        body = json.dumps(found or {"error_code": 40403, "message": "Schema not found"}).encode()
+        self.send_response(200 if found else 404)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Nobody reads it."""
+
+
+@pytest.fixture(scope="module")
+def registry_address() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Registry) as server:
+        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield f"127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def framed(schema: int, data: bytes) -> bytes:
+    return b"\0" + schema.to_bytes(4) + data
+
+
+def test_values_are_decoded_by_the_registrys_schemas(registry_address: str) -> None:
+    registry = SchemaRegistry(f"http://user:pass%21@{registry_address}/")
+    Registry.asked.clear()
+    cases = {
+        framed(1, avro_bytes()): ANN_SHOWN,
+        framed(2, b'{"a": 1}'): {"a": 1},
+        framed(3, b"\0" + ORDER): {"order_id": "o7"},
+        framed(3, b"\x02\x02" + ORDER): {"order_id": "o7"},
+        framed(4, b"\x02" + avro_bytes() + b"\0"): [ANN_SHOWN],
+    }
+    for data, expected in cases.items():
+        assert registry.decode(data).value == expected
+        assert detecting(registry)(data).value == expected
+    login = f"Basic {b64encode(b'user:pass!').decode()}"
+    assert Registry.asked.count(f"/schemas/ids/1 {login}") == 1, "a schema is asked for once"
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (framed(9, b""), "404 Not Found"),
+        (framed(5, b""), "schema 5 is THRIFT"),
+        (framed(3, b"\x02\x08"), "no message"),
+        (framed(3, b"\xff\xff\xff\xff\xff\xff"), "is broken"),
+        (b"plain", "no schema id"),
+    ],
+)
+def test_what_the_registry_does_not_know_is_refused(
+    registry_address: str, data: bytes, reason: str
+) -> None:
+    with pytest.raises(ConfigError, match=reason):
+        SchemaRegistry(registry_address).decode(data)
+
+
+def test_a_missing_registry_is_named() -> None:
+    with pytest.raises(RegistryFailed, match=r"registry http://127\.0\.0\.1:1 cannot"):
+        SchemaRegistry("127.0.0.1:1").decode(framed(1, b""))
+    with pytest.raises(ConfigError, match="is not http://host:port"):
+        SchemaRegistry("ftp://x")
+
+
+def test_a_missing_library_is_refused_with_the_command_that_installs_it() -> None:
+    with pytest.raises(ConfigError) as caught:
+        extra.library("no_such_library.part", "--filter")
+    assert str(caught.value) == "--filter needs no_such_library: pip install 'penstock[cli]'"
