@@ -19,6 +19,7 @@ from penstock.broker.peers.control_plane import ControlPlane
 from penstock.broker.peers.topic_watch import TopicWatch
 from penstock.broker.startup import decision
 from penstock.controller import (
+    broker_changes,
     isr_changes,
     leader_election,
     partition_states,
@@ -317,6 +318,14 @@ def take_a_lack_of_files_for_a_failed_disk(patch: Patch) -> None:
     patch.setattr(fetcher, "OutOfFiles", ())
 
 
+def keep_replicas_offline(patch: Patch) -> None:
+    """A replica that once had no usable log is taken to have none for ever."""
+
+    async def ignore(*_: object) -> None: ...
+
+    patch.setattr(broker_changes, "replicas_usable", ignore)
+
+
 def trust_the_image(patch: Patch) -> None:
     """A state changed by another writer is not read again."""
 
@@ -393,6 +402,10 @@ MUTANTS = [
     Mutant(
         take_a_lack_of_files_for_a_failed_disk,
         story=stories.a_follower_lacks_files_for_a_while,
+    ),
+    Mutant(
+        keep_replicas_offline,
+        story=stories.a_topic_is_made_while_a_broker_lacks_files,
     ),
     Mutant(trust_the_image, story=stories.a_state_is_written_by_hand),
     Mutant(send_control_requests_once, story=stories.a_topic_is_made_while_a_broker_has_no_store),

@@ -364,6 +364,18 @@ async def a_follower_lacks_files_for_a_while(world: World) -> None:
     await asyncio.sleep(2)
 
 
+async def a_topic_is_made_while_a_broker_lacks_files(world: World) -> None:
+    """It cannot make the log, and nothing else brings the replica back."""
+    await deleted(world, ANEW.topic)
+    broker = world.brokers[(controller_of(world) + 1) % world.plan.brokers]
+    others = [each.number for each in world.brokers if each is not broker]
+    broker.disk.lacks_files = True
+    await made(world, ANEW.topic, SETTINGS_OF[ANEW.topic], [broker.number, *others[:2]])
+    await until(lambda: broker.number not in isr_of(world, ANEW), 20)
+    broker.disk.lacks_files = False
+    await asyncio.sleep(2)
+
+
 async def a_move_is_half_ended(world: World) -> None:
     """The controller and all target replicas die between the two writes that complete it."""
     where = world.partitions[0]
@@ -459,6 +471,7 @@ STORIES: tuple[Story, ...] = (
     a_topic_is_made_while_a_broker_has_no_store,
     a_topic_is_made_anew_while_a_server_of_the_store_is_behind,
     a_follower_lacks_files_for_a_while,
+    a_topic_is_made_while_a_broker_lacks_files,
     a_move_is_half_ended,
     answers_come_while_a_controller_takes_over,
     a_node_is_malformed,

@@ -5,12 +5,15 @@ from contextlib import suppress
 
 from penstock.controller.context import ControllerContext
 from penstock.controller.repair import AllowsUnclean, repair
+from penstock.controller.state_change import all_partitions
 from penstock.controller.topic_life import unfinished_deletions
 from penstock.metadata import paths
 from penstock.metadata.errors import BadVersion, NoNode
 from penstock.metadata.image import Broker, ImageDelta
 from penstock.metadata.store import Delete
 from penstock.types import BrokerId, TopicPartition
+
+ATTEMPTS = 5
 
 
 async def brokers_changed(
@@ -34,7 +37,12 @@ async def brokers_changed(
         }
         gone = {each.id for each in dead}
         context.caught_up = {each for each in context.caught_up if each[0] not in gone}
-        await repair(context, allows_unclean)
+        for _ in range(ATTEMPTS):
+            await repair(context, allows_unclean)
+            if not context.changed_elsewhere:
+                break
+            # Another writer was faster. Before the broker is taken for alive again it must have
+            # left its ISRs: it may come back without records that it had acknowledged.
     if joined:
         context.image = context.image.apply(ImageDelta(brokers={each.id: each for each in joined}))
         ids = [each.id for each in joined]
@@ -70,6 +78,29 @@ async def replicas_failed(
     if _epoch(context.image.brokers, broker) == epoch:
         context.replicas_on_offline_dirs |= {(broker, each) for each in partitions}
         await repair(context, allows_unclean)
+
+
+async def replicas_usable(
+    context: ControllerContext,
+    broker: BrokerId,
+    epoch: int,
+    partitions: Iterable[TopicPartition],
+    allows_unclean: AllowsUnclean,
+) -> None:
+    """A broker has logs that it could not make before, as for want of file descriptors."""
+    if _epoch(context.image.brokers, broker) == epoch:
+        usable = context.replicas_on_offline_dirs & {(broker, each) for each in partitions}
+        if usable:
+            context.replicas_on_offline_dirs -= usable
+            await repair(context, allows_unclean)
+
+
+async def resend_failed(context: ControllerContext) -> None:
+    """Let brokers try again to make replicas lead or follow that had no usable log."""
+    failed = {topic_partition for _, topic_partition in context.replicas_on_offline_dirs}
+    again = [each for each in all_partitions(context.image) if each.topic_partition in failed]
+    if again:
+        await context.announce(ImageDelta(), partitions=again)
 
 
 async def remove_registration(context: ControllerContext, broker: BrokerId, epoch: int) -> None:

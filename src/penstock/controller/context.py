@@ -50,7 +50,8 @@ class ControllerContext:
         self.shutting_down: dict[BrokerId, int] = {}
         """Brokers in a controlled shutdown, with their epochs. They are not elected."""
         self.replicas_on_offline_dirs: set[tuple[BrokerId, TopicPartition]] = set()
-        """Replicas whose log directory has failed."""
+        """Replicas without a usable log: their directory has failed, or files could not be opened.
+        """
         self.caught_up: set[tuple[BrokerId, TopicPartition]] = set()
         """Replicas that have joined the ISR since their broker came back after an unclean shutdown.
         """
@@ -101,6 +102,15 @@ class ControllerContext:
             or (broker, topic_partition) in self.replicas_on_offline_dirs
         )
 
+    def _forget_moved_replicas(self) -> None:
+        """A replica that was moved away, or whose topic is gone, may come back to a working log."""
+        self.replicas_on_offline_dirs = {
+            (broker, topic_partition)
+            for broker, topic_partition in self.replicas_on_offline_dirs
+            if (known := self.image.partition(topic_partition)) is not None
+            and broker in known.replicas
+        }
+
     @property
     def unclean_shutdown_brokers(self) -> Collection[BrokerId]:
         """Brokers that may have lost records that they had acknowledged."""
@@ -129,6 +139,7 @@ class ControllerContext:
         if self.is_resigned:
             raise NotController(f"the controller of epoch {self.epoch.number} has resigned")
         self.image = self.image.apply(delta)
+        self._forget_moved_replicas()
         change = StateChange(
             image=self.image,
             partitions=tuple(partitions),

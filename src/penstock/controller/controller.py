@@ -61,6 +61,9 @@ logger = logging.getLogger(__name__)
 REPAIR_AGAIN_S = 5.0
 """Between attempts to write a state that the store refuses, as for want of permission."""
 
+RESEND_FAILED_S = 10.0
+"""Between attempts of a broker to use replicas that have no usable log."""
+
 
 class Controller:
     """Active from `start` until `resign`, while `run` is running. Belongs to the event loop.
@@ -88,6 +91,7 @@ class Controller:
         self.counts = ElectionCounts()
         self._watches: Subscription
         self._next_repair: asyncio.TimerHandle | None = None
+        self._next_resend: asyncio.TimerHandle | None = None
         self.on_resigned: Callable[[], object] = lambda: None
 
     async def start(self) -> None:
@@ -171,6 +175,15 @@ class Controller:
         if self._next_repair is None:
             loop = asyncio.get_running_loop()
             self._next_repair = loop.call_later(REPAIR_AGAIN_S, repair_now)
+
+    def _resend_later(self) -> None:
+        def resend_now() -> None:
+            self._next_resend = None
+            self._schedule(broker_changes.resend_failed)
+
+        if self._next_resend is None:
+            loop = asyncio.get_running_loop()
+            self._next_resend = loop.call_later(RESEND_FAILED_S, resend_now)
 
     async def run(self) -> None:
         """Carry operations out until cancelled."""
@@ -368,6 +381,18 @@ class Controller:
                 context, broker, epoch, partitions, self._allows_unclean(context)
             )
         )
+        self._resend_later()
+
+    def replicas_usable(
+        self, broker: BrokerId, epoch: int, partitions: Sequence[TopicPartition]
+    ) -> None:
+        """A broker reports replicas with a working log. Most were never without one."""
+        if self._active is not None and self._active.replicas_on_offline_dirs:
+            self._schedule(
+                lambda context: broker_changes.replicas_usable(
+                    context, broker, epoch, partitions, self._allows_unclean(context)
+                )
+            )
 
     def connection_refused(self, broker: BrokerId, epoch: int) -> None:
         """A broker refuses connections, so its process is gone: do not wait for its session."""

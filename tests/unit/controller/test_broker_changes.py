@@ -8,6 +8,7 @@ from msgspec import UNSET
 
 from penstock.clock import SystemClock
 from penstock.config.listener import Endpoint, SecurityProtocol
+from penstock.controller import broker_changes
 from penstock.controller.broker_registration import register
 from penstock.controller.controller_election import ControllerElection
 from penstock.controller.isr_changes import IsrMember, RequestedIsr
@@ -19,7 +20,7 @@ from penstock.metadata import paths
 from penstock.metadata.image import PartitionRegistration
 from penstock.metadata.records import LogDirEvent, decode, encode
 from penstock.metadata.registration import BrokerRegistration
-from penstock.metadata.store import SessionState
+from penstock.metadata.store import Create, Delete, SessionState
 from penstock.metadata.tree import Tree
 from penstock.testing.controllers import RunningController, running_controller
 from penstock.types import BrokerId, TopicPartition
@@ -258,6 +259,26 @@ def test_a_broker_that_is_shutting_down_leads_nothing_new(tree: Tree) -> None:
     with_topic(tree, work)
 
 
+def test_a_leader_that_lost_records_leads_no_more_though_its_state_was_changed_meanwhile(
+    tree: Tree,
+) -> None:
+    """The controller learns at once that it died and came back, and its first write is refused."""
+
+    async def work(running: RunningController) -> None:
+        path = paths.partition_state(FIRST)
+        node = await running.store.get(path)
+        assert node.data is not None
+        await running.store.set(path, node.data)
+        broker = paths.broker(BrokerId(1))
+        address = Endpoint("PLAINTEXT", SecurityProtocol.PLAINTEXT, "127.0.0.1", 9093)
+        back = encode(BrokerRegistration.of([address], 0, unclean_shutdown=True))
+        await running.store.multi([Delete(broker), Create(broker, back, ephemeral=True)])
+        await running.settled()
+        assert (state(running).leader, state(running).isr) == (2, (2, 0))
+
+    with_topic(tree, work)
+
+
 def test_a_failed_directory_affects_only_its_replicas(tree: Tree) -> None:
     async def work(running: RunningController) -> None:
         event = encode(LogDirEvent(broker=BrokerId(1)))
@@ -274,6 +295,42 @@ def test_a_failed_directory_affects_only_its_replicas(tree: Tree) -> None:
         assert (state(running).leader, state(running).isr) == (2, (2, 0))
         assert state(running).offline_replicas == (1,)
         assert state(running, SECOND).isr == (0, 1, 2)
+
+    with_topic(tree, work)
+
+
+def test_a_replica_whose_log_is_usable_again_may_join_and_lead(tree: Tree) -> None:
+    async def work(running: RunningController) -> None:
+        epoch = running.controller.image.brokers[BrokerId(1)].epoch
+        running.controller.replicas_failed(BrokerId(1), epoch, [FIRST, SECOND])
+        await running.settled()
+        await running.controller._submit(broker_changes.resend_failed)  # as after a pause
+        assert {each.topic_partition for each in running.last_change.partitions} == {FIRST, SECOND}
+        running.controller.replicas_usable(BrokerId(1), epoch - 1, [FIRST])  # in an earlier epoch
+        await running.settled()
+        assert state(running).offline_replicas == (1,)
+        running.controller.replicas_usable(BrokerId(1), epoch, [FIRST])
+        await running.settled()
+        assert state(running).offline_replicas == ()
+        assert state(running, SECOND).offline_replicas == (1,)
+
+    with_topic(tree, work)
+
+
+def test_a_replica_that_was_moved_away_comes_back_to_a_working_log(tree: Tree) -> None:
+    async def work(running: RunningController) -> None:
+        epoch = running.controller.image.brokers[BrokerId(1)].epoch
+        running.controller.replicas_failed(BrokerId(1), epoch, [FIRST])
+        await running.settled()
+        await running.controller.reassign(FIRST, (2, 0), factor_may_change=True)
+        assert state(running).replicas == (2, 0)
+        await running.controller.reassign(FIRST, (2, 0, 1), factor_may_change=True)
+        assert state(running).adding_replicas == (1,)
+        assert state(running).offline_replicas == ()
+        joined = wanted(state(running), (2, 0, 1))
+        outcomes = await running.controller.alter_isrs(BrokerId(2), -1, [joined])
+        assert not isinstance(outcomes[FIRST], KafkaError)
+        assert state(running).isr == (2, 0, 1)
 
     with_topic(tree, work)
 

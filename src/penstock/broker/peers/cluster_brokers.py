@@ -21,6 +21,9 @@ from penstock.wire.schema import Message
 
 DELIVERY_CHECK_S = 0.01
 
+USABLE = frozenset({ErrorCode.NONE, ErrorCode.STALE_CONTROLLER_EPOCH})
+"""Answers of a broker for a replica with a working log: it leads or follows, or did so before."""
+
 
 class ClusterBrokers:
     """Sends each broker the changes that concern it. Channels close when the controller resigns."""
@@ -60,8 +63,15 @@ class ClusterBrokers:
                     self._channel(broker).send(requests)
         failed = await self._own.apply_own(change)
         own = change.image.brokers.get(self._broker_id)
-        if failed and own is not None:
-            self.controller.replicas_failed(own.id, own.epoch, failed)
+        if own is not None:
+            if failed:
+                self.controller.replicas_failed(own.id, own.epoch, failed)
+            usable = [
+                each.topic_partition
+                for each in change.partitions
+                if own.id in each.state.replicas and each.topic_partition not in failed
+            ]
+            self.controller.replicas_usable(own.id, own.epoch, usable)
         return failed
 
     async def delivered(self) -> None:
@@ -105,9 +115,10 @@ class ClusterBrokers:
         elif isinstance(request, LeaderAndIsrRequest) and isinstance(
             response, LeaderAndIsrResponse
         ):
-            failed = failed_replicas(request, response)
+            failed, usable = answered_replicas(request, response)
             if failed:
                 self.controller.replicas_failed(broker.id, broker.epoch, failed)
+            self.controller.replicas_usable(broker.id, broker.epoch, usable)
 
 
 def deleted_replicas(
@@ -125,14 +136,17 @@ def deleted_replicas(
     ]
 
 
-def failed_replicas(
+def answered_replicas(
     request: LeaderAndIsrRequest, response: LeaderAndIsrResponse
-) -> list[TopicPartition]:
-    """Replicas whose log directory has failed."""
+) -> tuple[list[TopicPartition], list[TopicPartition]]:
+    """Replicas without a usable log, and those with one."""
     names: Mapping[Uuid, str] = {each.topic_id: each.topic_name for each in request.topic_states}
-    return [
-        TopicPartition(names[topic.topic_id], each.partition_index)
-        for topic in response.topics
-        for each in topic.partition_errors
-        if each.error_code == ErrorCode.KAFKA_STORAGE_ERROR
-    ]
+    failed, usable = [], []
+    for topic in response.topics:
+        for each in topic.partition_errors:
+            topic_partition = TopicPartition(names[topic.topic_id], each.partition_index)
+            if each.error_code == ErrorCode.KAFKA_STORAGE_ERROR:
+                failed.append(topic_partition)
+            elif each.error_code in USABLE:
+                usable.append(topic_partition)
+    return failed, usable

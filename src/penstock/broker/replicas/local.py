@@ -60,6 +60,10 @@ class LocalBroker:
         self._compactor, self._coordinators = compactor, coordinators
         self._on_brokers = on_brokers
         """Called with the live brokers at each change."""
+        self._unusable: dict[TopicPartition, int] = {}
+        """Replicas without a usable log, with the leader epochs in which that was logged: the
+        controller asks again and again.
+        """
 
     async def apply(self, change: StateChange) -> list[TopicPartition]:
         """Returns the replicas whose log directory has failed."""
@@ -148,10 +152,13 @@ class LocalBroker:
         except StaleState as error:
             logger.info("%s", error)
         except (KafkaError, StorageError) as error:
-            logger.error("replica %s has no usable log: %s", topic_partition, error)
+            if self._unusable.get(topic_partition) != state.leader_epoch:
+                self._unusable[topic_partition] = state.leader_epoch
+                logger.error("replica %s has no usable log: %s", topic_partition, error)
             self._coordinators.not_led(topic_partition)
             self._fetchers.stop(topic_partition)
             return False
+        self._unusable.pop(topic_partition, None)
         self._waiters.changed(topic_partition)
         return True
 
