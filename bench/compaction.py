@@ -10,7 +10,7 @@ from pathlib import Path
 from penstock.log.compaction.cleaner import clean
 from penstock.log.compaction.job import CleanedGroup, CleaningJob, Finished, SegmentSize
 from penstock.log.disk import DiskFiles
-from penstock.log.segment import LOG, offset_path
+from penstock.log.segment_files import LOG, offset_path
 from penstock.record.build import build_batch
 from penstock.record.compression import Codec
 from penstock.record.record import Record

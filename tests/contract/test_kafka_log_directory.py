@@ -29,7 +29,7 @@ from penstock.log.inspection.adopt import adopted_topics
 from penstock.log.inspection.kraft import FOLDER, topic_configs
 from penstock.log.inspection.verify import verify
 from penstock.log.producer_snapshot import decode_snapshot
-from penstock.log.segment import INDEX, LOG, SNAPSHOT, TIME_INDEX, TXN_INDEX
+from penstock.log.segment_files import INDEX, LOG, SNAPSHOT, TIME_INDEX, TXN_INDEX
 from penstock.log.time_search import offset_for_timestamp
 from penstock.record.batch import read_header
 from penstock.record.build import build_batch

@@ -29,7 +29,7 @@ from penstock.log.log_dir import CLEAN_SHUTDOWN, CLEANER_OFFSETS
 from penstock.log.partition_log import PartitionLog
 from penstock.log.partition_metadata import FILE_NAME as PARTITION_METADATA
 from penstock.log.partition_metadata import decode_partition_metadata
-from penstock.log.segment import INDEX, LOG, SNAPSHOT, TIME_INDEX, TXN_INDEX
+from penstock.log.segment_files import INDEX, LOG, SNAPSHOT, TIME_INDEX, TXN_INDEX
 from penstock.log.store import OFFSETS, LogStore
 from penstock.log.time_search import offset_for_timestamp
 from penstock.record.batch import read_header

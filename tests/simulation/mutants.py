@@ -39,10 +39,9 @@ from penstock.metadata.errors import StoreError
 from penstock.metadata.records import decode
 from penstock.metadata.shared.server import StoreServer
 from penstock.metadata.store import SessionState
-from penstock.replication import fencing, fetcher, isr_proposals, read_fencing
+from penstock.replication import fencing, fetcher, isr_proposals, partitions, read_fencing
 from penstock.replication.isr import Isr
 from penstock.replication.partition import Partition
-from penstock.replication.partitions import Partitions
 from penstock.replication.proposal import InSyncReplica
 from simulation import stories, worker_stories
 from simulation.stories import Story
@@ -269,7 +268,7 @@ def keep_strays(patch: Patch) -> None:
 def serve_the_log_of_a_deleted_topic(patch: Patch) -> None:
     """A log belongs to the topic of its name, whatever the topic's id."""
     keep_strays(patch)
-    patch.setattr(Partitions, "_why_stray", lambda *_, **__: None)
+    patch.setattr(partitions, "why_stray", lambda *_, **__: None)
 
 
 def fail_by_a_malformed_node(patch: Patch) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from penstock.log.files import TEMPORARY, Files
 from penstock.log.scan import spans
-from penstock.log.segment import CLEANED, DELETED, INDEX, LOG, SWAP, TIME_INDEX, TXN_INDEX
+from penstock.log.segment_files import CLEANED, DELETED, INDEX, LOG, SWAP, TIME_INDEX, TXN_INDEX
 
 logger = logging.getLogger(__name__)
 

@@ -16,7 +16,8 @@ from penstock.log.partition_log import LoadedState, PartitionLog
 from penstock.log.producer_state import CompletedTxn, ProducerState
 from penstock.log.replay import index_aborted, replay
 from penstock.log.scan import checked
-from penstock.log.segment import LOG, MAX_RELATIVE_OFFSET, IndexLimits, Segment, offset_path
+from penstock.log.segment import MAX_RELATIVE_OFFSET, IndexLimits, Segment
+from penstock.log.segment_files import LOG, offset_path
 from penstock.log.segments import Segments
 from penstock.log.snapshots import latest_state, remove_stray_snapshots
 from penstock.record.batch import BatchHeader, CorruptBatch

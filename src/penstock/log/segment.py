@@ -13,30 +13,26 @@ from penstock.log.offset_index import ENTRY_BYTES as OFFSET_ENTRY_BYTES
 from penstock.log.offset_index import OffsetIndex
 from penstock.log.open_segments import OpenSegments
 from penstock.log.scan import headers, spans
+from penstock.log.segment_files import (
+    DELETED,
+    INDEX,
+    LOG,
+    SEGMENT_FILES,
+    SNAPSHOT,
+    TIME_INDEX,
+    TXN_INDEX,
+    offset_path,
+)
 from penstock.log.time_index import ENTRY_BYTES as TIME_ENTRY_BYTES
 from penstock.log.time_index import TimeIndex, TimestampOffset
 from penstock.log.txn_index import AbortedTxn, decode_aborted, encode_aborted, kept_bytes
 from penstock.record.batch import BatchHeader, CorruptBatch
 from penstock.types import Buffer
 
-LOG: Final = ".log"
-INDEX: Final = ".index"
-TIME_INDEX: Final = ".timeindex"
-TXN_INDEX: Final = ".txnindex"
-SNAPSHOT: Final = ".snapshot"
-DELETED: Final = ".deleted"
-CLEANED: Final = ".cleaned"
-SWAP: Final = ".swap"
-SEGMENT_FILES: Final = (LOG, INDEX, TIME_INDEX, TXN_INDEX)
-
 MAX_RELATIVE_OFFSET: Final = (1 << 31) - 1
 NOWHERE: Final = (-1, 0)
 
 logger = logging.getLogger(__name__)
-
-
-def offset_path(directory: Path, offset: int, suffix: str) -> Path:
-    return directory / f"{offset:020d}{suffix}"
 
 
 @dataclass(frozen=True)

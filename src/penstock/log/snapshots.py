@@ -7,7 +7,7 @@ from penstock.log.corrupt import CorruptFile
 from penstock.log.files import Files, write
 from penstock.log.leftovers import offset_of
 from penstock.log.producer_state import ProducerState
-from penstock.log.segment import SNAPSHOT, offset_path
+from penstock.log.segment_files import SNAPSHOT, offset_path
 
 logger = logging.getLogger(__name__)
 

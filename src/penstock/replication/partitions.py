@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 
 from penstock.errors import ErrorCode, KafkaError
-from penstock.log.partition_log import PartitionLog
-from penstock.log.store import LogStore, PartitionOffline
+from penstock.log.store import LogStore
 from penstock.metadata.image import ClusterImage
 from penstock.replication.environment import ALONE, Environment
 from penstock.replication.fencing import NotLeader
 from penstock.replication.partition import Partition
-from penstock.types import NO_UUID, BrokerId, TopicPartition, Uuid, uuid_text
+from penstock.replication.partition_logs import log_of, why_stray
+from penstock.types import NO_UUID, BrokerId, TopicPartition, Uuid
 
 
 class UnknownPartition(KafkaError):
@@ -54,44 +54,19 @@ class Partitions:
         name is set aside, and its partition with it.
         """
         topic_partition = TopicPartition(topic, index)
-        why = self._why_stray(topic_partition, topic_id, is_new=is_new)
+        is_unknown = is_new and topic_partition not in self._partitions
+        why = why_stray(self.store, topic_partition, topic_id, is_new=is_unknown)
         if why is not None:
             self.set_aside(topic_partition, why)
         found = self._partitions.get(topic_partition)
         if found is None:
-            log = self._log(topic_partition, topic_id, now_ms, is_new=is_new)
+            log = log_of(self.store, topic_partition, topic_id, now_ms, is_new=is_new)
             found = self._partitions[topic_partition] = Partition(
                 self._broker_id, topic_partition, topic_id, log, self._environment
             )
         elif found.topic_id == NO_UUID:
             found.topic_id = topic_id  # the controller has given the topic its id since
         return found
-
-    def _why_stray(
-        self, topic_partition: TopicPartition, topic_id: Uuid, *, is_new: bool
-    ) -> str | None:
-        """Why the log of this name belongs to another topic; None if it does not."""
-        if topic_partition not in self.store.logs and topic_partition not in self.store.future_logs:
-            return None
-        known = self.store.topic_ids.get(topic_partition)
-        if known is None:
-            is_old = is_new and topic_partition not in self._partitions
-            return "existed before its topic was created" if is_old else None
-        if NO_UUID in {known, topic_id} or known == topic_id:
-            return None
-        return f"has the topic id {uuid_text(known)}, but its topic now has {uuid_text(topic_id)}"
-
-    def _log(
-        self, topic_partition: TopicPartition, topic_id: Uuid, now_ms: int, *, is_new: bool
-    ) -> PartitionLog:
-        log = self.store.get(topic_partition)
-        if log is None:
-            if not is_new and len(self.store.online) < len(self.store.dirs):
-                raise PartitionOffline(f"{topic_partition} may be in a directory that is offline")
-            return self.store.create(topic_partition, topic_id, now_ms)
-        if topic_partition not in self.store.topic_ids:
-            self.store.name_topic(log, topic_id)
-        return log
 
     def set_aside(self, topic_partition: TopicPartition, why: str) -> None:
         """Drop a partition that this broker may not serve, but keep its log as a stray."""

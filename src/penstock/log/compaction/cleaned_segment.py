@@ -4,14 +4,14 @@ from pathlib import Path
 
 from penstock.log.files import Files, LogFile
 from penstock.log.offset_index import OffsetIndex
-from penstock.log.segment import (
+from penstock.log.segment import IndexLimits
+from penstock.log.segment_files import (
     CLEANED,
     INDEX,
     LOG,
     SEGMENT_FILES,
     TIME_INDEX,
     TXN_INDEX,
-    IndexLimits,
     offset_path,
 )
 from penstock.log.time_index import TimeIndex, TimestampOffset

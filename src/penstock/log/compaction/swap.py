@@ -10,7 +10,8 @@ the log as it was, one after it leaves the replacement to the restart.
 from penstock.log.compaction.job import CleanedGroup
 from penstock.log.files import Files, finished_or_failed
 from penstock.log.partition_log import PartitionLog
-from penstock.log.segment import CLEANED, SEGMENT_FILES, SWAP, Segment, offset_path
+from penstock.log.segment import Segment
+from penstock.log.segment_files import CLEANED, SEGMENT_FILES, SWAP, offset_path
 
 
 def swap_in(files: Files, log: PartitionLog, group: CleanedGroup, now_ms: int) -> bool:

@@ -16,7 +16,16 @@ from penstock.log.inspection.row import Kind, Row, Value, note, problem
 from penstock.log.leftovers import offset_of
 from penstock.log.producer_snapshot import decode_snapshot
 from penstock.log.scan import headers
-from penstock.log.segment import CLEANED, DELETED, INDEX, LOG, SNAPSHOT, SWAP, TIME_INDEX, TXN_INDEX
+from penstock.log.segment_files import (
+    CLEANED,
+    DELETED,
+    INDEX,
+    LOG,
+    SNAPSHOT,
+    SWAP,
+    TIME_INDEX,
+    TXN_INDEX,
+)
 from penstock.log.txn_index import decode_aborted
 from penstock.record.batch import BatchHeader, CorruptBatch, crc_matches, read_header
 from penstock.record.control import read_marker

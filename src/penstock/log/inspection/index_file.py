@@ -5,7 +5,7 @@ from struct import Struct
 
 from penstock.log.corrupt import CorruptFile
 from penstock.log.offset_index import ENTRY as OFFSET_ENTRY
-from penstock.log.segment import INDEX, TIME_INDEX
+from penstock.log.segment_files import INDEX, TIME_INDEX
 from penstock.log.time_index import ENTRY as TIME_ENTRY
 from penstock.record.batch import BatchHeader
 

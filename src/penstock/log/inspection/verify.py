@@ -20,7 +20,7 @@ from penstock.log.naming import Role, parse_dir_name
 from penstock.log.partition_metadata import FILE_NAME as PARTITION_METADATA
 from penstock.log.partition_metadata import decode_partition_metadata
 from penstock.log.producer_snapshot import decode_snapshot
-from penstock.log.segment import (
+from penstock.log.segment_files import (
     CLEANED,
     DELETED,
     INDEX,

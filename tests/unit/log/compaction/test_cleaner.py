@@ -16,7 +16,7 @@ from penstock.log.compaction.job import (
 from penstock.log.compaction.offset_map import BYTES_PER_KEY
 from penstock.log.corrupt import CorruptFile
 from penstock.log.offset_index import OffsetIndex
-from penstock.log.segment import CLEANED, INDEX, LOG, TIME_INDEX, TXN_INDEX, offset_path
+from penstock.log.segment_files import CLEANED, INDEX, LOG, TIME_INDEX, TXN_INDEX, offset_path
 from penstock.log.time_index import TimeIndex, TimestampOffset
 from penstock.log.txn_index import AbortedTxn, decode_aborted, encode_aborted
 from penstock.record.batch import BatchHeader, batches, crc_matches

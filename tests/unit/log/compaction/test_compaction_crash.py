@@ -16,7 +16,7 @@ from penstock.log.old_segments import delete_old_segments
 from penstock.log.open_segments import OpenSegments
 from penstock.log.partition_log import PartitionLog
 from penstock.log.recovery import load_log
-from penstock.log.segment import CLEANED, DELETED, SWAP
+from penstock.log.segment_files import CLEANED, DELETED, SWAP
 from penstock.record.batch import batches, read_header
 from penstock.record.build import build_batch
 from penstock.record.control import build_marker
