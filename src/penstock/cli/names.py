@@ -1,9 +1,11 @@
 """Names of topics and groups in arguments and options, which shells complete."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from click.shell_completion import CompletionItem
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem  # only shells need it
 
 WAIT_S = 1.5
 """A shell that completes must not hang."""
@@ -19,11 +21,9 @@ class TopicName(click.ParamType[str]):
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
+    ) -> "list[CompletionItem]":
         del param
-        return [
-            CompletionItem(each) for each in _names(ctx, "topics") if each.startswith(incomplete)
-        ]
+        return _items(ctx, "topics", incomplete)
 
 
 class GroupName(TopicName):
@@ -33,14 +33,18 @@ class GroupName(TopicName):
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
+    ) -> "list[CompletionItem]":
         del param
-        return [
-            CompletionItem(each) for each in _names(ctx, "groups") if each.startswith(incomplete)
-        ]
+        return _items(ctx, "groups", incomplete)
 
 
 TOPIC_NAME, GROUP_NAME = TopicName(), GroupName()
+
+
+def _items(ctx: click.Context, kind: str, incomplete: str) -> "list[CompletionItem]":
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(each) for each in _names(ctx, kind) if each.startswith(incomplete)]
 
 
 def _names(ctx: click.Context, kind: str) -> list[str]:

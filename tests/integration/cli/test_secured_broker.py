@@ -95,3 +95,20 @@ def test_a_certificate_that_is_not_trusted_is_told(command: Command) -> None:
     refused = CliRunner().invoke(main, words)
     assert refused.exit_code == ExitCode.UNREACHABLE
     assert "its certificate is not accepted: self-signed certificate" in refused.output
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("topic", "create", "t"),
+        ("broker", "config", "1"),
+        ("config", "set", "broker", "default", "log.retention.ms=1"),
+        ("reassign", "watch"),
+        ("leader", "elect"),
+    ],
+)
+def test_what_is_not_allowed_is_told_in_one_line(command: Command, words: tuple[str, ...]) -> None:
+    refused = command.run("alice", *words)
+    assert refused.exit_code == 4, refused.output
+    assert refused.stderr.count("\n") == 1
+    assert "AUTHORIZATION_FAILED" in refused.stderr

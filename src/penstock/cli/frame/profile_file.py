@@ -10,7 +10,6 @@
 
 import json
 import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -73,6 +72,8 @@ def profiles_path(environ: Mapping[str, str]) -> Path:
 
 
 def read_profiles(path: Path) -> Profiles:
+    import tomllib  # late: few users have such a file
+
     try:
         found = tomllib.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):

@@ -9,7 +9,8 @@ from penstock.cli.frame.progress import Progress
 from penstock.cli.names import TOPIC_NAME
 from penstock.cli.output import FORMAT, print_json
 from penstock.cli.remote import Remote, remote
-from penstock.cli.topic.view import overrides, replication_factor
+from penstock.cli.topic.summary import replication_factor
+from penstock.cli.topic.view import overrides
 from penstock.client.admin import NewTopic, create_topic, describe_topics
 from penstock.client.cluster import Client
 from penstock.client.consume import ConsumedRecord, SimpleConsumer

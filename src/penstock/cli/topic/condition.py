@@ -7,9 +7,7 @@ from typing import Any
 import click
 
 from penstock.client.cluster import Client
-from penstock.client.configs import Resource, describe_configs
 from penstock.client.metadata import NO_LEADER, PartitionMetadata
-from penstock.config.resource_type import ConfigResourceType
 from penstock.errors import KafkaError
 
 MIN_ISR = "min.insync.replicas"
@@ -62,6 +60,9 @@ def condition_of(given: dict[str, Any]) -> Condition:
 
 async def min_isrs(client: Client, topics: Collection[str]) -> dict[str, int]:
     """`min.insync.replicas` by topic; without permission to know, 1."""
+    from penstock.client.configs import Resource, describe_configs  # late: most calls need none
+    from penstock.config.resource_type import ConfigResourceType
+
     found = {}
     for each in topics:
         try:

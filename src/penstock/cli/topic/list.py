@@ -10,7 +10,7 @@ from penstock.cli.output import FORMAT, Column, human_bytes, print_rows
 from penstock.cli.remote import Remote, remote
 from penstock.cli.topic.chosen import matching
 from penstock.cli.topic.condition import Condition, condition_of, conditions, min_isrs
-from penstock.cli.topic.view import overrides, summary
+from penstock.cli.topic.summary import summary
 from penstock.client.admin import list_topics
 from penstock.client.cluster import Client
 from penstock.client.metadata import TopicMetadata
@@ -94,4 +94,6 @@ async def meeting(
 
 
 async def overriding(client: Client, topics: list[TopicMetadata]) -> list[TopicMetadata]:
+    from penstock.cli.topic.view import overrides  # late: needs more of the client
+
     return [each for each in topics if await overrides(client, each.name)]

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import click
 
 from penstock.cli.output import print_table
+from penstock.cli.topic.summary import summary
 from penstock.client.admin import describe_topics
 from penstock.client.cluster import Client
 from penstock.client.configs import (
@@ -69,21 +70,6 @@ async def described_topic(
         {tp.partition: listed.offset for tp, listed in starts.items()},
         {tp.partition: listed.offset for tp, listed in ends.items()},
     )
-
-
-def replication_factor(topic: TopicMetadata) -> int:
-    """The maximum of its partitions: a partition that is being moved has more replicas."""
-    return max((len(each.replicas) for each in topic.partitions.values()), default=0)
-
-
-def summary(topic: TopicMetadata) -> dict[str, Any]:
-    return {
-        "name": topic.name,
-        "id": uuid_text(topic.id),
-        "internal": topic.is_internal,
-        "partition_count": len(topic.partitions),
-        "replication_factor": replication_factor(topic),
-    }
 
 
 def description(described: Described) -> dict[str, Any]:

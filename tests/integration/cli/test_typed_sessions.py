@@ -1,0 +1,59 @@
+"""What only a terminal gets: questions, colours, progress bars, pages."""
+
+import subprocess
+import sys
+
+import pytest
+
+from support.commands.command_stage import Stage
+from support.commands.penstock_command import ENVIRONMENT, PENSTOCK
+from support.commands.typed_session import typed_session
+
+BOLD = "\x1b[1m"
+
+
+def run(stage: Stage, *words: str, **typed: str) -> str:
+    environ = {"PENSTOCK_BOOTSTRAP": stage.bootstrap, "XDG_CONFIG_HOME": str(stage.folder)}
+    done = typed_session(words, {"[y/N]": typed["answer"]} if typed else {}, environ)
+    return f"{done.screen}[{done.exit_code}]"
+
+
+def test_a_person_is_asked_before_something_is_deleted(stage: Stage) -> None:
+    run(stage, "topic", "create", "doomed")
+    words = ("topic", "delete", "doomed")
+    kept = run(stage, *words, answer="n\n")
+    assert "Delete, with all records, doomed? [y/N]: n" in kept
+    assert kept.endswith("penstock: nothing was done\n[2]")
+    assert run(stage, *words, answer="y\n").endswith("deleted doomed\n[0]")
+
+
+def test_colours_are_for_a_terminal_that_wants_them(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run(stage, "topic", "list", "events").startswith(BOLD)
+    monkeypatch.setitem(ENVIRONMENT, "NO_COLOR", "1")
+    assert run(stage, "topic", "list", "events").startswith("NAME ")
+    piped = subprocess.run(
+        [*PENSTOCK, "topic", "list", "events", "-b", stage.bootstrap],
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert piped.stdout.startswith("NAME ")
+
+
+def test_progress_is_drawn_on_a_terminal_unless_quiet(stage: Stage) -> None:
+    words = ("bench", "produce", "measured", "--records", "10")
+    assert "writing [##############################] 100%" in run(stage, *words)
+    assert "writing" not in run(stage, *words, "--quiet")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no pager there")
+def test_a_long_table_is_paged(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(ENVIRONMENT, "PAGER", "head -n 3")
+    words = ("config", "describe", "topic", "events", "--all", "--format", "text")
+    lines = run(stage, *words).splitlines()
+    assert len(lines) == 4
+    monkeypatch.setitem(ENVIRONMENT, "PAGER", "cat")
+    assert len(run(stage, *words).splitlines()) > 24

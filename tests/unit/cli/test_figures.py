@@ -1,0 +1,165 @@
+"""Pure parts of commands: figures of benchmarks, verdicts, plans, targets, bars, secrets."""
+
+from pathlib import Path
+
+import pytest
+
+from penstock.cli.bench_figures import Run, line, percentile
+from penstock.cli.frame.progress import duration, progress_line, seconds_left
+from penstock.cli.group.target import duration_ms, read_offsets
+from penstock.cli.partitions import parse_scope
+from penstock.cli.reassign_plan import moves_of, read_plan, with_factor
+from penstock.cli.redaction import redacted_settings, redacted_text
+from penstock.cli.topic.chosen import matching
+from penstock.cli.topic.create import assignment
+from penstock.cli.verification import number_of, value_of, verdict
+from penstock.errors import ConfigError
+from penstock.types import BrokerId, TopicPartition
+
+
+def test_percentiles_are_values_that_occurred() -> None:
+    assert percentile([1, 2, 3, 4], 0.5) == 2
+    assert percentile([1, 2, 3, 4], 0.99) == 4
+    assert percentile([], 0.5) == 0
+
+
+def test_a_run_is_reported_as_kafka_does() -> None:
+    run = Run()
+    run.add(90, 90 * 1024, 1.0)
+    run.add(10, 10 * 1024, 11.0)
+    run.seconds = 2.0
+    row = run.row(test="produce")
+    assert (row["records_per_second"], row["latency_avg_ms"]) == (50.0, 2.0)
+    assert line(row) == (
+        "100 records, 50.0 records/sec (0.05 MB/sec), 2.0 ms avg latency, 11.0 ms max latency, "
+        "1.0 ms 50th, 11.0 ms 95th, 11.0 ms 99th, 11.0 ms 99.9th."
+    )
+
+
+def test_what_is_lost_twice_or_late_is_noticed() -> None:
+    assert verdict(range(4), {0: [0, 2], 1: [1, 3]}).is_good
+    bad = verdict(range(4), {0: [2, 0], 1: [1, 1]})
+    assert (bad.missing, bad.repeated, bad.disordered) == ((3,), (1,), (0,))
+    assert not bad.is_good
+
+
+def test_records_of_other_runs_are_left_alone() -> None:
+    assert number_of("a1", value_of("a1", 17)) == 17
+    for other in (value_of("b2", 17), b"", None, b"a1", b"a1 x"):
+        assert number_of("a1", other) is None
+
+
+def test_progress_tells_share_and_time_left() -> None:
+    assert seconds_left(1, 4, 10.0) == 30.0
+    assert seconds_left(0, 4, 10.0) is None
+    assert progress_line("copying", 1, 2, 90.0) == (
+        "copying [" + "#" * 15 + "." * 15 + "]  50%  1 min 30 s left"
+    )
+    assert progress_line("copying", 2, 2, 90.0).endswith("] 100%")
+    assert (duration(5), duration(3700)) == ("5 s", "1 h 01 min")
+
+
+@pytest.mark.parametrize(
+    ("text", "ms"),
+    [("90m", 5_400_000), ("2h", 7_200_000), ("PT2H30M", 9_000_000), ("P1D", 86_400_000)],
+)
+def test_durations(text: str, ms: int) -> None:
+    assert duration_ms(text) == ms
+
+
+@pytest.mark.parametrize("text", ["", "2", "h", "P", "PT", "-2h"])
+def test_what_is_no_duration(text: str) -> None:
+    with pytest.raises(ConfigError, match="--by-duration"):
+        duration_ms(text)
+
+
+def test_partitions_are_named_with_their_topic() -> None:
+    assert parse_scope(["a", "b:0,2", "b:3"]) == {"a": None, "b": [0, 2, 3]}
+    with pytest.raises(ConfigError, match="a:x: must be TOPIC"):
+        parse_scope(["a:x"])
+
+
+def test_offsets_of_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "offsets.csv"
+    file.write_text('topic,partition,offset\n"t",0,5\nt,1,6\n\n')
+    assert read_offsets(file) == {TopicPartition("t", 0): 5, TopicPartition("t", 1): 6}
+    file.write_text("t,0,5\nt,1\n")
+    with pytest.raises(ConfigError, match="line 2 is not topic,partition,offset"):
+        read_offsets(file)
+    file.write_text("")
+    with pytest.raises(ConfigError, match="has no offsets"):
+        read_offsets(file)
+
+
+def test_replicas_are_added_where_there_are_fewest_and_taken_from_the_end() -> None:
+    brokers = [BrokerId(each) for each in (1, 2, 3)]
+    replicas = {TopicPartition("t", 0): (BrokerId(1),), TopicPartition("t", 1): (BrokerId(2),)}
+    moves = with_factor(replicas, brokers, 2)
+    assert [each.after for each in moves] == [(1, 3), (2, 1)]
+    back = {each.topic_partition: each.after for each in moves}
+    assert [each.after for each in with_factor(back, brokers, 1)] == [(1,), (2,)]
+    with pytest.raises(ConfigError, match="there are only 3 brokers"):
+        with_factor(replicas, brokers, 4)
+
+
+def test_a_plan_is_read_and_compared(tmp_path: Path) -> None:
+    file = tmp_path / "plan.json"
+    file.write_text(
+        '{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[2,1],"log_dirs":["any"]}]}'
+    )
+    tp = TopicPartition("t", 0)
+    targets = read_plan(file)
+    assert targets == {tp: (2, 1)}
+    (move,) = moves_of(targets, {tp: (BrokerId(1), BrokerId(2))})
+    assert move.copied == 0
+    assert moves_of(targets, {tp: (BrokerId(2), BrokerId(1))}) == []
+    with pytest.raises(ConfigError, match="t-0 does not exist"):
+        moves_of(targets, {})
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("{}", "is not a reassignment"),
+        ('{"partitions":[]}', "names no partition"),
+        ('{"partitions":[{"topic":"t","partition":0,"replicas":[1,1]}]}', "missing or twice"),
+    ],
+)
+def test_a_wrong_plan_is_refused(tmp_path: Path, text: str, problem: str) -> None:
+    file = tmp_path / "plan.json"
+    file.write_text(text)
+    with pytest.raises(ConfigError, match=problem):
+        read_plan(file)
+
+
+def test_secrets_are_hidden_wherever_they_stand() -> None:
+    settings = {"sasl.jaas.config": "x", "ssl.key.password": "y", "acks": "all"}
+    assert redacted_settings(settings) == {
+        "acks": "all",
+        "sasl.jaas.config": "[hidden]",
+        "ssl.key.password": "[hidden]",
+    }
+    for secret in (
+        "ssl.key.password=hunter2",
+        'password: "hunter2"',
+        "sasl.jaas.config=Plain required username=a password=hunter2;",
+        "postgres://user:hunter2@host/db",
+        "token = hunter2",
+    ):
+        assert "hunter2" not in redacted_text(f"before {secret} after")
+
+
+def test_topics_by_regular_expression() -> None:
+    names = ["__consumer_offsets", "orders", "orders-old"]
+    assert matching(["orders.*"], names) == ["orders", "orders-old"]
+    assert matching([".*"], names) == ["orders", "orders-old"]
+    assert matching(["__.*"], names) == ["__consumer_offsets"]
+    with pytest.raises(ConfigError, match="is not an expression"):
+        matching(["("], names)
+
+
+def test_assignments_as_kafka_writes_them() -> None:
+    assert assignment("0:1,1:0,0:1") == [[0, 1], [1, 0], [0, 1]]
+    for wrong in ("0:1,1", "0:0", "a", ""):
+        with pytest.raises(ConfigError, match="--replica-assignment"):
+            assignment(wrong)
