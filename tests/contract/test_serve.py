@@ -229,12 +229,13 @@ def test_the_log_says_what_happened(tmp_path: Path) -> None:
             assert sock.recv(1) == b""
         process.terminate()
         assert process.communicate(timeout=20) == ("", "")
+    assert "with recovery" not in log.read_text(), "there was nothing yet"
     lines = iter(log.read_text().splitlines())
     for told in (
         "Penstock ",
         f"data directory {tmp_path / 'd'}, log directories {tmp_path / 'd' / 'logs'}",
         "num.partitions=2 (--set)",
-        "loading the logs in",
+        "loaded 0 logs from",
         "broker 1 is the controller",
         f"serves PLAINTEXT://{bootstrap}; HTTP at 127.0.0.1:",
         "created topic t with 2 partitions",

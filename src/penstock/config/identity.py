@@ -1,11 +1,15 @@
 """The broker's identity, and its log directories."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from penstock.config.setting import Update, setting
 from penstock.config.value import ConfigType
 from penstock.errors import ConfigError
 from penstock.types import BrokerId
+
+CORDONED_LOG_DIRS: Final = "cordoned.log.dirs"
+EVERY_LOG_DIR: Final = "*"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,10 +58,10 @@ class IdentityConfig:
         "The log directory when `log.dirs` is not set.",
     )
     cordoned_log_dirs: tuple[str, ...] = setting(
-        "cordoned.log.dirs",
+        CORDONED_LOG_DIRS,
         (),
         "Log directories that get no new partitions; * means all. A broker with all of them "
-        "cordoned still gets partitions that the controller places on it.",
+        "cordoned gets partitions only where an assignment names it.",
         update=Update.PER_BROKER,
     )
     process_roles: tuple[str, ...] = setting(

@@ -12,6 +12,7 @@ from penstock.controller.configs import (
     TopicResource,
 )
 from penstock.controller.context import ControllerContext
+from penstock.controller.cordoned import check_cordoned
 from penstock.metadata import client_entity, paths
 from penstock.metadata.config_delta import changed_configs
 from penstock.metadata.image import ImageDelta
@@ -36,6 +37,8 @@ async def alter(
     """
     before = configs.current(resource, context.image)
     after = configs.checked(resource, alteration(before), layers)
+    if isinstance(resource, BrokerResource) and resource.id is not None:
+        check_cordoned(context.image.brokers.get(resource.id), after)
     if now_ms is not None and after != before:
         await _write(context, resource, after, now_ms)
 

@@ -10,6 +10,7 @@ from penstock.config.effective import BrokerLayers, checked_topic_config
 from penstock.config.kafka_message import kafka_message
 from penstock.config.setting import settings
 from penstock.config.topic import TopicConfig
+from penstock.controller.cordoned import placeable
 from penstock.controller.placement import (
     Assignment,
     InvalidReplicaAssignment,
@@ -29,7 +30,7 @@ from penstock.controller.topic_rules import (
     new_partitions,
 )
 from penstock.errors import ConfigError, ErrorCode, InvalidRequest, KafkaError
-from penstock.metadata.image import ClusterImage, PartitionRegistration, Topic
+from penstock.metadata.image import Broker, ClusterImage, PartitionRegistration, Topic
 from penstock.types import BrokerId, Uuid, random_uuid, uuid_text
 
 
@@ -121,9 +122,12 @@ def _assigned(
         return chosen(new.assignments, image.brokers)
     factor = new_replication_factor(new.replication_factor, config.default_replication_factor)
     partitions = new_partitions(new.num_partitions, config.num_partitions)
-    size = max(len(image.brokers), 1)
+    brokers = placeable(image)
+    size = max(len(brokers), 1)
     start, shift = chance.randrange(size), chance.randrange(size)
-    return placed(_racks(image), partitions, factor, start=start, shift=shift, hosts=_hosts(image))
+    return placed(
+        _racks(brokers), partitions, factor, start=start, shift=shift, hosts=_hosts(brokers)
+    )
 
 
 def grown(more: MorePartitions, image: ClusterImage) -> dict[int, PartitionRegistration]:
@@ -144,16 +148,17 @@ def grown(more: MorePartitions, image: ClusterImage) -> dict[int, PartitionRegis
         )
     first = topic.partitions[min(topic.partitions)].replicas
     if more.assignments is None:
-        ring = sorted(image.brokers)
+        brokers = placeable(image)
+        ring = sorted(brokers)
         start = ring.index(first[0]) if first[0] in ring else 0
         assignment = placed(
-            _racks(image),
+            _racks(brokers),
             extra,
             len(first),
             start=start,
             shift=start,
             first_partition=current,
-            hosts=_hosts(image),
+            hosts=_hosts(brokers),
         )
     else:
         assignment = _chosen_growth(more.assignments, extra, current, image)
@@ -175,15 +180,15 @@ def _chosen_growth(
     }
 
 
-def _racks(image: ClusterImage) -> dict[BrokerId, str | None]:
-    return {broker.id: broker.rack for broker in image.brokers.values()}
+def _racks(brokers: Mapping[BrokerId, Broker]) -> dict[BrokerId, str | None]:
+    return {broker.id: broker.rack for broker in brokers.values()}
 
 
-def _hosts(image: ClusterImage) -> dict[BrokerId, str]:
+def _hosts(brokers: Mapping[BrokerId, Broker]) -> dict[BrokerId, str]:
     """By the first address that each broker advertises."""
     return {
         broker.id: broker.endpoints[0].host if broker.endpoints else f"{broker.id}"
-        for broker in image.brokers.values()
+        for broker in brokers.values()
     }
 
 

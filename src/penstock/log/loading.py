@@ -55,9 +55,10 @@ class Loading:
     def _load(self, log_dir: LogDir) -> None:
         store = self._store
         log_dir.acquire(store.boot_id)
-        how = "after a clean stop" if log_dir.clean else "with recovery"
-        logger.info("loading the logs in %s %s", log_dir.path, how)
-        before = len(store.logs)
+        before, files = len(store.logs), store.files
+        if any(files.is_dir(log_dir.path / name) for name in files.names(log_dir.path)):
+            how = "after a clean stop" if log_dir.clean else "with recovery"
+            logger.info("loading the logs in %s %s", log_dir.path, how)
         self._load_dir(log_dir)
         logger.info("loaded %d logs from %s", len(store.logs) - before, log_dir.path)
         if log_dir.stale_names:

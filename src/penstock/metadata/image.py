@@ -37,6 +37,10 @@ class Broker(Struct, frozen=True):
     """Its machine crashed, or logs were found damaged or missing: it may lack acknowledged records.
     A killed process alone does not count, since the page cache outlives it.
     """
+    log_dirs: tuple[str, ...] = ()
+    """Its directories as its settings name them; none if it is a Kafka broker."""
+    cordoned_log_dirs: tuple[str, ...] = ()
+    """Those that get no new partitions, unless the setting was altered since it started."""
 
     def endpoint(self, listener: str) -> Endpoint | None:
         """Its address on this listener, if it has one."""

@@ -179,6 +179,8 @@ def broker_of(broker_id: BrokerId, node: Node) -> Broker | None:
         registration.addresses(),
         registration.rack_name(),
         unclean_shutdown=registration.unclean_shutdown is True,
+        log_dirs=registration.log_dirs or (),
+        cordoned_log_dirs=registration.cordoned_log_dirs or (),
     )
 
 

@@ -29,6 +29,10 @@ class BrokerRegistration(Struct, frozen=True, kw_only=True):
     acknowledged, because its machine crashed or its logs were found damaged or missing.
     """
 
+    log_dirs: tuple[str, ...] | UnsetType = UNSET
+    cordoned_log_dirs: tuple[str, ...] | UnsetType = UNSET
+    """Also Penstock's own: both settings as the broker was started with them (KIP-1066)."""
+
     def __post_init__(self) -> None:
         """Refuse when it is read what no response could name."""
         for each in self.addresses():
@@ -45,6 +49,8 @@ class BrokerRegistration(Struct, frozen=True, kw_only=True):
         rack: str | None = None,
         *,
         unclean_shutdown: bool = False,
+        log_dirs: Sequence[str] = (),
+        cordoned_log_dirs: Sequence[str] = (),
     ) -> "BrokerRegistration":
         """`host` and `port` are for readers that expect a single plaintext address."""
         plain = [each for each in addresses if each.protocol is SecurityProtocol.PLAINTEXT]
@@ -56,6 +62,8 @@ class BrokerRegistration(Struct, frozen=True, kw_only=True):
             timestamp=str(timestamp_ms),
             rack=UNSET if rack is None else rack,
             unclean_shutdown=True if unclean_shutdown else UNSET,
+            log_dirs=tuple(log_dirs) or UNSET,
+            cordoned_log_dirs=tuple(cordoned_log_dirs) or UNSET,
         )
 
     def addresses(self) -> tuple[Endpoint, ...]:

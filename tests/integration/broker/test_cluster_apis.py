@@ -20,7 +20,11 @@ from penstock.wire.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirsResponse,
     AlterReplicaLogDirTopic,
 )
-from penstock.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from penstock.wire.messages.create_topics import (
+    CreatableTopic,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
 from penstock.wire.messages.describe_cluster import (
     DescribeClusterRequest,
     DescribeClusterResponse,
@@ -34,6 +38,12 @@ from penstock.wire.messages.elect_leaders import (
     ElectLeadersRequest,
     ElectLeadersResponse,
     TopicPartitions,
+)
+from penstock.wire.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
 )
 from penstock.wire.messages.init_producer_id import (
     InitProducerIdRequest,
@@ -211,7 +221,8 @@ def cordoned(link: WireLink) -> dict[str, tuple[bool, int]]:
         ("", {"a": (False, 2), "b": (False, 2)}),
         ("{0}/a", {"a": (True, 0), "b": (False, 4)}),
         ("{0}/b", {"a": (False, 4), "b": (True, 0)}),
-        ("*", {"a": (True, 2), "b": (True, 2)}),
+        ("*", {"a": (True, 0), "b": (True, 0)}),
+        ("{0}/b,{0}/a", {"a": (True, 0), "b": (True, 0)}),
     ],
 )
 def test_a_cordoned_directory_gets_no_new_partitions(
@@ -223,8 +234,13 @@ def test_a_cordoned_directory_gets_no_new_partitions(
     }
     with EmbeddedBroker(settings=settings) as broker, WireLink(broker.bootstrap) as link:
         new = CreatableTopic(name="t", num_partitions=4, replication_factor=1)
-        link.ask(CreateTopicsRequest(topics=[new]))
+        made = link.ask(CreateTopicsRequest(topics=[new]))
+        assert isinstance(made, CreateTopicsResponse)
+        is_refused = made.topics[0].error_code == ErrorCode.INVALID_REPLICATION_FACTOR
+        assert is_refused is all(is_cordoned for is_cordoned, _ in expected.values())
         assert cordoned(link) == expected
+        if is_refused:
+            return
         for name, (is_cordoned, partitions) in expected.items():
             if is_cordoned and not partitions:
                 topics = [AlterReplicaLogDirTopic(name="t", partitions=[0])]
@@ -233,3 +249,38 @@ def test_a_cordoned_directory_gets_no_new_partitions(
                 assert isinstance(moved, AlterReplicaLogDirsResponse)
                 code = moved.results[0].partitions[0].error_code
                 assert code == ErrorCode.INVALID_REPLICA_ASSIGNMENT
+
+
+@pytest.mark.parametrize(
+    ("value", "code"),
+    [
+        ("{0}/a,{0}/b", ErrorCode.NONE),
+        ("*", ErrorCode.NONE),
+        ("", ErrorCode.NONE),
+        ("{0}/a,{0}/c", ErrorCode.INVALID_REQUEST),
+    ],
+)
+def test_cordoned_directories_are_checked_when_they_are_altered(
+    tmp_path: Path, value: str, code: ErrorCode
+) -> None:
+    settings = {"log.dirs": f"{tmp_path}/a,{tmp_path}/b"}
+    with EmbeddedBroker(settings=settings) as broker, WireLink(broker.bootstrap) as link:
+        change = AlterableConfig(
+            name="cordoned.log.dirs", config_operation=0, value=value.format(tmp_path)
+        )
+        number = str(broker.running.services.broker_id)
+        resource = AlterConfigsResource(resource_type=4, resource_name=number, configs=[change])
+        altered = link.ask(IncrementalAlterConfigsRequest(resources=[resource]))
+        assert isinstance(altered, IncrementalAlterConfigsResponse)
+        assert altered.responses[0].error_code == code
+        if code:
+            told = altered.responses[0].error_message
+            assert told == (
+                f"cordoned.log.dirs: {tmp_path}/c is not among log.dirs, which are "
+                f"{tmp_path}/a, {tmp_path}/b"
+            )
+        new = CreatableTopic(name="t", num_partitions=1, replication_factor=1)
+        made = link.ask(CreateTopicsRequest(topics=[new]))
+        assert isinstance(made, CreateTopicsResponse)
+        is_refused = made.topics[0].error_code == ErrorCode.INVALID_REPLICATION_FACTOR
+        assert is_refused is (code == ErrorCode.NONE and value != "")

@@ -118,6 +118,8 @@ class ClusterMember:
                 clock.now_ms(),
                 config.identity.broker_rack,
                 unclean_shutdown=self._unclean_shutdown,
+                log_dirs=config.identity.directories,
+                cordoned_log_dirs=config.identity.cordoned_log_dirs,
             ),
             self._registered,
             self._registration_read,

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from penstock.broker.replicas.cordoned import ALL
 from penstock.config.broker import BrokerConfig, broker_config
+from penstock.config.identity import EVERY_LOG_DIR
 from penstock.config.listener import Endpoint, ListenerConfig, SecurityProtocol
 from penstock.config.sources import Given, Resolved, SettingSource
 from penstock.errors import ConfigError
@@ -158,7 +158,7 @@ def _changed(
 
 
 def _own_folder(cordoned: str, index: int) -> str:
-    return ALL if cordoned == ALL else str(folder(Path(cordoned).absolute(), index))
+    return cordoned if cordoned == EVERY_LOG_DIR else str(folder(Path(cordoned).absolute(), index))
 
 
 def one_replica(resolved: Resolved) -> dict[str, str]:

@@ -1,0 +1,41 @@
+"""Which brokers new replicas are placed on."""
+
+import pytest
+
+from penstock.controller.cordoned import placeable
+from penstock.metadata.image import Broker, ClusterImage, ImageDelta
+from penstock.types import BrokerId
+
+
+@pytest.mark.parametrize(
+    ("started_with", "altered", "is_placeable"),
+    [
+        ((), None, True),
+        (("/a",), None, True),
+        (("/b", "/a"), None, False),
+        (("*",), None, False),
+        ((), "/a, /b", False),
+        ((), "/a", True),
+        ((), "*", False),
+        (("*",), "", True),
+        (("*",), "/b", True),
+    ],
+)
+def test_a_broker_with_all_directories_cordoned_gets_nothing_new(
+    started_with: tuple[str, ...], altered: str | None, *, is_placeable: bool
+) -> None:
+    image = image_of(
+        Broker(BrokerId(1), 5, (), log_dirs=("/a", "/b"), cordoned_log_dirs=started_with), altered
+    )
+    assert (BrokerId(1) in placeable(image)) is is_placeable
+
+
+def test_of_a_kafka_broker_nothing_is_known() -> None:
+    assert BrokerId(1) in placeable(image_of(Broker(BrokerId(1), 5, ()), "/a"))
+
+
+def image_of(broker: Broker, altered: str | None) -> ClusterImage:
+    configs = {} if altered is None else {"cordoned.log.dirs": altered}
+    return ClusterImage().apply(
+        ImageDelta(brokers={broker.id: broker}, broker_configs={broker.id: configs})
+    )
