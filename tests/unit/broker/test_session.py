@@ -58,7 +58,7 @@ class Owner:
     ) -> Waiter:
         return self.waiters.park(parked, done, failed)
 
-    def run(self, work: Coroutine[Any, Any, Reply[Message]], session: Session) -> None:
+    def run(self, work: Coroutine[Any, Any, Reply[Message] | bytearray], session: Session) -> None:
         async def reply() -> None:
             try:
                 session.carry_out(await work)

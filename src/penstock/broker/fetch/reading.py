@@ -3,7 +3,7 @@
 The rules: who may read which replica, and up to which offset. The bytes stay in their files.
 """
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Generator, Hashable, Iterable
 from typing import Final
 
 from penstock.broker.cluster import Cluster
@@ -33,6 +33,7 @@ from penstock.types import BrokerId
 from penstock.wire.messages.fetch import (
     AbortedTransaction,
     EpochEndOffset,
+    FetchableTopicResponse,
     FetchResponse,
     LeaderIdAndEpoch,
     NodeEndpoint,
@@ -45,6 +46,8 @@ PARTITION_BYTES: Final = 40
 """Beside names and records."""
 
 NOT_DIVERGING: Final = EpochEndOffset()
+PARTITIONS_A_TURN: Final = 1000
+"""Of a request that names very many: a few milliseconds."""
 
 
 class NotABroker(KafkaError):
@@ -123,6 +126,20 @@ class FetchReading:
         """What would be sent, to be counted when it is: a waiting fetch reads many times."""
 
     def read_all(self, *, is_arriving: bool = False) -> None:
+        self._begin(is_arriving=is_arriving)
+        self._read_some(self.session.partitions.values())
+        self._is_arriving = False
+
+    def read_all_in_turns(self) -> Generator[None, None, None]:
+        """As `read_all` when the request arrives, in steps: others get their turns in between."""
+        self._begin(is_arriving=True)
+        everything = list(self.session.partitions.values())
+        for start in range(0, len(everything), PARTITIONS_A_TURN):
+            self._read_some(everything[start : start + PARTITIONS_A_TURN])
+            yield
+        self._is_arriving = False
+
+    def _begin(self, *, is_arriving: bool) -> None:
         self._is_arriving = is_arriving
         self._image = self._cluster.image
         self._budget.clear()
@@ -131,10 +148,12 @@ class FetchReading:
         self._slices.clear()
         self._positions.clear()
         self._changed.clear()
-        found = self._found = []
-        for cached in self.session.partitions.values():
+        self._found = []
+
+    def _read_some(self, some: Iterable[CachedPartition]) -> None:
+        found = self._found
+        for cached in some:
             found.append((cached, self._read(cached, len(found))))
-        self._is_arriving = False
 
     def notice(self, key: Hashable) -> None:
         """The next `read_changed` looks at this partition again."""
@@ -338,17 +357,19 @@ class FetchReading:
         chosen = in_same_rack(self._params.rack, leader, readable)
         return NO_PREFERENCE if chosen is None else chosen
 
-    def _chosen(self) -> list[tuple[CachedPartition, PartitionData]]:
+    def _chosen(
+        self, found: Iterable[tuple[CachedPartition, PartitionData | None]]
+    ) -> list[tuple[CachedPartition, PartitionData]]:
         is_incremental = self.session.is_incremental
         return [
             (cached, data)
-            for cached, data in self._found
+            for cached, data in found
             if data is not None and (not is_incremental or is_news(cached, data))
         ]
 
     def size_bytes(self) -> int:
         """Of the response, nearly: what surrounds the records is not worth encoding it twice."""
-        chosen = self._chosen()
+        chosen = self._chosen(self._found)
         topics = {cached.topic for cached, _ in chosen}
         return (
             RESPONSE_BYTES
@@ -357,17 +378,44 @@ class FetchReading:
         )
 
     def response(self) -> FetchResponse:
+        chosen = self._sent(self._found)
+        return self._response(chosen, list(by_topic(chosen)))
+
+    def response_in_turns(self) -> Generator[None, None, FetchResponse]:
+        """As `response`, in steps."""
+        chosen: list[tuple[CachedPartition, PartitionData]] = []
+        for start in range(0, len(self._found), PARTITIONS_A_TURN):
+            chosen += self._sent(self._found[start : start + PARTITIONS_A_TURN])
+            yield
+        topics = []
+        for count, each in enumerate(by_topic(chosen), 1):
+            topics.append(each)
+            if count % PARTITIONS_A_TURN == 0:
+                yield
+        return self._response(chosen, topics)
+
+    def _sent(
+        self, found: Iterable[tuple[CachedPartition, PartitionData | None]]
+    ) -> list[tuple[CachedPartition, PartitionData]]:
+        """What the response contains; the session remembers it."""
+        session, chosen = self.session, self._chosen(found)
+        for cached, data in chosen:
+            session.sent(cached, data, has_records=isinstance(data.records, LogSlice))
+        return chosen
+
+    def _response(
+        self,
+        chosen: list[tuple[CachedPartition, PartitionData]],
+        topics: list[FetchableTopicResponse],
+    ) -> FetchResponse:
         for partition, size_bytes in self._slices.values():
             if self.is_for_follower:
                 partition.replication_bytes_out += size_bytes
             else:
                 partition.bytes_out += size_bytes
-        session, chosen = self.session, self._chosen()
-        for cached, data in chosen:
-            session.sent(cached, data, has_records=isinstance(data.records, LogSlice))
         return FetchResponse(
-            session_id=session.id,
-            responses=list(by_topic(chosen)),
+            session_id=self.session.id,
+            responses=topics,
             node_endpoints=self._leaders(chosen)
             if self.has_news and self._params.tells_leader
             else [],

@@ -6,11 +6,13 @@ only partitions with news. Pure: session ids and the time are arguments.
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 from penstock.errors import ErrorCode, KafkaError
 from penstock.types import Uuid
 from penstock.wire.messages.fetch import FetchPartition, FetchRequest, ForgottenTopic, PartitionData
+
+PartitionKey: TypeAlias = tuple[str, Uuid, int]
 
 NO_SESSION: Final = 0
 INITIAL_EPOCH: Final = 0
@@ -79,7 +81,7 @@ class FetchSession:
     uses_ids: bool
     epoch: int
     used_ms: int
-    partitions: dict[tuple[str, Uuid, int], CachedPartition]
+    partitions: dict[PartitionKey, CachedPartition]
 
     @property
     def is_incremental(self) -> bool:
@@ -87,12 +89,12 @@ class FetchSession:
         return self.id != NO_SESSION and self.epoch > 1
 
     def update(self, request: FetchRequest) -> None:
-        for key, requested in _requested(request):
+        for key, cached in requested(request):
             known = self.partitions.get(key)
             if known is not None:
-                requested.sent_high_watermark = known.sent_high_watermark
-                requested.sent_log_start = known.sent_log_start
-            self.partitions[key] = requested
+                cached.sent_high_watermark = known.sent_high_watermark
+                cached.sent_log_start = known.sent_log_start
+            self.partitions[key] = cached
         for topic in request.forgotten_topics_data:
             for key in _forgotten(topic):
                 self.partitions.pop(key, None)
@@ -109,9 +111,19 @@ class FetchSession:
                 self.partitions[key] = self.partitions.pop(key)
 
 
-def _requested(
-    request: FetchRequest,
-) -> Iterable[tuple[tuple[str, Uuid, int], CachedPartition]]:
+def is_full(request: FetchRequest) -> bool:
+    """It names all partitions, and none of them from an earlier request."""
+    return request.session_epoch in {INITIAL_EPOCH, FINAL_EPOCH}
+
+
+def partition_count(request: FetchRequest) -> int:
+    count = 0
+    for topic in request.topics:
+        count += len(topic.partitions)
+    return count
+
+
+def requested(request: FetchRequest) -> Iterable[tuple[PartitionKey, CachedPartition]]:
     for topic in request.topics:
         topic_id = Uuid(topic.topic_id)
         for part in topic.partitions:
@@ -131,7 +143,7 @@ def _cached(topic: str, topic_id: Uuid, part: FetchPartition) -> CachedPartition
     )
 
 
-def _forgotten(topic: ForgottenTopic) -> Iterable[tuple[str, Uuid, int]]:
+def _forgotten(topic: ForgottenTopic) -> Iterable[PartitionKey]:
     return ((topic.topic, Uuid(topic.topic_id), index) for index in topic.partitions)
 
 
@@ -160,11 +172,21 @@ class FetchSessions:
     def partition_count(self) -> int:
         return sum(len(session.partitions) for session in self._sessions.values())
 
-    def begin(self, request: FetchRequest, *, uses_ids: bool) -> FetchSession:
-        """The session of the request, updated by it; a full request starts one if there is room."""
-        if request.session_epoch in {INITIAL_EPOCH, FINAL_EPOCH}:
+    def begin(
+        self,
+        request: FetchRequest,
+        *,
+        uses_ids: bool,
+        everything: dict[PartitionKey, CachedPartition] | None = None,
+    ) -> FetchSession:
+        """The session of the request, updated by it; a full request starts one if there is room.
+
+        `everything` are the partitions of a full request, if they are known already.
+        """
+        if is_full(request):
             self._sessions.pop(request.session_id, None)
-            everything = dict(_requested(request))
+            if everything is None:
+                everything = dict(requested(request))
             session = FetchSession(NO_SESSION, uses_ids, INITIAL_EPOCH, 0, everything)
             if request.session_epoch == INITIAL_EPOCH:
                 self._keep(session)
@@ -181,7 +203,7 @@ class FetchSessions:
     def _keep(self, session: FetchSession) -> None:
         """If there is room."""
         session.used_ms = self._monotonic_ms()
-        if not self._is_too_large(session) and self._has_room(session.used_ms):
+        if not self._exceeds(len(session.partitions)) and self._has_room(session.used_ms):
             session.id, session.epoch = self._unused_id(), 1
             self._sessions[session.id] = session
 
@@ -196,8 +218,11 @@ class FetchSessions:
         if found.uses_ids != uses_ids:
             raise FetchSessionTopicIdError(f"fetch session {found.id} mixes names and ids")
         known = len(found.partitions)
+        if self._exceeds(partition_count(request)):
+            del self._sessions[found.id]
+            raise FetchSessionIdNotFound(f"fetch session {found.id} would have too many partitions")
         found.update(request)
-        if len(found.partitions) > known and self._is_too_large(found):
+        if len(found.partitions) > known and self._exceeds(len(found.partitions)):
             del self._sessions[found.id]
             raise FetchSessionIdNotFound(f"fetch session {found.id} has too many partitions")
         if not found.partitions:
@@ -207,8 +232,7 @@ class FetchSessions:
         found.used_ms = self._monotonic_ms()
         return found
 
-    def _is_too_large(self, session: FetchSession) -> bool:
-        count = len(session.partitions)
+    def _exceeds(self, count: int) -> bool:
         return count > ALWAYS_KEPT and count > self._cluster_partitions()
 
     def _has_room(self, now_ms: int) -> bool:

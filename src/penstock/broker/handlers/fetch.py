@@ -7,38 +7,34 @@ consumers may read followers, and learn which one is in their rack (KIP-392).
 Refused: fetches as a replica, except on the listener that brokers use.
 """
 
-from collections.abc import Callable
-from typing import Final
+import asyncio
+from collections.abc import Callable, Coroutine, Generator
+from typing import Final, TypeVar
 
 from penstock.broker.context import Context
 from penstock.broker.fetch.budget import FetchBudget
-from penstock.broker.fetch.reading import FetchParams, FetchReading
+from penstock.broker.fetch.reading import PARTITIONS_A_TURN, FetchParams, FetchReading
+from penstock.broker.fetch.sessions import FetchSession, is_full, partition_count, requested
 from penstock.broker.parked import Parked, client_wait_ms
 from penstock.replication.selector import is_rack_aware
 from penstock.security.acl import AclOperation
 from penstock.wire.messages.fetch import FetchRequest, FetchResponse
 
+T = TypeVar("T")
+
 READ_UNCOMMITTED: Final = 0
 READ_COMMITTED: Final = 1
+MANY_PARTITIONS: Final = 10_000
+"""From here on a fetch is read in turns."""
 
 
-def fetch(request: FetchRequest, ctx: Context) -> FetchResponse | Parked[FetchResponse]:
-    services = ctx.services
-    session = services.fetch_sessions.begin(request, uses_ids=ctx.version >= 13)
-    most = most_bytes(request, ctx)
-    reading = FetchReading(
-        session,
-        params(request, ctx),
-        FetchBudget(
-            most,
-            min(request.min_bytes, most),
-            services.resources.file_shares.slices,
-        ),
-        request.max_wait_ms,
-        services.cluster,
-        services.replicas.partitions,
-        services.replicas.leader_throttle,
-    )
+def fetch(
+    request: FetchRequest, ctx: Context
+) -> FetchResponse | Parked[FetchResponse] | Coroutine[None, None, FetchResponse]:
+    if partition_count(request) > MANY_PARTITIONS and is_full(request):
+        return fetch_in_turns(request, ctx)
+    session = ctx.services.fetch_sessions.begin(request, uses_ids=ctx.version >= 13)
+    reading = reading_of(session, request, ctx)
     reading.read_all(is_arriving=True)
     if request.max_wait_ms <= 0 or reading.is_ready or not session.partitions:
         return answer(reading, ctx)
@@ -62,6 +58,53 @@ def fetch(request: FetchRequest, ctx: Context) -> FetchResponse | Parked[FetchRe
         reading.notice,
         # A follower that gets more partitions to copy sends any request to end the wait.
         gives_way=reading.is_for_follower,
+    )
+
+
+async def fetch_in_turns(request: FetchRequest, ctx: Context) -> FetchResponse:
+    """A fetch that names very many partitions, existing or not. It does not wait: records may have
+    come between its turns, of which nobody would wake it.
+    """
+    everything = {}
+    for count, (key, cached) in enumerate(requested(request), 1):
+        everything[key] = cached
+        if count % PARTITIONS_A_TURN == 0:
+            await asyncio.sleep(0)
+    session = ctx.services.fetch_sessions.begin(
+        request, uses_ids=ctx.version >= 13, everything=everything
+    )
+    reading = reading_of(session, request, ctx)
+    await turns(reading.read_all_in_turns())
+    if ctx.services.quotas.is_on:
+        return answer(reading, ctx)
+    return await turns(reading.response_in_turns())
+
+
+async def turns(steps: Generator[None, None, T]) -> T:
+    """Take the steps, and let other requests in between; returns what the last one does."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            value: T = end.value
+            return value
+        await asyncio.sleep(0)
+
+
+def reading_of(session: FetchSession, request: FetchRequest, ctx: Context) -> FetchReading:
+    services, most = ctx.services, most_bytes(request, ctx)
+    return FetchReading(
+        session,
+        params(request, ctx),
+        FetchBudget(
+            most,
+            min(request.min_bytes, most),
+            services.resources.file_shares.slices,
+        ),
+        request.max_wait_ms,
+        services.cluster,
+        services.replicas.partitions,
+        services.replicas.leader_throttle,
     )
 
 

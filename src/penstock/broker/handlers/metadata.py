@@ -4,7 +4,9 @@ Topics that are requested by name are created if the request and the broker allo
 of the response is encoded once for each version, and cached until the topic changes.
 """
 
+import asyncio
 from collections.abc import Coroutine
+from typing import Final
 
 from penstock.broker.context import Context
 from penstock.broker.translate.brokers import reachable
@@ -25,6 +27,10 @@ from penstock.wire.messages.metadata import (
     MetadataResponseTopic,
 )
 
+MANY_TOPICS: Final = 2_000
+TOPICS_A_TURN: Final = 500
+"""Of a request that names more than `MANY_TOPICS`: a few milliseconds."""
+
 
 def metadata(
     request: MetadataRequest, ctx: Context
@@ -32,7 +38,11 @@ def metadata(
     if ctx.version in {10, 11} and any(is_by_id(each) for each in request.topics or ()):
         return by_id_too_early(request)
     missing = to_create(request, ctx)
-    return created(missing, request, ctx) if missing else response(request, ctx, {})
+    if missing:
+        return created(missing, request, ctx)
+    if request.topics is not None and len(request.topics) > MANY_TOPICS:
+        return response_in_turns(request, ctx, {})
+    return response(request, ctx, {})
 
 
 def is_by_id(topic: MetadataRequestTopic) -> bool:
@@ -69,25 +79,50 @@ async def created(names: list[str], request: MetadataRequest, ctx: Context) -> M
         [new_topic(name, ctx.services) for name in names]
     )
     errors = {n: each for n, each in zip(names, refused, strict=True) if each is not None}
-    return response(request, ctx, errors)
+    return await response_in_turns(request, ctx, errors)
 
 
 def response(
     request: MetadataRequest, ctx: Context, errors: dict[str, KafkaError]
 ) -> MetadataResponse:
-    image = ctx.services.cluster.image
     tells = request.include_topic_authorized_operations
     if request.topics is None or (ctx.version == 0 and not request.topics):
-        topics = [known(topic, ctx, tells_operations=tells) for topic in image.topics.values()]
+        topics = [
+            known(topic, ctx, tells_operations=tells)
+            for topic in ctx.services.cluster.image.topics.values()
+        ]
     else:
-        # As in Kafka, a request that names one topic by id means ids only.
-        by_id = any(each.topic_id != NO_UUID for each in request.topics)
-        named = {
-            (each.name, each.topic_id): each
-            for each in request.topics
-            if not by_id or each.topic_id != NO_UUID
-        }
-        topics = [requested(each, ctx, errors, tells_operations=tells) for each in named.values()]
+        named = named_topics(request.topics)
+        topics = [requested(each, ctx, errors, tells_operations=tells) for each in named]
+    return response_of(topics, request, ctx)
+
+
+async def response_in_turns(
+    request: MetadataRequest, ctx: Context, errors: dict[str, KafkaError]
+) -> MetadataResponse:
+    """Other requests get their turns between the topics, of which there may be very many."""
+    tells = request.include_topic_authorized_operations
+    topics = []
+    for count, each in enumerate(named_topics(request.topics or []), 1):
+        topics.append(requested(each, ctx, errors, tells_operations=tells))
+        if count % TOPICS_A_TURN == 0:
+            await asyncio.sleep(0)
+    return response_of(topics, request, ctx)
+
+
+def named_topics(topics: list[MetadataRequestTopic]) -> list[MetadataRequestTopic]:
+    """Each once. As in Kafka, a request that names one topic by id means ids only."""
+    by_id = any(each.topic_id != NO_UUID for each in topics)
+    named = {
+        (each.name, each.topic_id): each for each in topics if not by_id or each.topic_id != NO_UUID
+    }
+    return list(named.values())
+
+
+def response_of(
+    topics: list[MetadataResponseTopic], request: MetadataRequest, ctx: Context
+) -> MetadataResponse:
+    image = ctx.services.cluster.image
     return MetadataResponse(
         brokers=[
             MetadataResponseBroker(node_id=each.id, host=at.host, port=at.port, rack=each.rack)

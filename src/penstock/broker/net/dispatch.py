@@ -1,5 +1,6 @@
 """From a frame to its handler: which API, which version, decoded, and the response encoded."""
 
+import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,8 +23,13 @@ from penstock.wire.schema import Message, Splice, fields
 
 logger = logging.getLogger(__name__)
 
-Outcome: TypeAlias = Reply[Message] | Coroutine[Any, Any, Reply[Message]] | bytearray
+Outcome: TypeAlias = Reply[Message] | Coroutine[Any, Any, Reply[Message] | bytearray] | bytearray
 """What a handler returned, or a response that is encoded already."""
+
+LARGE_BYTES: Final = 1 << 18
+"""Larger requests name very many partitions, topics or groups, and take seconds: in turns, with
+other requests in between, and decoded on another thread.
+"""
 
 PRODUCE: Final = 0
 NOT_CHARGED: Final = frozenset({17, 27, 36})
@@ -60,12 +66,15 @@ class Request:
         message: Message | None,
         began_ns: int,
         size_bytes: int = 0,
+        large: tuple[bytes, int] | None = None,
     ) -> None:
         self.header = header
         self.route = route
         self.message = message
         self.began_ns = began_ns
         self.size_bytes = size_bytes
+        self.large = large
+        """A frame that is not decoded yet, and where its message begins."""
         self.spent_ns = 0
         """What handling it has taken, if it waits afterwards."""
 
@@ -121,13 +130,20 @@ class Dispatch:
         if api.inter_broker and not self._services.listeners.serves(api.key, self.peer.listener):
             raise ProtocolError(f"{api.name} is for brokers only")
         route = self._routes.find(header)
-        message, _ = route.decode(frame if route.views_frame else bytes(frame), at)
-        return Request(header, route, message, began_ns, len(frame))
+        size_bytes = len(frame)
+        if route.views_frame:
+            return Request(header, route, route.decode(frame, at)[0], began_ns, size_bytes)
+        data = bytes(frame)
+        if size_bytes > LARGE_BYTES:
+            return Request(header, route, None, began_ns, size_bytes, (data, at))
+        return Request(header, route, route.decode(data, at)[0], began_ns, size_bytes)
 
     def handle(self, request: Request) -> Outcome:
         route = request.route
         if route is None:
             return api_versions_refusal(request.header.correlation_id)
+        if request.large is not None:
+            return self._handle_large(request, route, *request.large)
         route.requests += 1
         now_ms = self._clock.now_ms()
         context = Context(request.header, route.version, self.peer, now_ms, self._services)
@@ -135,6 +151,20 @@ class Dispatch:
             return route.handle(request.message, context)
         except KafkaError as error:
             return self.refused(request, error)
+
+    async def _handle_large(
+        self, request: Request, route: Route, data: bytes, at: int
+    ) -> Reply[Message] | bytearray:
+        loop, worker = asyncio.get_running_loop(), self._services.resources.worker
+        request.message, _ = await loop.run_in_executor(worker, route.decode, data, at)
+        request.large = None
+        reply = self.handle(request)
+        if isinstance(reply, Coroutine):
+            reply = await reply
+        if not isinstance(reply, Message) or self.quotas.is_on:
+            return reply  # which is charged before it is encoded
+        frame, splices = await loop.run_in_executor(worker, self.encode, request, reply)
+        return reply if splices else frame
 
     def refused(self, request: Request, error: KafkaError) -> Message:
         """The response that carries the error code of a request refused as a whole.

@@ -255,7 +255,7 @@ class Server:
     ) -> Waiter:
         return self._services.waiters.park(parked, done, failed)
 
-    def run(self, work: Coroutine[Any, Any, Reply[Message]], session: Session) -> None:
+    def run(self, work: Coroutine[Any, Any, Reply[Message] | bytearray], session: Session) -> None:
         task = self._tasks.create_task(self._run(work, session))
         self._running.add(task)
 
@@ -265,7 +265,9 @@ class Server:
 
         task.add_done_callback(ended)
 
-    async def _run(self, work: Coroutine[Any, Any, Reply[Message]], session: Session) -> None:
+    async def _run(
+        self, work: Coroutine[Any, Any, Reply[Message] | bytearray], session: Session
+    ) -> None:
         try:
             try:
                 outcome = await work

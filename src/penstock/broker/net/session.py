@@ -56,7 +56,9 @@ class Owner(Protocol):
         failed: Callable[[Exception], object],
     ) -> Waiter: ...
 
-    def run(self, work: Coroutine[Any, Any, Reply[Message]], session: "Session") -> None: ...
+    def run(
+        self, work: Coroutine[Any, Any, Reply[Message] | bytearray], session: "Session"
+    ) -> None: ...
 
 
 class InLine:
