@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from penstock.config.old_names import OLD_NAMES
+
 _KAFKA_ONLY = {
     "controller.quorum.": "there is no KRaft",
     "metadata.log.": "there is no KRaft",
@@ -39,6 +41,8 @@ def unknown(name: str, known: Iterable[str]) -> Unknown:
     for prefix, reason in _KAFKA_ONLY.items():
         if name.startswith(prefix):
             return Unknown(name, no_effect=reason)
+    if name in OLD_NAMES:
+        return Unknown(name, OLD_NAMES[name])
     from difflib import get_close_matches  # imported late: only a mistake needs it
 
     nearest = get_close_matches(name, known, n=1, cutoff=0.75)

@@ -10,6 +10,7 @@ from penstock.kafka_tools.entities import OPTIONS as ENTITY_OPTIONS
 from penstock.kafka_tools.entities import Entity, entities
 from penstock.kafka_tools.options import CLUSTER, Table, flag, text
 from penstock.kafka_tools.parser import Arguments, UsageError
+from penstock.kafka_tools.setting_hints import hint
 from penstock.kafka_tools.tool import Tool, ToolError
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ def configs(args: Arguments) -> int:
     named = entities(args)
     if args.has("alter"):
         changes = _changes(args)
+        hint(changes, "settings")
         if any(each.name is None for each in named):
             raise UsageError(
                 "An entity name must be specified with --alter of "

@@ -6,7 +6,8 @@ import re
 import signal
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 
 from penstock.client.admin import list_topics
@@ -14,11 +15,17 @@ from penstock.client.cluster import Client
 from penstock.client.configs import Resource, describe_configs
 from penstock.client.consume import ConsumedRecord, SimpleConsumer
 from penstock.client.errors import RETRIABLE
-from penstock.client.groups import alter_committed, committed_offsets
+from penstock.client.group_consumer import (
+    GroupConsumer,
+    GroupProtocol,
+    GroupSettings,
+    OffsetReset,
+)
 from penstock.client.listing import EARLIEST, LATEST, IsolationLevel
 from penstock.client.metadata import TopicMetadata
 from penstock.client.offsets import list_offsets
 from penstock.config.resource_type import ConfigResourceType
+from penstock.errors import KafkaError
 from penstock.kafka_tools.connection import name_values, read_properties, run
 from penstock.kafka_tools.formatters import (
     Formatter,
@@ -75,39 +82,87 @@ async def _consume(
     tally: Tally,
     client: Client,
 ) -> None:
-    topics = await _topics(args, client)
-    formatter = await _formatter(args, client, topics)
-    positions = await _positions(args, settings, client, topics, group)
     level = args.find("isolation-level") or settings.get("isolation.level") or "read_uncommitted"
     isolation = (
         IsolationLevel.READ_COMMITTED
         if level == "read_committed"
         else IsolationLevel.READ_UNCOMMITTED
     )
-    limit, patience_ms = args.find_number("max-messages"), args.find_number("timeout-ms")
-    if args.has("no-wait-at-logend"):
-        patience_ms = 0
-    read: dict[TopicPartition, Offset] = {}
-    last = time.monotonic()
+    topics = await _topics(args, client)
+    formatter = await _formatter(args, client, topics)
+    if group is not None:
+        await _consume_as_member(args, settings, group, isolation, formatter, tally, client)
+        return
+    positions = await _positions(args, settings, client, topics)
     async with SimpleConsumer(
         client, positions, isolation=isolation, max_wait_ms=POLL_MS
     ) as consumer:
+        await _print_all(args, formatter, tally, consumer.poll)
+
+
+async def _consume_as_member(
+    args: Arguments,
+    settings: Mapping[str, str],
+    group: str,
+    isolation: IsolationLevel,
+    formatter: Formatter,
+    tally: Tally,
+    client: Client,
+) -> None:
+    """Share the topics with the group; what was printed is committed at times, and at the end."""
+    commits = settings.get("enable.auto.commit", "true").strip().lower() == "true"
+    interval_ms = int(settings.get("auto.commit.interval.ms", "5000"))
+    earliest = args.has("from-beginning")
+    reset = "earliest" if earliest else settings.get("auto.offset.reset", "latest")
+    chosen = GroupSettings(
+        protocol=GroupProtocol(settings.get("group.protocol", "classic").lower()),
+        offset_reset=OffsetReset(reset),
+        isolation=isolation,
+        auto_commit_interval_ms=interval_ms if commits else None,
+        instance_id=settings.get("group.instance.id"),
+    )
+    async with GroupConsumer(client, group, chosen) as consumer:
+        if args.has("include"):
+            consumer.subscribe(pattern=args.text("include").replace(",", "|"))
+        else:
+            consumer.subscribe([args.text("topic")])
+        unprinted: list[ConsumedRecord] = []
         try:
-            while limit is None or tally.printed < limit:
-                records = await consumer.poll()
-                left = None if limit is None else limit - tally.printed
-                for each in records[:left]:
-                    _print(args, formatter, each)
-                    tally.printed += 1
-                    read[each.partition] = Offset(each.record.offset + 1)
-                sys.stdout.flush()
-                if records:
-                    last = time.monotonic()
-                elif patience_ms is not None and (time.monotonic() - last) * 1000 >= patience_ms:
-                    break
+            unprinted = await _print_all(args, formatter, tally, partial(consumer.poll, POLL_MS))
         finally:
-            if group is not None and read:
-                await asyncio.shield(alter_committed(client, group, read))
+            if commits:
+                offsets = {each: consumer.position(each) for each in consumer.assignment}
+                for each in reversed(unprinted):
+                    offsets[each.partition] = Offset(each.record.offset)
+                with suppress(KafkaError):  # partitions that have moved are read again by others
+                    await asyncio.shield(consumer.commit(offsets))
+
+
+async def _print_all(
+    args: Arguments,
+    formatter: Formatter,
+    tally: Tally,
+    poll: Callable[[], Awaitable[list[ConsumedRecord]]],
+) -> list[ConsumedRecord]:
+    """Print until enough or too late; returns records that were read but are too many."""
+    limit, patience_ms = args.find_number("max-messages"), args.find_number("timeout-ms")
+    if args.has("no-wait-at-logend"):
+        patience_ms = 0
+    last = time.monotonic()
+    while limit is None or tally.printed < limit:
+        records = await poll()
+        left = len(records) if limit is None else limit - tally.printed
+        for each in records[:left]:
+            _print(args, formatter, each)
+            tally.printed += 1
+        sys.stdout.flush()
+        if records:
+            last = time.monotonic()
+        elif patience_ms is not None and (time.monotonic() - last) * 1000 >= patience_ms:
+            break
+        if records[left:]:
+            return records[left:]
+    return []
 
 
 def _print(args: Arguments, formatter: Formatter, record: ConsumedRecord) -> None:
@@ -139,9 +194,8 @@ async def _positions(
     settings: Mapping[str, str],
     client: Client,
     topics: Sequence[TopicMetadata],
-    group: str | None,
 ) -> dict[TopicPartition, Offset]:
-    """Where to start: as the options say, or where the group has committed."""
+    """Where to start, as the options say."""
     index = args.find_number("partition")
     partitions = [
         TopicPartition(topic.name, each)
@@ -173,9 +227,6 @@ async def _positions(
             for each in partitions
             if starts[each].offset <= wanted <= ends[each].offset
         }
-    if group is not None:
-        committed = await committed_offsets(client, group)
-        positions |= {each: committed[each].offset for each in positions if each in committed}
     return positions
 
 

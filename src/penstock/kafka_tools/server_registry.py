@@ -6,6 +6,8 @@ from pathlib import Path
 
 import msgspec
 
+RUN_DIR = "PENSTOCK_RUN_DIR"
+
 
 class StartedServer(msgspec.Struct, frozen=True):
     """A broker by its data directory, or a ZooKeeper by its process."""
@@ -18,7 +20,7 @@ class StartedServer(msgspec.Struct, frozen=True):
 
 def registry() -> Path:
     """One folder for each user of this machine."""
-    given = os.environ.get("PENSTOCK_RUN_DIR")
+    given = os.environ.get(RUN_DIR)
     if given:
         return Path(given)
     user = os.environ.get("XDG_RUNTIME_DIR")

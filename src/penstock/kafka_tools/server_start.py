@@ -8,7 +8,7 @@ from pathlib import Path
 from penstock.kafka_tools.connection import read_properties
 from penstock.kafka_tools.options import Table, flag, text
 from penstock.kafka_tools.parser import Arguments, UsageError
-from penstock.kafka_tools.server_registry import StartedServer, remember
+from penstock.kafka_tools.server_registry import RUN_DIR, StartedServer, remember
 from penstock.kafka_tools.storage import log_directories
 from penstock.kafka_tools.tool import Tool, ToolError
 
@@ -31,6 +31,7 @@ def start(args: Arguments) -> int:
     for pair in overrides:
         serve += ["--set", pair]
     remember(StartedServer("broker", str(directory)))
+    os.environ.pop(RUN_DIR, None)  # the broker would take it for a setting
     if args.has("daemon"):
         done = subprocess.run([*serve, "--daemon"], stdout=subprocess.PIPE, text=True, check=False)
         if done.returncode:

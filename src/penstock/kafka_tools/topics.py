@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from penstock.kafka_tools.connection import name_values, run
 from penstock.kafka_tools.options import CLUSTER, Option, Table, flag, number, text
 from penstock.kafka_tools.parser import Arguments, UsageError
+from penstock.kafka_tools.setting_hints import hint
 from penstock.kafka_tools.tool import Tool, ToolError
 
 if TYPE_CHECKING:
@@ -66,6 +67,8 @@ OPTIONS: Sequence[Option] = (
 
 def topics(args: Arguments) -> int:
     _check(args)
+    names = (each.partition("=")[0] for each in (*args.all("config"), *args.all("delete-config")))
+    hint(names, "topic settings")
     run(args, partial(_act, args))
     return 0
 

@@ -1,6 +1,6 @@
 """`kafka-verifiable-consumer.sh`: reads a topic as a group; events are lines of JSON."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -21,10 +21,10 @@ OPTIONS = (
     text("topic", "TOPIC", "The topic.", required=True),
     text("group-id", "GROUP", "The group.", required=True),
     text("group-protocol", "PROTOCOL", "classic or consumer.", default="classic"),
-    text("group-remote-assignor", "NAME", "Accepted, without effect."),
-    text("group-instance-id", "ID", "Accepted, without effect."),
+    text("group-remote-assignor", "NAME", "The coordinator's assignor, for consumer."),
+    text("group-instance-id", "ID", "Static membership."),
     number("max-messages", "N", "How many; -1: until it is stopped.", default=-1),
-    number("session-timeout", "MS", "Accepted, without effect."),
+    number("session-timeout", "MS", "When a silent member leaves.", default=45_000),
     flag("verbose", "An event for each record."),
     flag("enable-autocommit", "Accepted: each poll is committed."),
     text("reset-policy", "earliest|latest|none", "Where a new group starts.", default="earliest"),
@@ -46,36 +46,54 @@ def consume(args: Arguments) -> int:
 
 
 async def _consume(args: Arguments, client: "Client") -> None:
-    from penstock.client.admin import describe_topics
-    from penstock.client.consume import SimpleConsumer
-    from penstock.client.groups import alter_committed, committed_offsets
-    from penstock.client.listing import EARLIEST, LATEST
-    from penstock.client.offsets import list_offsets
-    from penstock.types import TopicPartition
+    from penstock.client.group_consumer import (
+        CommitFailed,
+        GroupConsumer,
+        GroupProtocol,
+        GroupSettings,
+        OffsetReset,
+        RebalanceListener,
+    )
 
-    group, limit = args.text("group-id"), args.number("max-messages")
+    class Rebalances(RebalanceListener):
+        """An event for each change of the assignment."""
+
+        async def on_assigned(self, partitions: "Sequence[TopicPartition]") -> None:
+            event("partitions_assigned", partitions=[_row(each) for each in sorted(partitions)])
+
+        async def on_revoked(self, partitions: "Sequence[TopicPartition]") -> None:
+            event("partitions_revoked", partitions=[_row(each) for each in sorted(partitions)])
+
+    limit = args.number("max-messages")
+    settings = GroupSettings(
+        protocol=GroupProtocol(args.text("group-protocol").lower()),
+        offset_reset=OffsetReset(args.text("reset-policy")),
+        instance_id=args.find("group-instance-id"),
+        session_timeout_ms=args.number("session-timeout"),
+        server_assignor=args.find("group-remote-assignor"),
+    )
     event("startup_complete")
-    (topic,) = await describe_topics(client, [args.text("topic")])
-    partitions = [TopicPartition(topic.name, index) for index in topic.partitions]
-    event("partitions_assigned", partitions=[_row(each) for each in partitions])
-    first = LATEST if args.text("reset-policy") == "latest" else EARLIEST
-    found = await list_offsets(client, dict.fromkeys(partitions, first))
-    committed = await committed_offsets(client, group)
-    positions = {
-        each: committed[each].offset if each in committed else found[each].offset
-        for each in partitions
-    }
     count = 0
-    async with SimpleConsumer(client, positions) as consumer:
+    async with GroupConsumer(
+        client, args.text("group-id"), settings, listener=Rebalances()
+    ) as consumer:
+        consumer.subscribe([args.text("topic")])
         while limit < 0 or count < limit:
             records = (await consumer.poll())[: None if limit < 0 else limit - count]
             if not records:
                 continue
             count += len(records)
             offsets = _consumed(records, verbose=args.has("verbose"))
-            await alter_committed(client, group, offsets)
-            event("offsets_committed", offsets=_offsets(offsets), success=True)
-    event("partitions_revoked", partitions=[_row(each) for each in partitions])
+            try:
+                await consumer.commit(offsets)
+                event("offsets_committed", offsets=_offsets(offsets), success=True)
+            except CommitFailed as failed:
+                event(
+                    "offsets_committed",
+                    offsets=_offsets(offsets),
+                    success=False,
+                    error=str(failed),
+                )
 
 
 def _row(partition: "TopicPartition") -> dict[str, Any]:
