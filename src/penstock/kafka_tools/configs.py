@@ -23,6 +23,7 @@ RESOURCES = {
     "broker-loggers": "BROKER_LOGGER",
     "groups": "GROUP",
 }
+QUOTA_ENTITIES = ("users", "clients", "ips")
 OPTIONS = (
     *CLUSTER,
     text("bootstrap-controller", "HOST:PORT", "Not offered: there is no KRaft."),
@@ -112,6 +113,11 @@ async def _alter(
 ) -> None:
     from penstock.client.configs import alter_configs
 
+    if all(each.type in QUOTA_ENTITIES for each in named):
+        from penstock.kafka_tools import quota_configs
+
+        await quota_configs.alter(client, named, changes)
+        return
     entity = _single(named)
     if entity.type == "topics":
         await _check_topic(client, entity)
@@ -131,6 +137,11 @@ async def _check_topic(client: "Client", entity: Entity) -> None:
 
 
 async def _describe(args: Arguments, named: Sequence[Entity], client: "Client") -> None:
+    if all(each.type in QUOTA_ENTITIES for each in named):
+        from penstock.kafka_tools import quota_configs
+
+        await quota_configs.describe(client, named)
+        return
     entity = _single(named)
     names = await _names(client, entity)
     if entity.name and entity.name not in names and entity.type in {"topics", "groups"}:
