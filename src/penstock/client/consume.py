@@ -28,7 +28,7 @@ FETCH_BYTES = 50 * 1024 * 1024
 DECOMPRESSED_BYTES = 1 << 30
 """Above any limit of a broker; protects against a broken one."""
 
-RETRY_LIMIT_MS = 5_000
+RETRY_LIMIT_MS = 1_000
 """How much longer than its `wait_ms` a poll may take while a leader is missing."""
 
 RETRY_ON = RETRIABLE - {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}

@@ -244,6 +244,11 @@ class Transactions:
         )
 
     def ended(self, response: EndTxnResponse) -> None:
+        """Raises `TransactionMustAbort` if the coordinator will not commit."""
+        if response.error_code == ErrorCode.TRANSACTION_ABORTABLE:
+            self.state, self._needs_new_epoch = State.MUST_ABORT, True
+            self._why = TransactionMustAbort(f"the coordinator cannot commit {self.id}; abort it")
+            raise self._why
         self._check(response.error_code, "commit" if self._commits else "abort")
         self.state = State.READY
         if self.is_implicit and response.producer_id >= 0:

@@ -26,6 +26,7 @@ from penstock.client.transaction import (
     EXPLICIT_END_TXN,
     EXPLICIT_OFFSET_COMMIT,
     State,
+    TransactionMustAbort,
     Transactions,
 )
 from penstock.clock import Clock
@@ -148,7 +149,12 @@ class TransactionalProducer:
             with suppress(KafkaError):  # the block's own error is the one to see
                 await self.abort()
             raise
-        await self.commit()
+        try:
+            await self.commit()
+        except TransactionMustAbort:
+            with suppress(KafkaError):
+                await self.abort()
+            raise
 
     async def close(self) -> None:
         """Abort an open transaction, so that readers need not wait for its timeout."""

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from itertools import count
+from pathlib import Path
 
 import pytest
 
@@ -345,3 +346,39 @@ def test_wrong_subscriptions_are_refused(bootstrap: str) -> None:
                 one.subscribe(pattern="(")
 
     run(bootstrap, scenario)
+
+
+@PROTOCOLS
+def test_members_live_through_a_restart_of_the_broker(
+    tmp_path: Path, topic: str, protocol: GroupProtocol
+) -> None:
+    """The coordinator goes, and comes back; what was committed is not read again."""
+    broker_settings = {"group.initial.rebalance.delay.ms": "0"}
+
+    async def scenario(first: EmbeddedBroker) -> None:
+        port = parse_addresses(first.bootstrap)[0].port
+        again = EmbeddedBroker(
+            directory=tmp_path,
+            settings=broker_settings | {"listeners": f"PLAINTEXT://127.0.0.1:{port}"},
+        )
+        async with asyncio.timeout(60), Client(parse_addresses(first.bootstrap)) as client:
+            await filled(client, topic, 5)
+            async with member(client, topic, settings(protocol)) as one:
+                await read(one, 10)
+                await one.commit()
+                await asyncio.to_thread(first.__exit__, None, None, None)
+                await one.poll(50)
+                await asyncio.to_thread(again.__enter__)
+                try:
+                    await IdempotentProducer(client).send(
+                        [ProducerRecord(topic, b"more", partition=0)]
+                    )
+                    assert [each.record.value for each in await read(one, 1)] == [b"more"]
+                    await one.commit()
+                finally:
+                    await one.close()
+                    await asyncio.to_thread(again.__exit__, None, None, None)
+
+    first = EmbeddedBroker(directory=tmp_path, settings=broker_settings)
+    first.__enter__()
+    asyncio.run(scenario(first))

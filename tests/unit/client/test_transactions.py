@@ -87,6 +87,15 @@ def test_an_end_without_a_response_can_only_be_repeated() -> None:
     assert transactions.end_request(commit=True) == first
 
 
+def test_a_commit_that_the_coordinator_cannot_make_is_aborted() -> None:
+    transactions = began(IMPLICIT)
+    transactions.writing([PLACE])
+    transactions.end_request(commit=True)
+    with pytest.raises(TransactionMustAbort, match="cannot commit x"):
+        transactions.ended(EndTxnResponse(error_code=ErrorCode.TRANSACTION_ABORTABLE))
+    assert transactions.end_request(commit=False) is not None
+
+
 @pytest.mark.parametrize("code", [ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH])
 def test_a_fenced_producer_does_nothing_more(code: ErrorCode) -> None:
     transactions = began(IMPLICIT)

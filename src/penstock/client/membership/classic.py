@@ -108,6 +108,9 @@ class ClassicMembership:
         self._joined_as: frozenset[str] = frozenset()
         self._polled_ms = 0
         self._due_ms = 0
+        """Not before this time is a join or sync sent."""
+        self._beat_ms = 0
+        """Nor a heartbeat before this one."""
         self._leaving = False
         self._looked_up = False
 
@@ -175,7 +178,7 @@ class ClassicMembership:
             case SyncGroupResponse():
                 self._on_sync(response, now_ms)
             case HeartbeatResponse():
-                self._due_ms = now_ms + self._settings.heartbeat_interval_ms
+                self._beat_ms = now_ms + self._settings.heartbeat_interval_ms
                 self._on_error(response.error_code, now_ms)
             case LeaveGroupResponse():
                 pass
@@ -186,7 +189,7 @@ class ClassicMembership:
         sent, self._in_flight = self._in_flight, None
         if sent is SyncGroupRequest:
             self._rejoin()  # the generation may have passed meanwhile
-        self._due_ms = now_ms + RETRY_MS
+        self._due_ms = self._beat_ms = now_ms + RETRY_MS
 
     def changed(self, change: Change, now_ms: int) -> None:
         if self.change is not change:
@@ -228,8 +231,9 @@ class ClassicMembership:
         )
 
     def _send(self, now_ms: int, request: Message) -> Action:
-        if now_ms < self._due_ms and not self._leaving:
-            return Wait(self._due_ms)
+        due_ms = self._beat_ms if isinstance(request, HeartbeatRequest) else self._due_ms
+        if now_ms < due_ms and not self._leaving:
+            return Wait(due_ms)
         settings = self._settings
         timeout_ms = settings.request_timeout_ms
         if isinstance(request, JoinGroupRequest | SyncGroupRequest):
@@ -320,7 +324,7 @@ class ClassicMembership:
             self._changes.append(Revoke(revoked))
         if assigned - self._owned:
             self._changes.append(Assign(assigned - self._owned))
-        self._due_ms = now_ms + self._settings.heartbeat_interval_ms
+        self._beat_ms = now_ms + self._settings.heartbeat_interval_ms
         self._state = _State.STABLE
         if revoked:
             self._state = _State.JOIN  # others get the partitions in the next rebalance
@@ -336,7 +340,7 @@ class ClassicMembership:
         elif code in AGAIN:
             if self._state is _State.SYNC:
                 self._rejoin()
-            self._due_ms = now_ms + RETRY_MS
+            self._due_ms = self._beat_ms = now_ms + RETRY_MS
         else:
             self._lose()
             error = ErrorCode(code)

@@ -1,0 +1,138 @@
+"""Moments of a membership that a random walk seldom meets."""
+
+import pytest
+
+from penstock.client.membership.assignor import COOPERATIVE_STICKY, RANGE
+from penstock.client.membership.classic import ClassicMembership, ClassicSettings
+from penstock.client.membership.consumer import ConsumerMembership, ConsumerSettings
+from penstock.client.membership.member import Assign, Lose, Membership, MembershipFailed, Revoke
+from penstock.errors import ErrorCode
+from penstock.types import TopicPartition
+from penstock.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from penstock.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from penstock.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from penstock.wire.messages.leave_group import LeaveGroupRequest
+from support.groups.consumer_members import Cluster
+from support.groups.driven_members import DrivenMember
+from support.groups.group_transcript import GROUP
+
+EVERYTHING = frozenset(TopicPartition("t", index) for index in range(4))
+
+
+def eager() -> Membership:
+    return ClassicMembership(GROUP, ClassicSettings(assignors=(RANGE,)))
+
+
+def cooperative() -> Membership:
+    return ClassicMembership(GROUP, ClassicSettings(assignors=(COOPERATIVE_STICKY,)))
+
+
+def joined(cluster: Cluster, name: str, membership: Membership) -> DrivenMember:
+    member = DrivenMember(cluster, name, membership)
+    membership.subscribe({"t"})
+    member.poll()
+    for _ in range(8):
+        member.step()
+        cluster.pass_ms(500)
+    return member
+
+
+def settled(cluster: Cluster, name: str, membership: Membership) -> DrivenMember:
+    member = joined(cluster, name, membership)
+    for _ in range(3):
+        member.poll()
+        member.step()
+    assert member.owned == EVERYTHING
+    return member
+
+
+def test_a_member_that_has_to_revoke_heartbeats_at_its_interval_until_it_is_polled() -> None:
+    cluster = Cluster()
+    one = settled(cluster, "one", eager())
+    joined(cluster, "other", eager())
+    one.sent.clear()
+    for _ in range(90):
+        one.step()
+        cluster.pass_ms(100)
+    assert isinstance(one.membership.change, Revoke)
+    beats = [each for each in one.sent if isinstance(each, HeartbeatRequest)]
+    assert beats == one.sent
+    assert 2 <= len(beats) <= 4, "one every three seconds, and no more"
+    one.poll()
+    one.step()
+    assert isinstance(one.sent[-1], JoinGroupRequest)
+
+
+def test_a_cooperative_member_keeps_what_stays_its_own() -> None:
+    cluster = Cluster()
+    one = settled(cluster, "one", cooperative())
+    other = joined(cluster, "other", cooperative())
+    one.changes.clear()
+    for _ in range(20):
+        for member in (one, other):
+            for _ in range(3):
+                member.poll()
+                member.step()
+        cluster.pass_ms(1_000)
+    assert one.changes == [Revoke(frozenset(sorted(EVERYTHING)[2:]))]
+    assert one.owned | other.owned == EVERYTHING
+
+
+def test_a_member_that_is_not_polled_leaves_and_comes_back() -> None:
+    cluster = Cluster()
+    one = settled(cluster, "one", eager())
+    for _ in range(320):
+        one.step()
+        cluster.pass_ms(1_000)
+    assert isinstance(one.sent[-1], LeaveGroupRequest)
+    assert one.membership.change == Lose(EVERYTHING)
+    for _ in range(6):
+        one.poll()
+        for _ in range(3):
+            one.step()
+        cluster.pass_ms(1_000)
+    assert one.changes[-2:] == [Lose(EVERYTHING), Assign(EVERYTHING)]
+
+
+def test_a_change_that_was_overtaken_has_no_effect() -> None:
+    cluster = Cluster()
+    one = joined(cluster, "one", eager())
+    assigned = one.membership.change
+    assert isinstance(assigned, Assign)
+    one.membership.fenced(ErrorCode.UNKNOWN_MEMBER_ID)
+    one.membership.changed(assigned, one.now_ms)
+    assert one.owned == frozenset()
+
+
+@pytest.mark.parametrize(
+    "code", [ErrorCode.GROUP_AUTHORIZATION_FAILED, ErrorCode.FENCED_INSTANCE_ID]
+)
+def test_what_will_not_change_is_raised(code: ErrorCode) -> None:
+    one = settled(Cluster(), "one", eager())
+    with pytest.raises(MembershipFailed, match=f"group g: {code.name}"):
+        one.membership.received(HeartbeatResponse(error_code=code), one.now_ms)
+
+
+def test_a_coordinator_that_loads_is_asked_again() -> None:
+    membership = eager()
+    membership.subscribe({"t"})
+    membership.polled(0)
+    membership.next(0)
+    loading = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    membership.received(JoinGroupResponse(error_code=loading), 0)
+    assert not isinstance(membership.next(50), JoinGroupRequest)
+    assert isinstance(getattr(membership.next(100), "request", None), JoinGroupRequest)
+
+
+def test_an_unanswered_heartbeat_is_followed_by_a_full_one() -> None:
+    cluster = Cluster()
+    one = settled(cluster, "one", ConsumerMembership(GROUP, "one", ConsumerSettings()))
+    cluster.pass_ms(10_000)
+    one.membership.next(one.now_ms)
+    one.membership.failed(one.now_ms)
+    cluster.pass_ms(200)
+    one.step()
+    request = one.sent[-1]
+    assert isinstance(request, ConsumerGroupHeartbeatRequest)
+    assert request.subscribed_topic_names == ["t"]
+    assert request.topic_partitions is not None
