@@ -16,6 +16,7 @@ from penstock.errors import ErrorCode, KafkaError
 from penstock.metadata.topic_names import INTERNAL_TOPICS, InternalTopic
 from penstock.replication import fencing
 from penstock.replication.partition import Partition
+from penstock.replication.partitions import partition_here
 from penstock.wire.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsPartitionResult,
@@ -99,7 +100,10 @@ def moved(topic: str, part: DeleteRecordsPartition, ctx: Context) -> Deleting:
     try:
         if topic in INTERNAL_TOPICS:
             raise InternalTopic(f"Cannot delete records of internal topic {topic}")
-        partition = ctx.services.replicas.partitions.get(topic, index)
+        services = ctx.services
+        partition = partition_here(
+            services.replicas.partitions, services.cluster.image, topic, index
+        )
         fencing.check_leader(partition)
         log = partition.log
         if "delete" not in log.config.cleanup_policy:

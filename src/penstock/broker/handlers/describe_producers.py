@@ -4,6 +4,7 @@ from penstock.broker.context import Context
 from penstock.broker.error_code import PARTITION_ERRORS, code_of
 from penstock.controller.topic_rules import check_name
 from penstock.replication import fencing
+from penstock.replication.partitions import partition_here
 from penstock.wire.messages.describe_producers import (
     DescribeProducersRequest,
     DescribeProducersResponse,
@@ -19,7 +20,10 @@ def describe_producers(
     def answer(topic: str, index: int) -> PartitionResponse:
         try:
             check_name(topic)
-            partition = ctx.services.replicas.partitions.get(topic, index)
+            services = ctx.services
+            partition = partition_here(
+                services.replicas.partitions, services.cluster.image, topic, index
+            )
             fencing.check_leader(partition)
         except PARTITION_ERRORS as error:
             return PartitionResponse(partition_index=index, error_code=code_of(error))

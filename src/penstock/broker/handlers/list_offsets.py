@@ -21,6 +21,7 @@ from penstock.log.time_search import searches_by_time, searches_for_newest
 from penstock.replication import fencing, read_fencing
 from penstock.replication.fencing import NotLeader
 from penstock.replication.partition import Partition
+from penstock.replication.partitions import partition_here
 from penstock.replication.read_fencing import OffsetNotAvailable
 from penstock.types import TopicPartition
 from penstock.wire.messages.list_offsets import (
@@ -121,7 +122,10 @@ def answered(
                 raise NamedTwice(f"{topic}-{index} is named twice")
             if ctx.version < SINCE_VERSION.get(part.timestamp, 0) or part.timestamp < LOWEST:
                 raise UnsupportedTimestamp(f"timestamp {part.timestamp} in v{ctx.version}")
-            partition = ctx.services.replicas.partitions.get(topic, index)
+            services = ctx.services
+            partition = partition_here(
+                services.replicas.partitions, services.cluster.image, topic, index
+            )
             if request.replica_id == DEBUGGING_REPLICA:
                 read_fencing.check_readable(partition, part.current_leader_epoch)
             else:

@@ -3,6 +3,7 @@
 from penstock.broker.context import Context
 from penstock.broker.error_code import PARTITION_ERRORS, code_of
 from penstock.replication import fencing
+from penstock.replication.partitions import partition_here
 from penstock.wire.messages.offset_for_leader_epoch import (
     EpochEndOffset,
     OffsetForLeaderEpochRequest,
@@ -17,7 +18,10 @@ def offset_for_leader_epoch(
 ) -> OffsetForLeaderEpochResponse:
     def answer(topic: str, part: OffsetForLeaderPartition) -> EpochEndOffset:
         try:
-            partition = ctx.services.replicas.partitions.get(topic, part.partition)
+            services = ctx.services
+            partition = partition_here(
+                services.replicas.partitions, services.cluster.image, topic, part.partition
+            )
             fencing.check_leader(partition, part.current_leader_epoch)
             epoch, end_offset = partition.log.offset_for_leader_epoch(part.leader_epoch)
         except PARTITION_ERRORS as error:
