@@ -19,6 +19,7 @@ from penstock.controller.topics import InvalidConfig, checked_configs
 from penstock.errors import ConfigError, InvalidRequest
 from penstock.metadata.client_entity import ClientEntity
 from penstock.metadata.image import ClusterImage
+from penstock.metadata.topic_names import INTERNAL_TOPICS
 from penstock.types import BrokerId
 
 
@@ -152,6 +153,8 @@ def checked(
 ) -> dict[str, str]:
     """The new settings, if they are valid. `layers` are the affected broker's current ones."""
     if isinstance(resource, TopicResource):
+        if resource.name in INTERNAL_TOPICS:
+            _check_compacted(resource.name, after)
         return checked_configs(after, layers)
     given = {name: text for name, text in after.items() if text is not None}
     if isinstance(resource, GroupResource):
@@ -177,6 +180,12 @@ def checked(
     except ConfigError as error:
         raise InvalidRequest(kafka_message(error)) from error
     return given
+
+
+def _check_compacted(topic: str, after: Mapping[str, str | None]) -> None:
+    """A coordinator keeps its state in this topic: deleting old records would lose live ids."""
+    if after.get("cleanup.policy") != "compact":
+        raise InvalidConfig(f"cleanup.policy of {topic} must stay compact")
 
 
 def _checked_group(given: dict[str, str], layers: BrokerLayers) -> dict[str, str]:

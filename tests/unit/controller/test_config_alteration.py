@@ -193,3 +193,31 @@ def test_notifications_are_deleted_after_fifteen_minutes() -> None:
 
     assert asyncio.run(run()) == ["config_change_0000000001", "config_change_0000000002"]
     tree.close()
+
+
+@pytest.mark.row("A180")
+@pytest.mark.parametrize(
+    "alteration",
+    [
+        ConfigAlteration("cleanup.policy", SET, "delete"),
+        ConfigAlteration("cleanup.policy", SET, "compact,delete"),
+        ConfigAlteration("cleanup.policy", APPEND, "delete"),
+        ConfigAlteration("cleanup.policy", DELETE),
+    ],
+)
+@pytest.mark.parametrize("topic", ["__transaction_state", "__consumer_offsets"])
+def test_a_coordinators_log_stays_compacted(
+    tree: Tree, topic: str, alteration: ConfigAlteration
+) -> None:
+    """By time or size, live transactional ids and committed offsets would be deleted."""
+
+    async def run() -> None:
+        async with running_controller(tree) as running:
+            spec = TopicSpec(topic, configs={"cleanup.policy": "compact"})
+            await running.controller.create_topics([spec])
+            with pytest.raises(KafkaError, match=f"cleanup.policy of {topic} must stay compact"):
+                await running.controller.alter_config(TopicResource(topic), [alteration])
+            kept = ConfigAlteration("retention.ms", SET, "1000")
+            await running.controller.alter_config(TopicResource(topic), [kept])
+
+    asyncio.run(run())
