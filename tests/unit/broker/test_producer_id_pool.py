@@ -54,3 +54,39 @@ def test_a_request_that_fails_leaves_the_next_one_its_turn() -> None:
         return await pool.take()
 
     assert asyncio.run(scenario()) == BLOCK
+
+
+def test_producers_that_wait_together_are_refused_together() -> None:
+    """Each would otherwise wait for the controller anew, one after the other."""
+    blocks = Blocks()
+    blocks.is_away = True
+
+    async def burst() -> list[object]:
+        pool = ProducerIdPool(blocks.next)
+
+        async def take() -> object:
+            try:
+                return await pool.take()
+            except KafkaError as error:
+                return str(error)
+
+        async with asyncio.TaskGroup() as tasks:
+            taking = [tasks.create_task(take()) for _ in range(10)]
+        return [each.result() for each in taking]
+
+    assert asyncio.run(burst()) == ["no controller"] * 10
+    assert blocks.requests == 1
+
+
+def test_a_cancelled_request_is_made_by_the_next_one() -> None:
+    blocks = Blocks()
+
+    async def scenario() -> ProducerId:
+        pool = ProducerIdPool(blocks.next)
+        async with asyncio.TaskGroup() as tasks:
+            first, second = (tasks.create_task(pool.take()) for _ in range(2))
+            await asyncio.sleep(0)
+            first.cancel()
+        return second.result()
+
+    assert asyncio.run(scenario()) == BLOCK

@@ -10,8 +10,8 @@ from penstock.coordinator.group.operation.offset import remove_deleted
 from penstock.coordinator.group.records import OffsetRecord
 from penstock.coordinator.group.shard import GroupShard
 from penstock.coordinator.result import EmptyReply, PendingReply
-from penstock.metadata.image import Topic
-from penstock.types import TopicPartition, Uuid
+from penstock.metadata.image import PartitionRegistration, Topic
+from penstock.types import BrokerId, TopicPartition, Uuid
 from support.groups.coordinator_stage import CONFIG, TOPIC_PARTITION, Stage
 from support.groups.group_transcript import GROUP
 
@@ -31,6 +31,7 @@ def test_offsets_of_deleted_topics_are_removed(stage: Stage) -> None:
 
 
 OLD, NEW = Uuid(b"o" * 16), Uuid(b"n" * 16)
+ONE = {0: PartitionRegistration((BrokerId(1),))}
 
 
 @pytest.mark.parametrize("in_transaction", [False, True])
@@ -38,8 +39,9 @@ OLD, NEW = Uuid(b"o" * 16), Uuid(b"n" * 16)
     ("topics", "commit_ms", "topic_id", "gone"),
     [
         ({}, 2000, OLD, True),  # the clock was set back between the commit and the deletion
-        ({"t": Topic("t", NEW, {})}, 2000, OLD, True),
-        ({"t": Topic("t", NEW, {})}, 2000, NEW, False),
+        ({"t": Topic("t", NEW, ONE)}, 2000, OLD, True),
+        ({"t": Topic("t", NEW, ONE)}, 2000, NEW, False),
+        ({"t": Topic("t", NEW, ONE)}, 500, NEW, False),  # the clock was set back after the deletion
         ({"t": Topic("t", OLD, {})}, 500, OLD, True),  # its other partitions go later
     ],
 )

@@ -10,10 +10,11 @@ import pytest
 import sqlalchemy as sa
 from pyspark.sql import Row
 from pyspark.sql.types import IntegerType, StructField, StructType
+from sqlalchemy.dialects import mysql, postgresql
 
 from penstock.errors import ConfigError
 from penstock.spark.connector import table as table_module
-from penstock.spark.connector.table import is_of_row
+from penstock.spark.connector.table import check_followed, engine_of, is_of_row
 from penstock.spark.connector.table_source import TableFollower, TableReader, TableSource, Upsert
 from support.spark.table_following import Following
 
@@ -328,3 +329,43 @@ def test_a_missing_table_makes_no_dead_letters(url: str) -> None:
     execute(url, "drop table other")
     with engine.connect() as connection, pytest.raises(sa.exc.OperationalError, match="no such"):
         upsert._write(connection, statement, [{"id": 1, "name": "a"}])
+
+
+@pytest.mark.parametrize(
+    ("url", "kind", "name"),
+    [
+        ("postgresql://u@h/d", postgresql.INTERVAL(), "INTERVAL"),
+        ("postgresql://u@h/d", postgresql.INET(), "INET"),
+        ("postgresql://u@h/d", postgresql.UUID(), "UUID"),
+        ("postgresql://u@h/d", postgresql.BYTEA(), "BYTEA"),
+        ("postgresql://u@h/d", postgresql.JSONB(), "JSONB"),
+        ("postgresql://u@h/d", postgresql.TIME(), "TIME"),
+        ("postgresql://u@h/d", sa.Boolean(), "BOOLEAN"),
+        ("mysql://u@h/d", mysql.BIT(8), "BIT"),
+        ("mysql://u@h/d", mysql.ENUM("a"), "ENUM"),
+        ("mysql://u@h/d", sa.types.NullType(), "type that is not known"),  # as of a geometry
+    ],
+)
+def test_a_column_whose_values_cannot_be_followed_is_refused(
+    url: str, kind: sa.types.TypeEngine[Any], name: str
+) -> None:
+    with pytest.raises(ConfigError, match=f"option increasing: x is a {name}.*follow a column of"):
+        check_followed(engine_of(url), sa.Column("x", kind))
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        sa.BigInteger(),
+        sa.Numeric(20, 0),
+        sa.Date(),
+        postgresql.TIMESTAMP(timezone=True),
+        postgresql.DOUBLE_PRECISION(),
+        sa.String(),
+        postgresql.DOMAIN("positive", sa.Integer()),
+        mysql.YEAR(),
+        mysql.DATETIME(),
+    ],
+)
+def test_other_columns_are_followed(kind: sa.types.TypeEngine[Any]) -> None:
+    check_followed(engine_of("postgresql://u@h/d"), sa.Column("x", kind))

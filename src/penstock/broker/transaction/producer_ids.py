@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from penstock.controller.producer_ids import ProducerIds
+from penstock.errors import KafkaError
 from penstock.types import ProducerId
 
 
@@ -13,12 +14,31 @@ class ProducerIdPool:
     def __init__(self, next_block: Callable[[], Awaitable[ProducerIds]]) -> None:
         self._next_block = next_block
         self._start = self._end = ProducerId(0)
-        self._turn = asyncio.Lock()
+        self._coming: asyncio.Future[None] | None = None
+        """A request for a block that is under way."""
 
     async def take(self) -> ProducerId:
-        async with self._turn:  # a burst of producers asks for one block, not for one each
-            if self._start == self._end:
-                self._start, self._end = await self._next_block()
-            taken = self._start
-            self._start = ProducerId(taken + 1)
-            return taken
+        while self._start == self._end:
+            if self._coming is None:
+                await self._ask(asyncio.get_running_loop().create_future())
+            else:
+                await asyncio.shield(self._coming)
+        taken = self._start
+        self._start = ProducerId(taken + 1)
+        return taken
+
+    async def _ask(self, coming: asyncio.Future[None]) -> None:
+        """A burst of producers asks for one block, not for one each. If it is refused, all of them
+        are: one after the other, each would wait for the controller anew.
+        """
+        self._coming = coming
+        try:
+            self._start, self._end = await self._next_block()
+        except KafkaError as error:
+            coming.set_exception(error)
+            coming.exception()  # perhaps nobody else waits for it
+            raise
+        finally:
+            self._coming = None
+            if not coming.done():
+                coming.set_result(None)  # it is there; or whoever asked was cancelled

@@ -93,16 +93,28 @@ class GroupShard:
             for each in self._pending_records()
             if isinstance(each, OffsetRecord)
             and (
-                each.committed is None or self.is_of_deleted(each.topic, each.committed, deleted_ms)
+                each.committed is None
+                or self.is_of_deleted(
+                    TopicPartition(each.topic, each.partition), each.committed, deleted_ms
+                )
             )
         )
 
-    def is_of_deleted(self, topic: str, committed: CommittedOffset, deleted_ms: int) -> bool:
-        """Whether the offset is of the topic that was deleted then, not of a new one."""
-        if committed.commit_ms <= deleted_ms:
-            return True
-        now = self._topics().get(topic)
-        return committed.topic_id != NO_UUID and (now is None or now.id != committed.topic_id)
+    def is_of_deleted(
+        self, topic_partition: TopicPartition, committed: CommittedOffset, deleted_ms: int
+    ) -> bool:
+        """Whether the offset is of the topic that was deleted then, not of a new one.
+
+        The time tells only where there is no id: the clock may have been set back since.
+        """
+        if committed.topic_id == NO_UUID:
+            return committed.commit_ms <= deleted_ms
+        now = self._topics().get(topic_partition.topic)
+        return (
+            now is None
+            or now.id != committed.topic_id
+            or topic_partition.partition not in now.partitions
+        )
 
     def offsets_of(self, group: str) -> set[TopicPartition]:
         """The partitions where the group has an offset, or may get one from an open transaction."""

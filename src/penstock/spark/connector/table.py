@@ -40,6 +40,9 @@ driver reports as operational errors, like trouble of the server.
 """
 
 
+FOLLOWED: Final = (sa.Integer, sa.Numeric, sa.Float, sa.Date, sa.DateTime, sa.String, mysql.YEAR)
+"""Types whose values a position can name, and the database compares as they are read."""
+
 AS_TEXT: Final = (sa.JSON, sa.ARRAY, mysql.SET, mysql.TIME)
 """Types that the database itself turns into text."""
 
@@ -89,11 +92,13 @@ def check_followed(engine: sa.Engine, column: sa.Column[Any]) -> None:
     """
     if engine.dialect.name == "sqlite":
         return
-    if isinstance(column.type, mysql.BIT | mysql.ENUM | mysql.SET | sa.Time):
+    kind = column.type.data_type if isinstance(column.type, postgresql.DOMAIN) else column.type
+    if isinstance(kind, mysql.ENUM | mysql.SET) or not isinstance(kind, FOLLOWED):
+        name = "type that is not known" if isinstance(kind, sa.types.NullType) else str(kind)
         raise ConfigError(
-            f"option increasing: {column.name} is a {column.type.__visit_name__}, whose values "
-            "the database compares otherwise than as they are read; follow a column of integers, "
-            "decimals, dates, timestamps or texts"
+            f"option increasing: {column.name} is a {name}, whose values cannot be followed, or "
+            "are compared otherwise than as they are read; follow a column of integers, decimals, "
+            "dates, timestamps or texts"
         )
     if isinstance(column.type, sa.REAL | sa.FLOAT):
         raise ConfigError(

@@ -5,6 +5,7 @@ import decimal
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from hashlib import sha256
 from typing import Any, Final
 
@@ -205,6 +206,11 @@ class TableFollower(DataSourceStreamReader, SupportsTriggerAvailableNow):
             highest = connection.execute(sa.select(sa.func.max(column))).scalar()
             if highest is None:
                 return {"after": None}
+            if isinstance(highest, float | Decimal) and highest != highest:  # noqa: PLR0124
+                raise ConfigError(
+                    f"option increasing: {self._increasing} is NaN in some rows of {self._table}, "
+                    "which PostgreSQL takes for the highest number: no later row would be read"
+                )
             found: dict[str, Any] = {"after": msgspec.to_builtins(highest)}
             if column is not table.columns[self._increasing]:
                 found[AS_STORED] = True

@@ -1,7 +1,7 @@
 """A group of the consumer protocol, as a value: each record makes a new one."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sized
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from enum import Enum
 from hashlib import sha256
 from typing import Any, Protocol
@@ -64,7 +64,7 @@ class GroupTopic(Protocol):
     def id(self) -> Uuid: ...
 
     @property
-    def partitions(self) -> Sized: ...
+    def partitions(self) -> Collection[int]: ...
 
 
 Topics = Mapping[str, GroupTopic]

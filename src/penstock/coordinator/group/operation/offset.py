@@ -150,7 +150,7 @@ def remove_deleted(
         (group, topic_partition)
         for group, offsets in shard.offsets.items()
         for topic_partition in wanted.intersection(offsets)
-        if shard.is_of_deleted(topic_partition.topic, offsets[topic_partition], deleted_ms)
+        if shard.is_of_deleted(topic_partition, offsets[topic_partition], deleted_ms)
     }
     there |= {
         (group, topic_partition)
