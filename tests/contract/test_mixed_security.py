@@ -1,6 +1,7 @@
 """ACLs and SCRAM users in a cluster of Kafka 3.9 and ours: set on one side, they hold on both."""
 
 import time
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -19,7 +20,17 @@ from penstock.wire.messages.alter_user_scram_credentials import (
     ScramCredentialUpsertion,
 )
 from penstock.wire.messages.create_acls import AclCreation, CreateAclsRequest
+from penstock.wire.messages.create_delegation_token import (
+    CreatableRenewers,
+    CreateDelegationTokenRequest,
+    CreateDelegationTokenResponse,
+)
 from penstock.wire.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
+from penstock.wire.messages.describe_delegation_token import (
+    DescribeDelegationTokenRequest,
+    DescribeDelegationTokenResponse,
+)
+from penstock.wire.messages.expire_delegation_token import ExpireDelegationTokenRequest
 from penstock.wire.messages.init_producer_id import InitProducerIdRequest
 from penstock.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from penstock.wire.messages.sasl_authenticate import (
@@ -43,6 +54,7 @@ COMMON = {
     "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
     "super.users": "User:ANONYMOUS",
     "auto.create.topics.enable": "false",
+    "delegation.token.secret.key": "the same on both",
     "zookeeper.session.timeout.ms": "6000",
 }
 
@@ -78,11 +90,11 @@ def mixed() -> Iterator[Mixed]:
             )
 
 
-def logs_in(address: str, name: str, password: str) -> WireLink | None:
+def logs_in(address: str, name: str, password: str, *, is_token: bool = False) -> WireLink | None:
     """A connection of the user; None if the login is refused."""
     link = WireLink(address)
     link.ask(SaslHandshakeRequest(mechanism=MECHANISM.mechanism), 1)
-    client = exchange(Login(MECHANISM.mechanism, name, password), "nonce")
+    client = exchange(Login(MECHANISM.mechanism, name, password, is_token=is_token), "nonce")
     token = next(client)
     while True:
         response = link.ask(SaslAuthenticateRequest(auth_bytes=token), 1)
@@ -136,6 +148,42 @@ def test_a_user_made_on_one_side_logs_in_on_both(mixed: Mixed, written_by: str) 
     alter_user(side.plain, name, None)
     for each in mixed:
         soon(lambda at=each.sasl: not is_user(at, name, "second"))  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("written_by", ["kafka", "ours"])
+def test_a_delegation_token_made_on_one_side_logs_in_on_both(mixed: Mixed, written_by: str) -> None:
+    side: Side = getattr(mixed, written_by)
+    name = f"maker of {written_by}, and ~"
+    alter_user(side.plain, name, "secret")
+    soon(lambda: is_user(side.sasl, name, "secret"))
+    maker = logs_in(side.sasl, name, "secret")
+    assert maker is not None
+    with maker:
+        renewer = CreatableRenewers("User", "a, b")
+        made = maker.ask(CreateDelegationTokenRequest(None, None, [renewer], -1))
+        assert isinstance(made, CreateDelegationTokenResponse)
+        password = b64encode(made.hmac).decode()
+
+        def is_known(address: str) -> bool:
+            link = logs_in(address, made.token_id, password, is_token=True)
+            if link is None:
+                return False
+            link.__exit__(None, None, None)
+            return True
+
+        for each in mixed:
+            soon(lambda at=each.sasl: is_known(at))  # type: ignore[misc]
+            with logs_in(each.sasl, name, "secret") or WireLink(each.plain) as owner:
+                seen = owner.ask(DescribeDelegationTokenRequest(None))
+                assert isinstance(seen, DescribeDelegationTokenResponse)
+                (token,) = seen.tokens
+                assert (token.token_id, token.hmac) == (made.token_id, made.hmac)
+                assert (token.principal_name, token.token_requester_principal_name) == (name, name)
+                assert [one.principal_name for one in token.renewers] == ["a, b"]
+        maker.ask(ExpireDelegationTokenRequest(made.hmac, -1))
+    for each in mixed:
+        soon(lambda at=each.sasl: not is_known(at))  # type: ignore[misc]
+    alter_user(side.plain, name, None)
 
 
 def alter_acls(address: str, *creations: AclCreation, deletes: str | None = None) -> None:

@@ -39,6 +39,10 @@ ELSEWHERE = {
     "pipeline status": "tests/contract/test_pipeline_command.py",
     "pipeline stop": "tests/contract/test_pipeline_command.py",
     "pipeline validate": "tests/contract/test_pipeline_command.py",
+    "token create": "tests/integration/broker/test_delegation_tokens.py",
+    "token expire": "tests/integration/broker/test_delegation_tokens.py",
+    "token list": "tests/integration/broker/test_delegation_tokens.py",
+    "token renew": "tests/integration/broker/test_delegation_tokens.py",
     "sql": "tests/contract/test_sql_command.py",
     "shell": "tests/contract/test_sql_command.py",
 }

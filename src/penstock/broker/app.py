@@ -20,6 +20,7 @@ from penstock.broker.acls.authorizer import Authorizer
 from penstock.broker.assembly import assemble
 from penstock.broker.authorization.guarded import guarded
 from penstock.broker.context import Services
+from penstock.broker.delegation.tokens import DelegationTokens
 from penstock.broker.handlers.table import HANDLERS
 from penstock.broker.machine import Machine
 from penstock.broker.net.connection_limits import ConnectionLimits
@@ -102,8 +103,21 @@ async def running(
                 allow_if_none=config.authorization.allow_everyone_if_no_acl_found,
             )
             await authorizer.open()
+        delegation_tokens = DelegationTokens(
+            storage.metadata, config.delegation, machine.clock, machine.chance, worker
+        )
+        await delegation_tokens.open()
         parts = assemble(
-            storage, config, machine, flusher, worker, tasks, addresses, between_brokers, authorizer
+            storage,
+            config,
+            machine,
+            flusher,
+            worker,
+            tasks,
+            addresses,
+            between_brokers,
+            delegation_tokens,
+            authorizer,
         )
         background: list[asyncio.Task[None]] = []
 
@@ -127,6 +141,7 @@ async def running(
             for each in protected.values():
                 if each.sasl is not None:
                     each.sasl.find_scram_user = partial(scram_credential, storage.cluster)
+                    each.sasl.find_token = delegation_tokens.login
             stack.callback(server.close)
             storage.open_segments.shed = server.shed
             upkeep = Upkeep(
@@ -149,6 +164,16 @@ async def running(
                 run({"keys of tokens": lambda: follow_keys(filter(None, key_sets))})
             if authorizer is not None:
                 run({"ACLs": authorizer.follow})
+            if delegation_tokens.is_on:
+                controller = services.control.controller
+                run(
+                    {
+                        "delegation tokens": delegation_tokens.follow,
+                        "expired delegation tokens": lambda: delegation_tokens.sweep(
+                            lambda: controller.is_active
+                        ),
+                    }
+                )
             if services.listeners.clustered:
                 listen(server, sockets)  # the controller connects to a broker that joins
             background += await member.join()
@@ -206,8 +231,6 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
 def refuse_unserved(config: BrokerConfig) -> None:
     """What cannot be had yet is refused: nobody may think that it is there."""
     super_users(config.authorization.super_users)  # refused before anything is opened
-    if config.zookeeper.zookeeper_set_acl:
-        raise ConfigError("zookeeper.set.acl: nodes are not protected yet; set it to false")
 
 
 def refuse_ranges(config: BrokerConfig) -> None:

@@ -21,6 +21,7 @@ from penstock.broker.coordination.coordinators import (
     group_coordinator,
     transaction_coordinator,
 )
+from penstock.broker.delegation.tokens import DelegationTokens
 from penstock.broker.fetch.sessions import FetchSessions
 from penstock.broker.handlers.table import HANDLERS
 from penstock.broker.leader_append import LeaderAppend
@@ -73,6 +74,7 @@ def assemble(
     tasks: asyncio.TaskGroup,
     addresses: Sequence[Endpoint],
     between_brokers: Callable[[], ClientSecurity],
+    delegation_tokens: DelegationTokens,
     authorizer: Authorizer | None = None,
 ) -> Parts:
     """Nothing runs yet. What the log store reports upwards is bound last, once all parts exist."""
@@ -188,6 +190,7 @@ def assemble(
             clock.monotonic_ms,
             lambda: sum(len(topic.partitions) for topic in cluster.image.topics.values()),
         ),
+        delegation_tokens,
         encoded_topics={},
         quotas=ClientQuotas(cluster, config.quota, clock.monotonic_ms),
         authorizer=authorizer,

@@ -9,6 +9,7 @@ import msgspec
 
 from penstock.broker.acls.authorizer import Authorizer
 from penstock.broker.cluster import Cluster
+from penstock.broker.delegation.tokens import DelegationTokens
 from penstock.broker.fetch.sessions import FetchSessions
 from penstock.broker.leader_append import LeaderAppend
 from penstock.broker.parked import Parked
@@ -47,6 +48,8 @@ class Peer(msgspec.Struct):
     port: int
     principal: Principal = ANONYMOUS
     """Whom the connection has proved to be."""
+    by_token: bool = False
+    """Whether it logged in by a delegation token."""
     software_name: str = ""
     """As its last ApiVersions request said (KIP-511)."""
 
@@ -129,6 +132,7 @@ class Services(msgspec.Struct, frozen=True):
     replicas: Replicas
     resources: Resources
     fetch_sessions: FetchSessions
+    delegation_tokens: DelegationTokens
     encoded_topics: dict[tuple[str, int, int], tuple[Topic, MetadataResponseTopic]]
     """Cached parts of Metadata responses, by topic, version and operations."""
     quotas: ClientQuotas

@@ -33,6 +33,7 @@ COMMANDS = {
     "cluster": "Run a cluster on this machine; show, check and rebalance any cluster.",
     "broker": "List, describe, configure and decommission brokers.",
     "topic": "List, describe, create, alter, empty, trim, clone and delete topics.",
+    "token": "Create, renew, expire and list delegation tokens.",
     "produce": "Write records to a topic.",
     "consume": "Read records from a topic.",
     "group": "List, describe, watch, reset and delete consumer groups.",

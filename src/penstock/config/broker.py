@@ -6,6 +6,7 @@ from functools import cache
 
 from penstock.config.authorization import AuthorizationConfig
 from penstock.config.controller import ControllerConfig
+from penstock.config.delegation import DelegationConfig
 from penstock.config.group import GroupConfig
 from penstock.config.identity import IdentityConfig
 from penstock.config.listener import ListenerConfig
@@ -32,6 +33,7 @@ class BrokerConfig:
     network: NetworkConfig = field(default_factory=NetworkConfig)
     security: SecurityConfig = field(default_factory=SecurityConfig)
     authorization: AuthorizationConfig = field(default_factory=AuthorizationConfig)
+    delegation: DelegationConfig = field(default_factory=DelegationConfig)
     storage: StorageConfig = field(default_factory=StorageConfig)
     topic_defaults: TopicConfig = field(default_factory=TopicConfig)
     replication: ReplicationConfig = field(default_factory=ReplicationConfig)
@@ -49,6 +51,7 @@ SECTIONS: tuple[type, ...] = (
     NetworkConfig,
     SecurityConfig,
     AuthorizationConfig,
+    DelegationConfig,
     StorageConfig,
     ReplicationConfig,
     ControllerConfig,
@@ -82,6 +85,7 @@ def broker_config(texts: Mapping[str, str]) -> BrokerConfig:
         network=load(NetworkConfig, texts),
         security=load(SecurityConfig, texts),
         authorization=load(AuthorizationConfig, texts),
+        delegation=load(DelegationConfig, texts),
         storage=load(StorageConfig, texts),
         topic_defaults=defaults,
         replication=load(ReplicationConfig, texts),

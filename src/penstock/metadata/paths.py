@@ -127,5 +127,9 @@ def with_parents(path: str) -> list[str]:
 
 
 def _entity(name: str | None) -> str:
-    # As Java's URLEncoder, which escapes the tilde, unlike `quote`.
-    return DEFAULT_ENTITY if name is None else quote(name, safe="").replace("~", "%7E")
+    return DEFAULT_ENTITY if name is None else sanitized(name)
+
+
+def sanitized(name: str) -> str:
+    """As Java's URLEncoder, which escapes the tilde, unlike `quote`."""
+    return quote(name, safe="").replace("~", "%7E")

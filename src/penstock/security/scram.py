@@ -10,10 +10,11 @@ import re
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
 from enum import IntEnum
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 
+from penstock.security.delegation_token import DelegationToken
 from penstock.security.errors import AuthenticationFailed, InvalidCredentials
 from penstock.security.sasl import SaslStep
 
@@ -114,8 +115,17 @@ _NO_BINDING: Final = "biws"
 """`n,,` in base64: what Java's client sends whatever its first message said."""
 
 
+TOKEN_EXTENSION: Final = "tokenauth"  # noqa: S105 - no password
+FindToken: TypeAlias = Callable[[str], tuple[ScramCredential, DelegationToken] | None]
+
+
+def no_token(_token_id: str) -> tuple[ScramCredential, DelegationToken] | None:
+    return None
+
+
 class ScramExchange:
-    """`find` gives the credential of a user for this mechanism.
+    """`find` gives the credential of a user for this mechanism, `find_token` that of a delegation
+    token with the token.
 
     `nonce` and `secret` are random. An unknown user gets a salt that follows from `secret` and its
     name, and fails only at the end, as a wrong password does: nobody learns which users exist.
@@ -127,8 +137,11 @@ class ScramExchange:
         find: Callable[[str], ScramCredential | None],
         nonce: str,
         secret: bytes,
+        find_token: FindToken = no_token,
     ) -> None:
         self._mechanism, self._find, self._nonce, self._secret = mechanism, find, nonce, secret
+        self._find_token = find_token
+        self._token: DelegationToken | None = None
         self._known: ScramCredential | None = None
         self._name = self._first = self._gs2 = ""
 
@@ -143,9 +156,9 @@ class ScramExchange:
         match = _FIRST.fullmatch(message)
         if match is None:
             raise InvalidCredentials("SCRAM: the first message is malformed")
-        if match["extensions"]:
-            # Kafka's only one is tokenauth; to ignore it would take a token for a user.
-            raise InvalidCredentials("SCRAM: delegation tokens are not served")
+        # Kafka's only one is tokenauth; others mean nothing to it either.
+        extensions = dict(each.split("=", 1) for each in match["extensions"].split(",")[1:])
+        by_token = extensions.get(TOKEN_EXTENSION, "").lower() == "true"
         name = _unescaped(match["name"])
         if match["authzid"] is not None and _unescaped(match["authzid"]) != name:
             raise AuthenticationFailed(
@@ -153,7 +166,11 @@ class ScramExchange:
                 "from username"
             )
         self._name, self._gs2 = name, match["gs2"]
-        self._known = self._find(name)
+        if by_token:
+            found = self._find_token(name)
+            self._known, self._token = found or (None, None)
+        else:
+            self._known = self._find(name)
         salt, iterations = hmac.digest(self._secret, name.encode(), "sha256"), MIN_ITERATIONS
         if self._known is not None:
             salt, iterations = self._known.salt, self._known.iterations
@@ -173,7 +190,7 @@ class ScramExchange:
             raise InvalidCredentials("SCRAM: the nonce is not that of this login")
         known, digest = self._known, self._mechanism.digest
         if known is None:
-            raise InvalidCredentials(f"SCRAM: there is no user {self._name!r}")
+            raise InvalidCredentials(f"SCRAM: there is no user or token {self._name!r}")
         signed = f"{self._first},{match['unsigned']}".encode()
         signature = hmac.digest(known.stored_key, signed, digest)
         try:
@@ -186,7 +203,10 @@ class ScramExchange:
         if not hmac.compare_digest(hashlib.new(digest, client_key).digest(), known.stored_key):
             raise InvalidCredentials(f"SCRAM: a wrong password of {self._name!r}")
         verifier = hmac.digest(known.server_key, signed, digest)
-        return SaslStep(f"v={_base64(verifier)}".encode(), self._name)
+        answer, token = f"v={_base64(verifier)}".encode(), self._token
+        if token is None:
+            return SaslStep(answer, self._name)
+        return SaslStep(answer, token.owner.name, token.expires_ms, by_token=True)
 
 
 def _base64(data: bytes) -> str:

@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 
-from penstock.broker.net.key_store import pem
+from penstock.broker.key_store import pem
 from penstock.broker.net.protection import follow_certificates, peer_security, protections
 from penstock.broker.net.tls import TlsListener
 from penstock.client.sasl import Login

@@ -120,7 +120,6 @@ def test_another_users_name_as_authorization_id_is_refused() -> None:
         b"n,,n=al=ice,r=client",
         b"n,,n=alice",
         b"n,,n=alice,r=",
-        b"n,,n=alice,r=client,tokenauth=true",
         b"n,,m=x,n=alice,r=client",
     ],
 )

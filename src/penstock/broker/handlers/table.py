@@ -18,6 +18,7 @@ from penstock.broker.handlers.consumer_group_describe import consumer_group_desc
 from penstock.broker.handlers.consumer_group_heartbeat import consumer_group_heartbeat
 from penstock.broker.handlers.controlled_shutdown import controlled_shutdown
 from penstock.broker.handlers.create_acls import create_acls
+from penstock.broker.handlers.create_delegation_token import create_delegation_token
 from penstock.broker.handlers.create_partitions import create_partitions
 from penstock.broker.handlers.create_topics import create_topics
 from penstock.broker.handlers.delete_acls import delete_acls
@@ -28,6 +29,7 @@ from penstock.broker.handlers.describe_acls import describe_acls
 from penstock.broker.handlers.describe_client_quotas import describe_client_quotas
 from penstock.broker.handlers.describe_cluster import describe_cluster
 from penstock.broker.handlers.describe_configs import describe_configs
+from penstock.broker.handlers.describe_delegation_token import describe_delegation_token
 from penstock.broker.handlers.describe_groups import describe_groups
 from penstock.broker.handlers.describe_log_dirs import describe_log_dirs
 from penstock.broker.handlers.describe_producers import describe_producers
@@ -38,6 +40,7 @@ from penstock.broker.handlers.describe_user_scram_credentials import (
 )
 from penstock.broker.handlers.elect_leaders import elect_leaders
 from penstock.broker.handlers.end_txn import end_txn
+from penstock.broker.handlers.expire_delegation_token import expire_delegation_token
 from penstock.broker.handlers.fetch import fetch
 from penstock.broker.handlers.find_coordinator import find_coordinator
 from penstock.broker.handlers.heartbeat import heartbeat
@@ -57,6 +60,7 @@ from penstock.broker.handlers.offset_delete import offset_delete
 from penstock.broker.handlers.offset_fetch import offset_fetch
 from penstock.broker.handlers.offset_for_leader_epoch import offset_for_leader_epoch
 from penstock.broker.handlers.produce import produce
+from penstock.broker.handlers.renew_delegation_token import renew_delegation_token
 from penstock.broker.handlers.sasl_authenticate import sasl_authenticate
 from penstock.broker.handlers.sasl_handshake import sasl_handshake
 from penstock.broker.handlers.stop_replica import stop_replica
@@ -111,6 +115,10 @@ HANDLERS: Mapping[int, AnyHandler] = {
     35: describe_log_dirs,
     36: sasl_authenticate,
     37: limited(CREATE_PARTITIONS, at_controller(create_partitions)),
+    38: create_delegation_token,
+    39: renew_delegation_token,
+    40: expire_delegation_token,
+    41: describe_delegation_token,
     42: delete_groups,
     43: at_controller(elect_leaders),
     44: incremental_alter_configs,

@@ -199,6 +199,7 @@ class LoginDispatch(Dispatch):
         if step.user is None:
             return 0
         self._state, self._exchange = LoginState.DONE, None
+        self.peer.by_token = step.by_token
         lifetime_ms = self._lifetime_ms(step.expires_ms)
         if lifetime_ms is not None:
             self._expires_ms = self._clock.monotonic_ms() + lifetime_ms

@@ -9,6 +9,7 @@ from penstock.broker.net.key_set import KeySet
 from penstock.clock import Clock
 from penstock.config.listener_security import ListenerSecurity
 from penstock.errors import ConfigError
+from penstock.security.delegation_token import DelegationToken
 from penstock.security.jaas import parse_jaas
 from penstock.security.oauthbearer import MECHANISM as OAUTHBEARER
 from penstock.security.oauthbearer import OAuthBearerExchange
@@ -22,6 +23,7 @@ from penstock.security.scram import (
 )
 
 FindScramUser = Callable[[ScramMechanism, str], ScramCredential | None]
+FindToken = Callable[[ScramMechanism, str], tuple[ScramCredential, DelegationToken] | None]
 NONCE_BITS: Final = 160
 
 _NOT_OFFERED: Final = {
@@ -31,6 +33,13 @@ _NOT_OFFERED: Final = {
 
 def nobody(_mechanism: ScramMechanism, _name: str) -> ScramCredential | None:
     """Until the store has been read, there are no users."""
+    return None
+
+
+def no_token(
+    _mechanism: ScramMechanism, _token_id: str
+) -> tuple[ScramCredential, DelegationToken] | None:
+    """Until they have been read, there are no delegation tokens."""
     return None
 
 
@@ -44,6 +53,7 @@ class SaslListener:
     def __init__(self, security: ListenerSecurity, clock: Clock, chance: Random) -> None:
         self._chance, self._secret = chance, chance.randbytes(32)
         self.find_scram_user: FindScramUser = nobody
+        self.find_token: FindToken = no_token
         config = security.config()
         self.listener = security.listener
         self.mechanisms: Final = config.sasl_enabled_mechanisms
@@ -81,7 +91,8 @@ class SaslListener:
         scram = SCRAM_MECHANISMS[mechanism]
         find = partial(self.find_scram_user, scram)
         nonce = f"{self._chance.getrandbits(NONCE_BITS):x}"
-        return ScramExchange(scram, find, nonce, self._secret)
+        find_token = partial(self.find_token, scram)
+        return ScramExchange(scram, find, nonce, self._secret, find_token)
 
 
 def _check_mechanisms(security: ListenerSecurity, mechanisms: tuple[str, ...]) -> None:

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from penstock.broker.net.key_store import certificates, load_own, load_trusted, pem, read_store
+from penstock.broker.key_store import certificates, load_own, load_trusted, pem, read_store
 from penstock.config.listener import SecurityProtocol
 from penstock.config.listener_security import ListenerSecurity
 from penstock.config.security import SecurityConfig

@@ -1,0 +1,1 @@
+"""Delegation tokens: stored, followed, and turned into logins."""
