@@ -1,6 +1,6 @@
 """Reads a broker's settings from --set, environment, file and profile, in order of precedence.
 
-This is the one module of the package that reads files.
+This module and `providers` are those of the package that read files.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,6 +27,9 @@ from penstock.errors import ConfigError
 
 if TYPE_CHECKING:
     from pathlib import Path  # slow to import; callers have it anyway
+
+
+PROVIDERS = "config.providers"
 
 
 class SettingSource(IntEnum):
@@ -91,6 +94,7 @@ def resolve(
         *from_environment(environ or {}),
         *from_pairs(pairs),
     ]
+    layers = _provided(layers, environ or {})
     known = broker_settings()
     spelled = {name.lower(): name for name in known}
     given: dict[str, Given] = {}
@@ -134,6 +138,37 @@ def _refuse_missing_listeners(listener: ListenerConfig, given: Iterable[Given]) 
                 f"{each.origin}: {each.name} is for a listener that is not there; listeners has "
                 f"{', '.join(sorted(opened))}"
             )
+
+
+def _provided(layers: list[Given], environ: Mapping[str, str]) -> list[Given]:
+    """The settings with the values that config providers have, without the providers' own."""
+    own = {each.name: each.text for each in layers if each.name.startswith(PROVIDERS)}
+    if not own:
+        return layers
+    from penstock.config.providers import Providers  # late: few brokers have any
+
+    providers, found = Providers(own, environ), []
+    for each in layers:
+        if each.name in own:
+            continue
+        text = providers.resolved(each.origin, each.name, each.text)
+        if text != each.text:
+            _check_hidden(each, text)
+        found.append(each._replace(text=text))
+    return found
+
+
+def _check_hidden(given: Given, text: str) -> None:
+    """As `_check`, for a value that is perhaps a secret, whatever the setting is."""
+    declared = declared_setting(given.name)
+    try:
+        if declared is not None:
+            parse(declared, text)
+    except SettingError:
+        raise ConfigError(
+            f"{given.origin}: {given.name} is [hidden], from a config provider, must be "
+            f"{declared.allowed if declared else 'known'}"
+        ) from None
 
 
 def _check(given: Given) -> None:

@@ -34,6 +34,10 @@ def client_settings(
         **({} if file is None else from_properties(file)),
         **dict(from_pairs(pairs)),
     }
+    if any(name.startswith("config.providers") for name in settings):
+        from penstock.config.providers import provided  # late: few clients have any
+
+        settings = provided(settings, environ)
     if directory is not None:
         settings[BOOTSTRAP] = served_from(directory)
     elif bootstrap is not None:
