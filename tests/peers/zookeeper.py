@@ -1,6 +1,6 @@
 """A real ZooKeeper: one standalone server, or an ensemble of three."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from kazoo.client import KazooClient
@@ -24,9 +24,10 @@ class ZooKeeper(Servers):
         settings: Mapping[str, object] | None = None,
         folder: Path | None = None,
         timeout_s: float = 60,
+        jvm: Sequence[str] = (),
     ) -> None:
         super().__init__(folder, timeout_s)
-        self._settings = settings or {}
+        self._settings, self._jvm = settings or {}, jvm
         ports = free_ports(3 * servers)
         self._client_ports = ports[:servers]
         self._quorum_ports = list(zip(ports[servers::2], ports[servers + 1 :: 2], strict=True))
@@ -69,7 +70,7 @@ class ZooKeeper(Servers):
             for peer, (quorum, election) in enumerate(self._quorum_ports):
                 config[f"server.{peer}"] = f"127.0.0.1:{quorum}:{election}"
         (folder / "zoo.cfg").write_text(properties({**config, **self._settings}))
-        java = command(JARS, MAIN, str(folder / "zoo.cfg"), log_level="INFO")
+        java = command(JARS, MAIN, str(folder / "zoo.cfg"), jvm=self._jvm, log_level="INFO")
         return Process(f"ZooKeeper server {server}", java, folder)
 
 

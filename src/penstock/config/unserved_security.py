@@ -25,7 +25,6 @@ _IN_ENVIRONMENT = re.compile(
 """Kafka's own names. Others, such as KAFKA_SASL_PASSWORD, belong to clients."""
 
 _ASKS_FOR_NOTHING = {
-    "zookeeper.ssl.client.enable": "false",
     "zookeeper.ssl.crl.enable": "false",
     "zookeeper.ssl.ocsp.enable": "false",
 }

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from penstock.config.connect_string import ConnectString
 from penstock.config.setting import setting
-from penstock.config.value import ConfigType
+from penstock.config.value import ConfigType, Password
 from penstock.errors import ConfigError
 
 
@@ -38,7 +38,56 @@ class ZookeeperConfig:
     zookeeper_set_acl: bool = setting(
         "zookeeper.set.acl",
         False,
-        "Protect the nodes that this broker creates.",
+        "Protect the nodes that this broker creates: only who logs in as the brokers do may change "
+        "them, and read those with secrets.",
+    )
+    penstock_zookeeper_jaas_config: Password | None = setting(
+        "penstock.zookeeper.jaas.config",
+        None,
+        "The brokers' login at ZooKeeper, as Kafka has it in the section `Client` of a JAAS file: "
+        '`org.apache.zookeeper.server.auth.DigestLoginModule required username="…" '
+        'password="…";`, with `Client { … };` around it or without.',
+        kind=ConfigType.PASSWORD,
+    )
+    zookeeper_ssl_client_enable: bool = setting(
+        "zookeeper.ssl.client.enable", False, "Connect to ZooKeeper over TLS."
+    )
+    zookeeper_ssl_keystore_location: str | None = setting(
+        "zookeeper.ssl.keystore.location",
+        None,
+        "File with the key and certificate that ZooKeeper is shown: PEM or PKCS12.",
+    )
+    zookeeper_ssl_keystore_password: Password | None = setting(
+        "zookeeper.ssl.keystore.password",
+        None,
+        "Password of that file, or of an encrypted key in PEM.",
+        kind=ConfigType.PASSWORD,
+    )
+    zookeeper_ssl_keystore_type: str | None = setting(
+        "zookeeper.ssl.keystore.type", None, "Accepted, without effect: its bytes tell."
+    )
+    zookeeper_ssl_truststore_location: str | None = setting(
+        "zookeeper.ssl.truststore.location",
+        None,
+        "File with the authorities of ZooKeeper's certificate: PEM or PKCS12.",
+    )
+    zookeeper_ssl_truststore_password: Password | None = setting(
+        "zookeeper.ssl.truststore.password",
+        None,
+        "Password of a PKCS12 file.",
+        kind=ConfigType.PASSWORD,
+    )
+    zookeeper_ssl_truststore_type: str | None = setting(
+        "zookeeper.ssl.truststore.type", None, "Accepted, without effect: its bytes tell."
+    )
+    zookeeper_ssl_endpoint_identification_algorithm: str = setting(
+        "zookeeper.ssl.endpoint.identification.algorithm",
+        "HTTPS",
+        "Whether ZooKeeper's name in its certificate is checked: HTTPS, or empty for not.",
+        choices=("HTTPS", "https", ""),
+    )
+    zookeeper_ssl_protocol: str | None = setting(
+        "zookeeper.ssl.protocol", None, "Accepted, without effect: TLSv1.2 or TLSv1.3 is used."
     )
     zookeeper_clientcnxnsocket: str | None = setting(
         "zookeeper.clientCnxnSocket",

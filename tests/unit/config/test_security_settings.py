@@ -18,10 +18,9 @@ REFUSED = {
     "sasl.server.callback.handler.class": "x",
     "listener.name.internal.ssl.cipher.suites": "x",
     "listener.name.external.plain.sasl.server.callback.handler.class": "x",
-    "delegation.token.secret.key": "x",
     "principal.builder.class": "x",
     "security.providers": "x",
-    "zookeeper.ssl.client.enable": "true",
+    "zookeeper.ssl.crl.enable": "true",
     "SSL.cipher.suites": "x",
     "penstock.sasl.enabled.mechanisms": "PLAIN",
 }
@@ -36,7 +35,7 @@ def test_a_security_setting_stops_the_start(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("zookeeper.ssl.client.enable", "false"),
+        ("zookeeper.ssl.crl.enable", "false"),
     ],
 )
 def test_a_security_setting_without_effect_is_a_warning(name: str, text: str) -> None:

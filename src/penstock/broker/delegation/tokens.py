@@ -204,9 +204,10 @@ class DelegationTokens:
         loop = asyncio.get_running_loop()
         made: dict[str, Credentials] = {}
         for token_id in found:
-            made[token_id] = self._credentials.get(token_id) or await loop.run_in_executor(
-                self._worker, self._make_credentials, token_id
-            )
+            known = self._credentials.get(token_id)
+            if known is None:
+                known = await loop.run_in_executor(self._worker, self._make_credentials, token_id)
+            made[token_id] = known
         if number > self._taken:
             self._taken, self._tokens, self._credentials = number, found, made
 

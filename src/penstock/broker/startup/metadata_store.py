@@ -1,9 +1,11 @@
 """Opens the metadata store: embedded in the data directory, or ZooKeeper."""
 
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from penstock.broker.key_store import load_own, load_trusted, read_store
 from penstock.clock import Clock
 from penstock.config.zookeeper import ZookeeperConfig
 from penstock.errors import ConfigError
@@ -41,10 +43,38 @@ async def _zookeeper(
     # Only one process may resume the session that the last one left in this directory.
     release = files.lock(directory / SESSION_LOCK)
     try:
-        store = await open_store(config, directory)
+        store = await open_store(config, directory, _tls(config))
         try:
             yield store
         finally:
             await store.close()
     finally:
         release()
+
+
+def _tls(config: ZookeeperConfig) -> ssl.SSLContext | None:
+    """For connections to ZooKeeper; None: they are in plain text."""
+    own, trusted = config.zookeeper_ssl_keystore_location, config.zookeeper_ssl_truststore_location
+    if not config.zookeeper_ssl_client_enable:
+        if own or trusted:
+            raise ConfigError(
+                "zookeeper.ssl.keystore and .truststore have no effect while "
+                "zookeeper.ssl.client.enable is false"
+            )
+        return None
+    prefix = "zookeeper.ssl."
+    context = ssl.create_default_context()
+    if trusted is not None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # only these, not the system's
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+        name, password = f"{prefix}truststore.location", config.zookeeper_ssl_truststore_password
+        pem = read_store(name, trusted, f"{prefix}truststore.password", password)
+        load_trusted(context, name, pem)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.check_hostname = bool(config.zookeeper_ssl_endpoint_identification_algorithm)
+    if own is not None:
+        name, password = f"{prefix}keystore.location", config.zookeeper_ssl_keystore_password
+        password_name = f"{prefix}keystore.password"
+        pem = read_store(name, own, password_name, password)
+        load_own(context, name, pem, password_name, password)
+    return context

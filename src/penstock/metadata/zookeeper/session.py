@@ -8,19 +8,25 @@ refused, because it was decided on an older state.
 
 import logging
 import random
+import secrets
+import socket
+import ssl
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from threading import Lock
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from kazoo.client import KazooClient
-from kazoo.exceptions import KazooException
+from kazoo.exceptions import AuthFailedError, ConnectionDropped, KazooException
 from kazoo.handlers.threading import SequentialThreadingHandler
+from kazoo.protocol.connection import ConnectionHandler
+from kazoo.protocol.serialization import SASL
 from kazoo.protocol.states import Callback, KeeperState
 
 from penstock.config.connect_string import ConnectString
+from penstock.metadata.zookeeper.digest_md5 import DigestLogin, LoginRefused
 
 Request: TypeAlias = Any
 """One of `kazoo.protocol.serialization`, which has no types."""
@@ -40,6 +46,18 @@ class SessionKey(NamedTuple):
 
     id: int
     password: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class StoreSecurity:
+    """How ZooKeeper knows this broker, and this broker ZooKeeper; None: not at all."""
+
+    tls: ssl.SSLContext | None = None
+    username: str | None = None
+    password: str = field(default="", repr=False)
+
+
+OPEN = StoreSecurity()
 
 
 class SessionListener(Protocol):
@@ -65,8 +83,12 @@ class SessionThread(KazooClient):  # type: ignore[misc]
         timeout_ms: int,
         listener: SessionListener,
         former: SessionKey | None = None,
+        security: StoreSecurity = OPEN,
     ) -> None:
         self._listener = listener
+        self.security, self.is_logging_in = security, False
+        self.refusal = ""
+        """Why the last connection came to nothing, if that was the login or TLS."""
         self._number = 0
         self._closed_by_server = False
         self._sending = Lock()
@@ -77,7 +99,8 @@ class SessionThread(KazooClient):  # type: ignore[misc]
             randomize_hosts=False,
             timeout=timeout_ms / 1000,
             client_id=former,
-            handler=_InlineHandler(len(servers.servers)),
+            handler=_InlineHandler(len(servers.servers), self),
+            use_ssl=security.tls is not None,
             connection_retry={
                 "max_tries": -1,
                 "delay": FIRST_RETRY_S,
@@ -86,6 +109,10 @@ class SessionThread(KazooClient):  # type: ignore[misc]
             },
             logger=_kazoo_logger,
         )
+        if security.username is not None:
+            self._connection = _LoginConnection(
+                self, self._conn_retry.copy(), logger=_kazoo_logger, sasl_options={}
+            )
 
     def submit(self, connection: int, request: Request, answered: Callable[[object], None]) -> bool:
         """Send it; `answered` gets the answer or error on the session's thread. False: not sent."""
@@ -108,8 +135,15 @@ class SessionThread(KazooClient):  # type: ignore[misc]
             logger.warning("the session with ZooKeeper was not closed: %s", error)
         return self._closed_by_server
 
+    def logged_in(self) -> None:
+        """On the session's thread."""
+        self.refusal = ""
+        self._session_callback(KeeperState.CONNECTED)
+
     def _session_callback(self, state: str) -> None:
         """On the session's thread, at each change; from then on `submit` uses the new state."""
+        if state == KeeperState.CONNECTED and self.is_logging_in:
+            return  # kazoo says so before the login
         with self._sending:
             before = self._state
             if state == before:
@@ -128,15 +162,51 @@ class SessionThread(KazooClient):  # type: ignore[misc]
             self._listener.connected(self._number, key)
 
 
+class _LoginConnection(ConnectionHandler):  # type: ignore[misc]
+    """Logs in by DIGEST-MD5 before the session counts as connected.
+
+    ZooKeeper drops the connection of a wrong password, and so does a server that stops: kazoo would
+    end the session for ever.
+    """
+
+    def _connect(self, host: str, hostip: str, port: int) -> Any:
+        self.client.is_logging_in = True
+        try:
+            timeouts = super()._connect(host, hostip, port)
+        finally:
+            self.client.is_logging_in = False
+        self.client.logged_in()
+        return timeouts
+
+    def _authenticate_with_sasl(self, host: str, timeout: float) -> None:  # noqa: ARG002
+        security = self.client.security
+        login = DigestLogin(security.username, security.password, secrets.token_hex(16))
+        try:
+            challenge = self._exchanged(b"", 1, timeout)
+            login.check(self._exchanged(login.answer(challenge), 2, timeout))
+        except (LoginRefused, AuthFailedError, ConnectionDropped) as error:
+            text = f": {error}" if isinstance(error, LoginRefused) else ""
+            self.client.refusal = f"it refuses the login of {security.username!r}{text}"
+            raise ConnectionDropped(self.client.refusal) from None
+
+    def _exchanged(self, token: bytes, xid: int, timeout: float) -> bytes:
+        self._submit(SASL(token), timeout, xid)
+        header, buffer, offset = self._read_header(timeout)
+        if header.err or header.xid != xid:
+            raise ConnectionDropped(f"error {header.err}")
+        answer, _ = SASL.deserialize(buffer, offset)
+        return bytes(answer or b"")
+
+
 class _InlineHandler(SequentialThreadingHandler):  # type: ignore[misc]
     """Has no threads but the session's: everything is passed on at once, in order.
 
     It never says that it is `running`, so that kazoo calls back instead of queueing.
     """
 
-    def __init__(self, servers: int) -> None:
+    def __init__(self, servers: int, session: SessionThread) -> None:
         super().__init__()
-        self._servers = servers
+        self._servers, self._session = servers, session
 
     def start(self) -> None: ...
 
@@ -147,7 +217,21 @@ class _InlineHandler(SequentialThreadingHandler):  # type: ignore[misc]
 
     def create_connection(self, *args: Any, timeout: float, **kwargs: Any) -> Any:
         """One server that drops packets must not use up the whole session's time."""
-        return super().create_connection(*args, timeout=timeout / self._servers, **kwargs)
+        tls = self._session.security.tls
+        if tls is None:
+            return super().create_connection(*args, timeout=timeout / self._servers, **kwargs)
+        address, hostname = kwargs["address"], kwargs["hostname"]
+        sock = socket.create_connection(address, timeout / self._servers)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        try:
+            return tls.wrap_socket(sock, server_hostname=hostname)
+        except ssl.SSLError as error:
+            sock.close()
+            self._session.refusal = f"TLS: {str(error.reason or error).lower().replace('_', ' ')}"
+            raise ConnectionDropped(self._session.refusal) from None
+        except OSError:
+            sock.close()
+            raise
 
     def spawn(self, func: Callable[[], None], *args: Any, **kwargs: Any) -> Any:
         return super().spawn(partial(_run_to_end, func), *args, **kwargs)

@@ -36,7 +36,13 @@ from penstock.metadata.store import (
 from penstock.metadata.subscriptions import Subscriptions
 from penstock.metadata.writes import Writes
 from penstock.metadata.zookeeper.pipeline import Pipeline
-from penstock.metadata.zookeeper.session import Request, SessionKey, SessionThread
+from penstock.metadata.zookeeper.session import (
+    OPEN,
+    Request,
+    SessionKey,
+    SessionThread,
+    StoreSecurity,
+)
 from penstock.metadata.zookeeper.session_file import SessionFile
 from penstock.metadata.zookeeper.translation import Chroot, is_too_large, node, store_error
 
@@ -56,16 +62,20 @@ class ZooKeeperStore(Writes):
         session_timeout_ms: int,
         max_in_flight: int,
         session_file: SessionFile | None = None,
+        security: StoreSecurity = OPEN,
+        protects: bool = False,
     ) -> None:
         self._loop = asyncio.get_running_loop()
-        self._servers, self._chroot = servers, Chroot(servers.chroot)
+        self._servers, self._chroot = servers, Chroot(servers.chroot, protects=protects)
         self._file = session_file
         self._state = SessionState.SUSPENDED
         self._session_id = NO_SESSION
         self._closed = False
         self._watches: Subscriptions[Change] = Subscriptions(self._loop.call_soon)
         self._session_watches: Subscriptions[SessionState] = Subscriptions(self._loop.call_soon)
-        self._session = SessionThread(servers, session_timeout_ms, _Bridge(self, session_file))
+        self._session = SessionThread(
+            servers, session_timeout_ms, _Bridge(self, session_file), security=security
+        )
         self._pipeline = Pipeline(self._session, self.post, max_in_flight)
 
     @property
@@ -75,6 +85,11 @@ class ZooKeeperStore(Writes):
     @property
     def session_state(self) -> SessionState:
         return self._state
+
+    @property
+    def refusal(self) -> str:
+        """Why the last connection came to nothing, if that was the login or TLS."""
+        return self._session.refusal
 
     def start(self) -> None:
         self._session.start_async()

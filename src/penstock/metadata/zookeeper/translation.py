@@ -5,8 +5,9 @@ from typing import Any
 
 from kazoo import exceptions
 from kazoo.protocol import serialization as zk
-from kazoo.security import OPEN_ACL_UNSAFE
+from kazoo.security import CREATOR_ALL_ACL, OPEN_ACL_UNSAFE, READ_ACL_UNSAFE
 
+from penstock.metadata import paths
 from penstock.metadata.errors import (
     AccessDenied,
     BadVersion,
@@ -41,6 +42,17 @@ connection on a larger request: the outcome of all others in flight would be unk
 """
 
 
+SENSITIVE = (paths.CONFIG_USERS, paths.CONFIG_BROKERS, "/delegation_token/tokens")
+"""Under which only brokers may read, as in Kafka 3.9."""
+
+
+def protected_acl(path: str) -> list[Any]:
+    """With `zookeeper.set.acl`: all rights for who creates it, and mostly reading for others."""
+    if path.startswith(SENSITIVE):
+        return list(CREATOR_ALL_ACL)
+    return [*CREATOR_ALL_ACL, *READ_ACL_UNSAFE]
+
+
 class NotSent(Exception):
     """There was no connection to send the request over."""
 
@@ -72,10 +84,12 @@ def is_too_large(operations: Sequence[Operation]) -> bool:
 
 
 class Chroot:
-    """Adds the chroot to the paths of requests, and removes it from answers."""
+    """Adds the chroot to the paths of requests, and removes it from answers. `protects`: only the
+    brokers may change nodes.
+    """
 
-    def __init__(self, chroot: str) -> None:
-        self._chroot = chroot
+    def __init__(self, chroot: str, *, protects: bool = False) -> None:
+        self._chroot, self._protects = chroot, protects
 
     def absolute(self, path: str) -> str:
         return (self._chroot + path).rstrip("/") or "/"
@@ -111,7 +125,8 @@ class Chroot:
                 flags = EPHEMERAL * ephemeral | SEQUENTIAL * sequential
                 # The prefix of a sequential node may end in a slash, which must stay.
                 whole = self._chroot + path if sequential else self.absolute(path)
-                return zk.Create(whole, data, OPEN_ACL_UNSAFE, flags)
+                acl = protected_acl(path) if self._protects else OPEN_ACL_UNSAFE
+                return zk.Create(whole, data, acl, flags)
             case Set(path, data, version):
                 return zk.SetData(self.absolute(path), data, version)
             case Delete(path, version):
