@@ -42,6 +42,8 @@ SIZES = {
     "brokers": (1, 3, 5),
 }
 TOPIC_PARTITIONS = 500
+WARM_S = {"Kafka": 30.0, "Penstock": 1.0}
+"""A JIT needs the longer time."""
 IDLE_S = 3.0
 SETTLE_S = 2.0
 AXIS_S = 90.0
@@ -153,11 +155,14 @@ def brokers(kind: str) -> Points:
 
 
 def axis(name: str, kind: type[Penstock | Kafka], folder: Path, seconds: float) -> Points:
-    ends_s = time.monotonic() + AXIS_S
     with ExitStack() as stack:
-        points = (
-            brokers(kind.name) if name == "brokers" else ALONE[name](kind(stack), folder, seconds)
-        )
+        if name == "brokers":
+            points = brokers(kind.name)
+        else:
+            subject = kind(stack)
+            small(subject, folder, WARM_S[kind.name], connections=5)
+            points = ALONE[name](subject, folder, seconds)
+        ends_s = time.monotonic() + AXIS_S
         try:
             for point in points:
                 yield point

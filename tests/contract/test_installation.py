@@ -60,6 +60,8 @@ def test_the_core_installation_serves(tmp_path: Path, pure: str) -> None:
             if not (site / top).exists():
                 (site / top).symlink_to(str(each.locate_file(top)))
 
+    asks = "from penstock.compiled import is_compiled; print(is_compiled())"
+    assert run(empty / "bin" / "python", "-c", asks).strip() == str(pure == "0")
     penstock = empty / "bin" / "penstock"
     served = tmp_path / "data"
     run(penstock, "serve", "--daemon", "--port", "0", "--dir", served)
