@@ -82,12 +82,14 @@ def sections(parts: Mapping[str, Part | None]) -> Iterator[str]:
         yield 'Each point switched on and off (`make bench ARGS="broker --points"`).\n'
         yield described(points)
         yield compared(rows_of(points["points"]))
+        ways = points["zero copy"]
+        yield table(list(ways[0]), [[shown(value) for value in way.values()] for way in ways])
     if growth:
         yield "## Growth\n"
         yield (
             "What a broker costs as it gets more of everything (`make bench ARGS=growth`); "
-            "brokers: figures\nof each, without the ZooKeeper that Penstock's share. A missing "
-            "figure: that size took too long.\n"
+            "brokers: figures\nof each, without the ZooKeeper that Penstock's share. A dash: "
+            "not measured.\n"
         )
         yield described(growth)
         yield from grown(growth["points"])
@@ -97,11 +99,11 @@ def sections(parts: Mapping[str, Part | None]) -> Iterator[str]:
 
 def described(part: Part) -> str:
     about = part["about"]
-    rounds = f", {part['rounds']} rounds" if "rounds" in part else ""
+    rounds = f", rounds: {part['rounds']}" if "rounds" in part else ""
     built = "with" if about["optimised"] else "**without**"
     form = "compiled" if about["compiled"] else "as Python source"
     lines = [
-        f"Measured on {about['date']}{rounds}: {about['cores']} cores, {about['memory GB']} GB,",
+        f"Measured on {about['date']}{rounds}; {about['cores']} cores, {about['memory GB']} GB,",
         f"{about['system']}, CPython {about['python']} built {built} optimisations,",
         f"Penstock {form}.",
     ]
@@ -112,6 +114,8 @@ def described(part: Part) -> str:
             f"**Other work ran on this machine** (load average {about['load average']}): "
             "look at ratios and at CPU, not at rates and waits."
         )
+    if "note" in part:
+        lines.append(part["note"])
     return "\n".join(lines) + "\n"
 
 
@@ -129,6 +133,10 @@ def compared(rows: Sequence[Row]) -> str:
             for row in rows
         ],
     )
+
+
+def shown(value: object) -> str:
+    return rounded(value) if isinstance(value, float) else str(value)
 
 
 def spread(samples: Sequence[float]) -> str:
@@ -231,7 +239,7 @@ def claims(
         ),
         (
             "Batches, compression, sequential writes and zero copy each make it fast (A170)",
-            "the table of points: rows with batching, compression, append",
+            "the tables of points: rows with batching, compression, append, sendfile",
             command("broker --points"),
         ),
         (
