@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from penstock.config.properties import properties
 from penstock.errors import ConfigError
+from penstock.kafka_tools.options import BROKER_LIST
 from penstock.kafka_tools.parser import Arguments, UsageError
 
 if TYPE_CHECKING:
@@ -49,7 +50,9 @@ def run(
 
 def bootstrap(args: Arguments, settings: Mapping[str, str]) -> str:
     """Addresses of brokers, from whichever option names them."""
-    given = args.find("bootstrap-server") or args.find("broker-list")
+    given = args.find("bootstrap-server")
+    if given is None and args.takes(BROKER_LIST):  # elsewhere it lists ids of brokers
+        given = args.find("broker-list")
     if given is not None:
         return given
     zookeeper = args.find("zookeeper")

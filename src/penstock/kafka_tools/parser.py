@@ -27,11 +27,16 @@ class Arguments:
         words: Sequence[str],
     ) -> None:
         self.command, self.words, self._values = command, words, values
+        self._options = table.options
         self._defaults = {each.name: each.default for each in table.options}
 
     def has(self, *names: str) -> bool:
         """Whether any of these was given."""
         return any(name in self._values for name in names)
+
+    def takes(self, option: Option) -> bool:
+        """Whether the tool has this very option; tools may mean other things by its name."""
+        return option in self._options
 
     def given(self, names: Iterable[str]) -> list[str]:
         return [name for name in names if name in self._values]

@@ -15,10 +15,11 @@ USAGE = "USAGE: zookeeper-shell.sh zookeeper_host:port[/path] [-zk-tls-config-fi
 def shell(words: Sequence[str]) -> int:
     """Everything after the address is for ZooKeeper, which then takes this process's place."""
     from penstock.kafka_tools.zookeeper_start import java
+    from penstock.local.zookeeper import shell_classpath
 
     if not words or words[0].startswith("-"):
         raise UsageError(USAGE)
-    command = java(MAIN, "-server", *words)
+    command = java(shell_classpath(), MAIN, "-server", *words)
     sys.stdout.flush()
     return os.execv(command[0], command)  # noqa: S606
 

@@ -16,20 +16,18 @@ JAVA_OPTIONS = ("-Xmx512m", "-XX:+UseSerialGC")
 START_S = 30.0
 
 
-def java(main: str, *words: str) -> list[str]:
+def java(jars: str, main: str, *words: str) -> list[str]:
     """The command line of a class of ZooKeeper's."""
-    from penstock.local.zookeeper import classpath
-
     found = shutil.which("java")
     if found is None:
         raise ToolError("ZooKeeper needs Java 11 or later: apt-get install default-jre-headless")
-    return [found, *JAVA_OPTIONS, "-cp", classpath(), main, *words]
+    return [found, *JAVA_OPTIONS, "-cp", jars, main, *words]
 
 
 def start(args: Arguments) -> int:
     from penstock.local.process import last_line, polls, start_time
     from penstock.local.process import start as start_process
-    from penstock.local.zookeeper import MAIN, answers
+    from penstock.local.zookeeper import MAIN, answers, classpath
 
     if not args.words:
         raise UsageError(USAGE)
@@ -37,7 +35,7 @@ def start(args: Arguments) -> int:
     settings = read_properties(file, "zookeeper-server-start.sh")
     data = Path(settings.get("dataDir", "/tmp/zookeeper"))  # noqa: S108  Kafka's default
     data.mkdir(parents=True, exist_ok=True)
-    command = java(MAIN, file)
+    command = java(classpath(), MAIN, file)
     if not args.has("daemon"):
         began = start_time(os.getpid()) or ""  # exec keeps pid and start time
         remember(StartedServer("zookeeper", str(data.absolute()), os.getpid(), began))

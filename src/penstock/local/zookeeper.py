@@ -47,6 +47,11 @@ def classpath() -> str:
     )
 
 
+def shell_classpath() -> str:
+    """For ZooKeeper's command line, which needs more jars than the server: all places together."""
+    return os.pathsep.join([classpath(), *_classpaths()])
+
+
 def _classpaths() -> Iterator[str]:
     if given := os.environ.get("PENSTOCK_ZOOKEEPER_CLASSPATH"):
         yield given

@@ -120,3 +120,15 @@ def test_an_unknown_class_is_told_the_nearest() -> None:
 def test_a_default_is_used_where_nothing_is_given() -> None:
     table = Table("t", "", (text("time", "T", "", default="latest"),))
     assert parse(table, []).text("time") == "latest"
+
+
+def test_a_list_of_broker_ids_is_no_address() -> None:
+    from penstock.kafka_tools.options import BROKER_LIST
+
+    for name, is_address in {
+        "kafka-console-producer": True,
+        "kafka-get-offsets": True,
+        "kafka-reassign-partitions": False,
+        "kafka-log-dirs": False,
+    }.items():
+        assert parse(tool(name).table, ["--broker-list", "0,1"]).takes(BROKER_LIST) is is_address
