@@ -38,11 +38,9 @@ def broker() -> None:
 
 
 @broker.command("list", example="penstock broker list")
-@FORMAT
 @remote
-def list_(remote: Remote, output: str) -> None:
+def list_(remote: Remote) -> None:
     """List the brokers that are up, with what they lead and hold."""
-    del output
 
     async def work(client: Client) -> list[dict[str, Any]]:
         cluster, topics = await describe_cluster(client), await list_topics(client)
@@ -160,11 +158,9 @@ def known(cluster: ClusterMetadata, broker: int) -> BrokerNode:
 @broker.command("config", example=["penstock broker config 1", "penstock broker config 1 --all"])
 @ID
 @click.option("--all", "is_all", is_flag=True, help="Also settings with default values.")
-@FORMAT
 @remote
-def config(remote: Remote, broker: int, is_all: bool, output: str) -> None:
+def config(remote: Remote, broker: int, is_all: bool) -> None:
     """Show the settings of a broker and their sources; change them by `penstock config set`."""
-    del output
 
     async def work(client: Client) -> dict[str, ConfigEntry]:
         known(await describe_cluster(client), broker)

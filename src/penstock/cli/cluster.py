@@ -9,7 +9,8 @@ from penstock.cli.cluster_health import health, info
 from penstock.cli.directory import DirectoryType
 from penstock.cli.failure import ExitCode
 from penstock.cli.frame.command import Noun
-from penstock.cli.output import FORMAT, print_json
+from penstock.cli.frame.terminal import warn
+from penstock.cli.output import FORMAT, is_data, print_json
 from penstock.cli.rebalance import rebalance
 from penstock.config.connect_string import ConnectString
 from penstock.errors import ConfigError
@@ -80,7 +81,7 @@ def start(
         check_unchanged(found, {"port": port, "chroot": chroot, "given": given})
         found.change(brokers=brokers if is_given("brokers") else None, settings=settings)
     for warning in found.warnings():
-        click.echo(f"penstock: warning: {warning}", err=True)
+        warn(warning)
     found.start()
     print_json(
         {
@@ -159,6 +160,8 @@ def setting(pair: str) -> tuple[str, str]:
 def stop(directory: Path, broker: int | None, kill: bool) -> None:
     """Stop a cluster, or one of its brokers; keeps the data."""
     existing(directory).stop(broker, kill=kill)
+    if is_data():
+        print_json({"directory": str(directory), "broker": broker, "stopped": True})
 
 
 @cluster.command("status", example="penstock cluster status --dir /tmp/demo")

@@ -47,11 +47,9 @@ def resource_of(kind: str, name: str) -> Resource:
 
 
 @config.command("list", example="penstock config list")
-@FORMAT
 @remote
-def list_(remote: Remote, output: str) -> None:
+def list_(remote: Remote) -> None:
     """List everything that has settings other than the default, and how many."""
-    del output
 
     async def work(client: Client) -> list[dict[str, Any]]:
         rows = []
@@ -88,13 +86,9 @@ def list_(remote: Remote, output: str) -> None:
 @NAME
 @click.argument("settings", metavar="[SETTING]...", nargs=-1)
 @click.option("--all", "is_all", is_flag=True, help="Also settings with default values.")
-@FORMAT
 @remote
-def describe(
-    remote: Remote, kind: str, name: str, settings: tuple[str, ...], is_all: bool, output: str
-) -> None:
+def describe(remote: Remote, kind: str, name: str, settings: tuple[str, ...], is_all: bool) -> None:
     """Show settings, their sources and, with --format wide, what they mean."""
-    del output
     found = remote.run(described(kind, name))
     if unknown := [each for each in settings if each not in found]:
         from penstock.cli.frame.command import did_you_mean  # late: only for a mistake
@@ -178,11 +172,9 @@ def alter(
 @KIND
 @NAME
 @click.argument("other", type=TOPIC_NAME)
-@FORMAT
 @remote
-def diff(remote: Remote, kind: str, name: str, other: str, output: str) -> None:
+def diff(remote: Remote, kind: str, name: str, other: str) -> None:
     """Show the settings in which two topics, brokers or groups differ."""
-    del output
 
     async def work(client: Client) -> tuple[dict[str, ConfigEntry], dict[str, ConfigEntry]]:
         return (

@@ -16,7 +16,7 @@ from penstock.cli.directory import DirectoryType
 from penstock.cli.failure import ExitCode
 from penstock.cli.frame.command import Verb
 from penstock.cli.frame.terminal import styled
-from penstock.cli.output import FORMAT, is_data, print_json
+from penstock.cli.output import is_data, print_json
 from penstock.cli.remote import Remote, remote
 from penstock.clock import SystemClock
 from penstock.log.disk import DiskFiles
@@ -32,14 +32,12 @@ LAST_BYTES = 1 << 20
     type=DirectoryType(exists=True),
     help="Check a data directory instead; its broker need not run.",
 )
-@FORMAT
 @remote
-def doctor(remote: Remote, folder: Path | None, output: str) -> None:
+def doctor(remote: Remote, folder: Path | None) -> None:
     """Check a cluster or a data directory: what is wrong, what it means, what to do.
 
     The exit code is 1 if there is an error.
     """
-    del output
     if folder is not None:
         found = folder_findings(folder_snapshot(folder))
     else:

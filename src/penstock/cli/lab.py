@@ -5,6 +5,7 @@ import logging
 import click
 
 from penstock.cli.frame.command import Noun, Verb
+from penstock.cli.output import is_data, print_json
 from penstock.local.lab.narration import Narrator
 from penstock.local.lab.scenarios import BY_HAND, SCENARIOS
 
@@ -28,7 +29,7 @@ class Scenarios(Noun):
         def narrated() -> None:
             # Truncation is part of the story: no warnings about it.
             logging.getLogger("penstock.replication").setLevel(logging.ERROR)
-            run(Narrator(click.echo))
+            run(Narrator(said))
 
         return Verb(
             cmd_name,
@@ -36,6 +37,13 @@ class Scenarios(Noun):
             help=f"{run.__doc__}\n\n{needs}",
             example=f"penstock lab {cmd_name}",
         )
+
+
+def said(line: str = "") -> None:
+    if is_data():
+        print_json({"line": line})
+    else:
+        click.echo(line)
 
 
 @click.command(cls=Scenarios)

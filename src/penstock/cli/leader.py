@@ -8,7 +8,7 @@ from penstock.cli.failure import SomeFailed
 from penstock.cli.frame.command import Noun
 from penstock.cli.frame.terminal import confirm
 from penstock.cli.names import TOPIC_NAME
-from penstock.cli.output import FORMAT, Column, print_rows
+from penstock.cli.output import Column, print_rows
 from penstock.cli.partitions import chosen_partitions
 from penstock.cli.remote import Remote, remote
 from penstock.client.cluster import Client
@@ -29,11 +29,9 @@ def leader() -> None:
     is_flag=True,
     help="Also elect replicas that are not in sync, where there is no leader: records are lost.",
 )
-@FORMAT
 @remote
-def elect(remote: Remote, topics: tuple[str, ...], unclean: bool, output: str) -> None:
+def elect(remote: Remote, topics: tuple[str, ...], unclean: bool) -> None:
     """Elect the preferred leader, the first replica, of all partitions or of some."""
-    del output
     kind = ElectionType.UNCLEAN if unclean else ElectionType.PREFERRED
     if unclean:
         confirm("Elect replicas that may lack acknowledged records?")

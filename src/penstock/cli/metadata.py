@@ -10,6 +10,7 @@ import click
 
 from penstock.cli.directory import DirectoryType
 from penstock.cli.frame.command import Noun
+from penstock.cli.output import print_result
 from penstock.clock import SystemClock
 from penstock.metadata.backup import export_lines, import_lines
 from penstock.metadata.tree import FILE_NAME
@@ -77,4 +78,5 @@ def import_(directory: Path, file: BinaryIO) -> None:
     No broker may run there.
     """
     count = import_lines(directory / FILE_NAME, file, SystemClock())
-    click.echo(f"imported {count} nodes into {directory / FILE_NAME}")
+    path = directory / FILE_NAME
+    print_result(f"imported {count} nodes into {path}", {"file": str(path), "imported": count})

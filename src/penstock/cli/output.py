@@ -78,6 +78,14 @@ def print_json(row: object) -> None:
         click.echo(msgspec.json.encode(row))
 
 
+def print_result(text: str, row: Mapping[str, Any]) -> None:
+    """What a command did: a sentence for people, an object for programs."""
+    if is_data():
+        print_json(row)
+    else:
+        click.echo(text)
+
+
 def plain(value: Any) -> str:
     """A value as people read it."""
     match value:

@@ -9,6 +9,7 @@ import click
 from penstock.broker.pages.replicas import Replica
 from penstock.cli.broker_page import http_address, read_page
 from penstock.cli.frame.command import Noun
+from penstock.cli.frame.terminal import warn
 from penstock.cli.output import FORMAT, print_json, print_table
 from penstock.cli.ranges import SECONDS
 from penstock.cli.remote import Remote, remote
@@ -87,7 +88,7 @@ def warned() -> Iterator[None]:
     try:
         yield
     except (ConfigError, KafkaError) as error:
-        click.echo(f"penstock: warning: {error}", err=True)
+        warn(str(error))
 
 
 def show(topic: TopicMetadata, replicas: list[Replica], index: int | None, output: str) -> None:

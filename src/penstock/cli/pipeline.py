@@ -16,7 +16,8 @@ import msgspec
 from penstock.cli.directory import DIRECTORY
 from penstock.cli.failure import ExitCode, cause, sentence
 from penstock.cli.frame.command import Noun
-from penstock.cli.output import FORMAT, iso_time, print_json
+from penstock.cli.frame.terminal import note
+from penstock.cli.output import FORMAT, is_data, iso_time, print_json, print_result
 from penstock.cli.pipeline_view import Display, table
 from penstock.cli.remote import Remote
 from penstock.cli.run_file import RunState, read_run, write_run
@@ -79,7 +80,7 @@ def pipeline() -> None:
 def init(directory: Path) -> None:
     """Create a project that runs as it is: a spec, a flow, definitions in Python and SQL."""
     for path in write_project(directory, directory.absolute().name):
-        click.echo(path)
+        print_result(str(path), {"file": str(path)})
 
 
 @pipeline.command("pack", example="penstock pipeline pack executors.tar.gz")
@@ -97,7 +98,9 @@ def pack(archive: Path, include: tuple[str, ...]) -> None:
     compressed.
     """
     names = spark_part("pipeline.pack").pack(archive, include)
-    click.echo(f"{archive}: penstock, {', '.join(names)}", err=True)
+    note(f"{archive}: penstock, {', '.join(names)}")
+    if is_data():
+        print_json({"file": str(archive), "packages": ["penstock", *names]})
 
 
 @pipeline.command("validate", example="penstock pipeline validate shop")
@@ -109,7 +112,9 @@ def validate(project: Path, **given: Any) -> None:
         run = spark_part("pipeline.run")
         display = Display()
         run.validate(planned(project, **given), run.RunListener(display.progress, display.message))
-    click.echo("valid", err=True)
+    note("valid")
+    if is_data():
+        print_json({"project": str(project), "valid": True})
 
 
 @pipeline.command("run", example="penstock pipeline run shop --follow")
@@ -140,7 +145,7 @@ def run(project: Path, **given: Any) -> None:
         raise ConfigError(f"{directory}: process {running.process.pid} already runs this project")
     made = missing_topics(plan.project.own.topics, plan.bootstrap)
     if made:
-        click.echo(f"created {', '.join(made)}", err=True)
+        note(f"created {', '.join(made)}")
     display = Display()
     state = RunState(own_process(), plan.remote or plan.master, int(time.time() * 1000))
     write_run(directory, state)
@@ -183,6 +188,8 @@ def stop(project: Path, kill: bool, seconds: float) -> None:
     if state is None or not state.process.is_alive():
         raise ConfigError(f"{project}: does not run")
     end(state.process, kill=kill, patience_s=seconds)
+    if is_data():
+        print_json({"project": str(project), "stopped": True})
 
 
 def planned(project: Path, conf: tuple[str, ...], packages: str | None, **given: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import click
 
+from penstock.cli.frame.terminal import warn
 from penstock.client.cluster import Client
 from penstock.client.listing import EARLIEST, LATEST, IsolationLevel
 from penstock.client.offsets import list_offsets
@@ -121,11 +122,7 @@ def warn_of_nearest(found: Mapping[TopicPartition, Found]) -> None:
     for tp, (wanted, offset) in found.items():
         if wanted != offset:
             side = "end" if wanted > offset else "beginning"
-            click.echo(
-                f"penstock: warning: {tp.topic}-{tp.partition} has no offset {wanted}; "
-                f"using its {side}, {offset}",
-                err=True,
-            )
+            warn(f"{tp.topic}-{tp.partition} has no offset {wanted}; using its {side}, {offset}")
 
 
 async def offsets_at(

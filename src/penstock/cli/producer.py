@@ -6,7 +6,7 @@ import click
 
 from penstock.cli.frame.command import Noun
 from penstock.cli.names import TOPIC_NAME
-from penstock.cli.output import FORMAT, Column, iso_time, print_rows
+from penstock.cli.output import Column, iso_time, print_rows
 from penstock.cli.partitions import chosen_partitions
 from penstock.cli.remote import Remote, remote
 from penstock.client.cluster import Client
@@ -34,11 +34,9 @@ def producer() -> None:
 @click.argument(
     "topics", metavar="TOPIC[:PARTITION,...]...", nargs=-1, required=True, type=TOPIC_NAME
 )
-@FORMAT
 @remote
-def list_(remote: Remote, topics: tuple[str, ...], output: str) -> None:
+def list_(remote: Remote, topics: tuple[str, ...]) -> None:
     """List idempotent and transactional producers, as the leaders of partitions know them."""
-    del output
 
     async def work(client: Client) -> list[dict[str, Any]]:
         found = await describe_producers(client, await chosen_partitions(client, topics))

@@ -1,7 +1,6 @@
 """`penstock profile`: client settings under a name, as `--profile` uses them."""
 
 import os
-from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -16,7 +15,7 @@ from penstock.cli.frame.profile_file import (
     write_profiles,
 )
 from penstock.cli.frame.terminal import confirm
-from penstock.cli.output import Column, is_data, print_json, print_rows
+from penstock.cli.output import Column, is_data, print_json, print_result, print_rows
 from penstock.cli.redaction import redacted_settings
 from penstock.errors import ConfigError
 
@@ -89,7 +88,7 @@ def create(name: str, properties: tuple[str, ...], is_used: bool) -> None:
     path = profiles_path(os.environ)
     changed = read_profiles(path).with_profile(name, dict(from_pairs(properties)))
     write_profiles(path, changed.using(name) if is_used else changed)
-    said(f"created {name} in {path}", {"name": name, "created": True, "file": str(path)})
+    print_result(f"created {name} in {path}", {"name": name, "created": True, "file": str(path)})
 
 
 @profile.command("use", example="penstock profile use classic")
@@ -101,7 +100,7 @@ def use(name: str | None, is_none: bool) -> None:
         raise click.UsageError("name a profile, or give --none")
     path = profiles_path(os.environ)
     write_profiles(path, read_profiles(path).using(name))
-    said(f"using {name or 'no profile'}", {"name": name, "current": name is not None})
+    print_result(f"using {name or 'no profile'}", {"name": name, "current": name is not None})
 
 
 @profile.command("delete", example="penstock profile delete staging")
@@ -112,11 +111,4 @@ def delete(name: str) -> None:
     left = read_profiles(path).without(name)
     confirm(f"Delete profile {name}?")
     write_profiles(path, left)
-    said(f"deleted {name}", {"name": name, "deleted": True})
-
-
-def said(text: str, row: Mapping[str, Any]) -> None:
-    if is_data():
-        print_json(row)
-    else:
-        click.echo(text)
+    print_result(f"deleted {name}", {"name": name, "deleted": True})

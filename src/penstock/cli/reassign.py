@@ -136,11 +136,9 @@ def run(remote: Remote, file: Path, throttle: int | None, output: str) -> None:
 
 @reassign.command("watch", example="penstock reassign watch")
 @click.option("--once", is_flag=True, help="Show the moves, and do not wait.")
-@FORMAT
 @remote
-def watch(remote: Remote, once: bool, output: str) -> None:
+def watch(remote: Remote, once: bool) -> None:
     """Show the moves that are going on, and wait until they are done."""
-    del output
 
     async def work(client: Client) -> list[dict[str, Any]]:
         moving = await ongoing_reassignments(client)

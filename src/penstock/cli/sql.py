@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from penstock.cli.frame.command import Verb
-from penstock.cli.output import print_table
+from penstock.cli.output import print_json, print_table
 from penstock.cli.pipeline import reported_failures, stoppable
 from penstock.cli.remote import Remote, remote
 from penstock.cli.spark import spark_part
@@ -37,7 +37,7 @@ from penstock.spark.pipeline.settings import pairs
 @click.option(
     "--format",
     "output",
-    type=click.Choice(["table", "json", "csv", "parquet"]),
+    type=click.Choice(["table", "json", "csv", "parquet", "text", "wide", "yaml"]),
     default="table",
     show_default=True,
 )
@@ -107,6 +107,9 @@ class Printer:
             case "json":
                 for row in rows:
                     click.echo(msgspec.json.encode(row, enc_hook=str))
+            case "yaml":
+                for row in rows:
+                    print_json(msgspec.to_builtins(row, enc_hook=str))
             case "csv":
                 writer = csv.writer(sys.stdout)
                 if not self._begun:

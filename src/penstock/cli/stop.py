@@ -7,6 +7,7 @@ import click
 from penstock.cli.daemon import stop_broker
 from penstock.cli.directory import DIRECTORY
 from penstock.cli.frame.command import Verb
+from penstock.cli.output import is_data, print_json
 from penstock.cli.ranges import SECONDS
 
 
@@ -30,3 +31,5 @@ from penstock.cli.ranges import SECONDS
 def stop(directory: Path, seconds: float) -> None:
     """Stop a broker cleanly and wait for its end."""
     stop_broker(directory, seconds)
+    if is_data():
+        print_json({"directory": str(directory), "stopped": True})

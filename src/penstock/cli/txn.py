@@ -37,11 +37,9 @@ def txn() -> None:
 @txn.command("list", example="penstock txn list --state Ongoing")
 @click.option("--state", "states", multiple=True, help="Only in this state; repeatable.")
 @click.option("--longer-than", type=SECONDS, metavar="SECONDS", help="Only those open for longer.")
-@FORMAT
 @remote
-def list_(remote: Remote, states: tuple[str, ...], longer_than: float | None, output: str) -> None:
+def list_(remote: Remote, states: tuple[str, ...], longer_than: float | None) -> None:
     """List transactional ids, by name."""
-    del output
     age_ms = -1 if longer_than is None else round(longer_than * 1000)
     found = remote.run(
         lambda client: list_transactions(client, states=states, running_longer_than_ms=age_ms)
@@ -99,11 +97,9 @@ def described(found: TransactionDescription) -> dict[str, Any]:
     metavar="SECONDS",
     help="No write for so long: transaction.max.timeout.ms of the brokers, at least.",
 )
-@FORMAT
 @remote
-def hanging(remote: Remote, topics: tuple[str, ...], older_than: float, output: str) -> None:
+def hanging(remote: Remote, topics: tuple[str, ...], older_than: float) -> None:
     """Find transactions that no coordinator will end: read_committed consumers wait for them."""
-    del output
 
     async def work(client: Client) -> list[dict[str, Any]]:
         if topics:

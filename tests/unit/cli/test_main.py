@@ -68,3 +68,22 @@ def test_ctrl_c_while_a_call_is_read_is_130(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(click.Group, "parse_args", interrupted)
     result = CliRunner().invoke(main, ["topic", "list"])
     assert (result.exit_code, result.output) == (130, "")
+
+
+def test_a_listing_of_topics_imports_little() -> None:
+    """Each of these would cost a tenth of a second, or more; the first one knows all settings."""
+    slow = ("penstock.config.broker", "penstock.broker", "penstock.log", "penstock.local")
+    script = (
+        "import sys\n"
+        "from penstock.cli.main import main\n"
+        "try:\n"
+        "    main(['topic', 'list', '-b', '127.0.0.1:1'])\n"
+        "except SystemExit as ended:\n"
+        "    assert ended.code == 3\n"
+        f"slow = [name for name in sys.modules if name.startswith({slow!r})]\n"
+        "assert slow == [], slow\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr

@@ -5,7 +5,7 @@ import msgspec
 
 from penstock.cli.frame.command import Verb
 from penstock.cli.group.chosen import STATE, in_states
-from penstock.cli.output import FORMAT, Column, print_rows
+from penstock.cli.output import Column, print_rows
 from penstock.cli.remote import Remote, remote
 from penstock.client.groups import list_groups
 
@@ -14,11 +14,9 @@ from penstock.client.groups import list_groups
     "list", cls=Verb, example=["penstock group list", "penstock group list --state Stable"]
 )
 @STATE
-@FORMAT
 @remote
-def list_(remote: Remote, states: tuple[str, ...], output: str) -> None:
+def list_(remote: Remote, states: tuple[str, ...]) -> None:
     """List groups by name."""
-    del output
     found = in_states(remote.run(list_groups), states)
     print_rows(
         [msgspec.to_builtins(each) for each in found],

@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from penstock.cli.frame.command import Verb
-from penstock.cli.output import FORMAT, print_rows
+from penstock.cli.output import print_rows
 from penstock.cli.remote import Remote, remote
 from penstock.cli.topic.chosen import NAMES, REGEX, chosen, confirm_for, for_each
 from penstock.cli.topic.trimming import COLUMNS, trimmed
@@ -19,11 +19,9 @@ from penstock.types import TopicPartition
 @click.command("empty", cls=Verb, example="penstock topic empty old")
 @NAMES
 @REGEX
-@FORMAT
 @remote
-def empty(remote: Remote, names: tuple[str, ...], regex: bool, output: str) -> None:
+def empty(remote: Remote, names: tuple[str, ...], regex: bool) -> None:
     """Delete all records of topics; offsets go on where they are. Settings stay."""
-    del output
     wanted = chosen(remote, names, regex=regex)
     confirm_for(wanted, "Delete all records of")
     rows: list[dict[str, Any]] = []

@@ -6,7 +6,7 @@ import click
 
 from penstock.cli.frame.command import Verb
 from penstock.cli.names import TOPIC_NAME
-from penstock.cli.output import FORMAT, Column, human_bytes, print_rows
+from penstock.cli.output import Column, human_bytes, print_rows
 from penstock.cli.remote import Remote, remote
 from penstock.cli.topic.chosen import matching
 from penstock.cli.topic.condition import Condition, condition_of, conditions, min_isrs
@@ -37,7 +37,6 @@ WIDE = (Column("INTERNAL", "internal", is_wide=True), Column("ID", "id", is_wide
 @click.option("--size", is_flag=True, help="Show the bytes of all replicas on disk.")
 @click.option("--records", is_flag=True, help="Show the offsets between beginning and end.")
 @click.option("--lag", is_flag=True, help="Show the records that groups have not read, summed up.")
-@FORMAT
 @remote
 def list_(
     remote: Remote,
@@ -47,11 +46,9 @@ def list_(
     size: bool,
     records: bool,
     lag: bool,
-    output: str,
     **given: Any,
 ) -> None:
     """List topics by name, or those that a regular expression matches."""
-    del output
     condition = condition_of(given)
 
     async def work(client: Client) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ import click
 from penstock.cli.frame.command import Verb
 from penstock.cli.frame.terminal import confirm, note
 from penstock.cli.names import TOPIC_NAME
-from penstock.cli.output import FORMAT, print_rows
+from penstock.cli.output import print_rows
 from penstock.cli.position import Position, PositionType, offsets_at
 from penstock.cli.ranges import PARTITION
 from penstock.cli.remote import Remote, remote
@@ -39,7 +39,6 @@ from penstock.types import TopicPartition
     "-p", "--partition", "indexes", multiple=True, type=PARTITION, help="Only this; repeatable."
 )
 @click.option("--dry-run", is_flag=True, help="Only show what would be deleted.")
-@FORMAT
 @remote
 def trim(
     remote: Remote,
@@ -47,10 +46,8 @@ def trim(
     position: Position,
     indexes: tuple[int, ...],
     dry_run: bool,
-    output: str,
 ) -> None:
     """Delete the records of a topic before a position, for good."""
-    del output
     if not dry_run:
         confirm(f"Delete the beginning of {name}?")
 
