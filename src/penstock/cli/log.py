@@ -13,8 +13,7 @@ from penstock.cli.decoders import decoder_for, known_decoder
 from penstock.cli.directory import DIRECTORY
 from penstock.cli.failure import SomeFailed
 from penstock.cli.frame.command import Noun
-from penstock.cli.frame.terminal import note
-from penstock.cli.output import FORMAT, print_json, print_result
+from penstock.cli.output import FORMAT, is_data, print_json, print_result
 from penstock.cli.topic_configs import CONFIGS, pairs
 from penstock.errors import KafkaError
 from penstock.log.disk import DiskFiles
@@ -168,8 +167,8 @@ def forget_directories(directories: tuple[Path, ...], home: Path) -> None:
     """
     asyncio.run(forget(home, [each.absolute() for each in directories]))
     for each in directories:
-        if (each / META_PROPERTIES).exists():
-            note(f"{each} is still there: a start with it in log.dirs serves its partitions")
+        if (each / META_PROPERTIES).exists() and not is_data():
+            click.echo(f"{each} is still there: a start with it in log.dirs serves its partitions")
     print_result(
         f"the broker in {home} starts without {', '.join(map(str, directories))}; partitions that "
         "are in none of its log.dirs are then empty",
