@@ -24,9 +24,16 @@ EXACT, DEFAULT, ANY_NAME = 0, 1, 2
 
 
 async def describe_quotas(
-    client: Client, wanted: Mapping[str, str | None], *, any_name: frozenset[str] = frozenset()
+    client: Client,
+    wanted: Mapping[str, str | None],
+    *,
+    any_name: frozenset[str] = frozenset(),
+    strict: bool = True,
 ) -> list[tuple[dict[str, str | None], dict[str, float]]]:
-    """The entities that match exactly, with their quotas; `any_name` are types of any name."""
+    """The entities that match exactly, with their quotas; `any_name` are types of any name.
+
+    Not `strict`: also those with more parts, so that no part at all finds every entity.
+    """
     components = [
         ComponentData(
             entity_type=kind,
@@ -40,7 +47,7 @@ async def describe_quotas(
         check(response.error_code, "quotas", response.error_message)
 
     response = await client.call(
-        DescribeClientQuotasRequest(components=components, strict=True),
+        DescribeClientQuotasRequest(components=components, strict=strict),
         DescribeClientQuotasResponse,
         check=raise_refusal,
     )
