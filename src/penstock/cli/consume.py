@@ -194,17 +194,26 @@ class PrintingSink:
         return self.printed == self._count
 
     def take(self, some: Sequence[ConsumedRecord]) -> int:
-        wanted, taken = self._wanted, 0
-        chosen: list[ConsumedRecord] = []
-        for each in some:
-            if self._count is not None and self.printed + len(chosen) == self._count:
-                break
-            if wanted is None or wanted.matches(each.partition, each.record):
-                chosen.append(each)
-            taken += 1
+        left = len(some) if self._count is None else self._count - self.printed
+        if self._wanted is None:
+            chosen, taken = list(some[:left]), min(left, len(some))
+        else:
+            chosen, taken = self._matching(some, left)
         self._printer.print(chosen)
         self.printed += len(chosen)
         return taken
+
+    def _matching(
+        self, some: Sequence[ConsumedRecord], limit: int
+    ) -> tuple[list[ConsumedRecord], int]:
+        assert self._wanted is not None
+        chosen: list[ConsumedRecord] = []
+        for taken, each in enumerate(some):
+            if len(chosen) == limit:
+                return chosen, taken
+            if self._wanted.matches(each.partition, each.record):
+                chosen.append(each)
+        return chosen, len(some)
 
 
 def _compiled(pattern: str) -> Any:

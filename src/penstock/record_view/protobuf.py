@@ -36,9 +36,7 @@ def message_decoder(files: Sequence[Any], message: str | None) -> Decode:
     pool = pools.DescriptorPool()
     try:
         for each in files:
-            pool.Add(each) if hasattr(pool, "Add") else pool.AddSerializedFile(
-                each.SerializeToString()
-            )
+            pool.AddSerializedFile(each.SerializeToString())
         name = message or _only_message(files[-1])
         kind = factories.GetMessageClass(pool.FindMessageTypeByName(name))
     except KeyError:
