@@ -12,9 +12,6 @@ BROKERS = ["kafka", "penstock", "penstock_workers"]
 Each is a fixture of that name.
 """
 
-SINGLE_BROKERS = ["kafka", "penstock"]
-"""For what is different where brokers learn of a change one after the other."""
-
 GROUP_BROKERS = ["kafka", "penstock", "penstock_workers"]
 """Those that coordinate groups."""
 

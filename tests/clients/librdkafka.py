@@ -43,6 +43,7 @@ from clients.protocol import (
     Reset,
 )
 from peers.process import PeerError
+from penstock.client.address import Address
 from penstock.errors import ErrorCode
 
 _QUIET = 0
@@ -116,6 +117,11 @@ class LibrdkafkaClient:
 
     def delete_records(self, topic: str, partition: int, before: int) -> None:
         _only(self._admin.delete_records([TopicPartition(topic, partition, before)]))
+
+    def addresses(self) -> list[Address]:
+        with _refusals():
+            described = self._admin.describe_cluster().result(WAIT_S)
+        return [Address(node.host, node.port) for node in described.nodes]
 
     def cluster(self) -> Cluster:
         with _refusals():

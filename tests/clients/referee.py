@@ -1,10 +1,14 @@
 """The client that prepares what a scenario needs and looks at what it left."""
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Iterable, Mapping
 
 from clients.librdkafka import LibrdkafkaClient
 from clients.protocol import LATEST
 from clients.settle import settled
+from penstock.client.address import Address
+from penstock.client.connection import connect
+from penstock.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 
 
 class Referee(LibrdkafkaClient):
@@ -15,5 +19,21 @@ class Referee(LibrdkafkaClient):
     ) -> None:
         super().create_topic(topic, partitions, configs)
         assert settled(lambda: len(self.partitions(topic)), partitions) == partitions
+        asyncio.run(_known_everywhere(self.addresses(), topic, partitions))
         for index in range(partitions):  # the leader may learn last that it leads
             assert settled(lambda at=index: self.offset(topic, at, LATEST), 0) == 0  # type: ignore[misc]
+
+
+async def _known_everywhere(brokers: Iterable[Address], topic: str, partitions: int) -> None:
+    """Wait until each broker knows the topic: a client may ask any of them."""
+    request = MetadataRequest(
+        topics=[MetadataRequestTopic(name=topic)], allow_auto_topic_creation=False
+    )
+    for address in brokers:
+        connection = await connect(address, client_id="referee")
+        async with asyncio.timeout(10):
+            found = 0
+            while found != partitions:
+                answer = await connection.call(request, MetadataResponse, timeout_ms=10_000)
+                found = len(answer.topics[0].partitions)
+        await connection.close()

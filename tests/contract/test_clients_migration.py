@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from clients.brokers import SINGLE_BROKERS, Target, parameters
+from clients.brokers import BROKERS, Target, parameters
 from clients.librdkafka import LibrdkafkaClient
 from clients.piped import PipedClient
 from clients.programs import java_program
@@ -25,6 +25,7 @@ from peers.lines import LineProcess
 from peers.penstock import PenstockBroker
 from peers.process import PeerError
 from peers.tools import tool
+from peers.workers import PenstockWorkers
 
 pytestmark = pytest.mark.peer
 
@@ -63,10 +64,18 @@ CLIENTS: dict[str, Start] = {
 }
 
 
+OPTIONS = [word for pair in SETTINGS.items() for word in ("--set", "=".join(map(str, pair)))]
+
+
 @contextmanager
 def penstock(folder: Path) -> Iterator[Target]:
-    options = [word for pair in SETTINGS.items() for word in ("--set", "=".join(map(str, pair)))]
-    with PenstockBroker(*options, folder=folder) as broker:
+    with PenstockBroker(*OPTIONS, folder=folder) as broker:
+        yield broker
+
+
+@contextmanager
+def penstock_workers(folder: Path) -> Iterator[Target]:
+    with PenstockWorkers(2, *OPTIONS, folder=folder) as broker:
         yield broker
 
 
@@ -76,9 +85,10 @@ def kafka(folder: Path) -> Iterator[Target]:
         yield cluster
 
 
-@pytest.fixture(params=parameters(SINGLE_BROKERS))
+@pytest.fixture(params=parameters(BROKERS))
 def broker(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Target]:
-    start = {"penstock": penstock, "kafka": kafka}[request.param]
+    starts = {"penstock": penstock, "penstock_workers": penstock_workers, "kafka": kafka}
+    start = starts[request.param]
     with start(tmp_path) as running:
         yield running
 
