@@ -72,6 +72,16 @@ class SecurityConfig:
         "Authorities as PEM text.",
         kind=ConfigType.PASSWORD,
     )
+    ssl_allow_dn_changes: bool = setting(
+        "ssl.allow.dn.changes",
+        False,
+        "Whether a changed certificate of the broker may have another subject.",
+    )
+    ssl_allow_san_changes: bool = setting(
+        "ssl.allow.san.changes",
+        False,
+        "Whether a changed certificate of the broker may lack hosts of the old one.",
+    )
     ssl_client_auth: str = setting(
         "ssl.client.auth",
         "none",

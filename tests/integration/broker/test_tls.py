@@ -280,6 +280,17 @@ def test_only_a_certificate_of_the_same_broker_replaces_another(tmp_path: Path) 
     assert listener.context is old
 
 
+def test_another_subject_replaces_it_where_that_is_allowed(tmp_path: Path) -> None:
+    first, other = certified(tmp_path, "first"), certified(tmp_path, "other", "/CN=somebody")
+    store = tmp_path / "store.pem"
+    store.write_text(first.pem)
+    listener = tls(ssl_keystore_location=str(store), ssl_allow_dn_changes="true")
+    old = listener.context
+    store.write_text(other.pem)
+    listener.replace(listener.load(0))
+    assert listener.context is not old
+
+
 def test_following_certificates_of_nothing_ends_when_it_is_cancelled() -> None:
     async def main() -> None:
         with pytest.raises(TimeoutError):

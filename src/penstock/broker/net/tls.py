@@ -121,9 +121,11 @@ class TlsListener:
     def replace(self, new: Loaded) -> None:
         """Use the new one for connections from now on, if it is the same broker's (KIP-226)."""
         old = self._loaded.own
-        if new.own.subject != old.subject:
+        config = self._config
+        if new.own.subject != old.subject and not config.ssl_allow_dn_changes:
             raise ConfigError(f"the new certificate is of {new.own.subject!r}, not {old.subject!r}")
-        if not old.alternative_names <= new.own.alternative_names:
+        has_all = old.alternative_names <= new.own.alternative_names
+        if not has_all and not config.ssl_allow_san_changes:
             raise ConfigError("the new certificate lacks hosts of the old one")
         self._loaded = new
 
