@@ -1,6 +1,5 @@
 """Reads and prints for the console consumer and the simple consumer shell."""
 
-import asyncio
 import os
 import re
 import signal
@@ -25,7 +24,7 @@ from penstock.client.listing import EARLIEST, LATEST, IsolationLevel
 from penstock.client.metadata import TopicMetadata
 from penstock.client.offsets import list_offsets
 from penstock.config.resource_type import ConfigResourceType
-from penstock.errors import KafkaError
+from penstock.errors import ConfigError
 from penstock.kafka_tools.connection import name_values, read_properties, run
 from penstock.kafka_tools.formatters import (
     Formatter,
@@ -130,12 +129,10 @@ async def _consume_as_member(
         try:
             unprinted = await _print_all(args, formatter, tally, partial(consumer.poll, POLL_MS))
         finally:
-            if commits:
-                offsets = {each: consumer.position(each) for each in consumer.assignment}
-                for each in reversed(unprinted):
-                    offsets[each.partition] = Offset(each.record.offset)
-                with suppress(KafkaError):  # partitions that have moved are read again by others
-                    await asyncio.shield(consumer.commit(offsets))
+            # Leaving the group commits positions, so they go back to what was not printed.
+            for each in reversed(unprinted):
+                with suppress(ConfigError):  # the partition has moved to another member
+                    consumer.seek(each.partition, Offset(each.record.offset))
 
 
 async def _print_all(

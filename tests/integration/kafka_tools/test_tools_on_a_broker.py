@@ -94,6 +94,17 @@ def test_a_broken_line_leaves_the_lines_before_it(broker: EmbeddedBroker) -> Non
     assert out(broker, "kafka-get-offsets.sh --topic lines") == "lines:0:2\n"
 
 
+def test_a_group_goes_on_after_the_last_record_that_was_printed(broker: EmbeddedBroker) -> None:
+    broker.create_topic("shared", 1)
+    numbers = "".join(f"{n}\n" for n in range(20))
+    out(broker, "kafka-console-producer.sh --topic shared", numbers)
+    line = "kafka-console-consumer.sh --topic shared --group g --from-beginning --max-messages 3"
+    assert out(broker, line).split() == ["0", "1", "2"]
+    row = out(broker, "kafka-consumer-groups.sh --describe --group g").splitlines()[-1]
+    assert row.split()[3:6] == ["3", "20", "17"]
+    assert out(broker, line).split() == ["3", "4", "5"]
+
+
 def test_features_and_versions(broker: EmbeddedBroker) -> None:
     shown = out(broker, "kafka-features.sh describe")
     assert "Feature: transaction.version " in shown
