@@ -1,6 +1,7 @@
 """Every API, asked by somebody without rights, by a super user, and by one with a few ACLs."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -9,7 +10,11 @@ from penstock.broker.handlers.table import HANDLERS
 from penstock.errors import ErrorCode
 from penstock.testing.broker import EmbeddedBroker
 from penstock.wire.apis import APIS
+from penstock.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from penstock.wire.messages.create_acls import AclCreation, CreateAclsRequest
 from penstock.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from penstock.wire.messages.find_coordinator import FindCoordinatorRequest
+from penstock.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from penstock.wire.messages.sasl_authenticate import (
     SaslAuthenticateRequest,
     SaslAuthenticateResponse,
@@ -127,3 +132,36 @@ def test_a_broker_that_is_refused_is_a_warning_once(
     warned = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
     (told,) = warned
     assert told.startswith("User:eve from 127.0.0.1 is refused WriteTxnMarkers, which brokers send")
+
+
+def test_an_expression_finds_only_topics_that_the_member_may_describe(
+    broker: EmbeddedBroker,
+) -> None:
+    topics, groups, literal, read, allow = 2, 3, 3, 3, 3
+    with User(broker, "admin") as admin:
+        new = CreatableTopic(name="for-eve", num_partitions=2, replication_factor=1)
+        admin.ask(CreateTopicsRequest(topics=[new]))
+        rules = [
+            AclCreation(kind, name, literal, "User:eve", "*", read, allow)
+            for kind, name in ((topics, "for-eve"), (groups, "eves"))
+        ]
+        admin.ask(CreateAclsRequest(creations=rules))
+        described: Any = admin.ask(MetadataRequest(topics=[MetadataRequestTopic(name="for-eve")]))
+        topic_id = described.topics[0].topic_id
+        join = ConsumerGroupHeartbeatRequest(
+            group_id="eves",
+            member_id="m",
+            member_epoch=0,
+            rebalance_timeout_ms=10_000,
+            subscribed_topic_regex=".*",
+            topic_partitions=[],
+        )
+        finds: Any = None
+        while finds is None or finds.coordinators[0].error_code:
+            finds = admin.ask(FindCoordinatorRequest(coordinator_keys=["eves"]))
+    with User(broker, "eve") as eve:
+        reply: Any = eve.ask(join)
+        while reply.error_code in {14, 15, 16}:
+            reply = eve.ask(join)
+        assert reply.error_code == 0, reply
+        assert [each.topic_id for each in reply.assignment.topic_partitions] == [topic_id]

@@ -5,6 +5,8 @@ Regular expressions (v1) need the package google-re2. A classic group of consume
 this protocol, if `group.consumer.migration.policy` allows it; else the group is not found.
 """
 
+from collections.abc import Callable
+
 from penstock.broker.context import Context
 from penstock.broker.parked import Parked
 from penstock.broker.translate.consumer_protocol import not_served
@@ -18,6 +20,7 @@ from penstock.coordinator.group.consumer.heartbeat import (
 from penstock.coordinator.group.consumer.member import TopicIdPartition
 from penstock.coordinator.group.consumer.records import assignment_of, by_topic
 from penstock.errors import KafkaError
+from penstock.security.acl import AclOperation
 from penstock.types import Uuid, random_uuid, uuid_text
 from penstock.wire.messages.consumer_group_heartbeat import (
     Assignment,
@@ -55,7 +58,17 @@ def requested(request: ConsumerGroupHeartbeatRequest, ctx: Context) -> ConsumerH
         regex=request.subscribed_topic_regex,
         assignor=request.server_assignor,
         owned=None if owned is None else assignment_of(owned),
+        may_see=may_see(ctx),
     )
+
+
+def may_see(ctx: Context) -> Callable[[str], bool] | None:
+    """Topics that a member may not describe are not found by its expression."""
+    authorizer = ctx.services.authorizer
+    if authorizer is None:
+        return None
+    access = authorizer.access(ctx.peer, ctx.header.api.name)
+    return lambda topic: access.topic(AclOperation.DESCRIBE, topic, logs=False)
 
 
 def new_member_id(request: ConsumerGroupHeartbeatRequest, ctx: Context) -> str:

@@ -1,6 +1,6 @@
 """A group of the consumer protocol while one operation on it is being decided."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
@@ -53,6 +53,8 @@ class ConsumerGroupDraft:
         self.finished: list[Rebalance] = []
         self.downgraded: ClassicGroupDraft | None = None
         """The classic group that replaces this group."""
+        self.may_see: Callable[[str], bool] | None = None
+        """Of the member that asks; None: all topics."""
 
     def write(self, *records: ConsumerGroupRecord) -> None:
         for record in records:
@@ -134,8 +136,10 @@ class ConsumerGroupDraft:
             )
 
     def resolve(self, regex: str) -> None:
-        """Match a regular expression against the present topics."""
+        """Match a regular expression against the present topics that the member may see."""
         found = matching(regex, self.context.topics)
+        if self.may_see is not None:
+            found = frozenset(filter(self.may_see, found))
         if self.group.regexes.get(regex) != found:
             self.write(regex_record(self.group.id, regex, found, self.context.now.wall_ms))
 

@@ -1,5 +1,7 @@
 """ConsumerGroupHeartbeat: a member joins, stays, gets its assignment, or leaves."""
 
+from collections.abc import Callable
+
 import msgspec
 
 from penstock.coordinator.group.consumer.context import GroupContext
@@ -46,6 +48,8 @@ class ConsumerHeartbeat(msgspec.Struct, frozen=True, kw_only=True):
     regex: str | None = None
     assignor: str | None = None
     owned: Assignment | None = None
+    may_see: Callable[[str], bool] | None = None
+    """Whether the member may know of a topic; None: of all."""
 
     @property
     def is_full(self) -> bool:
@@ -139,6 +143,7 @@ def heartbeat(draft: ConsumerGroupDraft, request: ConsumerHeartbeat) -> Consumer
         raise GroupMaxSizeReached(f"{draft.context.config.group_consumer_max_size} members")
     had = known.assigned if known is not None else NO_PARTITIONS
     epoch = draft.group.epoch
+    draft.may_see = request.may_see
     draft.subscribed(known, _updated(known or ConsumerGroupMember(id=request.member_id), request))
     refresh(draft, is_change=draft.group.epoch > epoch)
     draft.reconcile(request.member_id, request.owned)
