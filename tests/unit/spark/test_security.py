@@ -1,5 +1,6 @@
 """Security settings of a job: mapped, or refused with what to write instead."""
 
+import pickle
 import ssl
 import subprocess
 from pathlib import Path
@@ -8,6 +9,7 @@ import pytest
 
 from penstock.client.jaas import parse_jaas
 from penstock.client.sasl import Login
+from penstock.client.token import TokenSource
 from penstock.errors import ConfigError
 from penstock.spark.client.security import Tls, read_security
 from penstock.spark.client.settings import CLIENT, read_client_settings
@@ -170,3 +172,38 @@ def test_client_settings_have_the_java_clients_names() -> None:
     settings = read_client_settings(options)
     assert [str(each) for each in settings.bootstrap] == ["a:1", "b:9092"]
     assert (settings.request_timeout_ms, settings.client_id) == (5, "me")
+
+
+def test_a_login_by_access_tokens() -> None:
+    module = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
+    found = read_security(
+        security(
+            security_protocol="SASL_SSL",
+            sasl_mechanism="OAUTHBEARER",
+            sasl_oauthbearer_token_endpoint_url="https://issuer/token",
+            sasl_jaas_config=f'{module} required clientId="me" clientSecret="canary" scope="s";',
+        )
+    )
+    assert found.login is not None
+    source = found.login.token
+    assert source == TokenSource("https://issuer/token", "me", "canary", "s", None, "kafka.")
+    assert "canary" not in repr(found)
+    assert pickle.loads(pickle.dumps(found)) == found  # Spark sends it to executors
+
+
+@pytest.mark.parametrize(
+    ("url", "says"),
+    [
+        ("", "there is no kafka.sasl.oauthbearer.token.endpoint.url"),
+        ("ftp://x", "kafka.sasl.oauthbearer.token.endpoint.url must be https://"),
+        ("https://x/token", "there is no kafka.sasl.oauthbearer.client.credentials.client.id"),
+    ],
+)
+def test_access_tokens_without_a_source_are_refused(url: str, says: str) -> None:
+    options = security(
+        security_protocol="SASL_SSL",
+        sasl_mechanism="OAUTHBEARER",
+        sasl_oauthbearer_token_endpoint_url=url,
+    )
+    with pytest.raises(ConfigError, match=says):
+        read_security(options)
