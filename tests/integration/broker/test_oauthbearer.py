@@ -205,3 +205,23 @@ def test_without_keys_nothing_starts(settings: dict[str, str], says: str, tmp_pa
     refused = CliRunner().invoke(main, ["serve", "--dir", str(tmp_path), *pairs])
     assert refused.exit_code == ExitCode.USAGE, refused.output
     assert says in refused.output
+
+
+def test_brokers_log_in_to_each_other_by_tokens(tmp_path: Path) -> None:
+    keys, shown = tmp_path / "jwks.json", tmp_path / "token"
+    keys.write_bytes(own_key_set())
+    settings = {
+        "listeners": "SASL_PLAINTEXT://127.0.0.1:0",
+        "security.inter.broker.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism.inter.broker.protocol": "OAUTHBEARER",
+        "sasl.enabled.mechanisms": "OAUTHBEARER",
+        "sasl.oauthbearer.jwks.endpoint.url": keys.as_uri(),
+        "sasl.oauthbearer.token.endpoint.url": shown.as_uri(),
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:broker",
+    }
+    shown.write_text(token("broker"))
+    with EmbeddedBroker(settings=settings, workers=2) as broker:
+        tokens = Tokens(broker, keys)
+        made = tokens.command("topic", "create", "t", file=shown, token=token("broker"))
+    assert made.exit_code == 0, made.output
