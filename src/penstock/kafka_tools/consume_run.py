@@ -42,10 +42,11 @@ POLL_MS = 250
 
 
 class Tally:
-    """What was printed so far."""
+    """How many records were printed, and which were read but not printed."""
 
     def __init__(self) -> None:
         self.printed = 0
+        self.unprinted: list[ConsumedRecord] = []
 
 
 def start(args: Arguments, settings: Mapping[str, str], group: str | None) -> int:
@@ -125,12 +126,11 @@ async def _consume_as_member(
             consumer.subscribe(pattern=args.text("include").replace(",", "|"))
         else:
             consumer.subscribe([args.text("topic")])
-        unprinted: list[ConsumedRecord] = []
         try:
-            unprinted = await _print_all(args, formatter, tally, partial(consumer.poll, POLL_MS))
+            await _print_all(args, formatter, tally, partial(consumer.poll, POLL_MS))
         finally:
             # Leaving the group commits positions, so they go back to what was not printed.
-            for each in reversed(unprinted):
+            for each in reversed(tally.unprinted):
                 with suppress(ConfigError):  # the partition has moved to another member
                     consumer.seek(each.partition, Offset(each.record.offset))
 
@@ -140,26 +140,24 @@ async def _print_all(
     formatter: Formatter,
     tally: Tally,
     poll: Callable[[], Awaitable[list[ConsumedRecord]]],
-) -> list[ConsumedRecord]:
-    """Print until enough or too late; returns records that were read but are too many."""
+) -> None:
+    """Print until enough or too late."""
     limit, patience_ms = args.find_number("max-messages"), args.find_number("timeout-ms")
     if args.has("no-wait-at-logend"):
         patience_ms = 0
     last = time.monotonic()
     while limit is None or tally.printed < limit:
-        records = await poll()
+        records = tally.unprinted = await poll()
         left = len(records) if limit is None else limit - tally.printed
         for each in records[:left]:
             _print(args, formatter, each)
             tally.printed += 1
-        sys.stdout.flush()
+        sys.stdout.flush()  # fails if the reader has left
+        tally.unprinted = records[left:]
         if records:
             last = time.monotonic()
         elif patience_ms is not None and (time.monotonic() - last) * 1000 >= patience_ms:
             break
-        if records[left:]:
-            return records[left:]
-    return []
 
 
 def _print(args: Arguments, formatter: Formatter, record: ConsumedRecord) -> None:

@@ -105,6 +105,15 @@ def test_a_group_goes_on_after_the_last_record_that_was_printed(broker: Embedded
     assert out(broker, line).split() == ["3", "4", "5"]
 
 
+def test_what_could_not_be_printed_is_not_committed(broker: EmbeddedBroker) -> None:
+    broker.create_topic("longs", 1)
+    out(broker, "kafka-console-producer.sh --topic longs", "12345678\nshort\n")
+    line = "kafka-console-consumer.sh --topic longs --group l --from-beginning"
+    done = call(broker, f"{line} --value-deserializer LongDeserializer --max-messages 2")
+    assert (done.code, done.out.split()) == (1, ["3544952156018063160"])
+    assert out(broker, f"{line} --max-messages 2").split() == ["12345678", "short"]
+
+
 def test_features_and_versions(broker: EmbeddedBroker) -> None:
     shown = out(broker, "kafka-features.sh describe")
     assert "Feature: transaction.version " in shown
