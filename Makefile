@@ -6,8 +6,9 @@ BIN    := $(VENV)/bin
 # What constraints.txt pins and development installs.
 EXTRAS := cli cluster database dev oauth spark
 PYTEST := $(BIN)/python -m pytest
-# Tests that replace functions, which compiled callers would not notice.
-PURE   := PENSTOCK_PURE=1 $(PYTEST) -m "pure and not soak and not peer" -n 2
+ALONE  := not soak and not peer
+# Tests that replace functions, which compiled callers would not notice, run with the sources.
+PURE   := PENSTOCK_PURE=1 $(PYTEST)
 
 .PHONY: help setup run test quick soak check format bench lock codegen docs rows paths
 
@@ -35,14 +36,14 @@ run: setup  ## A broker, access logs and their analytics on Spark; ends by Ctrl-
 	$(BIN)/python examples/demo.py
 
 test: setup peers check  ## Install what the tests need and run every check and test
-	$(PYTEST) -m "not soak and not peer" -n 2 $(ARGS)
-	$(PURE)
+	$(PYTEST) -m "$(ALONE)" -n 2 $(ARGS)
+	$(PURE) -m "$(ALONE) and pure" -n 2
 	scripts/test-peers $(PYTEST) -m "not soak and peer" $(ARGS)
 
-quick: setup  ## The inner loop, under three minutes: checks, and tests without other servers
+quick: setup  ## The inner loop, under three minutes: checks, and tests without other programs
 	@$(MAKE) --no-print-directory check
-	$(PYTEST) -m "not soak and not peer" -n 2 $(ARGS)
-	$(PURE)
+	PENSTOCK_QUICK=1 $(PYTEST) -m "$(ALONE) and not slow" -n 2 $(ARGS)
+	PENSTOCK_QUICK=1 $(PURE) -m "$(ALONE) and not slow and pure" -n 2
 
 soak: setup peers  ## The long forms of fault, seed and fuzz runs
 	PENSTOCK_SOAK=1 PENSTOCK_PURE=1 $(PYTEST) --timeout 3600 $(ARGS)

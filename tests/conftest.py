@@ -3,6 +3,7 @@
 import os
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -11,9 +12,14 @@ from peers.kafka import KafkaCluster
 from peers.oracle import Oracle
 from penstock.compiled import is_compiled
 
-settings.register_profile("ci", max_examples=25, deadline=None, print_blob=True)
-settings.register_profile("soak", max_examples=2_000, deadline=None, print_blob=True)
-settings.load_profile("soak" if os.environ.get("PENSTOCK_SOAK") else "ci")
+for name, examples in {"quick": 5, "ci": 25, "soak": 2_000}.items():
+    settings.register_profile(name, max_examples=examples, deadline=None, print_blob=True)
+PROFILES = ("soak", "quick")
+settings.load_profile(
+    next((each for each in PROFILES if os.environ.get(f"PENSTOCK_{each.upper()}")), "ci")
+)
+
+CONTRACT = Path(__file__).parent / "contract"
 
 
 def pytest_configure() -> None:
@@ -27,6 +33,9 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.is_relative_to(CONTRACT):
+            item.add_marker(pytest.mark.slow)  # other programs are started, or brokers as processes
     if is_compiled():
         skipped = pytest.mark.skip(reason="replaces functions of the sources: set PENSTOCK_PURE=1")
         for item in items:

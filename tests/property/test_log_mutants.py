@@ -20,7 +20,7 @@ from penstock.replication.partition import Partition
 from property.test_compaction_machine import CompactionMachine
 
 Patch = pytest.MonkeyPatch
-pytestmark = pytest.mark.pure
+pytestmark = [pytest.mark.pure, pytest.mark.slow]
 
 NOTICED = (AssertionError, OffsetsOutOfOrder)
 

@@ -158,7 +158,7 @@ class ReplicationMachine(RuleBasedStateMachine):
 
 
 ReplicationMachine.TestCase.settings = settings(
-    max_examples=60, stateful_step_count=60, deadline=None
+    max_examples=2 * settings().max_examples + 10, stateful_step_count=60, deadline=None
 )
 TestReplication = ReplicationMachine.TestCase
 

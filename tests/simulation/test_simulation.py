@@ -30,7 +30,9 @@ def tracebacks(history: History) -> list[str]:
     return [each for each in history.counts if each.startswith("traceback")]
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(each, marks=pytest.mark.slow) for each in SEEDS[1:])]
+)
 def test_promises_are_kept_whatever_goes_wrong(seed: int) -> None:
     world = World(Plan(seed, STEPS))
     history = world.run(everything)
@@ -55,6 +57,7 @@ def test_a_seed_decides_everything() -> None:
     assert runs[0].counts == runs[1].counts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda each: each.apply.__name__)
 def test_a_broken_rule_is_noticed(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
     mutant.apply(monkeypatch)
@@ -84,6 +87,7 @@ def run_story(story: Callable[[World], Awaitable[None]]) -> None:
     assert tracebacks(history) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("story", [*STORIES, *WORKER_STORIES], ids=lambda each: each.__name__)
 def test_a_story_ends_well(story: Story) -> None:
     run_story(story)
