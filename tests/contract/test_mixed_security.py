@@ -1,12 +1,13 @@
-"""ACLs and SCRAM users in a cluster of Kafka 3.9 and ours: set on one side, they hold on both."""
+"""ACLs, users and quotas in a cluster of Kafka 3.9 and ours: set on one side, they hold on both."""
 
 import time
 from base64 import b64encode
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
+from differential.cases.quotas import alter, entry
 from peers.kafka import KafkaCluster
 from peers.penstock_cluster import PenstockCluster
 from peers.process import free_ports
@@ -234,3 +235,27 @@ def test_an_acl_made_on_one_side_holds_on_both(mixed: Mixed, written_by: str) ->
     for link in links:
         soon(lambda at=link: not sees(at, "payments-eu"))  # type: ignore[misc]
         link.__exit__(None, None, None)
+
+
+@pytest.mark.parametrize("written_by", ["kafka", "ours"])
+def test_a_quota_set_on_one_side_holds_on_both(mixed: Mixed, written_by: str) -> None:
+    side: Side = getattr(mixed, written_by)
+    name = f"app of {written_by}"
+
+    def set_quota(value: float | None) -> None:
+        request = alter(entry({"client-id": name}, ("request_percentage", value)))
+        with WireLink(side.plain) as admin:
+            assert {code for _, code in codes(admin.ask(request, 1))} == {0}
+
+    def is_held_back(address: str) -> bool:
+        with WireLink(address) as link:
+            link.client_id = name
+            response: Any = link.ask(MetadataRequest(topics=[]), 9)
+            return bool(response.throttle_time_ms > 0)
+
+    set_quota(0.000_001)
+    for each in mixed:
+        soon(lambda at=each.plain: is_held_back(at))  # type: ignore[misc]
+    set_quota(None)
+    for each in mixed:
+        soon(lambda at=each.plain: not is_held_back(at))  # type: ignore[misc]

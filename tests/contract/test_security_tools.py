@@ -90,3 +90,26 @@ def test_a_user_is_made_gets_rights_writes_and_reads(secured: Secured) -> None:
     secured.run("kafka-configs", *admin, "--alter", *user, "--delete-config", "SCRAM-SHA-512")
     gone = secured.run("kafka-topics", "--command-config", bob, "--list", check=False)
     assert "Authentication failed" in gone
+
+
+@pytest.mark.parametrize(
+    ("entity", "limit"),
+    [
+        (("--entity-type", "users", "--entity-name", "bob"), "producer_byte_rate=1024"),
+        (("--entity-type", "users", "--entity-default"), "request_percentage=50"),
+        (("--entity-type", "clients", "--entity-name", "app"), "consumer_byte_rate=2048"),
+        (("--entity-type", "ips", "--entity-name", "127.0.0.9"), "connection_creation_rate=5"),
+    ],
+)
+def test_quotas_are_set_shown_and_removed(
+    secured: Secured, entity: tuple[str, ...], limit: str
+) -> None:
+    admin = ("--command-config", secured.client("admin", "PLAIN", PLAIN, "a"))
+
+    def configs(*words: str) -> str:
+        return secured.run("kafka-configs", *admin, *words, *entity)
+
+    assert "Completed updating" in configs("--alter", "--add-config", limit)
+    assert f"{limit}.0" in configs("--describe")
+    configs("--alter", "--delete-config", limit.partition("=")[0])
+    assert limit.partition("=")[0] not in configs("--describe")

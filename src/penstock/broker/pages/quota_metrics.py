@@ -16,7 +16,8 @@ def quota_metrics(quotas: ClientQuotas) -> dict[str, Metric]:
         def samples() -> Iterator[Sample]:
             now_ms = quotas.monotonic_ms()
             for (user, client_id), meter in list(quota.meters.items()):
-                yield Sample(read(meter, now_ms), {"user": user, "client_id": client_id})
+                if not meter.is_idle(now_ms):
+                    yield Sample(read(meter, now_ms), {"user": user, "client_id": client_id})
 
         return samples
 

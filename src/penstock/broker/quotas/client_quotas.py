@@ -31,11 +31,9 @@ class TypeQuota:
         return bool(self._limits.bounds)
 
     def use(self, limits: Limits) -> None:
-        """From now on. What clients have used stays counted."""
+        """From now on. What clients have used stays counted, as in Kafka."""
         self._limits = limits
         self._found.clear()
-        if not limits.bounds:
-            self.meters.clear()
 
     def meter(self, user: str, client_id: str, now_ms: int) -> Meter | None:
         """None: no limit."""

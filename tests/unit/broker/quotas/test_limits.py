@@ -96,4 +96,5 @@ def test_a_new_limit_keeps_what_was_used() -> None:
     assert meter.throttle_ms(0, 0) == 0
     quota.use(Limits(QuotaType.PRODUCE, {}))
     assert quota.meter("alice", "a", 0) is None
-    assert not quota.meters
+    quota.use(Limits(QuotaType.PRODUCE, {entity: {"producer_byte_rate": "1000"}}))
+    assert quota.meter("alice", "a", 0) is meter, "a quota set again finds what was used"
