@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -239,3 +240,18 @@ def test_an_offset_that_the_partition_does_not_have_is_warned_of(
     assert result.stderr.splitlines()[0] == (
         f"penstock: warning: t-0 has no offset {wanted}; using its {side}, {taken}"
     )
+
+
+def test_a_group_that_cannot_be_reset_keeps_the_others_as_they_are(bootstrap: str) -> None:
+    run(bootstrap, "reset", "kept", "--to", "3", "-t", "t", "--execute")
+    refused = run(bootstrap, "reset", "kept", "none", "--to", "end", "--execute")
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    (described,) = told(bootstrap, "describe", "kept")
+    assert offsets(described)[0]["offset"] == 3
+
+
+def test_offsets_are_reset_from_a_file(bootstrap: str, tmp_path: Path) -> None:
+    file = tmp_path / "offsets.csv"
+    file.write_text("t,0,4\n")
+    (row,) = told(bootstrap, "reset", "filed", "--from-file", str(file), "--execute")
+    assert (row["after"], row["executed"]) == (4, True)

@@ -102,28 +102,32 @@ def reset(
     assert target is not None
     rows: list[dict[str, Any]] = []
 
-    async def work(client: Client, name: str, target: Target) -> None:
+    async def planned(client: Client, name: str, target: Target) -> dict[TopicPartition, Found]:
         before = {each: at.offset for each, at in (await committed_offsets(client, name)).items()}
         partitions = await in_scope(client, name, topics, target, before)
         found = await offsets_of(client, partitions, target, before)
-        if execute and found:
-            await commit(client, name, {each: at.offset for each, at in found.items()})
-        state = None if execute else await state_with_members(client, name)
         warn_of_nearest(found)
+        state = None if execute else await state_with_members(client, name)
         if state is not None:
             warn(f"group {name} is {state}: --execute would fail; stop its consumers first")
         rows.extend(
             moved(name, each, before.get(each), found[each], executed=execute)
             for each in partitions
         )
+        return found
 
     async def all_of_them(client: Client) -> list[KafkaError]:
+        # All of them first: what is wrong with one must not leave others half done.
+        plans = {name: await planned(client, name, target) for name in names}
         errors: list[KafkaError] = []
-        for name in names:
+        for name, found in plans.items():
+            if not (execute and found):
+                continue
             try:
-                await work(client, name, target)
+                await commit(client, name, {each: at.offset for each, at in found.items()})
             except BrokerRefused as error:
                 errors.append(error)
+                rows[:] = [each for each in rows if each["group"] != name]
         return errors
 
     errors = remote.run(all_of_them)
