@@ -1,0 +1,1 @@
+"""Delay, retry and dead letters over the plain protocol, for any client."""

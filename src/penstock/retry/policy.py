@@ -1,0 +1,245 @@
+"""When a record of a delay or retry topic is due, or why it is a dead letter. No I/O.
+
+Headers are input: anybody can write them. Each value is bounded, and one that does not parse makes
+its record a dead letter; it never holds up the records behind it.
+
+A verdict depends on the record and its position alone (and on the time, where a timestamp lies in
+the future), so that reading the topic again gives the same verdicts.
+"""
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final, TypeAlias
+
+from penstock.errors import ConfigError
+from penstock.record.dead_letter import (
+    ATTEMPT,
+    ERROR,
+    ORIGIN_OFFSET,
+    ORIGIN_PARTITION,
+    ORIGIN_TOPIC,
+    DeadLetter,
+    Header,
+    dead_letter_headers,
+    read_dead_letter,
+    without,
+)
+from penstock.record.record import Record
+from penstock.retry.duration import LEAST_MS, MOST_MS
+from penstock.retry.route import DelayBy, DelayRoute, RetryRoute, Route
+from penstock.retry.schedule import Schedule, next_ms, parse_schedule
+from penstock.types import TopicPartition
+
+DELIVER_AT: Final = "penstock-deliver-at"
+DELAY_MS: Final = "penstock-delay-ms"
+SCHEDULE: Final = "penstock-schedule"
+SCHEDULE_START: Final = "penstock-schedule-start"
+"""Epoch milliseconds from which `every` counts; the service writes it."""
+SCHEDULE_AFTER: Final = "penstock-schedule-after"
+"""Offset of the record that this one goes on from; the service writes it."""
+NEXT_AT: Final = "penstock-next-at"
+
+WHEN: Final = frozenset({DELIVER_AT, DELAY_MS, SCHEDULE, SCHEDULE_START, SCHEDULE_AFTER, NEXT_AT})
+"""Headers that the target must not see: a consumer may pass on what it gets to a retry topic."""
+ORIGIN: Final = frozenset({ORIGIN_TOPIC, ORIGIN_PARTITION, ORIGIN_OFFSET})
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """The record goes to its target at this time."""
+
+    due_ms: int
+    attempt: int | None = None
+    """Of a retry; from 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recur:
+    """The record goes to its target at this time, and again by the schedule, until its key is
+    produced again.
+    """
+
+    due_ms: int
+    schedule: Schedule
+    start_ms: int
+    after: int | None
+    """The offset that it goes on from; None: a client wrote it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dead:
+    """The record is a dead letter."""
+
+    reason: str
+    attempt: int | None = None
+
+
+Verdict: TypeAlias = Wait | Recur | Dead
+
+
+class _Invalid(Exception):
+    """A header's value cannot be used; the message says why."""
+
+
+def judge(record: Record, partition: TopicPartition, route: Route, now_ms: int) -> Verdict:
+    """What happens to the record."""
+    # A producer whose clock is ahead must not make records wait for longer than they ask.
+    since_ms = min(record.timestamp, now_ms) if record.timestamp >= 0 else now_ms
+    try:
+        if isinstance(route, RetryRoute):
+            return _judge_retry(record, partition, route, since_ms)
+        return _judge_delay(record, route, since_ms, now_ms)
+    except _Invalid as error:
+        return Dead(str(error))
+
+
+def _judge_retry(
+    record: Record, partition: TopicPartition, route: RetryRoute, since_ms: int
+) -> Verdict:
+    text = _last(record.headers, ATTEMPT)
+    attempt = 1 + (0 if text is None else _whole(ATTEMPT, text, 0, 1_000_000_000))
+    if attempt > route.max_attempts:
+        failed = read_dead_letter(record.headers)
+        cause = f": {failed.error}" if failed and failed.error else ""
+        return Dead(f"gave up after {route.max_attempts} attempts{cause}", attempt - 1)
+    due_ms = _asked_ms(record, since_ms)
+    if due_ms is None:
+        chance = _chance(partition, record.offset)
+        due_ms = since_ms + route.backoff.delay_ms(attempt, chance)
+    return Wait(due_ms, attempt)
+
+
+def _judge_delay(record: Record, route: DelayRoute, since_ms: int, now_ms: int) -> Verdict:
+    spelled = _last(record.headers, SCHEDULE)
+    if spelled is not None:
+        return _judge_schedule(record, spelled, since_ms)
+    if route.by is DelayBy.TIMESTAMP:
+        if record.timestamp > now_ms + MOST_MS:
+            return Dead(f"the timestamp {record.timestamp} lies more than ten years ahead")
+        return Wait(max(record.timestamp, 0))
+    due_ms = _asked_ms(record, since_ms)
+    if due_ms is None:
+        due_ms = since_ms + (route.default_ms or 0)
+    return Wait(due_ms)
+
+
+def _judge_schedule(record: Record, spelled: str, since_ms: int) -> Verdict:
+    if record.key is None:
+        return Dead(f"{SCHEDULE} needs a key: by it a schedule is replaced or cancelled")
+    try:
+        schedule = parse_schedule(spelled)
+    except ConfigError as error:
+        return Dead(f"{SCHEDULE}: {error}")
+    start, after = _last(record.headers, SCHEDULE_START), _last(record.headers, SCHEDULE_AFTER)
+    if start is None or after is None:
+        return Recur(next_ms(schedule, since_ms, since_ms), schedule, since_ms, None)
+    return Recur(
+        _whole(NEXT_AT, _last(record.headers, NEXT_AT) or "", 0, since_ms + MOST_MS),
+        schedule,
+        _whole(SCHEDULE_START, start, 0, since_ms + MOST_MS),
+        _whole(SCHEDULE_AFTER, after, 0, record.offset),
+    )
+
+
+def delivered_headers(
+    record: Record, partition: TopicPartition, verdict: Wait | Recur
+) -> list[Header]:
+    """The headers of the record in its target."""
+    kept = without(record.headers, WHEN)
+    if not isinstance(verdict, Wait) or verdict.attempt is None:
+        return kept
+    names = {name for name, _ in kept}
+    origin: list[Header] = [
+        (ORIGIN_TOPIC, partition.topic.encode()),
+        (ORIGIN_PARTITION, b"%d" % partition.partition),
+        (ORIGIN_OFFSET, b"%d" % record.offset),
+    ]
+    return [
+        *without(kept, frozenset({ATTEMPT})),
+        *([] if names & ORIGIN else origin),
+        (ATTEMPT, b"%d" % verdict.attempt),
+        (NEXT_AT, b"%d" % verdict.due_ms),
+    ]
+
+
+def dead_headers(
+    record: Record, partition: TopicPartition, route: Route, verdict: Dead
+) -> list[Header]:
+    """The headers of the record as a dead letter. A known origin stays."""
+    known = read_dead_letter([*record.headers, (ERROR, b"")])
+    has_origin = known is not None and known.topic is not None
+    letter = DeadLetter(
+        error=verdict.reason,
+        source="retry" if isinstance(route, RetryRoute) else "delay",
+        attempt=verdict.attempt,
+        topic=known.topic if known and has_origin else partition.topic,
+        partition=known.partition if known and has_origin else partition.partition,
+        offset=known.offset if known and has_origin else record.offset,
+        group=known.group if known else None,
+    )
+    return dead_letter_headers(letter, without(record.headers, WHEN))
+
+
+def recurring_headers(record: Record, verdict: Recur, now_ms: int) -> list[Header]:
+    """The headers of the record that the schedule goes on with, in the delay topic itself."""
+    due_ms = next_ms(verdict.schedule, verdict.start_ms, now_ms)
+    return [
+        *without(record.headers, WHEN - {SCHEDULE}),
+        (SCHEDULE_START, b"%d" % verdict.start_ms),
+        (SCHEDULE_AFTER, b"%d" % record.offset),
+        (NEXT_AT, b"%d" % due_ms),
+    ]
+
+
+def _asked_ms(record: Record, since_ms: int) -> int | None:
+    """When the headers say that the record is due. The time wins over the delay."""
+    at = _last(record.headers, DELIVER_AT)
+    if at is not None:
+        due_ms = _time_ms(at)
+        if due_ms > since_ms + MOST_MS:
+            raise _Invalid(f"{DELIVER_AT} {at!r} lies more than ten years ahead")
+        return due_ms
+    delay = _last(record.headers, DELAY_MS)
+    return None if delay is None else since_ms + max(_whole(DELAY_MS, delay, 0, MOST_MS), LEAST_MS)
+
+
+def _time_ms(text: str) -> int:
+    if text.isascii() and text.isdecimal():
+        return _whole(DELIVER_AT, text, 0, 10**15)
+    try:
+        at = datetime.fromisoformat(text)
+        return max(0, round((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000))
+    except (ValueError, OverflowError):
+        raise _Invalid(
+            f"{DELIVER_AT} {_shown(text)} is neither epoch milliseconds nor ISO 8601"
+        ) from None
+
+
+def _last(headers: Sequence[Header], name: str) -> str | None:
+    """Kafka's clients look at the last header of a name too."""
+    for each, value in reversed(headers):
+        if each == name:
+            try:
+                return "" if value is None else value.decode().strip()
+            except UnicodeDecodeError:
+                raise _Invalid(f"{name} is not UTF-8 text") from None
+    return None
+
+
+def _whole(name: str, text: str, low: int, high: int) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) <= 19):
+        raise _Invalid(f"{name} must be a whole number, not {_shown(text)}")
+    if not low <= int(text) <= high:
+        raise _Invalid(f"{name} must be from {low} to {high}, not {text}")
+    return int(text)
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= 40 else f"{text[:40]}…")
+
+
+def _chance(partition: TopicPartition, offset: int) -> float:
+    """The same for a record whenever its topic is read."""
+    return zlib.crc32(f"{partition}-{offset}".encode()) / 2**32

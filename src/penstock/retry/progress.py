@@ -1,0 +1,183 @@
+"""Which records of a delay topic's partition are done, though older ones still wait.
+
+Offsets come in chunks of 4,096. A chunk has bitmaps of the records that are done; they are a record
+of the compacted state topic. The group's committed offset, the floor, is the beginning of the
+lowest chunk with a pending record; bitmaps below it go.
+
+Changes are staged while a transaction writes them, and count once it is committed.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from penstock.errors import KafkaError
+from penstock.types import Offset, TopicPartition
+
+CHUNK: Final = 4096
+_VERSION: Final = b"\x01"
+_SIZE_BYTES: Final = 2
+
+
+class Outcome(Enum):
+    """How a record was done with."""
+
+    DELIVERED = "delivered"
+    """To its target, or as a dead letter."""
+    CANCELLED = "cancelled"
+
+
+class UnreadableState(KafkaError):
+    """A record of the state topic was written by a newer version, or is broken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bitmaps:
+    """The records of a chunk that are done: bit i is the i-th offset."""
+
+    delivered: int = 0
+    cancelled: int = 0
+
+    @property
+    def done(self) -> int:
+        return self.delivered | self.cancelled
+
+    def with_bit(self, bit: int, outcome: Outcome) -> "Bitmaps":
+        if outcome is Outcome.DELIVERED:
+            return Bitmaps(self.delivered | 1 << bit, self.cancelled)
+        return Bitmaps(self.delivered, self.cancelled | 1 << bit)
+
+    def encode(self) -> bytes:
+        delivered = self.delivered.to_bytes((self.delivered.bit_length() + 7) // 8, "little")
+        cancelled = self.cancelled.to_bytes((self.cancelled.bit_length() + 7) // 8, "little")
+        return _VERSION + len(delivered).to_bytes(_SIZE_BYTES, "big") + delivered + cancelled
+
+    @classmethod
+    def decode(cls, value: bytes) -> "Bitmaps":
+        if value[:1] != _VERSION:
+            raise UnreadableState(
+                f"progress of version {value[:1].hex() or 'none'} is not known here: "
+                "a newer Penstock wrote it"
+            )
+        begin = 1 + _SIZE_BYTES
+        end = begin + int.from_bytes(value[1:begin], "big")
+        most = begin + 2 * CHUNK // 8
+        if not begin <= end <= len(value) <= most:
+            raise UnreadableState(f"progress of {len(value)} bytes is broken")
+        return cls(
+            int.from_bytes(value[begin:end], "little"), int.from_bytes(value[end:], "little")
+        )
+
+
+def chunk_key(partition: TopicPartition, chunk: int) -> bytes:
+    """The key of a chunk in the state topic. A topic's name has no slash in it."""
+    return f"{partition.topic}/{partition.partition}/{chunk}".encode()
+
+
+def read_chunk_key(key: bytes) -> tuple[TopicPartition, int]:
+    try:
+        topic, partition, chunk = key.decode().split("/")
+        return TopicPartition(topic, int(partition)), int(chunk)
+    except ValueError:
+        raise UnreadableState(f"the key {key!r} of the state topic is broken") from None
+
+
+class Progress:
+    """What is done in one partition."""
+
+    def __init__(self, floor: Offset, chunks: Mapping[int, Bitmaps]) -> None:
+        """`floor` is the group's committed offset; all before it is done."""
+        self._start = floor
+        self._chunks = {number: bits for number, bits in chunks.items() if _end(number) > floor}
+        self._pending: dict[int, int] = {}
+        """How many records of a chunk wait, of those that were read."""
+        self._read_to = floor
+        self._staged: dict[int, Bitmaps] = {}
+        self._staged_done: dict[int, int] = {}
+
+    @property
+    def read_to(self) -> Offset:
+        """The next offset to read; what is before it is known."""
+        return self._read_to
+
+    def is_done(self, offset: int) -> bool:
+        """By what is committed."""
+        if offset < self._start:
+            return True
+        return bool(self._bits(offset // CHUNK).done >> offset % CHUNK & 1)
+
+    def outcome(self, offset: int) -> Outcome | None:
+        """None: it waits, or so long ago that nobody knows."""
+        bits, bit = self._bits(offset // CHUNK), 1 << offset % CHUNK
+        if bits.cancelled & bit:
+            return Outcome.CANCELLED
+        return Outcome.DELIVERED if bits.delivered & bit else None
+
+    def waits(self, offset: int, count: int = 1) -> None:
+        """A record was read and waits; with a count: so many of its chunk, from a warm index."""
+        chunk = offset // CHUNK
+        self._pending[chunk] = self._pending.get(chunk, 0) + count
+
+    def read(self, to: Offset) -> None:
+        """All before this offset was read, also offsets without a record."""
+        self._read_to = max(self._read_to, to)
+
+    def stage(self, offset: int, outcome: Outcome) -> bool:
+        """The open transaction does this record; False if it is done already."""
+        chunk, bit = divmod(offset, CHUNK)
+        bits = self._staged.get(chunk) or self._bits(chunk)
+        if offset < self._start or bits.done >> bit & 1:
+            return False
+        self._staged[chunk] = bits.with_bit(bit, outcome)
+        self._staged_done[chunk] = self._staged_done.get(chunk, 0) + 1
+        return True
+
+    def staged_floor(self) -> Offset:
+        """The offset to commit with the open transaction."""
+        left = [
+            chunk
+            for chunk, count in self._pending.items()
+            if count > self._staged_done.get(chunk, 0)
+        ]
+        lowest = Offset(min(left) * CHUNK) if left else self._read_to
+        return max(self._start, min(lowest, self._read_to))
+
+    def staged_values(self) -> Iterator[tuple[int, bytes | None]]:
+        """What the open transaction writes: chunks and their bitmaps; None: the chunk goes."""
+        floor = self.staged_floor()
+        for chunk in sorted(self._staged.keys() | self._passed(floor)):
+            if _end(chunk) <= floor:
+                if chunk in self._chunks:
+                    yield chunk, None
+            else:
+                yield chunk, self._staged[chunk].encode()
+
+    def commit(self) -> None:
+        floor = self.staged_floor()
+        self._chunks |= self._staged
+        for chunk, count in self._staged_done.items():
+            self._pending[chunk] = self._pending.get(chunk, 0) - count
+            if self._pending[chunk] <= 0:
+                del self._pending[chunk]
+        for chunk in list(self._passed(floor)):
+            del self._chunks[chunk]
+        self._start = floor
+        self.abort()
+
+    def abort(self) -> None:
+        """The open transaction did not happen."""
+        self._staged, self._staged_done = {}, {}
+
+    def _passed(self, floor: int) -> Iterable[int]:
+        return {chunk for chunk in self._chunks if _end(chunk) <= floor}
+
+    def _bits(self, chunk: int) -> Bitmaps:
+        return self._chunks.get(chunk, _NOTHING)
+
+
+_NOTHING: Final = Bitmaps()
+
+
+def _end(chunk: int) -> int:
+    return (chunk + 1) * CHUNK

@@ -1,0 +1,116 @@
+"""Routes: which topics delay or retry records, and where those go, from topic settings."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, TypeAlias
+
+from penstock.errors import ConfigError
+from penstock.retry.backoff import Backoff, parse_backoff
+from penstock.retry.duration import LEAST_MS, MOST_MS
+
+DELAY_TO: Final = "penstock.delay.to"
+DELAY_MS: Final = "penstock.delay.ms"
+DELAY_BY: Final = "penstock.delay.by"
+RETRY_TO: Final = "penstock.retry.to"
+RETRY_BACKOFF: Final = "penstock.retry.backoff"
+RETRY_MAX_ATTEMPTS: Final = "penstock.retry.max.attempts"
+DLQ_TOPIC: Final = "penstock.dlq.topic"
+
+DEFAULT_BACKOFF: Final = "1s,10s,1m,10m"
+MOST_ATTEMPTS: Final = 10_000
+
+
+class DelayBy(Enum):
+    """What says when a record is due."""
+
+    HEADER = "header"
+    TIMESTAMP = "timestamp"
+    """The record's timestamp, for clients that cannot set headers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DelayRoute:
+    """A topic whose records reach another topic when they are due."""
+
+    topic: str
+    to: str
+    default_ms: int | None
+    """The wait of records that say nothing; None: they are delivered at once."""
+    by: DelayBy
+    dead_letters: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryRoute:
+    """A topic whose records go back to another topic after a back-off, a number of times."""
+
+    topic: str
+    to: str
+    backoff: Backoff
+    max_attempts: int
+    dead_letters: str
+
+
+Route: TypeAlias = DelayRoute | RetryRoute
+
+
+def route_of(topic: str, settings: Mapping[str, str]) -> Route | None:
+    """The topic's route by its settings; empty ones count as absent. Errors name the setting."""
+    given = {name: text for name, text in settings.items() if text}
+    if DELAY_TO in given and RETRY_TO in given:
+        raise ConfigError(f"{topic}: {DELAY_TO} and {RETRY_TO} exclude each other")
+    to = given.get(DELAY_TO) or given.get(RETRY_TO)
+    if to is None:
+        return None
+    dead_letters = given.get(DLQ_TOPIC, f"{topic}.dlq")
+    for name, target in (
+        (DELAY_TO if DELAY_TO in given else RETRY_TO, to),
+        (DLQ_TOPIC, dead_letters),
+    ):
+        if target == topic:
+            raise ConfigError(f"{topic}: {name} names the topic itself")
+    if DELAY_TO in given:
+        return DelayRoute(
+            topic=topic,
+            to=to,
+            default_ms=_whole(topic, DELAY_MS, given[DELAY_MS], LEAST_MS, MOST_MS)
+            if DELAY_MS in given
+            else None,
+            by=_delay_by(topic, given.get(DELAY_BY, DelayBy.HEADER.value)),
+            dead_letters=dead_letters,
+        )
+    backoff = _backoff(topic, given.get(RETRY_BACKOFF, DEFAULT_BACKOFF))
+    steps = len(getattr(backoff, "delays_ms", (0,) * 4))
+    return RetryRoute(
+        topic=topic,
+        to=to,
+        backoff=backoff,
+        max_attempts=_whole(
+            topic, RETRY_MAX_ATTEMPTS, given.get(RETRY_MAX_ATTEMPTS, str(steps)), 1, MOST_ATTEMPTS
+        ),
+        dead_letters=dead_letters,
+    )
+
+
+def _backoff(topic: str, text: str) -> Backoff:
+    try:
+        return parse_backoff(text)
+    except ConfigError as error:
+        raise ConfigError(f"{topic}: {RETRY_BACKOFF}: {error}") from None
+
+
+def _delay_by(topic: str, text: str) -> DelayBy:
+    try:
+        return DelayBy(text)
+    except ValueError:
+        raise ConfigError(
+            f"{topic}: {DELAY_BY} must be header or timestamp, not {text!r}"
+        ) from None
+
+
+def _whole(topic: str, name: str, text: str, low: int, high: int) -> int:
+    plain = text.isascii() and text.isdecimal() and len(text) <= 19
+    if not plain or not low <= int(text) <= high:
+        raise ConfigError(f"{topic}: {name} must be from {low} to {high}, not {text!r}")
+    return int(text)

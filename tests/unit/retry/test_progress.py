@@ -1,0 +1,116 @@
+"""Progress out of order, against a model that remembers every offset."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from penstock.retry.progress import (
+    CHUNK,
+    Bitmaps,
+    Outcome,
+    Progress,
+    UnreadableState,
+    chunk_key,
+    read_chunk_key,
+)
+from penstock.types import Offset, TopicPartition
+
+
+class ProgressMachine(RuleBasedStateMachine):
+    """Reads, transactions that commit or abort, and restarts from what was written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.progress = Progress(Offset(0), {})
+        self.floor = 0
+        self.state: dict[int, bytes] = {}
+        self.end = 0
+        self.records: set[int] = set()
+        self.done: dict[int, Outcome] = {}
+
+    @rule(gap=st.sampled_from([0, 1, 7, CHUNK, 3 * CHUNK]), count=st.integers(1, 40))
+    def append(self, gap: int, count: int) -> None:
+        """Compaction and control batches leave gaps."""
+        first = self.end + gap
+        for offset in range(first, first + count):
+            self.records.add(offset)
+            self.progress.waits(offset)
+        self.end = first + count
+        self.progress.read(Offset(self.end))
+
+    @precondition(lambda self: self.records - self.done.keys())
+    @rule(data=st.data(), commits=st.booleans())
+    def transaction(self, data: st.DataObject, commits: bool) -> None:
+        waiting = sorted(self.records - self.done.keys())
+        chosen = data.draw(
+            st.one_of(st.lists(st.sampled_from(waiting), min_size=1, max_size=20), st.just(waiting))
+        )
+        outcome = data.draw(st.sampled_from(Outcome))
+        fresh = [each for each in chosen if self.progress.stage(each, outcome)]
+        assert sorted(fresh) == sorted(set(chosen))
+        if not commits:
+            self.progress.abort()
+            return
+        for chunk, value in self.progress.staged_values():
+            if value is None:
+                del self.state[chunk]
+            else:
+                self.state[chunk] = value
+        self.floor = self.progress.staged_floor()
+        self.progress.commit()
+        self.done |= dict.fromkeys(chosen, outcome)
+
+    @rule()
+    def restart(self) -> None:
+        chunks = {chunk: Bitmaps.decode(value) for chunk, value in self.state.items()}
+        self.progress = Progress(Offset(self.floor), chunks)
+        for offset in sorted(self.records):
+            if offset >= self.floor and not self.progress.is_done(offset):
+                self.progress.waits(offset)
+        self.progress.read(Offset(self.end))
+
+    @invariant()
+    def knows_what_is_done(self) -> None:
+        for offset in self.records:
+            assert self.progress.is_done(offset) == (offset in self.done)
+            if self.progress.outcome(offset) is not None:
+                assert self.progress.outcome(offset) is self.done[offset]
+
+    @invariant()
+    def the_floor_passes_nothing_that_waits(self) -> None:
+        waiting = self.records - self.done.keys()
+        assert all(self.floor <= offset for offset in waiting)
+        assert all((chunk + 1) * CHUNK > self.floor for chunk in self.state)
+
+
+TestProgress = ProgressMachine.TestCase
+
+
+def test_a_chunk_that_is_done_leaves_the_state_topic() -> None:
+    progress = Progress(Offset(0), {0: Bitmaps(delivered=1)})
+    progress.waits(1)
+    progress.read(Offset(CHUNK))
+    assert progress.stage(1, Outcome.DELIVERED)
+    assert list(progress.staged_values()) == [(0, None)]
+    assert progress.staged_floor() == CHUNK
+
+
+@given(st.builds(Bitmaps, st.integers(0, 2**CHUNK - 1), st.integers(0, 2**CHUNK - 1)))
+def test_bitmaps_survive_the_state_topic(bits: Bitmaps) -> None:
+    assert Bitmaps.decode(bits.encode()) == bits
+
+
+@pytest.mark.parametrize(
+    "value", [b"", b"\x02\0\0", b"\x01", b"\x01\0\x09x", b"\x01" + b"\0" * 9999]
+)
+def test_broken_or_newer_progress_is_refused(value: bytes) -> None:
+    with pytest.raises(UnreadableState):
+        Bitmaps.decode(value)
+
+
+def test_keys_of_the_state_topic() -> None:
+    partition = TopicPartition("later.orders", 7)
+    assert read_chunk_key(chunk_key(partition, 12)) == (partition, 12)
+    with pytest.raises(UnreadableState, match="broken"):
+        read_chunk_key(b"later.orders")

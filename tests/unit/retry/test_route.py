@@ -1,0 +1,115 @@
+"""Routes from topic settings, back-offs and durations."""
+
+import pytest
+
+from penstock.errors import ConfigError
+from penstock.retry.backoff import ExponentialBackoff, StepBackoff, parse_backoff
+from penstock.retry.duration import DAY_MS, MOST_MS, parse_duration_ms
+from penstock.retry.route import DelayBy, DelayRoute, RetryRoute, route_of
+
+
+def test_most_topics_have_no_route() -> None:
+    assert route_of("orders", {}) is None
+    assert route_of("orders", {"penstock.delay.to": "", "cleanup.policy": "delete"}) is None
+
+
+def test_a_delay_topic() -> None:
+    assert route_of("later", {"penstock.delay.to": "orders"}) == DelayRoute(
+        topic="later", to="orders", default_ms=None, by=DelayBy.HEADER, dead_letters="later.dlq"
+    )
+
+
+def test_a_retry_topic() -> None:
+    settings = {
+        "penstock.retry.to": "orders",
+        "penstock.retry.backoff": "1s, 1m",
+        "penstock.dlq.topic": "dead",
+    }
+    assert route_of("again", settings) == RetryRoute(
+        topic="again",
+        to="orders",
+        backoff=StepBackoff((1000, 60_000)),
+        max_attempts=2,
+        dead_letters="dead",
+    )
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"delay.to": "a", "retry.to": "b"}, "exclude each other"),
+        ({"delay.to": "later"}, "penstock.delay.to names the topic itself"),
+        ({"delay.to": "a", "dlq.topic": "later"}, "penstock.dlq.topic names the topic itself"),
+        ({"delay.to": "a", "delay.ms": "9"}, "penstock.delay.ms must be from 10"),
+        ({"delay.to": "a", "delay.ms": "soon"}, "penstock.delay.ms"),
+        ({"delay.to": "a", "delay.by": "key"}, "penstock.delay.by must be header or timestamp"),
+        (
+            {"retry.to": "a", "retry.backoff": "1x"},
+            "penstock.retry.backoff: '1x' is not a duration",
+        ),
+        (
+            {"retry.to": "a", "retry.max.attempts": "0"},
+            "penstock.retry.max.attempts must be from 1",
+        ),
+    ],
+)
+def test_bad_settings_are_named(settings: dict[str, str], says: str) -> None:
+    with pytest.raises(ConfigError, match=says):
+        route_of("later", {f"penstock.{name}": text for name, text in settings.items()})
+
+
+@pytest.mark.parametrize(
+    ("text", "ms"),
+    [("10ms", 10), ("1s", 1000), ("1h30m", 5_400_000), ("7d", 7 * DAY_MS), ("3653d", MOST_MS)],
+)
+def test_durations(text: str, ms: int) -> None:
+    assert parse_duration_ms(text) == ms
+
+
+@pytest.mark.parametrize(
+    "text", ["", "5", "s", "1 s", "-1s", "9ms", "3654d", "1s,", "9" * 99 + "s"]
+)
+def test_bad_durations(text: str) -> None:
+    with pytest.raises(ConfigError):
+        parse_duration_ms(text)
+
+
+def test_steps_end_with_the_last() -> None:
+    backoff = parse_backoff("1s,10s")
+    assert [backoff.delay_ms(attempt, 0.9) for attempt in (1, 2, 3, 999)] == [
+        1000,
+        10_000,
+        10_000,
+        10_000,
+    ]
+
+
+def test_exponential() -> None:
+    backoff = parse_backoff("exponential(1s,2,10s,jitter=0.5)")
+    assert backoff == ExponentialBackoff(1000, 2.0, 10_000, 0.5)
+    assert [backoff.delay_ms(attempt, 0.5) for attempt in (1, 2, 4, 5, 9999)] == [
+        1000,
+        2000,
+        8000,
+        10_000,
+        10_000,
+    ]
+    assert (backoff.delay_ms(1, 0.0), backoff.delay_ms(1, 0.999999)) == (500, 1500)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "exponential",
+        "exponential(1s)",
+        "exponential(1s,0.5,10s)",
+        "exponential(1s,nan,10s)",
+        "exponential(1s,2,10s,jitter=2)",
+        "exponential(1s,two,10s)",
+        "exponential(10s,2,1s)",
+        "1s,,2s",
+    ],
+)
+def test_bad_backoffs(text: str) -> None:
+    with pytest.raises(ConfigError):
+        parse_backoff(text)
