@@ -37,11 +37,15 @@ DELAY_MS: Final = "penstock-delay-ms"
 SCHEDULE: Final = "penstock-schedule"
 SCHEDULE_START: Final = "penstock-schedule-start"
 """Epoch milliseconds from which `every` counts; the service writes it."""
-SCHEDULE_AFTER: Final = "penstock-schedule-after"
-"""Offset of the record that this one goes on from; the service writes it."""
+SCHEDULE_ORIGIN: Final = "penstock-schedule-origin"
+"""Offset of the record by which a client made the schedule; the service writes it."""
+CANCEL: Final = "penstock-cancel"
+"""Offset of a record in the same partition that shall not be delivered."""
 NEXT_AT: Final = "penstock-next-at"
 
-WHEN: Final = frozenset({DELIVER_AT, DELAY_MS, SCHEDULE, SCHEDULE_START, SCHEDULE_AFTER, NEXT_AT})
+WHEN: Final = frozenset(
+    {DELIVER_AT, DELAY_MS, SCHEDULE, SCHEDULE_START, SCHEDULE_ORIGIN, CANCEL, NEXT_AT}
+)
 """Headers that the target must not see: a consumer may pass on what it gets to a retry topic."""
 ORIGIN: Final = frozenset({ORIGIN_TOPIC, ORIGIN_PARTITION, ORIGIN_OFFSET})
 
@@ -64,8 +68,15 @@ class Recur:
     due_ms: int
     schedule: Schedule
     start_ms: int
-    after: int | None
-    """The offset that it goes on from; None: a client wrote it."""
+    origin: int
+    """Offset of the record by which a client made the schedule: its own, or an earlier one's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """The record is an order: do not deliver the record at this offset."""
+
+    offset: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +87,7 @@ class Dead:
     attempt: int | None = None
 
 
-Verdict: TypeAlias = Wait | Recur | Dead
+Verdict: TypeAlias = Wait | Recur | Cancel | Dead
 
 
 class _Invalid(Exception):
@@ -88,6 +99,9 @@ def judge(record: Record, partition: TopicPartition, route: Route, now_ms: int) 
     # A producer whose clock is ahead must not make records wait for longer than they ask.
     since_ms = min(record.timestamp, now_ms) if record.timestamp >= 0 else now_ms
     try:
+        cancelled = _last(record.headers, CANCEL)
+        if cancelled is not None:
+            return Cancel(_whole(CANCEL, cancelled, 0, record.offset - 1))
         if isinstance(route, RetryRoute):
             return _judge_retry(record, partition, route, since_ms)
         return _judge_delay(record, route, since_ms, now_ms)
@@ -132,14 +146,14 @@ def _judge_schedule(record: Record, spelled: str, since_ms: int) -> Verdict:
         schedule = parse_schedule(spelled)
     except ConfigError as error:
         return Dead(f"{SCHEDULE}: {error}")
-    start, after = _last(record.headers, SCHEDULE_START), _last(record.headers, SCHEDULE_AFTER)
-    if start is None or after is None:
-        return Recur(next_ms(schedule, since_ms, since_ms), schedule, since_ms, None)
+    start, origin = _last(record.headers, SCHEDULE_START), _last(record.headers, SCHEDULE_ORIGIN)
+    if start is None or origin is None:
+        return Recur(next_ms(schedule, since_ms, since_ms), schedule, since_ms, record.offset)
     return Recur(
         _whole(NEXT_AT, _last(record.headers, NEXT_AT) or "", 0, since_ms + MOST_MS),
         schedule,
         _whole(SCHEDULE_START, start, 0, since_ms + MOST_MS),
-        _whole(SCHEDULE_AFTER, after, 0, record.offset),
+        _whole(SCHEDULE_ORIGIN, origin, 0, record.offset),
     )
 
 
@@ -188,7 +202,7 @@ def recurring_headers(record: Record, verdict: Recur, now_ms: int) -> list[Heade
     return [
         *without(record.headers, WHEN - {SCHEDULE}),
         (SCHEDULE_START, b"%d" % verdict.start_ms),
-        (SCHEDULE_AFTER, b"%d" % record.offset),
+        (SCHEDULE_ORIGIN, b"%d" % verdict.origin),
         (NEXT_AT, b"%d" % due_ms),
     ]
 

@@ -13,9 +13,10 @@ from enum import Enum
 from typing import Final
 
 from penstock.errors import KafkaError
-from penstock.types import Offset, TopicPartition
+from penstock.types import Offset, Uuid, parse_uuid, uuid_text
 
 CHUNK: Final = 4096
+FLOOR: Final = "floor"
 _VERSION: Final = b"\x01"
 _SIZE_BYTES: Final = 2
 
@@ -70,17 +71,28 @@ class Bitmaps:
         )
 
 
-def chunk_key(partition: TopicPartition, chunk: int) -> bytes:
-    """The key of a chunk in the state topic. A topic's name has no slash in it."""
-    return f"{partition.topic}/{partition.partition}/{chunk}".encode()
+@dataclass(frozen=True, slots=True)
+class StateKey:
+    """A key of the state topic: a chunk of a partition, or None for its floor.
 
+    The topic's id, because a topic that is made anew under its name begins anew.
+    """
 
-def read_chunk_key(key: bytes) -> tuple[TopicPartition, int]:
-    try:
-        topic, partition, chunk = key.decode().split("/")
-        return TopicPartition(topic, int(partition)), int(chunk)
-    except ValueError:
-        raise UnreadableState(f"the key {key!r} of the state topic is broken") from None
+    topic_id: Uuid
+    partition: int
+    chunk: int | None
+
+    def encode(self) -> bytes:
+        last = FLOOR if self.chunk is None else str(self.chunk)
+        return f"{uuid_text(self.topic_id)}/{self.partition}/{last}".encode()
+
+    @classmethod
+    def decode(cls, key: bytes) -> "StateKey":
+        try:
+            topic, partition, last = key.decode().split("/")
+            return cls(parse_uuid(topic), int(partition), None if last == FLOOR else int(last))
+        except ValueError:
+            raise UnreadableState(f"the key {key!r} of the state topic is broken") from None
 
 
 class Progress:

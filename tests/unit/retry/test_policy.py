@@ -10,6 +10,7 @@ from penstock.record.dead_letter import Header, read_dead_letter
 from penstock.record.record import Record
 from penstock.retry.duration import DAY_MS, HOUR_MS, MINUTE_MS, MOST_MS
 from penstock.retry.policy import (
+    Cancel,
     Dead,
     Recur,
     Wait,
@@ -128,8 +129,9 @@ def test_bad_headers_make_dead_letters(name: str, value: bytes | None, says: str
             "penstock-delay-ms",
             "penstock-schedule",
             "penstock-schedule-start",
-            "penstock-schedule-after",
+            "penstock-schedule-origin",
             "penstock-attempt",
+            "penstock-cancel",
             "penstock-next-at",
         ]
     ),
@@ -142,7 +144,7 @@ def test_no_header_raises(name: str, value: bytes | None, is_retry: bool) -> Non
     verdict = judge(record(*headers), LATER, route, NOW)
     if isinstance(verdict, Dead):
         dead_headers(record(*headers), LATER, route, verdict)
-    else:
+    elif not isinstance(verdict, Cancel):
         assert 0 <= verdict.due_ms <= NOW + MOST_MS
         delivered_headers(record(*headers), LATER, verdict)
 
@@ -213,12 +215,12 @@ def test_a_schedule_goes_on_from_its_start() -> None:
     sent = record(("penstock-schedule", b"every 5m"), ("x", b"y"))
     verdict = judge(sent, LATER, delay(), NOW)
     assert isinstance(verdict, Recur)
-    assert (verdict.due_ms, verdict.after) == (NOW + 5 * MINUTE_MS, None)
+    assert (verdict.due_ms, verdict.origin) == (NOW + 5 * MINUTE_MS, 8)
     fired_late = verdict.due_ms + 11 * MINUTE_MS  # two times passed unserved
     onward = record(*recurring_headers(sent, verdict, fired_late), offset=20, timestamp=fired_late)
     next_verdict = judge(onward, LATER, delay(), fired_late)
     assert isinstance(next_verdict, Recur)
-    assert (next_verdict.due_ms, next_verdict.after) == (NOW + 20 * MINUTE_MS, 8)
+    assert (next_verdict.due_ms, next_verdict.origin) == (NOW + 20 * MINUTE_MS, 8)
     assert delivered_headers(onward, LATER, next_verdict) == [("x", b"y")]
 
 

@@ -10,11 +10,10 @@ from penstock.retry.progress import (
     Bitmaps,
     Outcome,
     Progress,
+    StateKey,
     UnreadableState,
-    chunk_key,
-    read_chunk_key,
 )
-from penstock.types import Offset, TopicPartition
+from penstock.types import Offset, Uuid
 
 
 class ProgressMachine(RuleBasedStateMachine):
@@ -110,7 +109,8 @@ def test_broken_or_newer_progress_is_refused(value: bytes) -> None:
 
 
 def test_keys_of_the_state_topic() -> None:
-    partition = TopicPartition("later.orders", 7)
-    assert read_chunk_key(chunk_key(partition, 12)) == (partition, 12)
+    for chunk in (None, 12):
+        key = StateKey(Uuid(b"sixteen bytes id"), 7, chunk)
+        assert StateKey.decode(key.encode()) == key
     with pytest.raises(UnreadableState, match="broken"):
-        read_chunk_key(b"later.orders")
+        StateKey.decode(b"later.orders")

@@ -1,0 +1,109 @@
+"""One partition of a delay or retry topic: what its records mean for the index. No I/O.
+
+A schedule is a chain of records with one key: a client writes the first, its origin; the service
+appends the next one each time it fires. The newest origin of a key counts, and a tombstone ends
+the chains before it, whichever of them the log has later.
+"""
+
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+from penstock.record.record import Record
+from penstock.retry.policy import Cancel, Dead, Recur, Wait, judge
+from penstock.retry.progress import Progress
+from penstock.retry.route import Route
+from penstock.retry.store.index import Entry, IndexKey, Kind
+from penstock.types import TopicPartition
+
+AT_ONCE = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Chain:
+    """The schedule of a key; its `entry` is None once a tombstone has ended it."""
+
+    origin: int
+    entry: Entry | None
+
+
+class DelayPartition:
+    """Read its records in order, by `read`."""
+
+    def __init__(
+        self, partition: TopicPartition, key: IndexKey, route: Route, progress: Progress
+    ) -> None:
+        self.partition, self.key, self.route, self.progress = partition, key, route, progress
+        self.written_to = -1
+        """Offset of the last record that the service itself appended; it must be read before the
+        next delivery: a tombstone before it may be meant for it.
+        """
+        self._chains: dict[bytes, _Chain] = {}
+        self._tombstones: dict[bytes, int] = {}
+        """Of keys without a schedule: the next record of one may still lie ahead."""
+
+    @property
+    def is_read(self) -> bool:
+        """What the service appended was read."""
+        return self.progress.read_to > self.written_to
+
+    def resume(self, schedules: list[Entry]) -> None:
+        """Go on with an index that has these schedules."""
+        self._chains = {each.key: _Chain(each.origin, each) for each in schedules}
+
+    def caught_up(self) -> None:
+        """All records so far were read."""
+        self._tombstones.clear()
+
+    def read(self, record: Record, now_ms: int) -> list[Entry]:
+        """The entries to add or replace because of this record."""
+        verdict = judge(record, self.partition, self.route, now_ms)
+        match verdict:
+            case Recur():
+                assert record.key is not None
+                entry = Entry(
+                    verdict.due_ms, record.offset, Kind.SCHEDULE, record.key, verdict.origin
+                )
+                entries = self._read_schedule(entry)
+            case Cancel(offset):
+                entries = [Entry(AT_ONCE, record.offset, Kind.CANCEL, origin=offset)]
+            case Dead():
+                entries = [Entry(AT_ONCE, record.offset)]
+            case Wait(due_ms):
+                entries = self._read_tombstone(record) or [Entry(due_ms, record.offset)]
+            case _:
+                assert_never(verdict)
+        return [each for each in entries if self._counts(each.offset, record.offset)]
+
+    def _counts(self, offset: int, new: int) -> bool:
+        if self.progress.is_done(offset):
+            return False
+        if offset == new:
+            self.progress.waits(offset)
+        return True
+
+    def _read_schedule(self, entry: Entry) -> list[Entry]:
+        chain = self._chains.get(entry.key)
+        tombstone = self._tombstones.get(entry.key, -1)
+        if chain is not None and entry.origin < chain.origin:
+            return [_ended(entry.offset, Kind.CANCELLED)]
+        if entry.origin < tombstone:
+            self._chains[entry.key] = _Chain(tombstone, None)
+            return [_ended(entry.offset, Kind.CANCELLED), _ended(tombstone, Kind.SPENT)]
+        self._chains[entry.key] = _Chain(entry.origin, entry)
+        replaced = [] if chain is None or chain.entry is None else [chain.entry]
+        return [entry, *(replace(each, due_ms=AT_ONCE, kind=Kind.CANCELLED) for each in replaced)]
+
+    def _read_tombstone(self, record: Record) -> list[Entry]:
+        """Empty unless the record ends a schedule."""
+        if record.value is not None or record.key is None:
+            return []
+        chain = self._chains.get(record.key)
+        if chain is None or chain.entry is None:
+            self._tombstones[record.key] = record.offset
+            return []
+        self._chains[record.key] = _Chain(record.offset, None)
+        return [_ended(chain.entry.offset, Kind.CANCELLED), _ended(record.offset, Kind.SPENT)]
+
+
+def _ended(offset: int, kind: Kind) -> Entry:
+    return Entry(AT_ONCE, offset, kind)
