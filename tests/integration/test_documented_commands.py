@@ -21,6 +21,7 @@ GENERATED = {"docs/cli.md", "docs/settings.md", "docs/compatibility.md"}
 ELSEWHERE = {
     "serve": "tests/contract/test_serve.py",
     "stop": "tests/contract/test_serve.py",
+    "delay serve": "tests/integration/local/test_delay_process.py",
     "cluster start": "tests/contract/cli/test_cluster.py",
     "cluster status": "tests/contract/cli/test_cluster.py",
     "cluster stop": "tests/contract/cli/test_cluster.py",

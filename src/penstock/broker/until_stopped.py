@@ -4,11 +4,11 @@ import asyncio
 import gc
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeAlias
 
-from penstock.broker.app import running
+from penstock.broker.app import RunningBroker, running
 from penstock.broker.machine import Machine
 from penstock.broker.startup.banner import serving
 from penstock.broker.startup.state_file import BrokerState
@@ -31,8 +31,13 @@ async def until_stopped(
     listen: Callable[[Stop], None],
     on_ready: Callable[[BrokerState], object],
     machine: Machine | None = None,
+    *,
+    beside: Callable[[RunningBroker], Awaitable[None]] | None = None,
 ) -> None:
-    """`listen` gets what stops the broker, and sees to it that somebody calls it."""
+    """`listen` gets what stops the broker, and sees to it that somebody calls it.
+
+    `beside` runs while the broker serves.
+    """
     stop, is_ready = asyncio.Event(), False
     this = asyncio.current_task()
     assert this is not None
@@ -52,8 +57,16 @@ async def until_stopped(
             gc.freeze()  # objects of the start-up live on: exempt them from collections
             logger.info("%s", serving(broker.state))
             on_ready(broker.state)
-            await stop.wait()
+            async with asyncio.TaskGroup() as tasks:
+                other = None if beside is None else tasks.create_task(_run(beside, broker))
+                await stop.wait()
+                if other is not None:
+                    other.cancel()
     except asyncio.CancelledError:
         if not stop.is_set():
             raise
     logger.info("stopped")
+
+
+async def _run(beside: Callable[[RunningBroker], Awaitable[None]], broker: RunningBroker) -> None:
+    await beside(broker)

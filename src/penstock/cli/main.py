@@ -36,6 +36,7 @@ COMMANDS = {
     "produce": "Write records to a topic.",
     "consume": "Read records from a topic.",
     "group": "List, describe, watch, reset and delete consumer groups.",
+    "delay": "Deliver records when they are due.",
     "partition": "Show the replicas of partitions.",
     "config": "Show, compare, change and check settings.",
     "reassign": "Move partitions between brokers.",

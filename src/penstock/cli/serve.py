@@ -27,6 +27,7 @@ from penstock.cli.logging import LEVELS, start_logging
 from penstock.cli.output import notice
 from penstock.config.sources import Resolved, resolve
 from penstock.errors import ConfigError
+from penstock.local.delay_process import DelayProcess
 from penstock.local.workers.prepare import prepare
 from penstock.local.workers.serve import check_start, serve_workers
 
@@ -198,7 +199,15 @@ def run(resolved: Resolved, directory: Path) -> None:
 
     try:
         with asyncio.Runner(loop_factory=new_event_loop) as runner:
-            runner.run(until_stopped(resolved, directory, listen, on_ready))
+            runner.run(
+                until_stopped(
+                    resolved,
+                    directory,
+                    listen,
+                    on_ready,
+                    beside=DelayProcess(resolved.config, directory).beside,
+                )
+            )
     finally:
         if state is not None:
             remove_state(directory, state)

@@ -16,6 +16,7 @@ from penstock.config.network import NetworkConfig
 from penstock.config.quota import QuotaConfig
 from penstock.config.replication import ReplicationConfig
 from penstock.config.security import SecurityConfig
+from penstock.config.services import ServicesConfig
 from penstock.config.setting import Setting, load, settings
 from penstock.config.storage import StorageConfig
 from penstock.config.topic import TopicConfig
@@ -43,6 +44,7 @@ class BrokerConfig:
     quota: QuotaConfig = field(default_factory=QuotaConfig)
     zookeeper: ZookeeperConfig = field(default_factory=ZookeeperConfig)
     metrics: MetricsConfig = field(default_factory=MetricsConfig)
+    services: ServicesConfig = field(default_factory=ServicesConfig)
 
 
 SECTIONS: tuple[type, ...] = (
@@ -60,6 +62,7 @@ SECTIONS: tuple[type, ...] = (
     QuotaConfig,
     ZookeeperConfig,
     MetricsConfig,
+    ServicesConfig,
 )
 
 
@@ -95,4 +98,5 @@ def broker_config(texts: Mapping[str, str]) -> BrokerConfig:
         quota=load(QuotaConfig, texts),
         zookeeper=load(ZookeeperConfig, texts),
         metrics=load(MetricsConfig, texts),
+        services=load(ServicesConfig, texts),
     )

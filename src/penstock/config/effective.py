@@ -87,10 +87,12 @@ def effective_topic_config(overrides: Texts, layers: BrokerLayers) -> TopicConfi
 
 
 def topic_entries(overrides: Texts, layers: BrokerLayers) -> Iterator[EffectiveConfig]:
-    """Every topic setting, in declaration order."""
+    """Every topic setting, in declaration order; our own ones only if set: Kafka has none."""
     overrides = usable(overrides, settings(TopicConfig))
     config = effective_topic_config(overrides, layers)
     for name, setting in settings(TopicConfig).items():
+        if name.startswith("penstock.") and name not in overrides:
+            continue
         found = list(_broker_synonyms([each.name for each in setting.synonyms], layers))
         if name in overrides:
             own = _displayed(setting, overrides[name])

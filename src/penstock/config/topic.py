@@ -8,7 +8,28 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeVar, Unpack
 
-from penstock.config.setting import BrokerSynonym, Form, Traits, Update, load, setting, settings
+from penstock.config.delay_route import (
+    DEFAULT_BACKOFF,
+    DELAY_BY,
+    DELAY_MS,
+    DELAY_TO,
+    DLQ_TOPIC,
+    RETRY_BACKOFF,
+    RETRY_MAX_ATTEMPTS,
+    RETRY_TO,
+    ROUTE_SETTINGS,
+    route_of,
+)
+from penstock.config.setting import (
+    BrokerSynonym,
+    Form,
+    Traits,
+    Update,
+    attribute,
+    load,
+    setting,
+    settings,
+)
 from penstock.config.value import LONG_MAX, ConfigType
 from penstock.errors import ConfigError
 
@@ -289,6 +310,46 @@ class TopicConfig:
         "unclean.leader.election.enable",
     )
 
+    penstock_delay_to: str = topic(
+        DELAY_TO,
+        "",
+        "Makes this a delay topic: its records go to this topic when they are due.",
+    )
+    penstock_delay_ms: str = topic(
+        DELAY_MS,
+        "",
+        "Of a delay topic: how long records wait that do not say when they are due, in "
+        "milliseconds. Empty: not at all.",
+    )
+    penstock_delay_by: str = topic(
+        DELAY_BY,
+        "",
+        "Of a delay topic: header, which is the default, or timestamp: records are due at their "
+        "timestamps.",
+    )
+    penstock_retry_to: str = topic(
+        RETRY_TO,
+        "",
+        "Makes this a retry topic: its records go back to this topic after a back-off.",
+    )
+    penstock_retry_backoff: str = topic(
+        RETRY_BACKOFF,
+        "",
+        "Of a retry topic: a delay for each attempt, or exponential(1s,2,10m,jitter=0.2). Empty: "
+        f"{DEFAULT_BACKOFF}.",
+    )
+    penstock_retry_max_attempts: str = topic(
+        RETRY_MAX_ATTEMPTS,
+        "",
+        "Of a retry topic: after so many attempts a record is a dead letter. Empty: as many as "
+        "the back-off names, or four if it is exponential.",
+    )
+    penstock_dlq_topic: str = topic(
+        DLQ_TOPIC,
+        "",
+        "Of a delay or retry topic: where its dead letters go. Empty: its name with .dlq.",
+    )
+
     def codec_level(self, codec: str) -> int | None:
         """The level set for a codec; None, as by default, means the library's own."""
         level, default = {
@@ -305,6 +366,7 @@ class TopicConfig:
                 f"min.compaction.lag.ms ({self.min_compaction_lag_ms}) is greater than "
                 f"max.compaction.lag.ms ({self.max_compaction_lag_ms})"
             )
+        route_of("", {name: getattr(self, attribute(name)) for name in ROUTE_SETTINGS})
         if self.remote_storage_enable:
             # A Kafka broker without a remote log storage system rejects it too.
             raise ConfigError(

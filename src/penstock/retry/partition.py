@@ -8,10 +8,10 @@ the chains before it, whichever of them the log has later.
 from dataclasses import dataclass, replace
 from typing import assert_never
 
+from penstock.config.delay_route import Route
 from penstock.record.record import Record
 from penstock.retry.policy import Cancel, Dead, Recur, Wait, judge
 from penstock.retry.progress import Progress
-from penstock.retry.route import Route
 from penstock.retry.store.index import Entry, IndexKey, Kind
 from penstock.types import TopicPartition
 

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, TypeAlias
 
+from penstock.config.delay_route import DelayBy, DelayRoute, RetryRoute, Route
+from penstock.config.duration import LEAST_MS, MOST_MS
 from penstock.errors import ConfigError
 from penstock.record.dead_letter import (
     ATTEMPT,
@@ -27,8 +29,6 @@ from penstock.record.dead_letter import (
     without,
 )
 from penstock.record.record import Record
-from penstock.retry.duration import LEAST_MS, MOST_MS
-from penstock.retry.route import DelayBy, DelayRoute, RetryRoute, Route
 from penstock.retry.schedule import Schedule, next_ms, parse_schedule
 from penstock.types import TopicPartition
 

@@ -5,9 +5,9 @@ from functools import lru_cache
 from typing import Final, TypeAlias
 from zoneinfo import ZoneInfo
 
+from penstock.config.duration import SECOND_MS, parse_duration_ms
 from penstock.errors import ConfigError
 from penstock.retry.cron import Cron, parse_cron
-from penstock.retry.duration import SECOND_MS, parse_duration_ms
 
 EVERY: Final = "every "
 CRON_FIELDS: Final = 5

@@ -24,6 +24,7 @@ from penstock.client.offsets import delete_records, list_offsets
 from penstock.client.record_sender import ProducerRecord, RecordMetadata
 from penstock.client.transactional_producer import TransactionalProducer
 from penstock.clock import Clock, SystemClock
+from penstock.config.delay_route import Route
 from penstock.errors import ErrorCode, KafkaError
 from penstock.record.record import Record
 from penstock.retry.partition import DelayPartition
@@ -38,7 +39,6 @@ from penstock.retry.policy import (
 )
 from penstock.retry.positions import records_at
 from penstock.retry.progress import CHUNK, Outcome
-from penstock.retry.route import Route
 from penstock.retry.state_topic import create_state_topic, load_progress, state_records
 from penstock.retry.store.index import Entry, IndexKey, Kind, TimeIndex
 from penstock.types import Offset, TopicPartition
@@ -91,7 +91,7 @@ class DelayService(RebalanceListener):
         clock: Clock | None = None,
     ) -> None:
         """`instance` names this service for good: a restart ends its own open transaction."""
-        self._client, self._index, self._routes = client, index, dict(routes)
+        self._client, self._index, self.routes = client, index, dict(routes)
         self._clock = clock or SystemClock()
         self._partitions: dict[TopicPartition, DelayPartition] = {}
         self._postponed: dict[tuple[TopicPartition, int], int] = {}
@@ -129,19 +129,20 @@ class DelayService(RebalanceListener):
 
     def route(self, routes: Mapping[str, Route]) -> None:
         """Serve these routes from now on. Records that wait already keep their due times."""
-        if routes == self._routes:
+        if routes == self.routes:
             return
-        self._routes = dict(routes)
+        self.routes = dict(routes)
         for each in self._partitions.values():
             each.route = routes.get(each.partition.topic, each.route)
         self._subscribe()
 
     def _subscribe(self) -> None:
-        self._consumer.subscribe(self._routes) if self._routes else None
+        if self.routes:
+            self._consumer.subscribe(self.routes)
 
     async def step(self) -> int:
         """Read what is new, or wait for it until something is due; deliver. Returns how many."""
-        if not self._routes:
+        if not self.routes:
             return 0
         await self._read(await self._consumer.poll(await self._wait_ms()))
         if not all(each.is_read for each in self._partitions.values()):
@@ -158,12 +159,12 @@ class DelayService(RebalanceListener):
         keys = {
             each: IndexKey(ids[each.topic], each.partition)
             for each in partitions
-            if each.topic in ids and each.topic in self._routes
+            if each.topic in ids and each.topic in self.routes
         }
         progress = await load_progress(self._client, keys.values())
         starts = await list_offsets(self._client, dict.fromkeys(keys, EARLIEST))
         for partition, key in keys.items():
-            opened = DelayPartition(partition, key, self._routes[partition.topic], progress[key])
+            opened = DelayPartition(partition, key, self.routes[partition.topic], progress[key])
             await self._open(opened, starts[partition].offset)
             self._partitions[partition] = opened
             self._consumer.seek(partition, opened.progress.read_to)

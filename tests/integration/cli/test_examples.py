@@ -15,7 +15,7 @@ ELSEWHERE = (
     *("serve", "stop", "shell", "sql", "lab", "pipeline", "cluster start", "cluster stop"),
     *("cluster status", "metadata import", "log adopt", "log forget", "bundle"),
     *("broker decommission", "reassign run", "txn abort", "txn describe", "logs", "group watch"),
-    *("metadata export", "acl", "user", "quota", "token"),
+    *("metadata export", "acl", "user", "quota", "token", "delay serve"),
 )
 """Servers, Spark, and what needs more than a broker with some topics: other tests run them."""
 

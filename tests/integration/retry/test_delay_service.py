@@ -16,8 +16,8 @@ from penstock.client.listing import EARLIEST, IsolationLevel
 from penstock.client.offsets import list_offsets
 from penstock.client.produce import IdempotentProducer, ProducerRecord
 from penstock.clock import SystemClock
+from penstock.config.delay_route import route_of
 from penstock.record.dead_letter import read_dead_letter
-from penstock.retry.route import route_of
 from penstock.retry.service import DelayService
 from penstock.retry.store.sqlite import SqliteIndex
 from penstock.testing.broker import EmbeddedBroker

@@ -14,8 +14,8 @@ from penstock.config.sources import resolve
 from penstock.config.topic import TopicConfig
 
 SOURCE = Path(penstock.__file__).parent
-READ_BY_COMPUTED_NAMES = re.compile(r"group\.consumer\.(min|max)\.")
-"""See `config/consumer_group.py`."""
+READ_BY_COMPUTED_NAMES = re.compile(r"group\.consumer\.(min|max)\.|penstock\.(delay|retry|dlq)\.")
+"""See `config/consumer_group.py` and `config/delay_route.py`."""
 
 METHODS = ("preallocate",)
 """Settings whose attributes are also the names of methods."""

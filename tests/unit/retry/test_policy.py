@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from penstock.config.delay_route import Route, route_of
+from penstock.config.duration import DAY_MS, HOUR_MS, MINUTE_MS, MOST_MS
 from penstock.record.dead_letter import Header, read_dead_letter
 from penstock.record.record import Record
-from penstock.retry.duration import DAY_MS, HOUR_MS, MINUTE_MS, MOST_MS
 from penstock.retry.policy import (
     Cancel,
     Dead,
@@ -19,7 +20,6 @@ from penstock.retry.policy import (
     judge,
     recurring_headers,
 )
-from penstock.retry.route import Route, route_of
 from penstock.types import TopicPartition
 
 NOW = 1_800_000_000_000

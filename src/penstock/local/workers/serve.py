@@ -185,6 +185,7 @@ class _Machine:
                         log_dirs=log_dirs,
                     ),
                     folder(log_dirs[0], index),
+                    self._directory,
                     self._store_path,
                     {each.listener: sock for each, sock in sockets.items()},
                     {each.listener: sock for each, sock in shared.items()},

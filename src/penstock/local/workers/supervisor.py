@@ -16,8 +16,8 @@ import msgspec
 
 from penstock.broker.startup.state_file import BrokerState
 from penstock.errors import ConfigError
+from penstock.local.restarts import restart
 from penstock.local.workers.child import Channel, ProcessReport, fork
-from penstock.local.workers.restarts import restart
 
 logger = logging.getLogger(__name__)
 

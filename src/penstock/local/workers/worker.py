@@ -18,6 +18,7 @@ from penstock.config.listener import Endpoint
 from penstock.config.network import NetworkConfig
 from penstock.config.sources import Resolved
 from penstock.config.zookeeper import ZookeeperConfig
+from penstock.local.delay_process import DelayProcess
 from penstock.local.workers.child import Channel, ProcessReport, listen_for_stop
 from penstock.log.files import Files
 from penstock.metadata.shared.store import open_shared
@@ -34,6 +35,8 @@ class Worker(Struct, frozen=True):
     settings: Resolved
     home: Path
     """Its folder in the first log directory."""
+    directory: Path
+    """The data directory of all workers."""
     store: Path | None
     """The socket of the store's owner; None on ZooKeeper."""
     sockets: Mapping[str, socket.socket]
@@ -59,6 +62,10 @@ def run_worker(worker: Worker, channel: Channel) -> None:
                 lambda stop: listen_for_stop(channel, stop),
                 on_ready,
                 _machine(worker),
+                # One for the machine is enough: its service serves all partitions.
+                beside=DelayProcess(worker.settings.config, worker.directory).beside
+                if worker.index == 0
+                else None,
             )
         )
 

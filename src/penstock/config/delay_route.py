@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, TypeAlias
 
+from penstock.config.backoff import Backoff, parse_backoff
+from penstock.config.duration import LEAST_MS, MOST_MS
 from penstock.errors import ConfigError
-from penstock.retry.backoff import Backoff, parse_backoff
-from penstock.retry.duration import LEAST_MS, MOST_MS
 
 DELAY_TO: Final = "penstock.delay.to"
 DELAY_MS: Final = "penstock.delay.ms"
@@ -16,6 +16,16 @@ RETRY_TO: Final = "penstock.retry.to"
 RETRY_BACKOFF: Final = "penstock.retry.backoff"
 RETRY_MAX_ATTEMPTS: Final = "penstock.retry.max.attempts"
 DLQ_TOPIC: Final = "penstock.dlq.topic"
+
+ROUTE_SETTINGS: Final = (
+    DELAY_TO,
+    DELAY_MS,
+    DELAY_BY,
+    RETRY_TO,
+    RETRY_BACKOFF,
+    RETRY_MAX_ATTEMPTS,
+    DLQ_TOPIC,
+)
 
 DEFAULT_BACKOFF: Final = "1s,10s,1m,10m"
 MOST_ATTEMPTS: Final = 10_000
@@ -59,7 +69,7 @@ def route_of(topic: str, settings: Mapping[str, str]) -> Route | None:
     """The topic's route by its settings; empty ones count as absent. Errors name the setting."""
     given = {name: text for name, text in settings.items() if text}
     if DELAY_TO in given and RETRY_TO in given:
-        raise ConfigError(f"{topic}: {DELAY_TO} and {RETRY_TO} exclude each other")
+        raise ConfigError(f"{DELAY_TO} and {RETRY_TO} exclude each other")
     to = given.get(DELAY_TO) or given.get(RETRY_TO)
     if to is None:
         return None
@@ -69,48 +79,46 @@ def route_of(topic: str, settings: Mapping[str, str]) -> Route | None:
         (DLQ_TOPIC, dead_letters),
     ):
         if target == topic:
-            raise ConfigError(f"{topic}: {name} names the topic itself")
+            raise ConfigError(f"{name} names the topic itself")
     if DELAY_TO in given:
         return DelayRoute(
             topic=topic,
             to=to,
-            default_ms=_whole(topic, DELAY_MS, given[DELAY_MS], LEAST_MS, MOST_MS)
+            default_ms=_whole(DELAY_MS, given[DELAY_MS], LEAST_MS, MOST_MS)
             if DELAY_MS in given
             else None,
-            by=_delay_by(topic, given.get(DELAY_BY, DelayBy.HEADER.value)),
+            by=_delay_by(given.get(DELAY_BY, DelayBy.HEADER.value)),
             dead_letters=dead_letters,
         )
-    backoff = _backoff(topic, given.get(RETRY_BACKOFF, DEFAULT_BACKOFF))
+    backoff = _backoff(given.get(RETRY_BACKOFF, DEFAULT_BACKOFF))
     steps = len(getattr(backoff, "delays_ms", (0,) * 4))
     return RetryRoute(
         topic=topic,
         to=to,
         backoff=backoff,
         max_attempts=_whole(
-            topic, RETRY_MAX_ATTEMPTS, given.get(RETRY_MAX_ATTEMPTS, str(steps)), 1, MOST_ATTEMPTS
+            RETRY_MAX_ATTEMPTS, given.get(RETRY_MAX_ATTEMPTS, str(steps)), 1, MOST_ATTEMPTS
         ),
         dead_letters=dead_letters,
     )
 
 
-def _backoff(topic: str, text: str) -> Backoff:
+def _backoff(text: str) -> Backoff:
     try:
         return parse_backoff(text)
     except ConfigError as error:
-        raise ConfigError(f"{topic}: {RETRY_BACKOFF}: {error}") from None
+        raise ConfigError(f"{RETRY_BACKOFF}: {error}") from None
 
 
-def _delay_by(topic: str, text: str) -> DelayBy:
+def _delay_by(text: str) -> DelayBy:
     try:
         return DelayBy(text)
     except ValueError:
-        raise ConfigError(
-            f"{topic}: {DELAY_BY} must be header or timestamp, not {text!r}"
-        ) from None
+        raise ConfigError(f"{DELAY_BY} must be header or timestamp, not {text!r}") from None
 
 
-def _whole(topic: str, name: str, text: str, low: int, high: int) -> int:
+def _whole(name: str, text: str, low: int, high: int) -> int:
     plain = text.isascii() and text.isdecimal() and len(text) <= 19
     if not plain or not low <= int(text) <= high:
-        raise ConfigError(f"{topic}: {name} must be from {low} to {high}, not {text!r}")
+        raise ConfigError(f"{name} must be from {low} to {high}, not {text!r}")
     return int(text)

@@ -1,6 +1,6 @@
 """When a process that died is started again."""
 
-from penstock.local.workers.restarts import LOOP, STEADY_MS, restart
+from penstock.local.restarts import LOOP, STEADY_MS, restart
 
 
 def test_the_first_death_costs_no_time() -> None:

@@ -2,10 +2,10 @@
 
 import pytest
 
+from penstock.config.backoff import ExponentialBackoff, StepBackoff, parse_backoff
+from penstock.config.delay_route import DelayBy, DelayRoute, RetryRoute, route_of
+from penstock.config.duration import DAY_MS, MOST_MS, parse_duration_ms
 from penstock.errors import ConfigError
-from penstock.retry.backoff import ExponentialBackoff, StepBackoff, parse_backoff
-from penstock.retry.duration import DAY_MS, MOST_MS, parse_duration_ms
-from penstock.retry.route import DelayBy, DelayRoute, RetryRoute, route_of
 
 
 def test_most_topics_have_no_route() -> None:

@@ -9,8 +9,8 @@ import re
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from penstock.config.duration import LEAST_MS, MOST_MS, parse_duration_ms
 from penstock.errors import ConfigError
-from penstock.retry.duration import LEAST_MS, MOST_MS, parse_duration_ms
 
 MOST_FACTOR: Final = 100.0
 _EXPONENTIAL: Final = re.compile(
