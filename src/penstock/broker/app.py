@@ -231,6 +231,11 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
 def refuse_unserved(config: BrokerConfig) -> None:
     """What cannot be had yet is refused: nobody may think that it is there."""
     super_users(config.authorization.super_users)  # refused before anything is opened
+    if config.zookeeper.zookeeper_set_acl and config.zookeeper.zookeeper_connect is None:
+        raise ConfigError(
+            "zookeeper.set.acl is true, but zookeeper.connect is not set: there are no nodes to "
+            "protect"
+        )
 
 
 def refuse_ranges(config: BrokerConfig) -> None:

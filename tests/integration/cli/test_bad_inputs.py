@@ -4,7 +4,9 @@ Each row is a call. What a call needs (files, a broker that answers) is in its f
 """
 
 import os
+import signal
 import socket
+import threading
 from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
@@ -167,14 +169,24 @@ SERVE = [
 ]
 
 
+STARTED_S = 30
+"""A broker that started after all would never end; it takes signals, so no timeout would hit."""
+
+
 @pytest.mark.parametrize(("words", "told"), SERVE, ids=[" ".join(words) for words, _ in SERVE])
 def test_a_broker_is_not_started(
     words: tuple[str, ...], told: str, folder: Path, taken: str
 ) -> None:
     del folder
+    stop = threading.Timer(STARTED_S, partial(os.kill, os.getpid(), signal.SIGTERM))
+    stop.start()
     given = [word.replace("TAKEN", taken) for word in words]
     default = [] if "--port" in words or "listeners" in "".join(words) else ["--port", "0"]
-    ends_in_a_sentence(["serve", *default, *given], USAGE, told)
+    try:
+        ends_in_a_sentence(["serve", *default, *given], USAGE, told)
+    finally:
+        stop.cancel()
+        stop.join()
 
 
 OTHERS: list[tuple[str, ExitCode, str]] = [
