@@ -14,7 +14,7 @@ from penstock.broker.authorization.guard import (
     NotAuthorized,
     then,
 )
-from penstock.broker.authorization.items import each_item, topic_named_or_id
+from penstock.broker.authorization.items import each_item, parted, topic_named_or_id
 from penstock.broker.authorization.whole import check_cluster
 from penstock.broker.context import AnyHandler, Context
 from penstock.errors import ErrorCode
@@ -198,7 +198,7 @@ def txn_offset_commit(request: Any, ctx: Context, handler: AnyHandler, access: A
 def offset_delete(request: Any, ctx: Context, handler: AnyHandler, access: Access) -> Any:
     if not access.group(Op.DELETE, request.group_id):
         raise NotAuthorized(GROUP)
-    allowed = [each for each in request.topics if access.topic(Op.READ, each.name)]
+    allowed, others = parted(request.topics, lambda each: access.topic(Op.READ, each.name))
     denied = [
         OffsetDeleteResponseTopic(
             topic.name,
@@ -207,8 +207,7 @@ def offset_delete(request: Any, ctx: Context, handler: AnyHandler, access: Acces
                 for each in topic.partitions
             ],
         )
-        for topic in request.topics
-        if topic not in allowed
+        for topic in others
     ]
     if not denied:
         return handler(request, ctx)
@@ -224,16 +223,16 @@ def offset_fetch(request: Any, ctx: Context, handler: AnyHandler, access: Access
     if ctx.version < 8:
         return _offset_fetch_of_one(request, ctx, handler, access)
     allowed, denied, hidden = [], [], {}
+    may = topic_named_or_id(Op.DESCRIBE)
     for group in request.groups:
         if not access.group(Op.DESCRIBE, group.group_id):
             denied.append(
                 fetching_offsets.OffsetFetchResponseGroup(group.group_id, error_code=GROUP)
             )
             continue
-        may = topic_named_or_id(Op.DESCRIBE)
         topics = group.topics
         if topics is not None:
-            topics = [each for each in group.topics if may(access, each, ctx)]
+            topics, others = parted(group.topics, lambda each: may(access, each, ctx))
             hidden[group.group_id] = [
                 fetching_offsets.OffsetFetchResponseTopics(
                     each.name,
@@ -245,8 +244,7 @@ def offset_fetch(request: Any, ctx: Context, handler: AnyHandler, access: Access
                         for index in each.partition_indexes
                     ],
                 )
-                for each in group.topics
-                if each not in topics
+                for each in others
             ]
         allowed.append(replace(group, topics=topics))
 
@@ -307,8 +305,8 @@ def _offset_fetch_of_one(request: Any, ctx: Context, handler: AnyHandler, access
         return fetching_offsets.OffsetFetchResponse(error_code=GROUP)
     hidden: list[Any] = []
     if request.topics is not None:
-        allowed = [each for each in request.topics if access.topic(Op.DESCRIBE, each.name)]
-        hidden = refused([each for each in request.topics if each not in allowed], TOPIC)
+        allowed, others = parted(request.topics, lambda each: access.topic(Op.DESCRIBE, each.name))
+        hidden = refused(others, TOPIC)
         request = replace(request, topics=allowed)
 
     def joined(found: Any) -> Any:
@@ -330,11 +328,10 @@ def find_coordinator(request: Any, ctx: Context, handler: AnyHandler, access: Ac
         return FindCoordinatorResponse(
             error_code=code, error_message=MESSAGES[code], node_id=-1, port=-1
         )
-    denied = [each for each in request.coordinator_keys if not may(Op.DESCRIBE, each)]
+    allowed, denied = parted(request.coordinator_keys, lambda each: may(Op.DESCRIBE, each))
     if not denied:
         return handler(request, ctx)
     refused = [Coordinator(each, -1, "", -1, code, MESSAGES[code]) for each in denied]
-    allowed = [each for each in request.coordinator_keys if each not in denied]
     reply = (
         handler(replace(request, coordinator_keys=allowed), ctx)
         if allowed

@@ -11,7 +11,12 @@ from penstock.broker.authorization.guard import (
     TRANSACTION,
     then,
 )
-from penstock.broker.authorization.items import each_item, topic_named, topic_named_or_id
+from penstock.broker.authorization.items import (
+    each_item,
+    parted,
+    topic_named,
+    topic_named_or_id,
+)
 from penstock.broker.context import AnyHandler, Context
 from penstock.errors import ErrorCode, ProtocolError
 from penstock.metadata.topic_names import INTERNAL_TOPICS
@@ -70,13 +75,12 @@ def produce(request: ProduceRequest, ctx: Context, handler: AnyHandler, access: 
         if name is None or not access.transaction(Op.WRITE, name):
             return produce_refused(request, TRANSACTION)
     may = topic_named_or_id(Op.WRITE)
-    denied = [each for each in request.topic_data if not may(access, each, ctx)]
+    allowed, denied = parted(request.topic_data, lambda each: may(access, each, ctx))
     if not denied:
         return handler(request, ctx)
     if request.acks == 0:
         raise ProtocolError("acks=0 cannot be answered: not authorized")
     refused = [topic_not_produced(each, TOPIC) for each in denied]
-    allowed = [each for each in request.topic_data if each not in denied]
     reply = handler(replace(request, topic_data=allowed), ctx) if allowed else ProduceResponse()
     return then(reply, lambda found: replace(found, responses=[*found.responses, *refused]))
 
@@ -131,12 +135,15 @@ def metadata(request: Any, ctx: Context, handler: AnyHandler, access: Access) ->
     if request.allow_auto_topic_creation and (
         ctx.services.config.controller.auto_create_topics_enable
     ):
-        missing = [each for each in allowed if each.name and each.name not in image.topics]
+        missing = any(each.name and each.name not in image.topics for each in allowed)
         if missing and not access.cluster(Op.CREATE, logs=False):
-            for each in missing:
-                if not access.topic(Op.CREATE, each.name or ""):
-                    allowed.remove(each)
-                    denied.append(topic_unknown(each, each.name or ""))
+            allowed, others = parted(
+                allowed,
+                lambda each: (
+                    not each.name or each.name in image.topics or access.topic(Op.CREATE, each.name)
+                ),
+            )
+            denied += [topic_unknown(each, each.name or "") for each in others]
     if not denied:
         return handler(request, ctx)
     if ctx.version == 0 and not allowed:  # which would mean all of them
@@ -174,15 +181,14 @@ def describe_topic_partitions(
             return DescribeTopicPartitionsResponse()
         named = [TopicRequest(name=each) for each in visible]
         return handler(replace(request, topics=named, cursor=cursor), ctx)
-    allowed = [each for each in request.topics if access.topic(Op.DESCRIBE, each.name)]
-    if len(allowed) == len(request.topics):
+    allowed, others = parted(request.topics, lambda each: access.topic(Op.DESCRIBE, each.name))
+    if not others:
         return handler(request, ctx)
     denied = [
         DescribeTopicPartitionsResponseTopic(
             error_code=TOPIC, name=each.name, is_internal=each.name in INTERNAL_TOPICS
         )
-        for each in request.topics
-        if each not in allowed
+        for each in others
     ]
     if not allowed:
         return DescribeTopicPartitionsResponse(topics=denied)
@@ -232,11 +238,10 @@ def delete_topics(request: Any, ctx: Context, handler: AnyHandler, access: Acces
         is_missing = name not in image.topics and access.topic(Op.DESCRIBE, name, logs=False)
         return is_missing or access.topic(Op.DELETE, name)
 
-    allowed_names = [each for each in request.topic_names if may_delete(each)]
+    allowed_names, others = parted(request.topic_names, may_delete)
     denied = [
         DeletableTopicResult(each, error_code=TOPIC, error_message=MESSAGES[TOPIC])
-        for each in request.topic_names
-        if each not in allowed_names
+        for each in others
     ]
     allowed = []
     for each in request.topics:
