@@ -30,11 +30,11 @@ class Sending(Session):
 
     peer = "slow"
 
-    def __init__(self, active_at: float, *, sends: bool = True, busy: bool = True) -> None:
+    def __init__(self, active_at: float, *, sends: bool = True, works: bool = True) -> None:
         super().__init__()
         self.active_at = active_at
         self.is_sending = self.holds_files = sends
-        self.is_busy = busy
+        self.has_work, self.is_busy = works, True
 
 
 def serving(*sessions: Sending) -> Server:
@@ -44,15 +44,15 @@ def serving(*sessions: Sending) -> Server:
     return server
 
 
-def test_a_client_that_reads_nothing_of_its_response_is_idle() -> None:
-    unread, waits, idle, new = (
+def test_a_client_that_reads_nothing_of_its_response_or_is_mute_is_idle() -> None:
+    unread, waits, mute, new = (
         Sending(1.0),
         Sending(1.0, sends=False),
-        Sending(1.0, sends=False, busy=False),
+        Sending(1.0, sends=False, works=False),
         Sending(9.0),
     )
-    serving(unread, waits, idle, new).close_those_idle_since(5.0)
-    assert [bool(each.closed) for each in (unread, waits, idle, new)] == [True, False, True, False]
+    serving(unread, waits, mute, new).close_those_idle_since(5.0)
+    assert [bool(each.closed) for each in (unread, waits, mute, new)] == [True, False, True, False]
 
 
 def test_a_client_that_does_not_log_in_is_closed_in_time() -> None:

@@ -17,6 +17,7 @@ from penstock.broker.net.session import (
     Session,
 )
 from penstock.broker.parked import Parked
+from penstock.broker.quotas.rate import LONGEST_MS
 from penstock.broker.waiters import Waiter, Waiters
 from penstock.clock import SystemClock
 from penstock.coordinator.errors import NotCoordinator
@@ -583,6 +584,7 @@ async def test_over_its_quota_a_connection_is_answered_at_once_and_then_mute() -
         assert 200 <= told_ms < 400
         assert loop.time() - began < 0.15
         assert client.session.is_busy
+        assert not client.session.has_work, "it may be closed if it is mute for too long"
         await client.ask(2)
         await client.answer()
         assert loop.time() - began >= told_ms / 1000
@@ -604,6 +606,17 @@ async def test_what_is_sent_without_waiting_for_answers_is_held_back_too() -> No
         assert len(seen) == 1
         await asyncio.sleep(0.4)
         assert len(seen) == 2, "the client has closed, but what it had sent is taken"
+
+
+@served
+async def test_a_wait_that_no_response_can_tell_is_cut_and_answered() -> None:
+    hardly: dict[ClientEntity, Configs] = {ClientEntity("ANONYMOUS"): {"producer_byte_rate": "1"}}
+    handlers: dict[int, AnyHandler] = {0: lambda *_: ProduceResponse()}
+    async with connected(handlers, 1 << 22, hardly) as client:
+        await client.send(request_frame(APIS[0], 9, 1, "app", produced(3_000_000, 1)))
+        number, body = await client.answer()
+        assert number == 1
+        assert decode(ProduceResponse, 9, body[1:]).throttle_time_ms == LONGEST_MS
 
 
 @served

@@ -291,9 +291,11 @@ class Server:
             self.close_late_newcomers(now_s)
 
     def close_those_idle_since(self, limit_s: float) -> None:
-        """Including connections whose clients stopped reading their response."""
+        """Including connections whose clients stopped reading their response, and mute ones, as in
+        Kafka: a quota may mute for weeks, and that their clients are gone is not noticed.
+        """
         for session in [s for s in self.sessions if s.active_at < limit_s]:
-            if session.is_sending or not session.is_busy:
+            if session.is_sending or not session.has_work:
                 session.close("idle for too long")
 
     def close_late_newcomers(self, now_s: float) -> None:

@@ -136,15 +136,14 @@ class Session:
             self._dispatch.quotas.muted -= 1
 
     @property
-    def is_busy(self) -> bool:
+    def has_work(self) -> bool:
         """A request waits for its response or its turn, or responses wait for the socket."""
-        return (
-            self._request is not None
-            or self._writing
-            or self._yields
-            or bool(self._line)
-            or self._unmute is not None
-        )
+        return self._request is not None or self._writing or self._yields or bool(self._line)
+
+    @property
+    def is_busy(self) -> bool:
+        """No request is taken: there is work, or the connection is mute."""
+        return self.has_work or self._unmute is not None
 
     @property
     def peer(self) -> Peer:

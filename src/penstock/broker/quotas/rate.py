@@ -6,6 +6,10 @@ count. Until that many have passed, the time is taken as if all but the current 
 
 from collections import deque
 from math import floor
+from typing import Final
+
+LONGEST_MS: Final = 2**31 - 1
+"""The longest wait that a response can tell."""
 
 
 class Sample:
@@ -57,7 +61,8 @@ class Rate:
         observed = self.per_second(now_ms)
         if observed <= limit:
             return 0
-        return floor((observed - limit) / limit * self.window_ms(now_ms) + 0.5)
+        wait_ms = (observed - limit) / limit * self.window_ms(now_ms)
+        return floor(min(wait_ms, LONGEST_MS) + 0.5)
 
     def is_idle(self, now_ms: int) -> bool:
         self._forget(now_ms)

@@ -2,6 +2,8 @@
 
 from math import floor
 
+from penstock.broker.quotas.rate import LONGEST_MS
+
 
 class TokenBucket:
     """Full at first. Those who may not wait can take more than there is: then others wait."""
@@ -30,4 +32,5 @@ class TokenBucket:
 
     def throttle_ms(self, limit: float, now_ms: int) -> int:
         """How long until nothing is owed."""
-        return floor(max(-self.tokens(limit, now_ms), 0) / limit * 1000 + 0.5)
+        wait_ms = max(-self.tokens(limit, now_ms), 0) / limit * 1000
+        return floor(min(wait_ms, LONGEST_MS) + 0.5)

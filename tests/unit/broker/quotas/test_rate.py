@@ -3,7 +3,7 @@
 import pytest
 
 from penstock.broker.quotas.meter import Meter
-from penstock.broker.quotas.rate import Rate
+from penstock.broker.quotas.rate import LONGEST_MS, Rate
 from penstock.broker.quotas.token_bucket import TokenBucket
 
 SAMPLES, WINDOW_MS = 11, 1000
@@ -40,6 +40,15 @@ def test_tokens_are_saved_up_to_a_burst_and_may_be_owed() -> None:
     assert bucket.tokens(2.0, 60_000) == 22
     bucket.take(-5, 2.0, 60_000)
     assert bucket.tokens(2.0, 60_000) == 22
+
+
+def test_a_wait_is_never_longer_than_a_response_can_tell() -> None:
+    rate, bucket = Rate(SAMPLES, WINDOW_MS), TokenBucket(SAMPLES, 1)
+    rate.record(1e9, 0)
+    bucket.take(1e9, 0.001, 0)
+    for limit in (0.001, 5e-324):  # the smallest number that a quota can be
+        assert rate.throttle_ms(limit, 0) == LONGEST_MS
+        assert bucket.throttle_ms(limit, 0) == LONGEST_MS
 
 
 def test_a_meter_tells_the_mean_wait_of_its_windows() -> None:
