@@ -7,12 +7,15 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from penstock.broker.cluster import Cluster
-from penstock.broker.quotas.limits import Limits, QuotaType
+from penstock.broker.quotas.limits import Limit, Limits, QuotaType
 from penstock.broker.quotas.meter import Meter
 from penstock.config.quota import QuotaConfig
 
 MOST_CLIENTS: Final = 10_000
 """Clients remembered. They name themselves: one that tries new names must not fill the memory."""
+MOST_CHARS: Final = 256
+"""Of a client id that is remembered."""
+FORGET_PAUSE_MS: Final = 1000
 PERCENT_OF_NS: Final = 100 / 1e9
 
 
@@ -25,6 +28,7 @@ class TypeQuota:
         self._found: dict[tuple[str, str], Meter | None] = {}
         self.meters: dict[tuple[str, str], Meter] = {}
         """By user and client id, "" for any."""
+        self._forgot_ms = -FORGET_PAUSE_MS
 
     @property
     def is_on(self) -> bool:
@@ -40,21 +44,36 @@ class TypeQuota:
         key = (user, client_id)
         if key in self._found:
             return self._found[key]
-        if len(self._found) >= MOST_CLIENTS:
+        limit = self._limits.of_client(user, client_id)
+        found = None
+        if limit is not None:
+            # Longer ids share a meter with those that begin alike.
+            tags = (limit.user, limit.client_id[:MOST_CHARS])
+            if tags not in self.meters and self._is_full(now_ms):
+                return self._meter(limit, (limit.user, ""))  # shared until there is room again
+            found = self._meter(limit, tags)
+        if len(client_id) <= MOST_CHARS:
+            if len(self._found) >= MOST_CLIENTS:
+                self._found.clear()
+            self._found[key] = found
+        return found
+
+    def _meter(self, limit: Limit, tags: tuple[str, str]) -> Meter:
+        found = self.meters.get(tags)
+        if found is None:
+            found = self.meters[tags] = Meter(limit.bound, self._samples, self._window_s)
+        found.bound = limit.bound
+        return found
+
+    def _is_full(self, now_ms: int) -> bool:
+        """Whether there are too many meters, even without those that nobody has used lately."""
+        if len(self.meters) >= MOST_CLIENTS and now_ms - self._forgot_ms >= FORGET_PAUSE_MS:
+            self._forgot_ms = now_ms
             self._found.clear()
             self.meters = {
                 tags: meter for tags, meter in self.meters.items() if not meter.is_idle(now_ms)
             }
-        limit = self._limits.of_client(user, client_id)
-        found = None
-        if limit is not None:
-            tags = (limit.user, limit.client_id)
-            found = self.meters.get(tags)
-            if found is None:
-                found = self.meters[tags] = Meter(limit.bound, self._samples, self._window_s)
-            found.bound = limit.bound
-        self._found[key] = found
-        return found
+        return len(self.meters) >= MOST_CLIENTS
 
 
 class ClientQuotas:

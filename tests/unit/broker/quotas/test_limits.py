@@ -2,7 +2,7 @@
 
 import pytest
 
-from penstock.broker.quotas.client_quotas import MOST_CLIENTS, TypeQuota
+from penstock.broker.quotas.client_quotas import MOST_CHARS, MOST_CLIENTS, TypeQuota
 from penstock.broker.quotas.limits import Limit, Limits, QuotaType, bound_of
 from penstock.metadata.client_entity import DEFAULT, ClientEntity, entity_at, path_of
 
@@ -82,6 +82,35 @@ def test_clients_that_try_new_names_do_not_fill_the_memory() -> None:
     for number in range(MOST_CLIENTS * 2):
         quota.meter("u", f"client {number}", number)
     assert len(quota.meters) <= MOST_CLIENTS
+
+
+def test_nor_do_those_that_use_each_new_name_and_long_ones() -> None:
+    quota = TypeQuota(QuotaType.PRODUCE, 11, 1)
+    given = {ClientEntity(None, DEFAULT): {"producer_byte_rate": "1"}}
+    quota.use(Limits(QuotaType.PRODUCE, given))
+    for number in range(MOST_CLIENTS + 10):
+        meter = quota.meter("u", f"{number:08}{'x' * MOST_CHARS * 2}", 0)
+        assert meter is not None
+        meter.throttle_ms(1, 0)
+    names = [client_id for _, client_id in quota.meters]
+    assert len(names) == MOST_CLIENTS + 1, "those beyond share one, so that they are limited too"
+    assert max(map(len, names)) == MOST_CHARS
+    assert quota.meter("u", "honest", 500) is quota.meters["", ""]
+    later_ms = 12_000  # nobody has used the others since
+    own = quota.meter("u", "honest", later_ms)
+    assert own is quota.meters["", "honest"]
+    assert own is quota.meter("u", "honest", later_ms), "and keeps it"
+
+
+def test_a_quota_of_a_long_client_id_holds() -> None:
+    quota, name = TypeQuota(QuotaType.PRODUCE, 11, 1), "x" * MOST_CHARS * 2
+    given = {ClientEntity(None, name): {"producer_byte_rate": "7"}}
+    quota.use(Limits(QuotaType.PRODUCE, given))
+    meter = quota.meter("u", name, 0)
+    assert meter is not None
+    assert meter.bound == 7
+    assert quota.meter("u", name, 0) is meter
+    assert quota.meter("u", name + "y", 0) is None
 
 
 def test_a_new_limit_keeps_what_was_used() -> None:
