@@ -11,6 +11,7 @@ import urllib.request
 from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote, unquote, urlencode, urlsplit
@@ -86,6 +87,8 @@ def ask(
         reason = getattr(error, "reason", None) or error
         text = getattr(reason, "strerror", None) or reason
         raise ConfigError(f"{name}: cannot reach {_shown(url)}: {text}") from None
+    except HTTPException:  # for example, an answer that is cut off
+        raise ConfigError(f"{name}: {_shown(url)} answers something that is not HTTP") from None
 
 
 def _shown(url: str) -> str:

@@ -78,7 +78,9 @@ def parse_keys(name: str, data: bytes) -> tuple[VerificationKey, ...]:
 def _key(listed: object) -> VerificationKey | None:
     if not isinstance(listed, dict) or listed.get("use", "sig") != "sig" or "d" in listed:
         return None
-    kind, algorithm = listed.get("kty"), listed.get("alg")
+    kind, algorithm, key_id = listed.get("kty"), listed.get("alg"), listed.get("kid")
+    if not all(each is None or isinstance(each, str) for each in (kind, algorithm, key_id)):
+        return None
     if kind not in {"RSA", "EC", "OKP"} or (algorithm is not None and algorithm not in ALGORITHMS):
         return None
     try:
@@ -87,7 +89,7 @@ def _key(listed: object) -> VerificationKey | None:
         return None
     if kind == "RSA" and key.key_size < _MIN_RSA_BITS:
         return None
-    return VerificationKey(listed.get("kid"), kind, listed.get("crv"), algorithm, key)
+    return VerificationKey(key_id, kind, listed.get("crv"), algorithm, key)
 
 
 def checked(

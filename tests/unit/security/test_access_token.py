@@ -154,6 +154,8 @@ def test_a_key_serves_only_the_algorithm_that_it_names() -> None:
         (b'{"keys":{}}', "no key set"),
         (b'{"keys":[]}', "no public key"),
         (b'{"keys":[7,{"kty":"EC"},{"kty":"RSA","n":"AQ","e":"AQAB"}]}', "no public key"),
+        (b'{"keys":[{"kty":["RSA"]},{"kty":"RSA","alg":["RS256"]}]}', "no public key"),
+        (key_set({**as_jwk(ec_key(), "one"), "kid": ["one"]}), "no public key"),
         (b'{"keys":[{"kty":"oct","k":"c2VjcmV0","kid":"x"}]}', "no public key"),
         (key_set(as_jwk(ec_key(), "one", use="enc")), "no public key"),
         (key_set(as_jwk(ec_key(), "one", alg="HS256")), "no public key"),
