@@ -18,6 +18,7 @@ from penstock.client.acls import (
 )
 from penstock.client.cluster import Client
 from penstock.client.configs import Resource, describe_configs
+from penstock.config.address import canonical
 from penstock.config.resource_type import ConfigResourceType
 from penstock.errors import ConfigError
 from penstock.security.acl import (
@@ -223,7 +224,7 @@ def explain(
         return Acls(map(acl_of, found), supers, allow_if_none=everyone), texts
 
     acls, texts = remote.run(work)
-    verdict = acls.decide(who, host, what, of.type, of.name)
+    verdict = acls.decide(who, canonical(host), what, of.type, of.name)
     supers = super_users(texts.get("super.users") or "")
     why = reason(verdict, acls, who, of, supers)
     decided = None if verdict.acl is None else row(verdict.acl)

@@ -2,10 +2,14 @@
 
 from dataclasses import dataclass
 
+from penstock.config.address import canonical
 from penstock.config.setting import Form, Update, setting
 from penstock.config.value import INT_MAX, ConfigType
 
-OVERRIDES = Form(r"([^,]+:[0-9]+)(,[^,]+:[0-9]+)*|", "a comma-separated list of host:count")
+_OVERRIDE = r"\s*([0-9.]+|[0-9A-Fa-f.]*:[0-9A-Fa-f:.]+):[0-9]+\s*"
+OVERRIDES = Form(
+    rf"{_OVERRIDE}(,{_OVERRIDE})*|", "a comma-separated list of address:count, without host names"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +81,7 @@ class NetworkConfig:
     max_connections_per_ip_overrides: str = setting(
         "max.connections.per.ip.overrides",
         "",
-        "Other limits for some addresses: host:count, separated by commas.",
+        "Other limits for some addresses: address:count, separated by commas.",
         update=Update.CLUSTER_WIDE,
         form=OVERRIDES,
     )
@@ -164,6 +168,6 @@ class NetworkConfig:
 
     @property
     def connections_by_ip(self) -> dict[str, int]:
-        """The limits of `max.connections.per.ip.overrides`, by host."""
+        """The limits of `max.connections.per.ip.overrides`, by address."""
         pairs = (each.rpartition(":") for each in self.max_connections_per_ip_overrides.split(","))
-        return {host.strip(): int(count) for host, colon, count in pairs if colon}
+        return {canonical(host.strip()): int(count) for host, colon, count in pairs if colon}

@@ -11,6 +11,7 @@ from typing import Final
 
 import msgspec
 
+from penstock.config.address import canonical
 from penstock.security.principal import Principal
 
 
@@ -138,7 +139,10 @@ class AccessRule(msgspec.Struct, frozen=True, order=True):
     permission: Permission
 
     def concerns(self, principal: str, host: str) -> bool:
-        return self.principal in {principal, WILDCARD_PRINCIPAL} and self.host in {host, WILDCARD}
+        """`host` is the client's, in its canonical form."""
+        if self.principal not in {principal, WILDCARD_PRINCIPAL}:
+            return False
+        return self.host in {host, WILDCARD} or canonical(self.host) == host
 
 
 class Acl(msgspec.Struct, frozen=True, order=True):

@@ -100,7 +100,8 @@ def test_brokers_meet_on_the_listener_that_speaks_their_protocol() -> None:
         ({"group.consumer.session.timeout.ms": "1"}, "group.consumer.session.timeout.ms (1)"),
         ({"group.consumer.heartbeat.interval.ms": "20000"}, "(5000 to 15000)"),
         ({"zookeeper.metadata.migration.enable": "true"}, "no KRaft"),
-        ({"max.connections.per.ip.overrides": "host"}, "must be a comma-separated list of host"),
+        ({"max.connections.per.ip.overrides": "10.0.0.1"}, "must be a comma-separated list of"),
+        ({"max.connections.per.ip.overrides": "localhost:5"}, "without host names"),
     ],
 )
 def test_conflicting_settings_are_rejected(texts: dict[str, str], message: str) -> None:
@@ -120,7 +121,8 @@ def test_log_dirs_go_before_log_dir() -> None:
 
 
 def test_single_addresses_may_have_their_own_limits() -> None:
-    network = broker_config({"max.connections.per.ip.overrides": "10.0.0.1:5,::1:7"}).network
+    given = {"max.connections.per.ip.overrides": "10.0.0.1:5, 0:0:0:0:0:0:0:1:7"}
+    network = broker_config(given).network
     assert network.connections_by_ip == {"10.0.0.1": 5, "::1": 7}
 
 

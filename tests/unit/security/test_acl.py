@@ -95,6 +95,13 @@ def test_hosts_are_compared_as_text() -> None:
     assert may(READ, acl(READ), acl(READ, host="10.0.0.2", deny=True))
 
 
+def test_an_address_may_be_written_as_java_does() -> None:
+    denied = acl(READ, host="2001:DB8:0:0:0:0:0:1", deny=True)
+    assert not may(READ, acl(READ), denied, host="2001:db8::1")
+    assert may(READ, acl(READ), denied, host="2001:db8::2")
+    assert may(READ, acl(READ), acl(READ, host="no:address", deny=True), host="::1")
+
+
 def test_a_verdict_names_the_acl_that_decided() -> None:
     allow, deny = acl(READ), acl(READ, "pay", deny=True, prefixed=True)
     assert Acls([allow]).decide(ALICE, HOST, READ, TOPIC, "payments").acl == allow

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final, NamedTuple
 
+from penstock.config.address import canonical
 from penstock.metadata.client_entity import DEFAULT, ClientEntity
 from penstock.metadata.image import Configs
 
@@ -41,7 +42,7 @@ class Limits:
 
     def __init__(self, kind: QuotaType, configs: Mapping[ClientEntity, Configs]) -> None:
         self.bounds: Final = {
-            entity: bound
+            entity._replace(ip=entity.ip and canonical(entity.ip)): bound
             for entity, given in configs.items()
             if (bound := bound_of(given.get(kind))) is not None
         }

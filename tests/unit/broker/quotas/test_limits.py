@@ -54,6 +54,11 @@ def test_addresses_have_a_default_too() -> None:
     assert Limits(QuotaType.CONNECTION, {}).of_address("10.0.0.2") is None
 
 
+def test_an_address_may_be_written_as_java_does() -> None:
+    given = {ClientEntity(ip="0:0:0:0:0:0:0:1"): {"connection_creation_rate": "5"}}
+    assert Limits(QuotaType.CONNECTION, given).of_address("::1") == 5
+
+
 @pytest.mark.parametrize(
     ("text", "bound"), [(None, None), ("x", None), ("0", None), ("-1", None), ("nan", None),
                         ("inf", None), ("12.5", 12.5), ("1024", 1024.0)]
