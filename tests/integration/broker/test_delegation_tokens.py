@@ -88,6 +88,20 @@ def test_a_token_is_renewed_and_ended_by_its_id(broker: EmbeddedBroker) -> None:
     assert f"there is no token {made['id']}" in gone.output
 
 
+def test_a_token_is_only_for_a_user(broker: EmbeddedBroker) -> None:
+    """Who logs in by it is a user: ACLs must have been asked about that one."""
+    anonymous = ["-b", broker.running.state.listeners["PLAINTEXT"]]
+    for rule in (["user:*"], ["user:User:ANONYMOUS", "--deny"]):
+        words = ["acl", "create", "carol", "create-tokens", *rule]
+        assert CliRunner().invoke(main, [*words, *anonymous]).exit_code == 0
+    for owner, code in (
+        ("User:ANONYMOUS", "DELEGATION_TOKEN_AUTHORIZATION_FAILED"),
+        ("Group:ANONYMOUS", "INVALID_PRINCIPAL_TYPE"),
+    ):
+        refused = as_user(broker, "carol", "token", "create", "--owner", owner)
+        assert code in refused.output
+
+
 def test_an_expired_token_is_swept(broker: EmbeddedBroker) -> None:
     made = created(broker, "carol", "--max-lifetime-ms", "1")
     deadline = time.monotonic() + 10

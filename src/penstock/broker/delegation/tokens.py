@@ -32,7 +32,7 @@ from penstock.security.delegation_token import (
     token_hmac,
     token_password,
 )
-from penstock.security.principal import Principal
+from penstock.security.principal import USER, Principal
 from penstock.security.scram import (
     MIN_ITERATIONS,
     ScramCredential,
@@ -93,7 +93,7 @@ class DelegationTokens:
     ) -> tuple[ScramCredential, DelegationToken] | None:
         """What a client must prove to log in by a token; None if there is none that holds."""
         token = self._tokens.get(token_id)
-        if token is None or token.has_ended(self._clock.now_ms()):
+        if token is None or token.has_ended(self._clock.now_ms()) or token.owner.kind != USER:
             return None
         return self._credentials[token_id][mechanism], token
 

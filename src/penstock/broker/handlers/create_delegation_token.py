@@ -1,7 +1,7 @@
 """CreateDelegationToken (key 38, v1-v3): a login that a user hands to its programs (KIP-48).
 
 Refused: clients without a login, or with one by a token; another owner without CreateTokens on it;
-renewers that are not users; all without `delegation.token.secret.key`.
+owners and renewers that are not users; all without `delegation.token.secret.key`.
 """
 
 from functools import partial
@@ -60,5 +60,8 @@ def check(owner: Principal, renewers: list[Principal], ctx: Context) -> None:
         raise TokenRefused(
             ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED, f"no tokens may be made for {owner}"
         )
-    if any(each.kind != USER for each in renewers):
-        raise TokenRefused(ErrorCode.INVALID_PRINCIPAL_TYPE, "renewers must be of type User")
+    # Whoever logs in by it is a user. Another owner of the same name would pass ACLs that deny it.
+    if any(each.kind != USER for each in (owner, *renewers)):
+        raise TokenRefused(
+            ErrorCode.INVALID_PRINCIPAL_TYPE, "owners and renewers must be of type User"
+        )
