@@ -11,7 +11,11 @@ from penstock.errors import ErrorCode
 from penstock.testing.broker import EmbeddedBroker
 from penstock.wire.apis import APIS
 from penstock.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
-from penstock.wire.messages.create_acls import AclCreation, CreateAclsRequest
+from penstock.wire.messages.create_acls import (
+    AclCreation,
+    CreateAclsRequest,
+    CreateAclsResponse,
+)
 from penstock.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from penstock.wire.messages.find_coordinator import FindCoordinatorRequest
 from penstock.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
@@ -121,6 +125,24 @@ def test_a_super_user_may_everything(broker: EmbeddedBroker, name: str) -> None:
             return
         response = admin.ask(asked, version)
     assert not DENIED & {code for _, code in codes(response)}
+
+
+@pytest.mark.parametrize("name", ["a/b", ".", ".."])
+def test_a_name_that_the_store_cannot_have_is_refused(broker: EmbeddedBroker, name: str) -> None:
+    new = AclCreation(
+        resource_type=3,
+        resource_name=name,
+        resource_pattern_type=4,
+        principal="User:alice",
+        host="*",
+        operation=3,
+        permission_type=2,
+    )
+    with User(broker, "admin") as admin:
+        response = admin.ask(CreateAclsRequest(creations=[new]))
+    assert isinstance(response, CreateAclsResponse)
+    (result,) = response.results
+    assert result.error_code == ErrorCode.INVALID_REQUEST
 
 
 def test_a_broker_that_is_refused_is_a_warning_once(

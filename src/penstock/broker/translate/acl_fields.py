@@ -52,8 +52,8 @@ def creation(asked: AclCreation) -> Acl:
     name = asked.resource_name
     if not name:
         raise InvalidRequest("Resource name should not be empty")
-    if "/" in name:
-        raise InvalidRequest("A resource's name cannot hold a slash")
+    if "/" in name or name in {".", ".."}:  # which the store cannot have
+        raise InvalidRequest("A resource's name cannot hold a slash, nor be . or ..")
     if kind is ResourceType.CLUSTER and name != CLUSTER_NAME:
         raise InvalidRequest(f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}")
     if parse_principal(asked.principal) is None:
