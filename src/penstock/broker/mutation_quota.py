@@ -1,8 +1,9 @@
 """Limits how many partitions clients create and delete (KIP-599), before the controller is asked.
 
 Clients that know of this quota are strict: what is over it is refused topic by topic. Others are
-served and held back. It is charged where the request arrives, since a forwarded one no longer tells
-whose it is; clients send such requests to the controller, so that one broker counts them all.
+served and held back, and so are those that create topics by asking about them. It is charged where
+the request arrives, since a forwarded one no longer tells whose it is; clients send such requests
+to the controller, so that one broker counts them all.
 """
 
 from collections.abc import Callable, Coroutine, Sequence
@@ -12,6 +13,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from penstock.broker.context import AsyncHandler, Context
+from penstock.broker.quotas.client_quotas import noted
 from penstock.errors import ErrorCode
 from penstock.types import NO_UUID
 from penstock.wire.messages.create_partitions import (
@@ -138,6 +140,20 @@ async def _charged(
         throttle_time_ms=max(delay_ms, response.throttle_time_ms),
         **{mutation.results: [*results, *refused]},
     )
+
+
+def charged_ms(partitions: int, ctx: Context) -> int:
+    """Charge partitions that a client's request has created beside; how long the client waits."""
+    quotas = ctx.services.quotas
+    if not quotas.is_on or not quotas.mutation.is_on or ctx.services.is_broker(ctx.peer):
+        return 0
+    now_ms = quotas.monotonic_ms()
+    meter = quotas.mutation.meter(ctx.peer.principal.name, ctx.header.client_id or "", now_ms)
+    if meter is None or not partitions:
+        return 0
+    meter.bucket.take(partitions, meter.bound, now_ms)
+    meter.rate.record(partitions, now_ms)
+    return noted(meter, meter.bucket.throttle_ms(meter.bound, now_ms), now_ms)
 
 
 def _key(topic: Any) -> object:

@@ -8,7 +8,10 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Final
 
+import msgspec
+
 from penstock.broker.context import Context
+from penstock.broker.mutation_quota import charged_ms
 from penstock.broker.translate.brokers import reachable
 from penstock.broker.translate.internal_topics import new_topic
 from penstock.broker.translate.operations import NOT_ASKED, cluster_operations, topic_operations
@@ -75,11 +78,15 @@ def to_create(request: MetadataRequest, ctx: Context) -> list[str]:
 
 async def created(names: list[str], request: MetadataRequest, ctx: Context) -> MetadataResponse:
     """Respond after creating topics; a topic that could not be created has its error."""
-    refused = await ctx.services.control.link.create_topics(
-        [new_topic(name, ctx.services) for name in names]
-    )
+    news = [new_topic(name, ctx.services) for name in names]
+    refused = await ctx.services.control.link.create_topics(news)
     errors = {n: each for n, each in zip(names, refused, strict=True) if each is not None}
-    return await response_in_turns(request, ctx, errors)
+    usual = ctx.services.config.controller.num_partitions
+    made = [new for new, error in zip(news, refused, strict=True) if error is None]
+    partitions = sum(new.num_partitions if new.num_partitions > 0 else usual for new in made)
+    delay_ms = charged_ms(partitions, ctx)
+    answer = await response_in_turns(request, ctx, errors)
+    return msgspec.structs.replace(answer, throttle_time_ms=delay_ms)
 
 
 def response(
