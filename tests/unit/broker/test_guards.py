@@ -1,10 +1,11 @@
 """Guards take requests apart in one walk, however many names these have."""
 
+import logging
 from typing import Any, cast
 
 import pytest
 
-from penstock.broker.acls.access import Access
+from penstock.broker.acls.access import MOST_REFUSALS, Access
 from penstock.broker.authorization.guard import Guard
 from penstock.broker.authorization.table import GUARDS
 from penstock.broker.context import Context
@@ -80,6 +81,17 @@ def guarded(guard: Guard, request: Any, response: Any) -> tuple[Any, Any]:
 
 def names() -> list[str]:
     return [Name(f"{'mine' if at % 2 else 'theirs'}-{at}") for at in range(NAMES)]
+
+
+def test_a_request_fills_no_log_with_its_refusals(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "penstock.authorizer")
+    asks = access()
+    for number in range(MOST_REFUSALS + 10):
+        assert not asks.group(AclOperation.READ, f"group-{number}")
+    *told, last = [each.getMessage() for each in caplog.records]
+    assert len(told) == MOST_REFUSALS
+    assert told[-1].startswith("Principal = User:mallory is Denied operation = READ")
+    assert last.endswith("the others are not logged")
 
 
 @pytest.mark.parametrize(

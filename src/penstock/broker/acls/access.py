@@ -9,6 +9,10 @@ from penstock.security.principal import Principal
 logger = logging.getLogger("penstock.authorizer")
 
 MOST_WARNINGS = 1000
+MOST_REFUSALS = 1000
+"""Of one request that are logged. Who has no rights may still name very many resources: a line for
+each would hold up others, and fill the disk.
+"""
 
 
 class AuthenticatedClient(Protocol):
@@ -24,7 +28,7 @@ class AuthenticatedClient(Protocol):
 class Access:
     """What one client may do now, in one request."""
 
-    __slots__ = ("_acls", "_client", "_refused_brokers", "_request")
+    __slots__ = ("_acls", "_client", "_refusals", "_refused_brokers", "_request")
 
     def __init__(
         self,
@@ -35,6 +39,7 @@ class Access:
     ) -> None:
         self._acls, self._client, self._request = acls, client, request
         self._refused_brokers = refused_brokers
+        self._refusals = 0
 
     def may(
         self, operation: AclOperation, kind: ResourceType, name: str, *, logs: bool = True
@@ -43,7 +48,7 @@ class Access:
         client = self._client
         allowed = self._acls.allows(client.principal, client.host, operation, kind, name)
         if logs and not allowed:
-            self._log(logging.INFO, "Denied", operation, kind, name)
+            self._log_refusal(operation, kind, name)
             if operation is AclOperation.CLUSTER_ACTION:
                 self._warn_of_broker()
         elif allowed and logger.isEnabledFor(logging.DEBUG):
@@ -86,6 +91,20 @@ class Access:
                 "%s from %s is refused %s, which brokers send each other: if it is a broker, add "
                 "its principal to super.users, or allow it ClusterAction on the cluster",
                 *broker,
+            )
+
+    def _log_refusal(self, operation: AclOperation, kind: ResourceType, name: str) -> None:
+        self._refusals += 1
+        if self._refusals <= MOST_REFUSALS:
+            self._log(logging.INFO, "Denied", operation, kind, name)
+        elif self._refusals == MOST_REFUSALS + 1:
+            logger.info(
+                "Principal = %s from host = %s is Denied more than %d resources for request = %s; "
+                "the others are not logged",
+                self._client.principal,
+                self._client.host,
+                MOST_REFUSALS,
+                self._request,
             )
 
     def _log(
