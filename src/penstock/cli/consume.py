@@ -1,6 +1,7 @@
 """`penstock consume`: prints the records of topics."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -146,7 +147,8 @@ def consume(
         settings["isolation.level"] = "read_committed"
     from penstock.client.properties import group_settings  # late: --help is fast
 
-    consumer = group_settings(settings)
+    # This command commits itself: a member that also does so commits what was not printed.
+    consumer = replace(group_settings(settings), auto_commit_interval_ms=None)
     sink = PrintingSink(printer, wanted, count)
 
     async def read_from(client: Client, names: Sequence[str]) -> None:

@@ -146,6 +146,15 @@ def test_a_group_goes_on_where_it_was(penstock: Penstock, five: str, protocol: s
     assert '"offset":5' in row.replace(" ", "")
 
 
+def test_a_member_that_commits_by_itself_does_not_commit_what_was_not_printed(
+    penstock: Penstock, five: str
+) -> None:
+    words = ("consume", five, "-g", f"{five}-auto", "-X", "enable.auto.commit=true")
+    template = ("--format", r"%o\n")
+    assert printed(penstock(*words, "-n", "2", *template)) == ["0", "1"]
+    assert printed(penstock(*words, *template)) == ["2", "3", "4"]
+
+
 def test_a_group_starts_at_the_end_if_asked(penstock: Penstock, five: str) -> None:
     assert printed(penstock("consume", five, "-g", f"{five}-end", "-o", "end")) == []
     refused = penstock("consume", five, "-g", five, "-o", "3")
