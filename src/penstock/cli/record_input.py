@@ -8,7 +8,7 @@ import msgspec
 
 from penstock.cli.lines import LONGEST_BYTES
 from penstock.cli.position import iso_ms
-from penstock.cli.record_json import BadLine, decode_record
+from penstock.cli.record_json import MAX_TIMESTAMP_MS, BadLine, decode_record
 from penstock.client.produce import ProducerRecord
 from penstock.errors import ConfigError
 from penstock.record_view.template import LineFields, NoMatch, reading
@@ -140,19 +140,27 @@ class CsvReader:
         self._topic = topic
         self._columns: list[str] | None = None
         self._begun: list[str] = []
+        self._begun_bytes = 0
+        self._is_quoted = False
+        csv.field_size_limit(LONGEST_BYTES)  # a record may be as large as a broker takes it
 
     def read(self, line: bytes, number: int) -> ProducerRecord | None:
         try:
-            self._begun.append(line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r"))
+            text = line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r")
         except UnicodeDecodeError:
             raise BadLine(f"line {number}: it is not UTF-8") from None
-        text = "\n".join(self._begun)
-        if text.count('"') % 2:
-            if len(text) > LONGEST_BYTES:
-                raise BadLine(f"line {number}: longer than {LONGEST_BYTES} bytes")
-            return None  # inside of a quoted field
-        self._begun.clear()
-        cells = next(csv.reader([text]), []) if "\n" not in text else _row(text)
+        self._begun.append(text)
+        self._begun_bytes += len(line)
+        self._is_quoted ^= text.count('"') % 2 == 1
+        if self._begun_bytes > LONGEST_BYTES:
+            self._taken()
+            raise BadLine(f"line {number}: longer than {LONGEST_BYTES} bytes")
+        if self._is_quoted:
+            return None  # the field goes on
+        try:
+            cells = next(csv.reader([self._taken()]), [])
+        except csv.Error as error:
+            raise BadLine(f"line {number}: {error}") from None
         if self._columns is None:
             self._columns = cells
             _check_columns(cells, number)
@@ -164,6 +172,12 @@ class CsvReader:
                 f"line {number}: {len(cells)} fields, the header has {len(self._columns)}"
             )
         return self._record(dict(zip(self._columns, cells, strict=True)), number)
+
+    def _taken(self) -> str:
+        """The lines of the record that was begun."""
+        text = "\n".join(self._begun)
+        self._begun, self._begun_bytes, self._is_quoted = [], 0, False
+        return text
 
     def end(self, number: int) -> None:
         if self._begun:
@@ -187,10 +201,6 @@ class CsvReader:
             raise BadLine(f"line {number}: {error}") from None
 
 
-def _row(text: str) -> list[str]:
-    return next(csv.reader(iter(text.splitlines(keepends=True))), [])
-
-
 def _check_columns(columns: list[str], number: int) -> None:
     if len(set(columns)) < len(columns):
         raise BadLine(f"line {number}: a column has its name twice")
@@ -208,12 +218,15 @@ def _is_place(name: str) -> bool:
 
 
 def _time(row: dict[str, str]) -> int | None:
-    if row.get("timestamp_ms"):
-        return int(row["timestamp_ms"])
-    text = row.get("timestamp")
+    text = row.get("timestamp_ms") or row.get("timestamp")
     if not text:
         return None
-    return int(text) if text.isascii() and text.isdigit() else iso_ms(text)
+    if not row.get("timestamp_ms") and not (text.isascii() and text.isdigit()):
+        return iso_ms(text)
+    time_ms = int(text)
+    if not -1 <= time_ms <= MAX_TIMESTAMP_MS:
+        raise ValueError(f"{text} is not a time in ms since 1970")
+    return time_ms
 
 
 def check_form(form: str) -> str:

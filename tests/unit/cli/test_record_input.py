@@ -40,11 +40,28 @@ def test_csv_without_a_value_makes_an_object_of_the_others() -> None:
         ([b"key,value,timestamp", b"k,v,soon"], "line 2: 'soon' is not a time"),
         ([b"a", b'"open'], "line 2: a quoted field does not end"),
         ([b"a", b"\xff"], "line 2: it is not UTF-8"),
+        ([b"a", b"x\ry"], "line 2: new-line character"),
+        ([b"value,timestamp_ms", b"v,99999999999999999999"], "line 2: 9+ is not a time"),
+        ([b"value,timestamp", b"v,99999999999999999999"], "line 2: 9+ is not a time"),
     ],
 )
 def test_a_broken_line_of_csv_is_named(lines: list[bytes], reason: str) -> None:
     with pytest.raises(BadLine, match=reason):
         read("csv", *lines)
+
+
+def test_csv_has_large_fields_and_keeps_every_character() -> None:
+    large = b"x" * 200_000
+    assert read("csv", b"value", large) == [ProducerRecord("t", large, None, [])]
+    apart = "x\u2028y".encode()
+    (record,) = read("csv", b"header.h,value", b'"two', b'lines",' + apart)
+    assert record == ProducerRecord("t", apart, None, [("h", b"two\nlines")])
+
+
+def test_a_quoted_field_of_many_lines_is_read_once() -> None:
+    (record,) = read("csv", b"value", b'"', *[b"line"] * 100_000, b'"')
+    assert record.value is not None
+    assert len(record.value) == 500_002 - 1
 
 
 def test_ndjson_lines_are_values_and_may_have_their_key_inside() -> None:
