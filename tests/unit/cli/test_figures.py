@@ -82,13 +82,22 @@ def test_partitions_are_named_with_their_topic() -> None:
 def test_offsets_of_a_file(tmp_path: Path) -> None:
     file = tmp_path / "offsets.csv"
     file.write_text('topic,partition,offset\n"t",0,5\nt,1,6\n\n')
-    assert read_offsets(file) == {TopicPartition("t", 0): 5, TopicPartition("t", 1): 6}
+    assert read_offsets(file, "g") == {TopicPartition("t", 0): 5, TopicPartition("t", 1): 6}
     file.write_text("t,0,5\nt,1\n")
     with pytest.raises(ConfigError, match="line 2 is not topic,partition,offset"):
-        read_offsets(file)
+        read_offsets(file, "g")
     file.write_text("")
     with pytest.raises(ConfigError, match="has no offsets"):
-        read_offsets(file)
+        read_offsets(file, "g")
+
+
+def test_a_file_with_offsets_of_several_groups_gives_each_its_own(tmp_path: Path) -> None:
+    file = tmp_path / "offsets.csv"
+    file.write_text("a,t,0,3\nb,t,0,7\n")
+    assert read_offsets(file, "a") == {TopicPartition("t", 0): 3}
+    assert read_offsets(file, "b") == {TopicPartition("t", 0): 7}
+    with pytest.raises(ConfigError, match="has no offsets of group c"):
+        read_offsets(file, "c")
 
 
 def test_replicas_are_added_where_there_are_fewest_and_taken_from_the_end() -> None:

@@ -60,7 +60,7 @@ COLUMNS = (
     "--from-file",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="To the offsets in lines of topic,partition,offset.",
+    help="To the offsets in lines of topic,partition,offset, or group,topic,partition,offset.",
 )
 @click.option(
     "-t",
@@ -97,12 +97,14 @@ def reset(
         target = Target(shift=shift_by)
     elif by_duration is not None:
         target = since(by_duration)
-    elif from_file is not None:
-        target = Target(offsets=read_offsets(from_file))
-    assert target is not None
+    targets = dict.fromkeys(names, target)
+    if from_file is not None:
+        targets = {name: Target(offsets=read_offsets(from_file, name)) for name in names}
     rows: list[dict[str, Any]] = []
 
-    async def planned(client: Client, name: str, target: Target) -> dict[TopicPartition, Found]:
+    async def planned(client: Client, name: str) -> dict[TopicPartition, Found]:
+        target = targets[name]
+        assert target is not None
         before = {each: at.offset for each, at in (await committed_offsets(client, name)).items()}
         partitions = await in_scope(client, name, topics, target, before)
         found = await offsets_of(client, partitions, target, before)
@@ -118,7 +120,7 @@ def reset(
 
     async def all_of_them(client: Client) -> list[KafkaError]:
         # All of them first: what is wrong with one must not leave others half done.
-        plans = {name: await planned(client, name, target) for name in names}
+        plans = {name: await planned(client, name) for name in names}
         errors: list[KafkaError] = []
         for name, found in plans.items():
             if not (execute and found):

@@ -59,10 +59,11 @@ def duration_ms(text: str) -> int:
     return sum(int(number) * units[unit] for unit, number in parts.items())
 
 
-def read_offsets(path: Path) -> dict[TopicPartition, int]:
+def read_offsets(path: Path, group: str) -> dict[TopicPartition, int]:
     """Lines of `topic,partition,offset`, as kafka-consumer-groups exports; a header may precede.
 
-    With four fields the first is the group, as in an export of several groups.
+    With four fields the first is the group, as in an export of several groups; lines of other
+    groups do not count.
     """
     found: dict[TopicPartition, int] = {}
     try:
@@ -75,14 +76,18 @@ def read_offsets(path: Path) -> dict[TopicPartition, int]:
         if not any(cells) or (number == 1 and not cells[-1].isdigit()):
             continue
         try:
-            topic, partition, offset = cells[-3], int(cells[-2]), int(cells[-1])
-        except (ValueError, IndexError):
+            *of_group, topic, partition, offset = cells
+            at = TopicPartition(topic, int(partition)), int(offset)
+            if len(of_group) > 1:
+                raise ValueError(of_group)
+        except ValueError:
             raise ConfigError(
                 f"--from-file {path}: line {number} is not topic,partition,offset"
             ) from None
-        found[TopicPartition(topic, partition)] = offset
+        if of_group in ([], [group]):
+            found[at[0]] = at[1]
     if not found:
-        raise ConfigError(f"--from-file {path}: has no offsets")
+        raise ConfigError(f"--from-file {path}: has no offsets of group {group}")
     return found
 
 
