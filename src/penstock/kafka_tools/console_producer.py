@@ -1,9 +1,9 @@
 """`kafka-console-producer.sh`: a record for each line of standard input."""
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from penstock.kafka_tools.connection import command_settings, name_values, read_properties, run
 from penstock.kafka_tools.line_reader import LineReader
@@ -21,15 +21,12 @@ from penstock.kafka_tools.options import (
 )
 from penstock.kafka_tools.parser import Arguments, UsageError
 from penstock.kafka_tools.setting_hints import hint
-from penstock.kafka_tools.tool import Tool
+from penstock.kafka_tools.tool import Tool, ToolError
 
 if TYPE_CHECKING:
-    from io import BufferedReader
-
     from penstock.client.cluster import Client
     from penstock.record.compression import Codec
 
-CHUNK_BYTES = 1 << 20
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 OPTIONS: Sequence[Option] = (
     BOOTSTRAP,
@@ -109,8 +106,7 @@ def codec_of(args: Arguments, settings: Mapping[str, str]) -> "Codec":
 async def _produce(
     args: Arguments, settings: Mapping[str, str], reader: LineReader, client: "Client"
 ) -> None:
-    import asyncio
-
+    from penstock.cli.lines import LONGEST_BYTES, lines
     from penstock.client.produce import IdempotentProducer, ProducerRecord
 
     topic = args.text("topic")
@@ -118,35 +114,24 @@ async def _produce(
     producer = IdempotentProducer(
         client, codec=codec_of(args, settings), create_topics=True, batch_bytes=max(size, 1)
     )
-    chunks = _chunks()
-    # The reading blocks; it runs beside the loop so that connections stay alive meanwhile.
-    while (lines := await asyncio.to_thread(next, chunks, None)) is not None:
+    _prompt()
+    async for some in lines(sys.stdin.buffer):
         records = []
         try:
-            for line in lines:
-                key, value, headers = reader.read(line)
+            for line in some:
+                if len(line) > LONGEST_BYTES:
+                    raise ToolError(f"a line is longer than {LONGEST_BYTES} bytes")
+                key, value, headers = reader.read(line.removesuffix(b"\r"))
                 records.append(ProducerRecord(topic, value, key, headers))
         finally:
             if records:  # those before a line that cannot be read
                 await producer.send(records)
+        _prompt()
 
 
-def _chunks() -> Iterator[list[bytes]]:
-    """Lines as they come: as many as one read returns."""
-    is_terminal = sys.stdin.isatty()
-    source = cast("BufferedReader", sys.stdin.buffer)
-    rest = b""
-    while True:
-        if is_terminal:
-            print(">", end="", flush=True)
-        data = source.read1(CHUNK_BYTES)
-        if not data:
-            break
-        *lines, rest = (rest + data).split(b"\n")
-        if lines:
-            yield [line.removesuffix(b"\r") for line in lines]
-    if rest:
-        yield [rest.removesuffix(b"\r")]
+def _prompt() -> None:
+    if sys.stdin.isatty():
+        print(">", end="", flush=True)
 
 
 TOOL = Tool(

@@ -14,15 +14,11 @@ from penstock.client.cluster import Client
 from penstock.client.configs import Resource, describe_configs
 from penstock.client.consume import ConsumedRecord, SimpleConsumer
 from penstock.client.errors import RETRIABLE
-from penstock.client.group_consumer import (
-    GroupConsumer,
-    GroupProtocol,
-    GroupSettings,
-    OffsetReset,
-)
-from penstock.client.listing import EARLIEST, LATEST, IsolationLevel
+from penstock.client.group_consumer import GroupConsumer, GroupSettings, OffsetReset
+from penstock.client.listing import EARLIEST, LATEST
 from penstock.client.metadata import TopicMetadata
 from penstock.client.offsets import list_offsets
+from penstock.client.properties import group_settings
 from penstock.config.resource_type import ConfigResourceType
 from penstock.errors import ConfigError
 from penstock.kafka_tools.connection import name_values, read_properties, run
@@ -82,46 +78,39 @@ async def _consume(
     tally: Tally,
     client: Client,
 ) -> None:
-    level = args.find("isolation-level") or settings.get("isolation.level") or "read_uncommitted"
-    isolation = (
-        IsolationLevel.READ_COMMITTED
-        if level == "read_committed"
-        else IsolationLevel.READ_UNCOMMITTED
-    )
+    chosen = chosen_settings(args, settings)
     topics = await _topics(args, client)
     formatter = await _formatter(args, client, topics)
     if group is not None:
-        await _consume_as_member(args, settings, group, isolation, formatter, tally, client)
+        await _consume_as_member(args, chosen, group, formatter, tally, client)
         return
-    positions = await _positions(args, settings, client, topics)
+    positions = await _positions(args, chosen.offset_reset, client, topics)
     async with SimpleConsumer(
-        client, positions, isolation=isolation, max_wait_ms=POLL_MS
+        client, positions, isolation=chosen.isolation, max_wait_ms=POLL_MS
     ) as consumer:
         await _print_all(args, formatter, tally, consumer.poll)
 
 
+def chosen_settings(args: Arguments, settings: Mapping[str, str]) -> GroupSettings:
+    """Options win over settings; as in Kafka's consumer, a member commits by itself."""
+    given = {"enable.auto.commit": "true", **settings}
+    if args.has("isolation-level"):
+        given["isolation.level"] = args.text("isolation-level")
+    if args.has("from-beginning"):
+        given["auto.offset.reset"] = "earliest"
+    return group_settings(given)
+
+
 async def _consume_as_member(
     args: Arguments,
-    settings: Mapping[str, str],
+    settings: GroupSettings,
     group: str,
-    isolation: IsolationLevel,
     formatter: Formatter,
     tally: Tally,
     client: Client,
 ) -> None:
     """Share the topics with the group; what was printed is committed at times, and at the end."""
-    commits = settings.get("enable.auto.commit", "true").strip().lower() == "true"
-    interval_ms = int(settings.get("auto.commit.interval.ms", "5000"))
-    earliest = args.has("from-beginning")
-    reset = "earliest" if earliest else settings.get("auto.offset.reset", "latest")
-    chosen = GroupSettings(
-        protocol=GroupProtocol(settings.get("group.protocol", "classic").lower()),
-        offset_reset=OffsetReset(reset),
-        isolation=isolation,
-        auto_commit_interval_ms=interval_ms if commits else None,
-        instance_id=settings.get("group.instance.id"),
-    )
-    async with GroupConsumer(client, group, chosen) as consumer:
+    async with GroupConsumer(client, group, settings) as consumer:
         if args.has("include"):
             consumer.subscribe(pattern=args.text("include").replace(",", "|"))
         else:
@@ -186,7 +175,7 @@ async def _topics(args: Arguments, client: Client) -> list[TopicMetadata]:
 
 async def _positions(
     args: Arguments,
-    settings: Mapping[str, str],
+    reset: OffsetReset,
     client: Client,
     topics: Sequence[TopicMetadata],
 ) -> dict[TopicPartition, Offset]:
@@ -197,8 +186,7 @@ async def _positions(
         for topic in topics
         for each in ([index] if index is not None else topic.partitions)
     ]
-    reset = settings.get("auto.offset.reset", "latest")
-    first = EARLIEST if args.has("from-beginning") or reset == "earliest" else LATEST
+    first = EARLIEST if reset is OffsetReset.EARLIEST else LATEST
     given = args.find("offset")
     wanted: int | None = None
     if given in {"earliest", "-2"}:

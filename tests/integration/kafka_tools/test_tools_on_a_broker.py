@@ -1,10 +1,15 @@
 """Tools of Kafka's names on one broker: what no other test shows."""
 
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 import pytest
+from confluent_kafka import Producer
 
 from penstock.testing.broker import EmbeddedBroker
 from support.commands.kafka_tool import ToolResult, call_tool
@@ -112,6 +117,56 @@ def test_what_could_not_be_printed_is_not_committed(broker: EmbeddedBroker) -> N
     done = call(broker, f"{line} --value-deserializer LongDeserializer --max-messages 2")
     assert (done.code, done.out.split()) == (1, ["3544952156018063160"])
     assert out(broker, f"{line} --max-messages 2").split() == ["12345678", "short"]
+
+
+def test_settings_of_the_consumer_are_kept_and_wrong_ones_refused(broker: EmbeddedBroker) -> None:
+    broker.create_topic("committed", 1)
+    producer = Producer(
+        {"bootstrap.servers": broker.bootstrap, "transactional.id": "t", "log_level": 0}
+    )
+    producer.init_transactions(10)
+    for value, end in (
+        (b"lost", producer.abort_transaction),
+        (b"paid", producer.commit_transaction),
+    ):
+        producer.begin_transaction()
+        producer.produce("committed", value)
+        producer.flush(10)
+        end(10)
+    line = "kafka-console-consumer.sh --topic committed --from-beginning --max-messages 1"
+    level = "--consumer-property isolation.level=read_committed"
+    assert out(broker, f"{line} {level}") == "paid\n"
+    assert out(broker, f"{line} {level} --isolation-level read_uncommitted") == "lost\n"
+    for wrong in (
+        "--isolation-level read_commited",
+        "--group g --consumer-property auto.commit.interval.ms=soon",
+        "--group g --consumer-property group.protocol=new",
+    ):
+        refused = call(broker, f"{line} {wrong}")
+        assert refused.code == 1
+        assert refused.err.endswith("which is not a value of it\n"), refused.err
+
+
+def test_ctrl_c_ends_the_producer_that_waits_for_a_line(broker: EmbeddedBroker) -> None:
+    broker.create_topic("typed", 1)
+    words = ["kafka-console-producer.sh", "--bootstrap-server", broker.bootstrap]
+    typing = subprocess.Popen(
+        [sys.executable, "-m", "penstock.kafka_tools", *words, "--topic", "typed"],
+        stdin=subprocess.PIPE,
+    )
+    assert typing.stdin is not None
+    typing.stdin.write(b"a\n")
+    typing.stdin.flush()
+    while out(broker, "kafka-get-offsets.sh --topic typed") != "typed:0:1\n":
+        time.sleep(0.05)
+    time.sleep(0.5)  # it has its response, and waits for the next line
+    typing.send_signal(signal.SIGINT)
+    try:
+        assert typing.wait(5) == 130
+    finally:
+        typing.kill()
+        typing.stdin.close()
+        typing.wait()
 
 
 def test_features_and_versions(broker: EmbeddedBroker) -> None:
