@@ -1,5 +1,6 @@
 """Where `consume` gets records from: ranges of partitions, the newest, or a group's share."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
@@ -72,15 +73,26 @@ async def read_range(
 async def read_last(
     client: Client, topics: Sequence[str], count: int, where: ReadRange, sink: Sink
 ) -> None:
-    """The newest of all partitions, in the order of their timestamps."""
+    """The newest of all partitions, in the order of their timestamps.
+
+    Compaction and the markers of transactions leave gaps: a partition with too few records in its
+    last offsets is read from further back.
+    """
     partitions = await where.partitions(client, topics)
-    end = await offsets_at(client, partitions, where.until or END, where.isolation)
+    ends = await offsets_at(client, partitions, where.until or END, where.isolation)
     start = await offsets_at(client, partitions, BEGINNING, where.isolation)
-    begin = {each: Offset(max(start[each], at - count)) for each, at in end.items()}
     newest: list[ConsumedRecord] = []
-    async with SimpleConsumer(client, begin, ends=end, isolation=where.isolation) as reader:
-        while reader.unfinished:
-            newest = sorted([*newest, *await reader.poll()], key=_age)[-count:]
+    found: Counter[TopicPartition] = Counter()
+    reach = count
+    while ends:
+        begin = {each: Offset(max(start[each], at - reach)) for each, at in ends.items()}
+        async with SimpleConsumer(client, begin, ends=ends, isolation=where.isolation) as reader:
+            while reader.unfinished:
+                some = await reader.poll()
+                found.update(each.partition for each in some)
+                newest = sorted([*newest, *some], key=_age)[-count:]
+        ends = {each: at for each, at in begin.items() if found[each] < count and at > start[each]}
+        reach *= 2
     sink.take(newest)
 
 

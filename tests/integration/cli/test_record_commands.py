@@ -146,6 +146,15 @@ def test_a_group_goes_on_where_it_was(penstock: Penstock, five: str, protocol: s
     assert '"offset":5' in row.replace(" ", "")
 
 
+def test_the_last_records_are_counted_without_the_markers_of_transactions(
+    penstock: Penstock, topic: str
+) -> None:
+    for value in (b"a\n", b"b\n", b"c\n", b"d\n"):
+        penstock("produce", topic, "-p", "0", "--transactional-id", topic, given=value)
+    assert printed(penstock("consume", topic, "--last", "3")) == ["b", "c", "d"]
+    assert printed(penstock("consume", topic, "--last", "9")) == ["a", "b", "c", "d"]
+
+
 def test_a_member_that_commits_by_itself_does_not_commit_what_was_not_printed(
     penstock: Penstock, five: str
 ) -> None:
