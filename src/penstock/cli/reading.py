@@ -145,4 +145,7 @@ async def _is_at_end(client: Client, consumer: "GroupConsumer", isolation: Isola
     if not assigned:
         return False
     ends = await list_offsets(client, dict.fromkeys(assigned, LATEST), isolation=isolation)
-    return all(consumer.position(each) >= end.offset for each, end in ends.items())
+    try:
+        return all(consumer.position(each) >= end.offset for each, end in ends.items())
+    except KeyError:  # its topic is missing at the moment
+        return False

@@ -14,7 +14,7 @@ from penstock.client.route import ToBroker
 from penstock.errors import ErrorCode
 from penstock.record.batch import CorruptBatch
 from penstock.record.record import Record
-from penstock.types import BrokerId, Buffer, Offset, TopicPartition
+from penstock.types import BrokerId, Buffer, Offset, TopicPartition, Uuid
 from penstock.wire.messages.fetch import (
     FetchPartition,
     FetchRequest,
@@ -81,6 +81,10 @@ class SimpleConsumer:
         """The next offset to read, by partition."""
         self.paused: set[TopicPartition] = set()
         """Partitions that are not read for now."""
+        self.ids: dict[str, Uuid] = {}
+        """Topics that the positions are of, if that matters: to one that was created again since,
+        they do not apply.
+        """
         self._client, self._isolation, self._max_wait_ms = client, isolation, max_wait_ms
         self._ends = ends
         self._in_flight: dict[BrokerId, _Fetch] = {}
@@ -169,6 +173,9 @@ class SimpleConsumer:
         topics = []
         for name, requested in by_topic(partitions).items():
             topic = await self._client.topic(name)
+            if self.ids.get(name, topic.id) != topic.id:
+                about = f"{name}, which was deleted and created again"
+                raise BrokerRefused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, about)
             fetches = [
                 FetchPartition(
                     partition=each.partition,

@@ -59,6 +59,7 @@ from penstock.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchR
 
 CLOSE_S: Final = 5.0
 STALE_EPOCH_S: Final = 0.05
+CHECK_MS: Final = 1_000
 COMMIT_ATTEMPTS: Final = 20
 NO_TOPIC: Final = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})
 NOT_A_MEMBER: Final = frozenset(
@@ -165,7 +166,9 @@ class GroupConsumer:
         self._pattern: str | None = None
         self._watched: frozenset[str] = frozenset()
         """Topics whose partition counts matter: those of all members, for the leader."""
-        self._ids: dict[str, Uuid] = {}
+        self._missing: dict[TopicPartition, Offset] = {}
+        """Positions in topics that are not there at the moment."""
+        self._check_ms = 0
         self._refresh_ms = 0
         self._commit_ms = 0
         self._wake, self._news = asyncio.Event(), asyncio.Event()
@@ -223,6 +226,8 @@ class GroupConsumer:
             await self._commit_when_due()
             if self._buffer:
                 break
+            if self._missing and self._check_ms <= self._now_ms():
+                await self._check_topics()
             left_ms = deadline_ms - self._now_ms()
             if self._fetcher.unfinished:
                 self._buffer.extend(await self._fetched(max(0, left_ms)))
@@ -338,6 +343,8 @@ class GroupConsumer:
             if error.code in NOT_A_MEMBER:
                 self._membership.fenced(error.code)
                 self._wake.set()
+            else:
+                self._client.forget()  # the topic may have been created again
             await asyncio.sleep(STALE_EPOCH_S)
             return
         if self._membership.change is not change:
@@ -357,6 +364,7 @@ class GroupConsumer:
         gone = set(partitions)
         for each in gone:
             self._fetcher.positions.pop(each, None)
+            self._missing.pop(each, None)
             self._committed.pop(each, None)
         self._fetcher.paused -= gone
         self._drop_buffered(gone)
@@ -387,6 +395,7 @@ class GroupConsumer:
             return committed_to(member, response, version, ids)
 
         found = await self._coordinator.retrying(attempt)
+        self._fetcher.ids |= ids
         missing = [each for each in partitions if each not in found]
         return found | (await self._reset(missing) if missing else {})
 
@@ -413,20 +422,44 @@ class GroupConsumer:
                 raise
             # A topic that was deleted, or a leader that is missing: others can be read.
             self._fetching.forget()
-            await self._skip_missing_topics()
+            await self._check_topics()
         return []
 
-    async def _skip_missing_topics(self) -> None:
+    async def _check_topics(self) -> None:
+        """Leave out partitions whose topic is missing, until it is back.
+
+        A topic that was created again is another one: its offsets are not those of the former.
+        """
+        self._check_ms = self._now_ms() + CHECK_MS
         try:
-            topics = await self._client.existing_topics(by_topic(self._fetcher.positions))
+            topics = await self._client.existing_topics(by_topic(self._membership.owned))
         except KafkaError as error:
             if error.code not in RETRIABLE:
                 raise
             return
-        existing = {topic.name for topic in topics}
-        gone = [each for each in self._fetcher.positions if each.topic not in existing]
-        for each in gone:
-            del self._fetcher.positions[each]  # the next rebalance revokes it
+        ids = {topic.name: topic.id for topic in topics}
+        positions, self._missing = self._fetcher.positions | self._missing, {}
+        for each, at in positions.items():
+            if ids.get(each.topic) == self._fetcher.ids[each.topic]:
+                self._fetcher.positions[each] = at
+            else:
+                self._fetcher.positions.pop(each, None)
+                self._missing[each] = at
+        if new := sorted(each for each in self._missing if each.topic in ids):
+            await self._start_again(new)
+
+    async def _start_again(self, partitions: Sequence[TopicPartition]) -> None:
+        try:
+            positions = await self._starting_positions(partitions)
+        except BrokerRefused as error:
+            if error.code not in NOT_A_MEMBER | NO_TOPIC:
+                raise
+            return  # the next check tries it again
+        await self._listener.on_lost(partitions)
+        self._missing = {at: each for at, each in self._missing.items() if at not in positions}
+        self._fetcher.positions |= positions
+        self._committed |= positions
+        await self._listener.on_assigned(partitions)
 
     async def _wait_for_news(self, wait_ms: int) -> None:
         self._news.clear()

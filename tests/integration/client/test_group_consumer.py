@@ -234,6 +234,30 @@ def test_a_deleted_topic_does_not_stop_the_others(bootstrap: str, topic: str) ->
     run(bootstrap, scenario)
 
 
+@PROTOCOLS
+@pytest.mark.parametrize("polls_meanwhile", [True, False])
+def test_a_topic_that_is_created_again_is_read_from_its_start(
+    bootstrap: str, topic: str, protocol: GroupProtocol, *, polls_meanwhile: bool
+) -> None:
+    async def scenario(client: Client) -> None:
+        await filled(client, topic, 2, partitions=1)
+        async with member(client, topic, settings(protocol)) as consumer:
+            await read(consumer, 2)
+            await consumer.commit()
+            await delete_topic(client, topic)
+            if polls_meanwhile:
+                await consumer.poll(300)
+            client.forget()
+            await filled(client, topic, 4, partitions=1)
+            again = await read(consumer, 4)
+            assert [each.record.value for each in again] == [b"0", b"1", b"2", b"3"]
+            await consumer.commit()
+            (at,) = (await committed_offsets(client, topic)).values()
+            assert at.offset == 4
+
+    run(bootstrap, scenario)
+
+
 def test_without_an_offset_the_policy_decides(bootstrap: str, topic: str) -> None:
     async def scenario(client: Client) -> None:
         await filled(client, topic, 3, partitions=1)
