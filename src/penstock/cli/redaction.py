@@ -5,12 +5,27 @@ from collections.abc import Mapping
 from typing import Final
 
 HIDDEN: Final = "[hidden]"
-SECRET: Final = ("password", "jaas", "secret", "keystore.key", "key.pem", "token", "credential")
-_IN_TEXT: Final = re.compile(
-    r"(?i)((?:password|passwd|secret|token)[\w.\-]*\s*[=:]\s*)(\"[^\"]*\"|'[^']*'|[^\s,;]+)"
+SECRET: Final = (
+    "password",
+    "passwd",
+    "jaas",
+    "secret",
+    "keystore.key",
+    "key.pem",
+    "token",
+    "credential",
+    "user.info",
 )
-_JAAS: Final = re.compile(r"(?i)(sasl\.jaas\.config\s*[=:]\s*).*")
-_IN_URL: Final = re.compile(r"(://[^/\s:@]+:)[^@\s]+@")
+_IN_TEXT: Final = re.compile(
+    r"""(?ix)
+    ( (?: password | passwd | secret | token | credential | user\.info | authorization )
+      [\w.\-]* ["']? \s* [=:] \s* )
+    ( " (?: \\. | [^"\\] )* " | ' (?: \\. | [^'\\] )* ' | (?: (?:Bearer|Basic)\s+ )? [^\s,;]+ )
+    """
+)
+_JAAS: Final = re.compile(r"(?i)(sasl\.jaas\.config[\"']?\s*[=:]\s*).*")
+_IN_URL: Final = re.compile(r"(://[^/\s:@]*:)[^@\s]+@")
+_KEY: Final = re.compile(r"(?s)(-----BEGIN [A-Z ]*PRIVATE KEY-----).*?(-----END|\Z)")
 
 
 def redacted_settings(settings: Mapping[str, str]) -> dict[str, str]:
@@ -21,6 +36,7 @@ def redacted_settings(settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def redacted_text(text: str) -> str:
+    text = _KEY.sub(rf"\1{HIDDEN}\2", text)
     text = _JAAS.sub(rf"\1{HIDDEN}", text)
     text = _IN_TEXT.sub(rf"\1{HIDDEN}", text)
     return _IN_URL.sub(rf"\1{HIDDEN}@", text)

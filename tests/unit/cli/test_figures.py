@@ -172,3 +172,26 @@ def test_assignments_as_kafka_writes_them() -> None:
     for wrong in ("0:1,1", "0:0", "a", ""):
         with pytest.raises(ConfigError, match="--replica-assignment"):
             assignment(wrong)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"password": "hunter"}',
+        "{'ssl.keystore.password': 'hunter'}",
+        r'password="a\"hunter"',
+        "Authorization: Bearer hunter",
+        "token: Bearer hunter",
+        "basic.auth.user.info=u:hunter",
+        "credential=hunter",
+        "https://:hunter@host",
+        "-----BEGIN PRIVATE KEY-----\nhunter\n-----END PRIVATE KEY-----",
+    ],
+)
+def test_secrets_are_hidden_however_they_are_written(text: str) -> None:
+    assert "hunter" not in redacted_text(text)
+
+
+def test_a_login_to_a_registry_is_a_secret() -> None:
+    name = "schema.registry.basic.auth.user.info"
+    assert redacted_settings({name: "u:hunter"}) == {name: "[hidden]"}
