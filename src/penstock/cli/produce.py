@@ -273,17 +273,17 @@ def produce(
 
     async def write(client: Client) -> None:
         nonlocal written
-        async with AsyncExitStack() as stack:
-            producer = _producer(client, settings, create_topic)
-            if isinstance(producer, TransactionalProducer):
-                await stack.enter_async_context(producer.transaction())
-            try:
+        producer = _producer(client, settings, create_topic)
+        try:
+            async with AsyncExitStack() as stack:
+                if isinstance(producer, TransactionalProducer):
+                    await stack.enter_async_context(producer.transaction())
                 for file in sources:
                     await write_file(client, producer, file)
-            except BaseException:
-                if isinstance(producer, TransactionalProducer):
-                    written = 0  # it is aborted
-                raise
+        except BaseException:
+            if isinstance(producer, TransactionalProducer):
+                written = 0  # it is aborted, or its commit failed
+            raise
 
     def told() -> str:
         left_out = f", skipped {skipped} lines" if skipped else ""

@@ -14,6 +14,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from penstock.cli.main import main
+from penstock.client.transaction import TransactionMustAbort
+from penstock.client.transactional_producer import TransactionalProducer
 from penstock.testing.broker import EmbeddedBroker
 
 Penstock = Callable[..., Result]
@@ -184,6 +186,18 @@ def test_a_transaction_is_written_as_a_whole_or_not_at_all(penstock: Penstock, t
     skipping = penstock(*words, "--on-error", "skip", given=bad)
     assert skipping.exit_code == 5
     assert printed(penstock("consume", topic, "--committed")) == ["a", "b", "c"]
+
+
+def test_a_commit_that_fails_is_not_told_as_produced(
+    penstock: Penstock, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fails(_producer: TransactionalProducer) -> None:
+        raise TransactionMustAbort("the coordinator cannot commit")
+
+    monkeypatch.setattr(TransactionalProducer, "commit", fails)
+    failed = penstock("produce", topic, "--transactional-id", topic, given=b"a\n")
+    assert (failed.exit_code, failed.stderr) == (1, "penstock: the coordinator cannot commit\n")
+    assert printed(penstock("consume", topic, "--committed")) == []
 
 
 @pytest.mark.parametrize(
