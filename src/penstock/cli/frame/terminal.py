@@ -13,8 +13,14 @@ from penstock.errors import ConfigError
 
 
 def is_terminal(stream: IO[str]) -> bool:
+    """Whether colours, pages and lines that are drawn again work there."""
+    return is_typed(stream) and os.environ.get("TERM") != "dumb"
+
+
+def is_typed(stream: IO[str]) -> bool:
+    """Whether a person is at the other end."""
     try:
-        return stream.isatty() and os.environ.get("TERM") != "dumb"
+        return stream.isatty()
     except ValueError:  # closed
         return False
 
@@ -44,12 +50,15 @@ def warn(text: str) -> None:
 
 
 def confirm(question: str) -> None:
-    """Ask before something is destroyed, if a person is there to answer.
+    """Ask before something is destroyed, if a person is there to answer, on however plain a
+    terminal.
 
     Scripts are not asked: what they say is what they mean. A no ends the command.
     """
-    if _given(YES_KEY) or not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
+    if _given(YES_KEY) or not is_typed(sys.stdin):
         return
+    if not is_typed(sys.stderr):
+        raise NotConfirmed("nothing was done: standard error cannot show the question; pass --yes")
     if not click.confirm(question, err=True):
         raise NotConfirmed("nothing was done")
 
