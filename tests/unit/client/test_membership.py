@@ -104,6 +104,17 @@ def test_a_change_that_was_overtaken_has_no_effect() -> None:
     assert one.owned == frozenset()
 
 
+@pytest.mark.parametrize("code", [ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION])
+def test_a_member_that_was_removed_commits_as_what_it_was(code: ErrorCode) -> None:
+    """Offsets in a transaction without a member and generation would be accepted from anybody."""
+    one = settled(Cluster(), "one", eager())
+    before = one.membership.metadata
+    assert before.member_id
+    assert before.generation >= 0
+    one.membership.fenced(code)
+    assert one.membership.metadata == before
+
+
 @pytest.mark.parametrize(
     "code", [ErrorCode.GROUP_AUTHORIZATION_FAILED, ErrorCode.FENCED_INSTANCE_ID]
 )

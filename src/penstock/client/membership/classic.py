@@ -95,6 +95,10 @@ class ClassicMembership:
         self._state = _State.OUT
         self._member_id = ""
         self._generation = NO_GENERATION
+        self._metadata = GroupMetadata(group, "", NO_GENERATION, settings.instance_id)
+        """Of the latest join: a member that was removed must not look like one without a group,
+        whose transactions no coordinator fences.
+        """
         self._owned: frozenset[TopicPartition] = frozenset()
         self._changes: list[Change] = []
         self._topics: frozenset[str] = frozenset()
@@ -124,9 +128,7 @@ class ClassicMembership:
 
     @property
     def metadata(self) -> GroupMetadata:
-        return GroupMetadata(
-            self._group, self._member_id, self._generation, self._settings.instance_id
-        )
+        return self._metadata
 
     def subscribe(self, topics: Iterable[str], pattern: str | None = None) -> None:
         assert pattern is None, "the shell resolves patterns: the classic protocol knows names"
@@ -279,6 +281,9 @@ class ClassicMembership:
         if self._on_error(response.error_code, now_ms):
             return
         self._member_id, self._generation = response.member_id, response.generation_id
+        self._metadata = GroupMetadata(
+            self._group, self._member_id, self._generation, self._settings.instance_id
+        )
         self._joined, self._state, self._looked_up = response, _State.SYNC, False
         self._subscribers = [decode_subscription(each) for each in response.members]
         self._due_ms = now_ms
