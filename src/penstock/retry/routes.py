@@ -16,8 +16,10 @@ from penstock.wire.messages.describe_configs import (
 )
 
 AT_A_TIME: Final = 500
-KEEPS: Final = {"retention.ms": "-1", "retention.bytes": "-1"}
-"""Records go by DeleteRecords once they are delivered, and never before."""
+KEEPS: Final = {"retention.ms": "-1", "retention.bytes": "-1", "cleanup.policy": "delete"}
+"""Records go by DeleteRecords once they are delivered, and never before: compaction would keep only
+the last one of a key.
+"""
 
 log = logging.getLogger(__name__)
 
