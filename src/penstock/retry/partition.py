@@ -34,8 +34,8 @@ class DelayPartition:
     ) -> None:
         self.partition, self.key, self.route, self.progress = partition, key, route, progress
         self.written_to = -1
-        """Offset of the last record that the service itself appended; it must be read before the
-        next delivery: a tombstone before it may be meant for it.
+        """Offset of the last record that must be read before the next delivery: the end of the log
+        at first, then what the service itself appended. A tombstone before it may be meant for it.
         """
         self._chains: dict[bytes, _Chain] = {}
         self._tombstones: dict[bytes, int] = {}
@@ -43,7 +43,7 @@ class DelayPartition:
 
     @property
     def is_read(self) -> bool:
-        """What the service appended was read."""
+        """What must be read before a delivery was read."""
         return self.progress.read_to > self.written_to
 
     def resume(self, schedules: list[Entry]) -> None:

@@ -7,19 +7,19 @@ cannot be committed. So a crash at any point neither loses nor repeats a record.
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Final, assert_never
 
 from penstock.client.cluster import Client
 from penstock.client.consume import ConsumedRecord
-from penstock.client.errors import BrokerRefused
+from penstock.client.errors import RETRIABLE, BrokerRefused
 from penstock.client.group_consumer import (
     GroupConsumer,
     GroupSettings,
     OffsetReset,
     RebalanceListener,
 )
-from penstock.client.listing import EARLIEST, IsolationLevel
+from penstock.client.listing import EARLIEST, LATEST, IsolationLevel
 from penstock.client.offsets import delete_records, list_offsets
 from penstock.client.record_sender import ProducerRecord, RecordMetadata
 from penstock.client.transactional_producer import TransactionalProducer
@@ -51,6 +51,18 @@ TRANSACTION_TIMEOUT_MS: Final = 10_000
 """For so long a killed instance may hold up the one that takes over."""
 POSTPONED_MS: Final = 60_000
 TRIM_MS: Final = 30_000
+CHECK_MS: Final = 1_000
+
+CREATION_MS: Final = 1_000
+"""For so long a target that does not exist may take to be created."""
+REFUSED_MS: Final = 10_000
+UNUSABLE: Final = frozenset(
+    {
+        ErrorCode.INVALID_TOPIC_EXCEPTION,
+        ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    }
+)
 
 NOT_A_MEMBER: Final = frozenset(
     {
@@ -65,12 +77,22 @@ NOT_A_MEMBER: Final = frozenset(
 log = logging.getLogger(__name__)
 
 
+class TopicMadeAnew(KafkaError):
+    """A topic has another id than the progress that is known of it: a new service begins anew."""
+
+
+class MissingTopic(BrokerRefused):
+    """A topic does not exist, and cannot be created."""
+
+
 @dataclass(slots=True)
 class Delivery:
     """What an entry becomes: records to write, and how its record is done with."""
 
     entry: Entry
-    records: list[ProducerRecord] = field(default_factory=list)
+    record: ProducerRecord | None = None
+    onward: ProducerRecord | None = None
+    """With which a schedule goes on."""
     outcome: Outcome = Outcome.DELIVERED
     also_cancelled: int | None = None
 
@@ -94,8 +116,9 @@ class DelayService(RebalanceListener):
         self._client, self._index, self.routes = client, index, dict(routes)
         self._clock = clock or SystemClock()
         self._partitions: dict[TopicPartition, DelayPartition] = {}
-        self._postponed: dict[tuple[TopicPartition, int], int] = {}
-        self._trim_at_ms = 0
+        self._refused: dict[str, tuple[int, BrokerRefused]] = {}
+        """Topics that cannot be written, and until when none is asked about them again."""
+        self._check_at_ms = self._trim_at_ms = 0
         self._producer = TransactionalProducer(
             client,
             f"{GROUP}-{instance}",
@@ -144,9 +167,9 @@ class DelayService(RebalanceListener):
         """Read what is new, or wait for it until something is due; deliver. Returns how many."""
         if not self.routes:
             return 0
-        await self._read(await self._consumer.poll(await self._wait_ms()))
-        if not all(each.is_read for each in self._partitions.values()):
-            return 0
+        records = await self._consumer.poll(await self._wait_ms())
+        await self._check_topics()
+        await self._read(records)
         count = await self._deliver_due()
         await self._trim()
         return count
@@ -163,9 +186,14 @@ class DelayService(RebalanceListener):
         }
         progress = await load_progress(self._client, keys.values())
         starts = await list_offsets(self._client, dict.fromkeys(keys, EARLIEST))
+        ends = await list_offsets(
+            self._client, dict.fromkeys(keys, LATEST), isolation=IsolationLevel.READ_COMMITTED
+        )
         for partition, key in keys.items():
             opened = DelayPartition(partition, key, self.routes[partition.topic], progress[key])
-            await self._open(opened, starts[partition].offset)
+            # What is in the log already may cancel what is due.
+            opened.written_to = ends[partition].offset - 1
+            await self._open(opened, starts[partition].offset, ends[partition].offset)
             self._partitions[partition] = opened
             self._consumer.seek(partition, opened.progress.read_to)
 
@@ -176,12 +204,15 @@ class DelayService(RebalanceListener):
         for each in partitions:
             self._partitions.pop(each, None)
 
-    async def _open(self, opened: DelayPartition, log_start: Offset) -> None:
-        """Go on with the index if it is of use; else it is built from the log."""
+    async def _open(self, opened: DelayPartition, log_start: Offset, log_end: Offset) -> None:
+        """Go on with the index if it is of use; else it is built from the log.
+
+        An index that has more than the log is of a log that lost its end.
+        """
         key, progress = opened.key, opened.progress
         progress.read(log_start)
         indexed_to = await self._index.indexed_to(key)
-        if indexed_to is None or indexed_to < progress.read_to:
+        if indexed_to is None or not progress.read_to <= indexed_to <= log_end:
             await self._index.clear(key)
             return
         # Delivered before a crash, or by another instance, and not removed from this index.
@@ -192,12 +223,23 @@ class DelayService(RebalanceListener):
         progress.read(indexed_to)
         opened.resume(await self._index.schedules(key))
 
+    async def _check_topics(self) -> None:
+        """Offsets of a topic that was made anew mean other records."""
+        now_ms = self._clock.now_ms()
+        if now_ms < self._check_at_ms:
+            return
+        self._check_at_ms = now_ms + CHECK_MS
+        known = {each.topic: owned.key.topic_id for each, owned in self._partitions.items()}
+        for topic in await self._client.existing_topics(known) if known else ():
+            if topic.id != known[topic.name]:
+                raise TopicMadeAnew(f"topic {topic.name} was made anew")
+
     # Reading.
 
     async def _wait_ms(self) -> int:
         now_ms, wait_ms = self._clock.now_ms(), IDLE_MS
         for each in self._partitions.values():
-            due_ms = await self._index.next_due_ms(each.key)
+            due_ms = await self._index.next_due_ms(each.key) if each.is_read else None
             if due_ms is not None:
                 wait_ms = min(wait_ms, max(0, due_ms - now_ms))
         return wait_ms
@@ -211,7 +253,10 @@ class DelayService(RebalanceListener):
                 found = {entry.offset: entry for entry in owned.read(each.record, now_ms)}
                 entries.setdefault(each.partition, {}).update(found)
         for partition, owned in self._partitions.items():
-            position = self._consumer.position(partition)
+            try:
+                position = self._consumer.position(partition)
+            except KeyError:
+                continue  # its topic was deleted: the next rebalance revokes it
             if partition in entries or position > owned.progress.read_to:
                 new = list(entries.get(partition, {}).values())
                 await self._index.put(owned.key, new, position)
@@ -223,11 +268,7 @@ class DelayService(RebalanceListener):
         now_ms = self._clock.now_ms()
         deliveries: dict[TopicPartition, list[Delivery]] = {}
         for partition, owned in self._partitions.items():
-            due = [
-                each
-                for each in await self._index.due(owned.key, now_ms, BATCH)
-                if self._postponed.get((partition, each.offset), 0) <= now_ms
-            ]
+            due = await self._index.due(owned.key, now_ms, BATCH) if owned.is_read else []
             if due:
                 deliveries[partition] = await self._planned(owned, due, now_ms)
         if not deliveries:
@@ -256,7 +297,7 @@ class DelayService(RebalanceListener):
     ) -> list[Delivery]:
         offsets = [each.offset for each in due if each.kind in (Kind.RECORD, Kind.SCHEDULE)]
         records = await records_at(self._client, owned.partition, offsets) if offsets else {}
-        same = await self._has_same_partitions(owned.route)
+        same = await self._has_same_partitions(owned)
         planned = []
         for entry in due:
             delivery = Delivery(entry)
@@ -270,7 +311,7 @@ class DelayService(RebalanceListener):
                     delivery.also_cancelled = entry.origin if waiting else None
                 case Kind.RECORD | Kind.SCHEDULE if entry.offset in records:
                     record = records[entry.offset]
-                    delivery.records = _written(owned, record, now_ms, same=same)
+                    delivery.record, delivery.onward = _written(owned, record, now_ms, same=same)
                 case Kind.RECORD | Kind.SCHEDULE:
                     log.warning(
                         "%s: the record at %d was deleted before it was due",
@@ -283,40 +324,105 @@ class DelayService(RebalanceListener):
         cancelled = {each.also_cancelled for each in planned}
         return [each for each in planned if each.entry.offset not in cancelled]
 
-    async def _has_same_partitions(self, route: Route) -> bool:
+    async def _has_same_partitions(self, owned: DelayPartition) -> bool:
         """Whether records can keep their partitions."""
-        counts = {
-            each.name: len(each.partitions)
-            for each in await self._client.existing_topics([route.topic, route.to])
-        }
-        return counts.get(route.topic) == counts.get(route.to)
+        (topic,) = await self._client.topics([owned.route.topic])
+        if topic.id != owned.key.topic_id:
+            raise TopicMadeAnew(f"topic {topic.name} was made anew")
+        try:
+            target = await self._client.existing_topics([owned.route.to])
+        except BrokerRefused as error:
+            if error.code not in UNUSABLE:
+                raise
+            return False
+        return [len(each.partitions) for each in target] == [len(topic.partitions)]
 
     async def _write(self, deliveries: dict[TopicPartition, list[Delivery]], now_ms: int) -> None:
-        """Write the records; those that a broker rejects become dead letters."""
+        """Write the records; those that a broker rejects become dead letters.
+
+        What neither the target nor the dead letters take waits on, and so does its schedule.
+        """
         everything = [
-            (partition, each, record)
+            (partition, each, each.record)
             for partition, planned in deliveries.items()
             for each in planned
-            for record in each.records
+            if each.record is not None
         ]
-        results = await self._producer.deliver(
-            [record for _, _, record in everything], past_refused=True
-        )
-        letters = []
-        for (partition, delivery, record), result in zip(everything, results, strict=True):
+        for partition, delivery, refused in await self._written_or_dead(everything):
+            log.error("%s at %d stays: %s", partition, delivery.entry.offset, refused)
+            deliveries[partition].remove(delivery)
+            owned, later_ms = self._partitions[partition], now_ms + POSTPONED_MS
+            postponed = replace(delivery.entry, due_ms=later_ms)
+            await self._index.put(owned.key, [postponed], owned.progress.read_to)
+        onward = [
+            (partition, each, each.onward)
+            for partition, planned in deliveries.items()
+            for each in planned
+            if each.onward is not None
+        ]
+        for partition, delivery, refused in await self._written_or_dead(onward):
+            log.error("%s at %d: the schedule ends: %s", partition, delivery.entry.offset, refused)
+
+    async def _written_or_dead(
+        self, records: Sequence[tuple[TopicPartition, Delivery, ProducerRecord]]
+    ) -> list[tuple[TopicPartition, Delivery, BrokerRefused]]:
+        """Write the records or their dead letters; returns those for which neither works.
+
+        A missing target is no fault of its records: they wait for it.
+        """
+        letters, stay = [], []
+        results = await self._sent([record for _, _, record in records])
+        for (partition, delivery, record), result in zip(records, results, strict=True):
             owned = self._partitions[partition]
-            if isinstance(result, BrokerRefused):
+            if isinstance(result, MissingTopic):
+                stay.append((partition, delivery, result))
+            elif isinstance(result, BrokerRefused):
                 letters.append((partition, delivery, self._letter(owned, record, result)))
             elif isinstance(result, RecordMetadata) and record.topic == partition.topic:
                 owned.written_to = max(owned.written_to, result.offset)
-        again = await self._producer.deliver(
-            [record for _, _, record in letters], past_refused=True
+        again = await self._sent([record for _, _, record in letters])
+        for (partition, delivery, _), refused in zip(letters, again, strict=True):
+            if isinstance(refused, BrokerRefused):
+                stay.append((partition, delivery, refused))
+        return stay
+
+    async def _sent(
+        self, records: Sequence[ProducerRecord]
+    ) -> list[RecordMetadata | BrokerRefused | None]:
+        """The result of each; a topic that cannot be written must not hold up the others."""
+        missing = {
+            name: refused
+            for name in {each.topic for each in records}
+            if (refused := await self._unusable(name)) is not None
+        }
+        results = iter(
+            await self._producer.deliver(
+                [each for each in records if each.topic not in missing], past_refused=True
+            )
         )
-        for (partition, delivery, _), result in zip(letters, again, strict=True):
-            if isinstance(result, BrokerRefused):  # neither the target nor dead letters take it
-                log.error("%s at %d stays: %s", partition, delivery.entry.offset, result)
-                self._postponed[partition, delivery.entry.offset] = now_ms + POSTPONED_MS
-                deliveries[partition].remove(delivery)
+        return [missing[each.topic] if each.topic in missing else next(results) for each in records]
+
+    async def _unusable(self, topic: str) -> BrokerRefused | None:
+        """Why the topic cannot be written, unless it can or that may pass soon."""
+        now_ms = self._clock.now_ms()
+        until_ms, known = self._refused.get(topic, (0, None))
+        if now_ms < until_ms:
+            return known
+        self._refused.pop(topic, None)
+        try:
+            await self._client.retrying(
+                lambda: self._client.topic(topic, create=True),
+                retry_on=RETRIABLE,
+                timeout_ms=CREATION_MS,
+            )
+        except BrokerRefused as error:
+            if error.code not in UNUSABLE:
+                return None
+            is_missing = error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            refused = MissingTopic(error.code, f"topic {topic}") if is_missing else error
+            self._refused[topic] = now_ms + REFUSED_MS, refused
+            return refused
+        return None
 
     def _letter(
         self, owned: DelayPartition, record: ProducerRecord, refused: BrokerRefused
@@ -348,7 +454,8 @@ class DelayService(RebalanceListener):
         now_ms = self._clock.now_ms()
         if now_ms < self._trim_at_ms:
             return
-        self._trim_at_ms = now_ms + TRIM_MS
+        self._trim_at_ms, self._check_at_ms = now_ms + TRIM_MS, 0
+        await self._check_topics()
         floors = {
             each.partition: each.progress.staged_floor() for each in self._partitions.values()
         }
@@ -360,18 +467,17 @@ class DelayService(RebalanceListener):
 
 def _written(
     owned: DelayPartition, record: Record, now_ms: int, *, same: bool
-) -> list[ProducerRecord]:
-    """What is written for a record that is due."""
+) -> tuple[ProducerRecord, ProducerRecord | None]:
+    """What is written for a record that is due, and what its schedule goes on with."""
     route, partition = owned.route, owned.partition
     verdict = judge(record, partition, route, now_ms)
     if isinstance(verdict, Dead | Cancel):
         dead = verdict if isinstance(verdict, Dead) else Dead("a cancellation is not delivered")
         headers = dead_headers(record, partition, route, dead)
-        return [
-            ProducerRecord(
-                route.dead_letters, record.value, record.key, headers, None, record.timestamp
-            )
-        ]
+        letter = ProducerRecord(
+            route.dead_letters, record.value, record.key, headers, None, record.timestamp
+        )
+        return letter, None
     target = ProducerRecord(
         route.to,
         record.value,
@@ -381,7 +487,7 @@ def _written(
         record.timestamp,
     )
     if not isinstance(verdict, Recur):
-        return [target]
+        return target, None
     onward = ProducerRecord(
         partition.topic,
         record.value,
@@ -390,4 +496,4 @@ def _written(
         partition.partition,
         now_ms,
     )
-    return [target, onward]
+    return target, onward

@@ -9,19 +9,25 @@ from pathlib import Path
 import pytest
 
 from penstock.client.address import parse_addresses
-from penstock.client.admin import NewTopic, create_topic
+from penstock.client.admin import NewTopic, create_topic, delete_topic
 from penstock.client.cluster import Client
+from penstock.client.configs import Resource, describe_configs
 from penstock.client.consume import ConsumedRecord, SimpleConsumer
 from penstock.client.listing import EARLIEST, IsolationLevel
 from penstock.client.offsets import list_offsets
 from penstock.client.produce import IdempotentProducer, ProducerRecord
+from penstock.client.transactional_producer import TransactionalProducer
 from penstock.clock import SystemClock
-from penstock.config.delay_route import route_of
+from penstock.config.delay_route import Route, route_of
+from penstock.config.resource_type import ConfigResourceType
+from penstock.errors import KafkaError
 from penstock.record.dead_letter import read_dead_letter
+from penstock.retry.routes import keep_records
 from penstock.retry.service import DelayService
+from penstock.retry.store.index import Entry, IndexKey
 from penstock.retry.store.sqlite import SqliteIndex
 from penstock.testing.broker import EmbeddedBroker
-from penstock.types import TopicPartition
+from penstock.types import Offset, TopicPartition
 
 _numbers = count()
 WEEK_MS = 7 * 86_400_000
@@ -59,6 +65,31 @@ async def serving(
         async with DelayService(client, index, {topic: route}, instance=topic) as service:
             while True:
                 await service.step()
+
+    async with asyncio.TaskGroup() as tasks:
+        task = tasks.create_task(steps())
+        yield
+        task.cancel()
+    await index.close()
+
+
+@asynccontextmanager
+async def serving_all(
+    client: Client, index: SqliteIndex, routes: Mapping[str, Route | None]
+) -> AsyncIterator[None]:
+    """Like `serving`, with a new service after an error of Kafka, as `penstock delay serve`."""
+    known = {name: route for name, route in routes.items() if route is not None}
+    instance = next(iter(known))
+
+    async def steps() -> None:
+        while True:
+            try:
+                async with DelayService(client, index, known, instance=instance) as service:
+                    while True:
+                        await service.step()
+            except KafkaError:
+                client.forget()
+                await asyncio.sleep(0.1)
 
     async with asyncio.TaskGroup() as tasks:
         task = tasks.create_task(steps())
@@ -216,3 +247,186 @@ def test_instances_that_end_at_any_moment_neither_lose_nor_repeat(
         assert len(end) == records
 
     run(bootstrap, scenario)
+
+
+def test_a_topic_that_is_made_anew_begins_anew(bootstrap: str, name: str, tmp_path: Path) -> None:
+    async def scenario(client: Client) -> None:
+        await topics(client, name, f"{name}-to")
+        routes = {name: route_of(name, {"penstock.delay.to": f"{name}-to"})}
+        index = SqliteIndex(tmp_path / "s")
+        async with serving_all(client, index, routes):
+            await send(client, *(delayed(name, b"old%d" % n, 10) for n in range(3)))
+            await arrived(client, f"{name}-to", 3)
+            await delete_topic(client, name)
+            await topics(client, name)
+            client.forget()
+            await send(client, *(delayed(name, b"new%d" % n, 10) for n in range(3)))
+            found = await arrived(client, f"{name}-to", 6)
+        values = [each.record.value for each, _ in found]
+        assert values[3:] == [b"new0", b"new1", b"new2"]
+
+    run(bootstrap, scenario)
+
+
+def test_a_topic_that_is_deleted_does_not_end_the_service(
+    bootstrap: str, name: str, tmp_path: Path
+) -> None:
+    async def scenario(client: Client) -> None:
+        gone = f"{name}-gone"
+        await topics(client, name, gone, f"{name}-to")
+        settings = {"penstock.delay.to": f"{name}-to"}
+        routes = {each: route_of(each, settings) for each in (name, gone)}
+        async with serving_all(client, SqliteIndex(tmp_path / "s"), routes):
+            await send(client, delayed(name, b"1", 10), delayed(gone, b"2", 10))
+            await arrived(client, f"{name}-to", 2)
+            await delete_topic(client, gone)
+            await asyncio.sleep(1)
+            await send(client, delayed(name, b"3", 10))
+            await arrived(client, f"{name}-to", 3)
+
+    run(bootstrap, scenario)
+
+
+def test_a_target_that_cannot_be_written_holds_up_no_other(
+    bootstrap: str, name: str, tmp_path: Path
+) -> None:
+    async def scenario(client: Client) -> None:
+        await topics(client, name, f"{name}-bad", f"{name}-to")
+        routes = {
+            name: route_of(name, {"penstock.delay.to": f"{name}-to"}),
+            f"{name}-bad": route_of(f"{name}-bad", {"penstock.delay.to": "no such/topic"}),
+        }
+        async with serving_all(client, SqliteIndex(tmp_path / "s"), routes):
+            await send(client, delayed(f"{name}-bad", b"bad", 10), delayed(name, b"good", 300))
+            ((dead, _),) = await arrived(client, f"{name}-bad.dlq", 1)
+            await arrived(client, f"{name}-to", 1)
+        assert dead.record.value == b"bad"
+
+    run(bootstrap, scenario)
+
+
+def test_a_cancellation_far_behind_a_record_that_is_due(
+    bootstrap: str, name: str, tmp_path: Path
+) -> None:
+    async def scenario(client: Client) -> None:
+        await topics(client, name, f"{name}-to")
+        (offset,) = await send(client, delayed(name, b"cancelled", 10))
+        for _ in range(3):  # more than a fetch returns
+            await send(client, delayed(name, bytes(900_000), WEEK_MS))
+        cancel = ProducerRecord(name, None, None, [("penstock-cancel", b"%d" % offset)])
+        await send(client, cancel, delayed(name, b"end", 10))
+        async with serving(client, tmp_path / "s", name, {"penstock.delay.to": f"{name}-to"}):
+            ((found, _),) = (await arrived(client, f"{name}-to", 1))[:1]
+        assert found.record.value == b"end"
+
+    run(bootstrap, scenario)
+
+
+def test_a_schedule_that_cannot_go_on_fires_once(
+    bootstrap: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its next record has more headers: neither its topic nor the dead letters take it."""
+    monkeypatch.setattr("penstock.retry.service.POSTPONED_MS", 300)
+
+    async def scenario(client: Client) -> None:
+        small = {"max.message.bytes": "400"}
+        await create_topic(client, NewTopic(name=name, configs=small))
+        await create_topic(client, NewTopic(name=f"{name}.dlq", configs=small))
+        await topics(client, f"{name}-to")
+        async with serving(client, tmp_path / "s", name, {"penstock.delay.to": f"{name}-to"}):
+            every = [("penstock-schedule", b"every 1s")]
+            await send(client, ProducerRecord(name, bytes(250), b"k", every))
+            await send(client, delayed(name, b"end", 2500))
+            found = await arrived(client, f"{name}-to", 2)
+        assert [each.record.value for each, _ in found] == [bytes(250), b"end"]
+
+    run(bootstrap, scenario)
+
+
+def test_records_that_nobody_takes_hold_up_no_other(
+    bootstrap: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("penstock.retry.service.BATCH", 2)
+
+    async def scenario(client: Client) -> None:
+        small = {"max.message.bytes": "400"}
+        for each in (f"{name}-to", f"{name}.dlq"):
+            await create_topic(client, NewTopic(name=each, configs=small))
+        await topics(client, name)
+        large = [delayed(name, bytes(500), 10) for _ in range(4)]
+        await send(client, *large, delayed(name, b"small", 20))
+        async with serving(client, tmp_path / "s", name, {"penstock.delay.to": f"{name}-to"}):
+            ((found, _),) = await arrived(client, f"{name}-to", 1)
+        assert found.record.value == b"small"
+
+    run(bootstrap, scenario)
+
+
+def test_an_aborted_record_at_the_end_holds_up_nothing(
+    bootstrap: str, name: str, tmp_path: Path
+) -> None:
+    async def scenario(client: Client) -> None:
+        await topics(client, name, f"{name}-to")
+        await send(client, delayed(name, b"v", 10))
+        async with TransactionalProducer(client, name) as producer:
+            await producer.begin()
+            await producer.send([delayed(name, b"aborted", 10)])
+            await producer.abort()
+        async with serving(client, tmp_path / "s", name, {"penstock.delay.to": f"{name}-to"}):
+            ((found, _),) = await arrived(client, f"{name}-to", 1)
+        assert found.record.value == b"v"
+
+    run(bootstrap, scenario)
+
+
+def test_an_index_of_a_longer_log_is_built_again(bootstrap: str, name: str, tmp_path: Path) -> None:
+    async def scenario(client: Client) -> None:
+        await topics(client, name, f"{name}-to")
+        key = IndexKey((await client.topic(name)).id, 0)
+        index = SqliteIndex(tmp_path / "s")
+        await index.put(key, [Entry(0, 0), Entry(0, 90)], Offset(100))
+        await index.close()
+        await send(client, delayed(name, b"v", 10))
+        async with serving(client, tmp_path / "s", name, {"penstock.delay.to": f"{name}-to"}):
+            ((found, _),) = await arrived(client, f"{name}-to", 1)
+        assert found.record.value == b"v"
+
+    run(bootstrap, scenario)
+
+
+def test_delay_topics_are_not_compacted(bootstrap: str, name: str) -> None:
+    async def scenario(client: Client) -> None:
+        await create_topic(client, NewTopic(name=name, configs={"cleanup.policy": "compact"}))
+        await keep_records(client, name)
+        resource = Resource(ConfigResourceType.TOPIC, name)
+        found = await describe_configs(client, resource, names=["cleanup.policy", "retention.ms"])
+        assert {each: found[each].value for each in found} == {
+            "cleanup.policy": "delete",
+            "retention.ms": "-1",
+        }
+
+    run(bootstrap, scenario)
+
+
+def test_records_wait_for_a_missing_target_and_hold_up_no_other(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("penstock.retry.service.POSTPONED_MS", 300)
+    monkeypatch.setattr("penstock.retry.service.REFUSED_MS", 100)
+
+    async def scenario(client: Client) -> None:
+        await topics(client, name, f"{name}-2", f"{name}-to", f"{name}-2.dlq")
+        routes = {
+            name: route_of(name, {"penstock.delay.to": f"{name}-to"}),
+            f"{name}-2": route_of(f"{name}-2", {"penstock.delay.to": "missing"}),
+        }
+        async with serving_all(client, SqliteIndex(tmp_path / "s"), routes):
+            await send(client, delayed(f"{name}-2", b"waits", 10), delayed(name, b"good", 300))
+            await arrived(client, f"{name}-to", 1)
+            await topics(client, "missing")
+            ((found, _),) = await arrived(client, "missing", 1)
+        assert found.record.value == b"waits"
+
+    settings = {"group.initial.rebalance.delay.ms": "0", "auto.create.topics.enable": "false"}
+    with EmbeddedBroker(settings=settings) as broker:
+        run(broker.bootstrap, scenario)
