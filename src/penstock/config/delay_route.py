@@ -1,5 +1,6 @@
 """Routes: which topics delay or retry records, and where those go, from topic settings."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -29,6 +30,10 @@ ROUTE_SETTINGS: Final = (
 
 DEFAULT_BACKOFF: Final = "1s,10s,1m,10m"
 MOST_ATTEMPTS: Final = 10_000
+
+RESERVED: Final = "__"
+"""Internal topics begin so: the service may write them, but not what clients send."""
+_TOPIC: Final = re.compile(r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}")
 
 
 class DelayBy(Enum):
@@ -80,6 +85,10 @@ def route_of(topic: str, settings: Mapping[str, str]) -> Route | None:
     ):
         if target == topic:
             raise ConfigError(f"{name} names the topic itself")
+        if name in given and not _TOPIC.fullmatch(target):
+            raise ConfigError(f"{name}: {target!r} is no name of a topic")
+        if name in given and target.startswith(RESERVED):
+            raise ConfigError(f"{name}: {target!r} is a topic of brokers and services")
     if DELAY_TO in given:
         return DelayRoute(
             topic=topic,

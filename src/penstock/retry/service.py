@@ -370,7 +370,8 @@ class DelayService(RebalanceListener):
 
         A missing target is no fault of its records: they wait for it.
         """
-        letters, stay = [], []
+        letters = []
+        stay: list[tuple[TopicPartition, Delivery, BrokerRefused]] = []
         results = await self._sent([record for _, _, record in records])
         for (partition, delivery, record), result in zip(records, results, strict=True):
             owned = self._partitions[partition]

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
@@ -292,10 +293,10 @@ def test_a_target_that_cannot_be_written_holds_up_no_other(
 ) -> None:
     async def scenario(client: Client) -> None:
         await topics(client, name, f"{name}-bad", f"{name}-to")
-        routes = {
-            name: route_of(name, {"penstock.delay.to": f"{name}-to"}),
-            f"{name}-bad": route_of(f"{name}-bad", {"penstock.delay.to": "no such/topic"}),
-        }
+        good = route_of(name, {"penstock.delay.to": f"{name}-to"})
+        assert good is not None
+        bad = replace(good, topic=f"{name}-bad", to="no such/topic", dead_letters=f"{name}-bad.dlq")
+        routes = {name: good, bad.topic: bad}
         async with serving_all(client, SqliteIndex(tmp_path / "s"), routes):
             await send(client, delayed(f"{name}-bad", b"bad", 10), delayed(name, b"good", 300))
             ((dead, _),) = await arrived(client, f"{name}-bad.dlq", 1)
