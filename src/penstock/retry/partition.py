@@ -47,8 +47,10 @@ class DelayPartition:
         return self.progress.read_to > self.written_to
 
     def resume(self, schedules: list[Entry]) -> None:
-        """Go on with an index that has these schedules."""
-        self._chains = {each.key: _Chain(each.origin, each) for each in schedules}
+        """Go on with an index that has these schedules, and tombstones that ended some."""
+        for each in sorted(schedules, key=lambda entry: entry.origin):
+            entry = each if each.kind is Kind.SCHEDULE else None
+            self._chains[each.key] = _Chain(each.origin, entry)
 
     def caught_up(self) -> None:
         """All records so far were read."""
@@ -88,7 +90,7 @@ class DelayPartition:
             return [_ended(entry.offset, Kind.CANCELLED)]
         if entry.origin < tombstone:
             self._chains[entry.key] = _Chain(tombstone, None)
-            return [_ended(entry.offset, Kind.CANCELLED), _ended(tombstone, Kind.SPENT)]
+            return [_ended(entry.offset, Kind.CANCELLED), _spent(tombstone, entry.key)]
         self._chains[entry.key] = _Chain(entry.origin, entry)
         replaced = [] if chain is None or chain.entry is None else [chain.entry]
         return [entry, *(replace(each, due_ms=AT_ONCE, kind=Kind.CANCELLED) for each in replaced)]
@@ -102,8 +104,13 @@ class DelayPartition:
             self._tombstones[record.key] = record.offset
             return []
         self._chains[record.key] = _Chain(record.offset, None)
-        return [_ended(chain.entry.offset, Kind.CANCELLED), _ended(record.offset, Kind.SPENT)]
+        return [_ended(chain.entry.offset, Kind.CANCELLED), _spent(record.offset, record.key)]
 
 
 def _ended(offset: int, kind: Kind) -> Entry:
     return Entry(AT_ONCE, offset, kind)
+
+
+def _spent(tombstone: int, key: bytes) -> Entry:
+    """It has the key: after a restart, the next record of the schedule may still lie ahead."""
+    return Entry(AT_ONCE, tombstone, Kind.SPENT, key, tombstone)

@@ -37,7 +37,7 @@ class Entry:
     offset: int
     kind: Kind = Kind.RECORD
     key: bytes = b""
-    """Of a schedule."""
+    """Of a schedule, or of the tombstone that ended it."""
     origin: int = -1
     """Of a schedule: see `penstock.retry.policy.Recur`. Of a cancellation: what is cancelled."""
 
@@ -68,7 +68,8 @@ class TimeIndex(Protocol):
     async def offsets(self, key: IndexKey, low: int, high: int) -> list[int]:
         """Offsets of entries from low, below high."""
 
-    async def schedules(self, key: IndexKey) -> list[Entry]: ...
+    async def schedules(self, key: IndexKey) -> list[Entry]:
+        """Entries of the kinds SCHEDULE and SPENT."""
 
     async def clear(self, key: IndexKey) -> None:
         """Forget the partition."""

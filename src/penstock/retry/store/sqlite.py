@@ -11,6 +11,8 @@ from penstock.retry.store.index import Entry, IndexKey, Kind, StoreUnavailable
 from penstock.types import Offset
 
 VERSION: Final = 1
+LOCKED_S: Final = 5.0
+"""For so long a service that ends may still have the file."""
 SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS indexed (
   topic BLOB, part INTEGER, until INTEGER NOT NULL, PRIMARY KEY (topic, part)
@@ -30,7 +32,9 @@ class SqliteIndex:
     def __init__(self, path: Path) -> None:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(path, isolation_level=None)
+            self._db = sqlite3.connect(path, isolation_level=None, timeout=LOCKED_S)
+            # Two services would replace each other's entries: the second one must not start.
+            self._db.execute("PRAGMA locking_mode=EXCLUSIVE")
             (version,) = self._db.execute("PRAGMA user_version").fetchone()
             if version > VERSION:
                 raise ConfigError(f"{path} is of version {version}: a newer Penstock wrote it")
@@ -39,6 +43,10 @@ class SqliteIndex:
             self._db.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;")
             self._db.executescript(SCHEMA)
             self._db.execute(f"PRAGMA user_version={VERSION}")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+                raise ConfigError(f"the store {path} cannot be opened: {error}") from None
+            raise ConfigError(f"the store {path} is used by another delay service") from None
         except (sqlite3.Error, OSError) as error:
             raise ConfigError(
                 f"the store {path} cannot be opened: {error}; it is a cache: you may delete it"
@@ -96,7 +104,7 @@ class SqliteIndex:
 
     async def schedules(self, key: IndexKey) -> list[Entry]:
         with self._errors():
-            return self._entries("AND kind=?", (*key, int(Kind.SCHEDULE)))
+            return self._entries("AND kind IN (?,?)", (*key, Kind.SCHEDULE, Kind.SPENT))
 
     async def clear(self, key: IndexKey) -> None:
         with self._transaction():
