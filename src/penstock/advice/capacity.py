@@ -1,7 +1,7 @@
 """How many partitions, bytes on disk and bytes per second a workload needs. Pure."""
 
-from dataclasses import dataclass
-from math import ceil
+from dataclasses import dataclass, fields
+from math import ceil, isfinite
 
 from penstock.errors import ConfigError
 
@@ -26,6 +26,9 @@ class Workload:
     """What a consumer reads and processes of one partition; measure it."""
 
     def __post_init__(self) -> None:
+        for each in fields(self):
+            if not isfinite(getattr(self, each.name)):
+                raise ConfigError(f"{each.name} must be a finite number")
         for name in ("messages_per_second", "message_bytes", "retention_s"):
             if getattr(self, name) < 0:
                 raise ConfigError(f"{name} must not be negative")
@@ -71,6 +74,8 @@ def capacity(load: Workload) -> Capacity:
     kept = load.messages_per_second * load.retention_s
     stored = kept * load.message_bytes * load.replication_factor / load.compression
     disk = stored / (1 - load.spare)
+    if not isfinite(disk):
+        raise ConfigError("the workload is too large to calculate with")
     partitions = partition_count(came, load)
     return Capacity(
         in_bytes_per_second=came,

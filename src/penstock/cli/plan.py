@@ -106,6 +106,8 @@ def plan(
     if missing := {"messages_per_second", "message_bytes", "retention_s"} - set(known):
         options = {"messages_per_second": "--messages", "message_bytes": "--size"}
         names = ", ".join(sorted(options.get(each, "--retention") for each in missing))
+        if from_cluster:  # which has told the others
+            raise click.UsageError("give --retention: a topic keeps its records for ever")
         raise click.UsageError(f"give {names}, or --from-cluster")
     load = Workload(**known)
     need = capacity(load)

@@ -1,5 +1,6 @@
 """The workload of a running cluster, as far as its logs tell."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from penstock.client.admin import describe_cluster, list_topics
@@ -20,8 +21,7 @@ from penstock.types import TopicPartition
 async def observed(client: Client, only: str | None) -> dict[str, Any]:
     """Records per second since the oldest one that is kept, and their bytes on disk.
 
-    What is on disk is compressed already, so the ratio is 1. Retention is that of the topic that
-    keeps its records longest.
+    What is on disk is compressed already, so the ratio is 1.
     """
     cluster = await describe_cluster(client)
     topics = [each for each in await list_topics(client) if not each.is_internal]
@@ -47,11 +47,11 @@ async def observed(client: Client, only: str | None) -> dict[str, Any]:
             for tp, replica in directory.replicas.items():
                 if led[tp].leader == broker:
                     size += replica.size
-    retention = 0.0
+    retentions: dict[str, int] = {}
     for topic in topics:
         resource = Resource(ConfigResourceType.TOPIC, topic.name)
         entry = (await describe_configs(client, resource, names=["retention.ms"]))["retention.ms"]
-        retention = max(retention, int(entry.value or 0) / 1000)
+        retentions[topic.name] = int(entry.value or 0)
     readers = 0
     for group in await list_groups(client):
         readers += any(tp in led for tp in await committed_offsets(client, group.id))
@@ -59,8 +59,18 @@ async def observed(client: Client, only: str | None) -> dict[str, Any]:
     return {
         "messages_per_second": round(records / seconds, 3),
         "message_bytes": round(size / records, 3),
-        "retention_s": retention,
+        **retention(retentions),
         "replication_factor": max(factors),
         "consumer_groups": readers,
         "brokers": len(cluster.brokers),
     }
+
+
+def retention(by_topic: Mapping[str, int]) -> dict[str, float]:
+    """That of the topic that keeps its records longest; none if one keeps them for ever.
+
+    For ever is -1, which would count as the shortest: the plan would have no disk for that topic.
+    """
+    if any(each < 0 for each in by_topic.values()):
+        return {}
+    return {"retention_s": max(by_topic.values(), default=0) / 1000}

@@ -83,3 +83,26 @@ def test_slow_consumers_need_more_partitions() -> None:
 def test_impossible_figures_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ConfigError):
         load(**wrong)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "messages_per_second",
+        "message_bytes",
+        "retention_s",
+        "compression",
+        "spare",
+        "partition_in_bytes_per_second",
+        "partition_out_bytes_per_second",
+    ],
+)
+def test_what_is_no_finite_number_is_refused(name: str, value: float) -> None:
+    with pytest.raises(ConfigError, match=name):
+        load(**{name: value})
+
+
+def test_a_workload_beyond_all_numbers_is_refused() -> None:
+    with pytest.raises(ConfigError, match="too large"):
+        capacity(load(messages_per_second=1e308, message_bytes=1e308))
