@@ -22,6 +22,8 @@ class FolderSnapshot:
     remarks: tuple[str, ...] = ()
     errors_logged: tuple[str, ...] = field(default=())
     """The last lines of its log that begin an error."""
+    has_metadata: bool = False
+    """A broker has started here. If there are no logs, they are where `log.dirs` says."""
 
 
 def folder_findings(seen: FolderSnapshot) -> list[Finding]:
@@ -29,7 +31,15 @@ def folder_findings(seen: FolderSnapshot) -> list[Finding]:
 
 
 def _findings(seen: FolderSnapshot) -> Iterator[Finding]:
-    if not seen.has_logs:
+    if not seen.has_logs and seen.has_metadata:
+        yield Finding(
+            Level.WARNING,
+            "logs_elsewhere",
+            f"{seen.path} has metadata, but no log directory",
+            "the broker has its logs elsewhere, by log.dirs, or they are lost; none were checked",
+            "`penstock log verify DIR` checks a directory of log.dirs",
+        )
+    elif not seen.has_logs:
         yield Finding(
             Level.ERROR,
             "no_logs",

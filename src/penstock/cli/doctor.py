@@ -19,8 +19,10 @@ from penstock.cli.frame.terminal import styled
 from penstock.cli.output import is_data, print_json
 from penstock.cli.remote import Remote, remote
 from penstock.clock import SystemClock
+from penstock.local.workers.layout import folders, read_layout
 from penstock.log.disk import DiskFiles
 from penstock.log.inspection.verify import verify
+from penstock.metadata.tree import FILE_NAME as STORE_FILE
 
 COLOURS = {Level.ERROR: "red", Level.WARNING: "yellow", Level.INFO: "blue"}
 LAST_BYTES = 1 << 20
@@ -61,19 +63,29 @@ def show(each: Finding) -> None:
 
 
 def folder_snapshot(folder: Path) -> FolderSnapshot:
-    logs = folder / "logs"
-    report = verify(DiskFiles(), logs, deep=False) if logs.is_dir() else None
+    reports = [verify(DiskFiles(), each, deep=False) for each in log_directories(folder)]
     usage = shutil.disk_usage(folder)
     return FolderSnapshot(
         folder,
         read_state(folder) is not None,
-        logs.is_dir(),
+        bool(reports),
         usage.free,
         usage.total,
-        tuple(map(str, report.damage)) if report else (),
-        tuple(map(str, report.remarks)) if report else (),
+        tuple(str(each) for report in reports for each in report.damage),
+        tuple(str(each) for report in reports for each in report.remarks),
         errors_in(folder / LOG_NAME),
+        has_metadata=(folder / STORE_FILE).is_file(),
     )
+
+
+def log_directories(folder: Path) -> list[Path]:
+    """Those inside the data directory; each worker of several has its own."""
+    logs = folder / "logs"
+    if not logs.is_dir():
+        return []
+    workers = read_layout(folder).workers
+    inside = [logs] if workers == 1 else [each for (each,) in folders([logs], workers)]
+    return [each for each in inside if each.is_dir()]
 
 
 def errors_in(path: Path) -> tuple[str, ...]:

@@ -165,3 +165,9 @@ def test_a_folder_is_checked() -> None:
 
 def test_many_names_are_cut() -> None:
     assert some(range(7)) == "0, 1, 2, 3, 4 and 2 more"
+
+
+def test_logs_that_are_not_in_the_folder_are_said_to_be_unchecked() -> None:
+    elsewhere = FolderSnapshot(Path("d"), True, False, 50, 100, has_metadata=True)
+    (found,) = folder_findings(elsewhere)
+    assert (found.check, found.level) == ("logs_elsewhere", Level.WARNING)
