@@ -21,7 +21,11 @@ GENERATED = {"docs/cli.md", "docs/settings.md", "docs/compatibility.md"}
 ELSEWHERE = {
     "serve": "tests/contract/test_serve.py",
     "stop": "tests/contract/test_serve.py",
+    "acl create": "tests/integration/cli/test_access_commands.py",
+    "acl explain": "tests/integration/cli/test_access_commands.py",
     "delay serve": "tests/integration/local/test_delay_process.py",
+    "quota set": "tests/integration/cli/test_access_commands.py",
+    "user create": "tests/integration/cli/test_access_commands.py",
     "cluster start": "tests/contract/cli/test_cluster.py",
     "cluster status": "tests/contract/cli/test_cluster.py",
     "cluster stop": "tests/contract/cli/test_cluster.py",

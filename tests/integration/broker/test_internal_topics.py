@@ -4,6 +4,7 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
+from peers.process import wait_until
 from penstock.testing.broker import EmbeddedBroker
 
 QUIET = {"log_level": 0}
@@ -23,10 +24,13 @@ def test_committed_offsets_lie_in_fifty_compacted_partitions() -> None:
         asked = ConfigResource(ResourceType.TOPIC, "__consumer_offsets")
         (described,) = admin.describe_configs([asked]).values()
         assert described.result(WAIT_S)["cleanup.policy"].value == "compact"
-        ends = {
-            index: broker.running.services.replicas.partitions.get(
-                "__consumer_offsets", index
-            ).log.end_offset
-            for index in range(50)
-        }
-        assert [index for index, end in ends.items() if end] == [3], "Java's hash of g, modulo 50"
+        partitions = broker.running.services.replicas.partitions
+
+        def ends() -> list[int]:
+            found = [partitions.find("__consumer_offsets", index) for index in range(50)]
+            return [each.log.end_offset for each in found if each is not None]
+
+        wait_until(lambda: len(ends()) == 50, WAIT_S, "all of its logs")
+        assert [index for index, end in enumerate(ends()) if end] == [3], (
+            "Java's hash of g, modulo 50"
+        )

@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from peers.penstock import PenstockBroker
 from peers.process import wait_until
+from penstock.testing.broker import EmbeddedBroker
 
 WAIT_S = 20
 
@@ -83,3 +86,17 @@ def test_delayed_and_retried_records_arrive_at_any_client(
         }
         assert len(values) == 4
     wait_until(lambda: services(tmp_path) == [], WAIT_S, "the delay service to end")
+
+
+def test_the_service_alone(tmp_path: Path) -> None:
+    with EmbeddedBroker() as broker:
+        command = ["delay", "serve", "--bootstrap-server", broker.bootstrap]
+        store = f"sqlite:{tmp_path}/index"
+        with subprocess.Popen(
+            [sys.executable, "-m", "penstock", *command, "--store", store],
+            stdout=subprocess.PIPE,
+        ) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"ready\n"
+            process.terminate()
+            assert process.wait(WAIT_S) == 0

@@ -3,13 +3,14 @@
 import asyncio
 import errno
 from collections.abc import Collection
-from itertools import count, pairwise
+from itertools import pairwise
 from typing import Any
 
 from penstock.broker.cluster import Cluster
 from penstock.broker.peers import control_changes
-from penstock.broker.replicas.local import TURN_MS, LocalBroker
+from penstock.broker.replicas.local import PARTITIONS_PER_TURN, LocalBroker
 from penstock.broker.waiters import Waiters
+from penstock.clock import SystemClock
 from penstock.controller.control_requests import PARTITIONS_PER_REQUEST, control_requests
 from penstock.controller.state_change import PartitionChange, StateChange, StoppedReplicas
 from penstock.errors import StorageError
@@ -50,19 +51,6 @@ class Noting:
         self.forgotten.append(list(partitions))
 
 
-class Ticking:
-    """A clock by which everything takes a millisecond."""
-
-    def __init__(self) -> None:
-        self._ticks = count()
-
-    def now_ms(self) -> int:
-        return 0
-
-    def monotonic_ms(self) -> int:
-        return next(self._ticks)
-
-
 class Rig:
     def __init__(self) -> None:
         self.logs, self.noting = LogRig(), Noting()
@@ -80,7 +68,7 @@ class Rig:
             waiters,
             noting,
             noting,
-            Ticking(),
+            SystemClock(),
             lambda _: None,
         )
 
@@ -150,8 +138,8 @@ def test_a_deletion_keeps_the_log_of_another_topic_of_that_name() -> None:
 
 def test_requests_are_served_while_many_replicas_stop() -> None:
     async def main() -> None:
-        rig = Rig()
-        places = [TopicPartition("big", index) for index in range(5 * TURN_MS)]
+        rig, count = Rig(), 5 * PARTITIONS_PER_TURN
+        places = [TopicPartition("big", index) for index in range(count)]
         for where in places:
             rig.partitions.create(*where, TOPIC_ID, 0)
         stopped = tuple(StoppedReplicas(each, TOPIC_ID, (BROKER,)) for each in places)
@@ -163,7 +151,7 @@ def test_requests_are_served_while_many_replicas_stop() -> None:
                 await asyncio.sleep(0)
                 left.append(len(rig.partitions))
         in_a_turn = [before - after for before, after in pairwise(left)]
-        assert max(in_a_turn) <= TURN_MS
+        assert max(in_a_turn) <= PARTITIONS_PER_TURN
         assert left[-1] == 0
         assert rig.noting.forgotten == [places], "one write of the cleaner's marks for all"
 
@@ -174,13 +162,13 @@ def test_the_deletion_of_a_large_topic_removes_all_its_offsets() -> None:
     """A remote broker receives the deletion in several requests."""
 
     async def main() -> None:
-        rig, size = Rig(), 2 * PARTITIONS_PER_REQUEST + 500
+        rig, count = Rig(), 2 * PARTITIONS_PER_REQUEST + 500
         topic = Topic(
-            "big", TOPIC_ID, {n: PartitionRegistration((BrokerId(1),)) for n in range(size)}
+            "big", TOPIC_ID, {n: PartitionRegistration((BrokerId(1),)) for n in range(count)}
         )
         listener = Broker(BROKER, 5, ())
         before = image_of(topic).apply(ImageDelta(brokers={BROKER: listener}))
-        places = [TopicPartition("big", index) for index in range(size)]
+        places = [TopicPartition("big", index) for index in range(count)]
         change = StateChange(
             image=before.apply(ImageDelta(topics={"big": None})),
             stopped=tuple(StoppedReplicas(each, TOPIC_ID, (BrokerId(1),)) for each in places),

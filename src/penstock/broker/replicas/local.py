@@ -23,21 +23,8 @@ logger = logging.getLogger(__name__)
 state_change = logging.getLogger("penstock.state_change")
 """Leadership changes, like Kafka's state.change.logger."""
 
-TURN_MS = 2
-"""Creating a log takes up to a millisecond: after this time requests are served in between."""
-
-
-class Turn:
-    """Work in a loop that lets requests in between."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._ends_ms = clock.monotonic_ms() + TURN_MS
-
-    async def end_if_over(self) -> None:
-        if self._clock.monotonic_ms() >= self._ends_ms:
-            await asyncio.sleep(0)
-            self._ends_ms = self._clock.monotonic_ms() + TURN_MS
+PARTITIONS_PER_TURN = 20
+"""Creating or deleting a log takes up to a millisecond; requests are served in between."""
 
 
 class LocalBroker:
@@ -73,11 +60,11 @@ class LocalBroker:
         self._coordinators.image_changed()
         self._on_brokers(change.image.brokers)
         failed = []
-        turn = Turn(self._clock)
-        for each in change.partitions:
+        for count, each in enumerate(change.partitions, 1):
             if self._broker_id in each.state.replicas and not self._lead_or_follow(each):
                 failed.append(each.topic_partition)
-            await turn.end_if_over()
+            if count % PARTITIONS_PER_TURN == 0:
+                await asyncio.sleep(0)
         failed += await self._stop_all(
             [each for each in change.stopped if self._broker_id in each.replicas]
         )
@@ -103,8 +90,7 @@ class LocalBroker:
 
     async def set_aside(self, strays: Mapping[TopicPartition, str]) -> None:
         """Stop replicas that are not assigned to this broker, and keep their logs as strays."""
-        turn = Turn(self._clock)
-        for topic_partition, why in strays.items():
+        for count, (topic_partition, why) in enumerate(strays.items(), 1):
             self._coordinators.not_led(topic_partition)
             self._fetchers.stop(topic_partition)
             try:
@@ -112,7 +98,8 @@ class LocalBroker:
             except StorageError as error:
                 logger.warning("cannot set the stray replica %s aside: %s", topic_partition, error)
             self._waiters.changed(topic_partition)
-            await turn.end_if_over()
+            if count % PARTITIONS_PER_TURN == 0:
+                await asyncio.sleep(0)
 
     def failed(self) -> list[TopicPartition]:
         """The replicas whose log directory has failed."""
@@ -193,11 +180,11 @@ class LocalBroker:
         """Returns the replicas whose logs should be deleted and may come back after a crash."""
         store, failed = self._partitions.store, set()
         found = [each.topic_partition for each in all_stopped if each.topic_partition in store.logs]
-        turn = Turn(self._clock)
-        for each in all_stopped:
+        for count, each in enumerate(all_stopped, 1):
             if not self._stop(each):
                 failed.add(each.topic_partition)
-            await turn.end_if_over()
+            if count % PARTITIONS_PER_TURN == 0:
+                await asyncio.sleep(0)
         undone = store.sync_deletions()
         self._forget_cleaned([each for each in found if each not in store.logs])
         return [
