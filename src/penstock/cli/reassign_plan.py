@@ -50,13 +50,18 @@ def with_factor(
     brokers: Sequence[BrokerId],
     factor: int,
 ) -> list[PlannedMove]:
-    """Add the brokers with the fewest replicas, or take away the last; the leader stays."""
+    """Add the brokers with the fewest replicas, or take away the last, those of brokers that are
+    down first: a partition with no other replica would have no leader.
+    """
     if factor > len(brokers):
         raise ConfigError(f"--replication-factor {factor}: there are only {len(brokers)} brokers")
     held = Counter(broker for each in replicas.values() for broker in each)
     moves = []
     for tp, before in sorted(replicas.items()):
-        after = list(before[:factor])
+        kept = (
+            sorted(before, key=lambda each: each not in brokers) if factor < len(before) else before
+        )
+        after = list(kept[:factor])
         while len(after) < factor:
             free = [each for each in brokers if each not in after]
             added = min(free, key=lambda each: (held[each], each))

@@ -111,6 +111,13 @@ def test_replicas_are_added_where_there_are_fewest_and_taken_from_the_end() -> N
         with_factor(replicas, brokers, 4)
 
 
+def test_replicas_of_brokers_that_are_down_are_taken_away_first() -> None:
+    up = [BrokerId(2), BrokerId(3)]
+    replicas = {TopicPartition("t", 0): (BrokerId(1), BrokerId(2), BrokerId(3))}
+    assert [each.after for each in with_factor(replicas, up, 1)] == [(2,)]
+    assert [each.after for each in with_factor(replicas, up, 2)] == [(2, 3)]
+
+
 def test_a_plan_is_read_and_compared(tmp_path: Path) -> None:
     file = tmp_path / "plan.json"
     file.write_text(

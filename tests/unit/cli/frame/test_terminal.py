@@ -30,7 +30,7 @@ def test_a_script_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_person_at_a_plain_terminal_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "dumb")
-    with pytest.raises(NotConfirmed, match="^nothing was done$"):
+    with pytest.raises(NotConfirmed, match=r"^nothing was done$"):
         ask(monkeypatch, stdin=True, stderr=True)
 
 
