@@ -150,7 +150,7 @@ class _Preparation:
             tree.close()
 
     async def _resize(self, store: EmbeddedStore, layout: Layout, workers: int) -> None:
-        ids = self._broker_ids(layout.workers)
+        ids = await self._broker_ids(store, layout.workers)
         while len(ids) < workers:
             reserved = self._config.identity.reserved_broker_max_id
             ids.append(await broker_registration.new_broker_id(store, reserved))
@@ -194,15 +194,29 @@ class _Preparation:
             return [list(self._log_dirs)]
         return [[folder(each, worker) for each in self._log_dirs] for worker in range(workers)]
 
-    def _broker_ids(self, workers: int) -> list[BrokerId]:
-        """Of the workers there are. The first may have none yet, nor any log."""
+    async def _broker_ids(self, store: EmbeddedStore, workers: int) -> list[BrokerId]:
+        """Of the workers there are. The first may have none yet, nor any log.
+
+        Another one without an id has lost its folders: it is the broker that the metadata still
+        has replicas of, or one that never had any.
+        """
         first = self._config.identity.number or identity.FIRST_BROKER
-        return [
-            BrokerId(
-                next((each for each in map(self._stated_id, paths) if each is not None), first)
-            )
+        stated = [
+            next((each for each in map(self._stated_id, paths) if each is not None), None)
             for paths in self._folders(workers)
         ]
+        ids = [None if each is None else BrokerId(each) for each in stated]
+        ids[0] = BrokerId(first) if ids[0] is None else ids[0]
+        held = {broker for brokers in (await holders(store)).values() for broker in brokers}
+        lost = iter(sorted(held.difference(ids)))
+        reserved = self._config.identity.reserved_broker_max_id
+        found: list[BrokerId] = []
+        for each in ids:
+            known = next(lost, None) if each is None else each
+            if known is None:
+                known = await broker_registration.new_broker_id(store, reserved)
+            found.append(known)
+        return found
 
     def _stated_id(self, path: Path) -> int | None:
         stated = self._stated(path)
@@ -244,7 +258,10 @@ class _Preparation:
             Uuid(self._chance.randbytes(16)),
         )
         paths: dict[str, str] = {}
-        for broker, folders in zip(self._broker_ids(workers), self._folders(workers), strict=True):
+        ids = await self._broker_ids(store, workers)
+        for broker, folders in zip(ids, self._folders(workers), strict=True):
+            for each in folders:
+                self._files.make_dir(each)  # a log directory was added, or a lost one forgotten
             paths |= identity.write(self._files, folders, broker, cluster, self._fresh_id)
         await write_known_log_dirs(store, paths)
 

@@ -1,5 +1,6 @@
 """A data directory for one, three and two workers, with a crash at every step in between."""
 
+import asyncio
 import shutil
 import socket
 from collections.abc import Iterator
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from penstock.broker.startup.known_log_dirs import forget
 from penstock.config.authorization import KNOWN_AUTHORIZERS
 from penstock.config.broker import BrokerConfig
 from penstock.config.sources import resolve
@@ -149,6 +151,35 @@ def test_one_three_two_one(home: Path) -> None:
             for topic in image.topics.values()
             for partition in topic.partitions.values()
         )
+
+
+def test_a_log_directory_is_added_to_those_of_workers(home: Path) -> None:
+    prepare(home, config(home), 2)
+    added = home / "added"
+    assert prepare(home, config(home, log_dirs=f"{home / 'logs'},{added}"), None) == 2
+    stated = [folder(added, worker) / "meta.properties" for worker in range(2)]
+    assert [decode_meta_properties(each.read_bytes()).broker_id for each in stated] == [1, 1001]
+
+
+@pytest.mark.parametrize("after", [1, 2, 3])
+def test_a_worker_whose_folder_is_forgotten_keeps_its_id(home: Path, after: int) -> None:
+    """With another id, its partitions would stay without a leader."""
+    prepare(home, config(home), 2)
+    lost = folder(home / "logs", 1)
+    shutil.rmtree(lost)
+    with pytest.raises(ConfigError, match="log forget"):
+        prepare(home, config(home), after)
+    asyncio.run(forget(home, [lost]))
+    assert prepare(home, config(home), after) == after
+    assert ids(home, after) == [1, 1001, 1002][:after]
+    assert prepare(home, config(home), 1) == 1
+    with EmbeddedBroker(directory=home) as broker:
+        image = broker.running.services.cluster.image
+        assert {
+            partition.replicas
+            for topic in image.topics.values()
+            for partition in topic.partitions.values()
+        } == {(1,)}
 
 
 @pytest.mark.parametrize(("before", "after", "instead"), [(1, 3, 2), (3, 2, 3), (3, 1, 1)])
