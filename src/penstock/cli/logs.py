@@ -1,7 +1,9 @@
 """`penstock logs`: the log of a broker that was started by `serve --daemon`."""
 
+import os
 import time
 from collections import deque
+from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -42,13 +44,25 @@ def logs(directory: Path, lines: int, follow: bool, level: str | None) -> None:
         for line in last_lines(file, lines, level):
             show(line)
         while follow:
-            added = file.readline()
-            if added.endswith(b"\n"):
-                if wanted(added, level):
-                    show(added)
-            else:
-                file.seek(-len(added), 1)
-                time.sleep(POLL_S)
+            for line in added_lines(file, path):
+                if wanted(line, level):
+                    show(line)
+            file.close()
+            file = path.open("rb")
+
+
+def added_lines(file: BinaryIO, path: Path) -> Iterator[bytes]:
+    """Whole lines as they are added, until the file at `path` is another one: it was rotated."""
+    while True:
+        is_rotated = path.exists() and not os.path.samestat(path.stat(), os.fstat(file.fileno()))
+        added = file.readline()
+        if added.endswith(b"\n"):
+            yield added
+        elif is_rotated:
+            return
+        else:
+            file.seek(-len(added), 1)
+            time.sleep(POLL_S)
 
 
 def last_lines(file: BinaryIO, count: int, level: str | None) -> list[bytes]:
