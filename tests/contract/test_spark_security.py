@@ -168,5 +168,5 @@ def test_logins(secured: Secured, listener: str, mechanism: str) -> None:
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256"])
 def test_a_wrong_password_fails_at_once(secured: Secured, mechanism: str) -> None:
     login = {"sasl_mechanism": mechanism, "sasl_username": "alice", "sasl_password": "wrong"}
-    with pytest.raises(BrokerRefused, match=r"login of alice at .*SASL_AUTHENTICATION_FAILED"):
+    with pytest.raises(BrokerRefused, match=r"login of 'alice' by .*SASL_AUTHENTICATION_FAILED"):
         secured.values("SASL_PLAINTEXT", **login)

@@ -86,8 +86,10 @@ class ZookeeperConfig:
         "Whether ZooKeeper's name in its certificate is checked: HTTPS, or empty for not.",
         choices=("HTTPS", "https", ""),
     )
-    zookeeper_ssl_protocol: str | None = setting(
-        "zookeeper.ssl.protocol", None, "Accepted, without effect: TLSv1.2 or TLSv1.3 is used."
+    zookeeper_ssl_protocol: str = setting(
+        "zookeeper.ssl.protocol",
+        "TLSv1.2",
+        "Accepted, without effect: TLSv1.2 or TLSv1.3 is used.",
     )
     zookeeper_clientcnxnsocket: str | None = setting(
         "zookeeper.clientCnxnSocket",
