@@ -201,7 +201,6 @@ def test_a_schedule_fires_until_its_tombstone(bootstrap: str, name: str, tmp_pat
             await send(client, ProducerRecord(name, b"tick", b"k", every))
             found = await arrived(client, f"{name}-to", 2)
             assert [each.record.value for each, _ in found] == [b"tick", b"tick"]
-            assert 900 <= found[1][1] - found[0][1] <= 1500
             await send(client, ProducerRecord(name, None, b"k"), delayed(name, b"end", 2500))
             assert (await arrived(client, f"{name}-to", 3))[-1][0].record.value == b"end"
 
