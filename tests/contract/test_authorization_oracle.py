@@ -6,14 +6,12 @@ from typing import NamedTuple
 
 import pytest
 
-from peers.kafka import KafkaCluster
-from peers.process import free_ports
-from penstock.testing.broker import EmbeddedBroker
 from penstock.wire.messages.create_acls import AclCreation, CreateAclsRequest, CreateAclsResponse
 from penstock.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from penstock.wire.messages.sasl_authenticate import SaslAuthenticateRequest
 from penstock.wire.messages.sasl_handshake import SaslHandshakeRequest
 from support.brokers.wire_link import WireLink
+from support.security.beside_kafka import secured_brokers
 from support.security.samples import TOPIC, codes, samples
 
 pytestmark = pytest.mark.peer
@@ -113,20 +111,8 @@ def prepare(address: str) -> None:
 
 @pytest.fixture(scope="module")
 def addresses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Addresses]:
-    settings: dict[str, object] = dict(COMMON)
-    cluster = KafkaCluster(settings=settings, folder=tmp_path_factory.mktemp("kafka"))
-    (port,) = free_ports(1)
-    plain = f"PLAINTEXT://127.0.0.1:{cluster.port(0)}"
-    sasl = f"SASL_PLAINTEXT://127.0.0.1:{port}"
-    settings["listeners"] = f"{plain},{sasl},CONTROLLER://127.0.0.1:{cluster._controller_ports[0]}"
-    settings["advertised.listeners"] = f"{plain},{sasl}"
-    settings["listener.security.protocol.map"] = (
-        "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT"
-    )
-    ours = {name: str(text) for name, text in COMMON.items()}
-    ours["listeners"] = "PLAINTEXT://127.0.0.1:0,SASL_PLAINTEXT://127.0.0.1:0"
-    with cluster, EmbeddedBroker(settings=ours) as broker:
-        found = Addresses(broker.running.state.listeners["SASL_PLAINTEXT"], f"127.0.0.1:{port}")
+    with secured_brokers(COMMON, tmp_path_factory.mktemp("kafka")) as brokers:
+        found = Addresses(brokers.ours.sasl, brokers.kafka.sasl)
         for each in found:
             prepare(each)
         yield found

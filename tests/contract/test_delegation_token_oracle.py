@@ -2,13 +2,9 @@
 
 import time
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import pytest
 
-from peers.kafka import KafkaCluster
-from peers.process import free_ports
-from penstock.testing.broker import EmbeddedBroker
 from penstock.wire.messages import create_delegation_token as creating
 from penstock.wire.messages import describe_delegation_token as describing
 from penstock.wire.messages import expire_delegation_token as expiring
@@ -17,6 +13,7 @@ from penstock.wire.messages.create_acls import AclCreation, CreateAclsRequest
 from penstock.wire.messages.sasl_authenticate import SaslAuthenticateRequest
 from penstock.wire.messages.sasl_handshake import SaslHandshakeRequest
 from support.brokers.wire_link import WireLink
+from support.security.beside_kafka import SecuredBroker, SecuredBrokers, secured_brokers
 
 pytestmark = pytest.mark.peer
 
@@ -33,36 +30,9 @@ COMMON: dict[str, object] = {
 USER_RESOURCE, LITERAL, ALLOW, CREATE_TOKENS, DESCRIBE_TOKENS = 7, 3, 3, 13, 14
 
 
-class Broker(NamedTuple):
-    plain: str
-    sasl: str
-
-
-class Brokers(NamedTuple):
-    ours: Broker
-    kafka: Broker
-
-
 @pytest.fixture(scope="module")
-def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Brokers]:
-    settings: dict[str, object] = dict(COMMON)
-    cluster = KafkaCluster(settings=settings, folder=tmp_path_factory.mktemp("kafka"))
-    (port,) = free_ports(1)
-    plain = f"PLAINTEXT://127.0.0.1:{cluster.port(0)}"
-    sasl = f"SASL_PLAINTEXT://127.0.0.1:{port}"
-    settings["listeners"] = f"{plain},{sasl},CONTROLLER://127.0.0.1:{cluster._controller_ports[0]}"
-    settings["advertised.listeners"] = f"{plain},{sasl}"
-    settings["listener.security.protocol.map"] = (
-        "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT"
-    )
-    ours = {name: str(text) for name, text in COMMON.items()}
-    ours["listeners"] = "PLAINTEXT://127.0.0.1:0,SASL_PLAINTEXT://127.0.0.1:0"
-    with cluster, EmbeddedBroker(settings=ours) as broker:
-        listeners = broker.running.state.listeners
-        found = Brokers(
-            Broker(listeners["PLAINTEXT"], listeners["SASL_PLAINTEXT"]),
-            Broker(cluster.bootstrap, f"127.0.0.1:{port}"),
-        )
+def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredBrokers]:
+    with secured_brokers(COMMON, tmp_path_factory.mktemp("kafka")) as found:
         rights = [("maker", CREATE_TOKENS), ("viewer", DESCRIBE_TOKENS)]
         acls = [
             AclCreation(USER_RESOURCE, "User:alice", LITERAL, f"User:{who}", "*", what, ALLOW)
@@ -81,7 +51,7 @@ def link(address: str, name: str) -> WireLink:
     return found
 
 
-def story(broker: Broker) -> Iterator[tuple[str, object]]:
+def story(broker: SecuredBroker) -> Iterator[tuple[str, object]]:
     """What a broker answers, as far as it does not depend on chance and time."""
 
     def create(
@@ -190,7 +160,7 @@ def story(broker: Broker) -> Iterator[tuple[str, object]]:
     expire("alice", short.hmac, -1)
 
 
-def test_a_story_of_tokens_is_told_as_by_kafka(brokers: Brokers) -> None:
+def test_a_story_of_tokens_is_told_as_by_kafka(brokers: SecuredBrokers) -> None:
     ours, kafka = (dict(story(each)) for each in brokers)
     different = {name: (ours[name], kafka[name]) for name in ours if ours[name] != kafka[name]}
     assert different == {}

@@ -4,9 +4,9 @@ import asyncio
 import gc
 import logging
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from penstock.broker.app import RunningBroker, running
 from penstock.broker.machine import Machine
@@ -32,7 +32,7 @@ async def until_stopped(
     on_ready: Callable[[BrokerState], object],
     machine: Machine | None = None,
     *,
-    beside: Callable[[RunningBroker], Awaitable[None]] | None = None,
+    beside: Callable[[RunningBroker], Coroutine[Any, Any, None]] | None = None,
 ) -> None:
     """`listen` gets what stops the broker, and sees to it that somebody calls it.
 
@@ -58,7 +58,7 @@ async def until_stopped(
             logger.info("%s", serving(broker.state))
             on_ready(broker.state)
             async with asyncio.TaskGroup() as tasks:
-                other = None if beside is None else tasks.create_task(_run(beside, broker))
+                other = None if beside is None else tasks.create_task(beside(broker))
                 await stop.wait()
                 if other is not None:
                     other.cancel()
@@ -66,7 +66,3 @@ async def until_stopped(
         if not stop.is_set():
             raise
     logger.info("stopped")
-
-
-async def _run(beside: Callable[[RunningBroker], Awaitable[None]], broker: RunningBroker) -> None:
-    await beside(broker)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, TypeAlias
 
-from penstock.config.backoff import Backoff, parse_backoff
+from penstock.config.backoff import Backoff, StepBackoff, parse_backoff
 from penstock.config.duration import LEAST_MS, MOST_MS
 from penstock.errors import ConfigError
 
@@ -29,6 +29,8 @@ ROUTE_SETTINGS: Final = (
 )
 
 DEFAULT_BACKOFF: Final = "1s,10s,1m,10m"
+DEFAULT_ATTEMPTS: Final = 4
+"""Of an exponential back-off, which names none."""
 MOST_ATTEMPTS: Final = 10_000
 
 RESERVED: Final = "__"
@@ -100,13 +102,13 @@ def route_of(topic: str, settings: Mapping[str, str]) -> Route | None:
             dead_letters=dead_letters,
         )
     backoff = _backoff(given.get(RETRY_BACKOFF, DEFAULT_BACKOFF))
-    steps = len(getattr(backoff, "delays_ms", (0,) * 4))
+    attempts = len(backoff.delays_ms) if isinstance(backoff, StepBackoff) else DEFAULT_ATTEMPTS
     return RetryRoute(
         topic=topic,
         to=to,
         backoff=backoff,
         max_attempts=_whole(
-            RETRY_MAX_ATTEMPTS, given.get(RETRY_MAX_ATTEMPTS, str(steps)), 1, MOST_ATTEMPTS
+            RETRY_MAX_ATTEMPTS, given.get(RETRY_MAX_ATTEMPTS, str(attempts)), 1, MOST_ATTEMPTS
         ),
         dead_letters=dead_letters,
     )

@@ -52,10 +52,6 @@ class DelayPartition:
             entry = each if each.kind is Kind.SCHEDULE else None
             self._chains[each.key] = _Chain(each.origin, entry)
 
-    def caught_up(self) -> None:
-        """All records so far were read."""
-        self._tombstones.clear()
-
     def read(self, record: Record, now_ms: int) -> list[Entry]:
         """The entries to add or replace because of this record."""
         verdict = judge(record, self.partition, self.route, now_ms)

@@ -14,6 +14,7 @@ from penstock.client.cluster import Client
 from penstock.client.consume import ConsumedRecord
 from penstock.client.errors import RETRIABLE, BrokerRefused
 from penstock.client.group_consumer import (
+    NOT_A_MEMBER,
     GroupConsumer,
     GroupSettings,
     OffsetReset,
@@ -61,16 +62,6 @@ UNUSABLE: Final = frozenset(
         ErrorCode.INVALID_TOPIC_EXCEPTION,
         ErrorCode.TOPIC_AUTHORIZATION_FAILED,
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-    }
-)
-
-NOT_A_MEMBER: Final = frozenset(
-    {
-        ErrorCode.FENCED_MEMBER_EPOCH,
-        ErrorCode.ILLEGAL_GENERATION,
-        ErrorCode.REBALANCE_IN_PROGRESS,
-        ErrorCode.STALE_MEMBER_EPOCH,
-        ErrorCode.UNKNOWN_MEMBER_ID,
     }
 )
 
@@ -378,7 +369,7 @@ class DelayService(RebalanceListener):
             if isinstance(result, MissingTopic):
                 stay.append((partition, delivery, result))
             elif isinstance(result, BrokerRefused):
-                letters.append((partition, delivery, self._letter(owned, record, result)))
+                letters.append((partition, delivery, _rejected(owned, record, result)))
             elif isinstance(result, RecordMetadata) and record.topic == partition.topic:
                 owned.written_to = max(owned.written_to, result.offset)
         again = await self._sent([record for _, _, record in letters])
@@ -425,16 +416,6 @@ class DelayService(RebalanceListener):
             return refused
         return None
 
-    def _letter(
-        self, owned: DelayPartition, record: ProducerRecord, refused: BrokerRefused
-    ) -> ProducerRecord:
-        origin = Record(-1, record.timestamp or 0, record.key, record.value, list(record.headers))
-        dead = Dead(f"{record.topic} rejected it: {refused}")
-        headers = dead_headers(origin, owned.partition, owned.route, dead)
-        return ProducerRecord(
-            owned.route.dead_letters, record.value, record.key, headers, None, record.timestamp
-        )
-
     async def _commit(self, deliveries: Mapping[TopicPartition, Sequence[Delivery]]) -> None:
         state: list[ProducerRecord] = []
         floors: dict[TopicPartition, Offset] = {}
@@ -474,11 +455,7 @@ def _written(
     verdict = judge(record, partition, route, now_ms)
     if isinstance(verdict, Dead | Cancel):
         dead = verdict if isinstance(verdict, Dead) else Dead("a cancellation is not delivered")
-        headers = dead_headers(record, partition, route, dead)
-        letter = ProducerRecord(
-            route.dead_letters, record.value, record.key, headers, None, record.timestamp
-        )
-        return letter, None
+        return _letter(owned, record, dead), None
     target = ProducerRecord(
         route.to,
         record.value,
@@ -498,3 +475,22 @@ def _written(
         now_ms,
     )
     return target, onward
+
+
+def _rejected(
+    owned: DelayPartition, record: ProducerRecord, refused: BrokerRefused
+) -> ProducerRecord:
+    """The dead letter of a record that its target does not take."""
+    origin = Record(-1, record.timestamp or 0, record.key, record.value, list(record.headers))
+    return _letter(owned, origin, Dead(f"{record.topic} rejected it: {refused}"))
+
+
+def _letter(owned: DelayPartition, record: Record, dead: Dead) -> ProducerRecord:
+    return ProducerRecord(
+        owned.route.dead_letters,
+        record.value,
+        record.key,
+        dead_headers(record, owned.partition, owned.route, dead),
+        None,
+        record.timestamp,
+    )

@@ -1,6 +1,5 @@
 """The ACLs of the cluster, as the store has them: read, followed, altered."""
 
-import asyncio
 import logging
 from collections.abc import Iterable
 
@@ -17,14 +16,14 @@ from penstock.broker.acls.acl_nodes import (
 from penstock.clock import Clock
 from penstock.errors import ErrorCode, KafkaError
 from penstock.metadata import paths
-from penstock.metadata.errors import BadVersion, NodeExists, NoNode, StoreError
+from penstock.metadata.errors import BadVersion, NodeExists, NoNode
+from penstock.metadata.following import follow
 from penstock.metadata.store import Create, Delete, MetadataStore, Node, Operation, Set
 from penstock.security.acl import AccessRule, Acl, AclFilter, Acls, ResourcePattern
 from penstock.security.principal import Principal
 
 logger = logging.getLogger(__name__)
 
-RETRY_S = 0.2
 ATTEMPTS = 10
 NOTIFICATION_LIFE_MS = 15 * 60 * 1000
 
@@ -54,7 +53,6 @@ class Authorizer:
         self._none = Acls((), super_users, allow_if_none=allow_if_none)
         self.acls = self._none
         self._refused_brokers: set[tuple[str, ...]] = set()
-        self._wake = asyncio.Event()
 
     def access(self, client: AuthenticatedClient, request: str) -> Access:
         return Access(self.acls, client, request, self._refused_brokers)
@@ -71,26 +69,7 @@ class Authorizer:
 
     async def follow(self) -> None:
         """Read the ACLs again when anybody has changed them, until cancelled."""
-
-        def notified(_: object) -> None:
-            self._wake.set()
-
-        watch = await self._store.watch(notified, children=CHANGES)
-        session = self._store.watch_session(notified)
-        self._wake.set()
-        try:
-            while True:
-                await self._wake.wait()
-                self._wake.clear()
-                try:
-                    await self._read()
-                except StoreError as error:
-                    logger.debug("cannot read the ACLs, trying again: %s", error)
-                    self._wake.set()
-                    await asyncio.sleep(RETRY_S)
-        finally:
-            watch.cancel()
-            session.cancel()
+        await follow(self._store, self._read, "the ACLs", children=CHANGES)
 
     async def _read(self) -> None:
         """All of them: they are few, and a notification may be missed while the store is away."""

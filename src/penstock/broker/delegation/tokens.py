@@ -21,6 +21,7 @@ from penstock.config.delegation import DelegationConfig
 from penstock.errors import ErrorCode
 from penstock.metadata import paths
 from penstock.metadata.errors import NodeExists, NoNode, StoreError
+from penstock.metadata.following import follow
 from penstock.metadata.store import Create, Delete, MetadataStore, Operation, Set
 from penstock.security.delegation_token import (
     DelegationToken,
@@ -44,7 +45,6 @@ from penstock.types import Uuid, random_uuid, uuid_text
 
 logger = logging.getLogger(__name__)
 
-RETRY_S: Final = 0.2
 NOTIFICATION_LIFE_MS: Final = 15 * 60 * 1000
 _SALT_BYTES: Final = 20
 
@@ -76,7 +76,6 @@ class DelegationTokens:
         self._tokens: dict[str, DelegationToken] = {}
         self._credentials: dict[str, Credentials] = {}
         self._begun = self._taken = 0
-        self._wake = asyncio.Event()
 
     @property
     def is_on(self) -> bool:
@@ -173,26 +172,7 @@ class DelegationTokens:
 
     async def follow(self) -> None:
         """Read the tokens again when anybody has changed them, until cancelled."""
-
-        def notified(_: object) -> None:
-            self._wake.set()
-
-        watch = await self._store.watch(notified, children=[CHANGES, TOKENS])
-        session = self._store.watch_session(notified)
-        self._wake.set()
-        try:
-            while True:
-                await self._wake.wait()
-                self._wake.clear()
-                try:
-                    await self._read()
-                except StoreError as error:
-                    logger.debug("cannot read delegation tokens, trying again: %s", error)
-                    self._wake.set()
-                    await asyncio.sleep(RETRY_S)
-        finally:
-            watch.cancel()
-            session.cancel()
+        await follow(self._store, self._read, "delegation tokens", children=[CHANGES, TOKENS])
 
     async def _read(self) -> None:
         """A read that began before another one must not replace what that has found."""
