@@ -82,7 +82,9 @@ class BuildIfPossible(build_ext):
                 multi_file=True,
                 group_name="penstock",
             )
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - as above; by the latter mypyc ends
+        except (Exception, SystemExit) as error:  # by the latter mypyc ends
+            if self.editable_mode and isinstance(error, SystemExit):
+                raise  # the sources have errors, which a developer wants to see
             self.without(error)
             return
         self.library = next(each.name for each in found if each.name.endswith("__mypyc"))
@@ -137,4 +139,11 @@ def in_parallel(compile_all: Callable[..., list[str]]) -> Callable[..., list[str
     return compiled
 
 
-setup(ext_modules=EXTENSIONS, cmdclass={"build_ext": BuildIfPossible})
+# A pure wheel names no extension, so that it is for every platform. An installation in place runs
+# `build_ext` also then, to remove what was built before.
+IS_PURE_WHEEL = os.environ.get("PENSTOCK_PURE") == "1" and "editable_wheel" not in sys.argv
+
+setup(
+    ext_modules=[] if IS_PURE_WHEEL else EXTENSIONS,
+    cmdclass={"build_ext": BuildIfPossible},
+)

@@ -12,14 +12,24 @@ from bench.interpreter import described
 PURE = ("wire", "record", "log", "compaction")
 BESIDE_OTHERS = (
     "broker",
+    "clients",
     "groups",
     "growth",
+    "metrics",
     "page",
+    "sdk",
+    "security",
+    "registry",
+    "share",
+    "search",
     "spark",
     "stalls",
     "spark_write",
+    "streams",
     "transactions",
     "cluster",
+    "console",
+    "delay",
     "workers",
 )
 

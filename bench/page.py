@@ -12,17 +12,25 @@ from pathlib import Path
 from typing import Any
 
 from bench.plot import svg
-from bench.report import NAMES, Row, rounded, rows_of
+from bench.report import NAMES, Row, is_missed, rounded, rows_of
 
 DOCS = Path(__file__).parent.parent / "docs"
 FIGURES = DOCS / "benchmarks"
 PARTS = {
     "broker": ["broker"],
+    "clients": ["clients"],
+    "three": ["clients", "--factor", "3"],
     "points": ["broker", "--points", "--select", "nothing else"],
     "stalls": ["stalls"],
     "growth": ["growth"],
+    "delay": ["delay"],
+    "security": ["security"],
+    "sdk": ["sdk"],
+    "registry": ["registry"],
+    "share": ["share"],
 }
 """How each is measured."""
+ONCE = ("growth", "delay")
 MISSED = "🔴"
 Part = Mapping[str, Any]
 
@@ -44,7 +52,7 @@ def main(argv: list[str]) -> None:
     FIGURES.mkdir(exist_ok=True)
     for part in filter(None, args.parts.split(",")):
         module, *options = PARTS[part]
-        rounds = [] if part == "growth" else ["--rounds", str(args.rounds)]
+        rounds = [] if part in ONCE else ["--rounds", str(args.rounds)]
         out = ["--out", str(FIGURES / f"{part}.json")]
         import_module(f"bench.{module}").main([*options, *rounds, *out])
     write()
@@ -62,12 +70,24 @@ def write() -> None:
 
 
 def sections(parts: Mapping[str, Part | None]) -> Iterator[str]:
-    broker, points, stalls, growth = (parts[part] for part in PARTS)
+    broker, clients, three, points, stalls, growth, delay, security, sdk, registry, share = (
+        parts[part] for part in PARTS
+    )
     if broker:
         yield "## Beside Apache Kafka\n"
         yield described(broker)
         rows = [*rows_of(broker["load"]), *rows_of(broker["start"]), *rows_of(broker["latency"])]
         yield compared(rows)
+    for part, brokers in ((clients, "one broker"), (three, "three brokers, factor 3")):
+        if part:
+            yield f"## Real clients, {brokers}\n"
+            yield (
+                "Kafka's own perf tools and librdkafka, on both cores beside the brokers "
+                "(`make bench ARGS=clients`);\nCPU is that of all brokers, peak memory that of "
+                "one.\n"
+            )
+            yield described(part)
+            yield compared(rows_of(part["rows"]))
     if stalls:
         yield "## Waits for the event loop\n"
         yield (
@@ -93,8 +113,65 @@ def sections(parts: Mapping[str, Part | None]) -> Iterator[str]:
         )
         yield described(growth)
         yield from grown(growth["points"])
+    if delay:
+        yield "## Delays\n"
+        yield (
+            "The delay service of one broker, with its embedded store, four partitions and records "
+            "of 100 B\n(`make bench ARGS=delay`); how late records are is what a consumer sees.\n"
+        )
+        yield described(delay)
+        yield table(("Figure", "Penstock", "Aim"), delayed(delay["figures"]))
+    if security:
+        yield "## Security\n"
+        yield (
+            "What TLS costs the broker, written and read by librdkafka; what ACLs and quotas add "
+            "to a small\nrequest; and how long an honest client waits beside hostile ones "
+            "(`make bench ARGS=security`).\n"
+        )
+        yield described(security)
+        yield compared(rows_of(security["tls"]))
+        yield table(("Figure", "Penstock", "Aim"), delayed(security["figures"]))
+    if sdk:
+        yield "## Applications\n"
+        yield (
+            "What `penstock.sdk` costs a client beside bare confluent-kafka that does the same "
+            "(JSON of 100 B, keys,\ndelivery reports), and how near to the ideal the parallel "
+            "consumer comes (`make bench ARGS=sdk`).\n"
+        )
+        yield described(sdk)
+        yield table(("Figure", "Penstock", "Aim"), delayed(sdk["figures"]))
+    if registry:
+        yield "## Schema registry\n"
+        yield (
+            "Look-ups while the registry knows 5,000 schemas, over one connection; what a request "
+            "that costs nothing\nwaits is the machine's own. And Avro values with schema ids, read "
+            "for Spark (`make bench ARGS=registry`).\n"
+        )
+        yield described(registry)
+        yield table(("Figure", "Penstock", "Aim"), delayed(registry["figures"]))
+    if share:
+        yield "## Share groups\n"
+        yield (
+            "Members over the bare protocol fetch and accept records of one partition "
+            "(`make bench ARGS=share`). What locks\ntake and how late records come again is "
+            "Penstock's alone: a JVM does not tell, and Kafka has no back-off.\n"
+        )
+        yield described(share)
+        yield compared(rows_of(share["rows"]))
+        yield table(("Figure", "Penstock", "Aim"), delayed(share["figures"]))
     yield "## Claims\n"
     yield table(("Claim", "Measured here", "Command"), claims(broker, points, growth))
+
+
+def delayed(figures: Sequence[tuple[str, float, str]]) -> list[tuple[str, str, str]]:
+    return [
+        (
+            figure,
+            f"{rounded(value)} {MISSED * is_missed(value, aim)}".strip(),
+            aim.replace("<=", "≤").replace(">=", "≥"),
+        )
+        for figure, value, aim in figures
+    ]
 
 
 def described(part: Part) -> str:
@@ -127,7 +204,8 @@ def compared(rows: Sequence[Row]) -> str:
                 row.workload,
                 row.figure,
                 *(spread(row.samples.get(name, ())) for name in NAMES),
-                "" if row.ratio is None else f"{row.ratio:.2f} {MISSED * row.is_missed}".strip(),
+                f"{'' if row.ratio is None else f'{row.ratio:.2f}'} "
+                f"{MISSED * row.is_missed}".strip(),
                 row.aim.replace("<=", "≤").replace(">=", "≥"),
             )
             for row in rows

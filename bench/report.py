@@ -10,7 +10,10 @@ NAMES = ("Penstock", "Kafka")
 
 @dataclass(slots=True)
 class Row:
-    """One figure of one workload: the samples of each broker, and the ratio aimed at."""
+    """One figure of one workload: the samples of each broker, and the ratio aimed at.
+
+    An aim with a unit, such as "<= 5 ms", is for Penstock's own figure.
+    """
 
     workload: str
     figure: str
@@ -21,16 +24,28 @@ class Row:
         return median(self.samples[subject]) if self.samples.get(subject) else None
 
     @property
+    def aims_at_ratio(self) -> bool:
+        return len(self.aim.split()) < 3
+
+    @property
     def ratio(self) -> float | None:
+        if not self.aims_at_ratio:
+            return None
         ours, theirs = (self.median(name) for name in NAMES)
         return None if ours is None or not theirs else ours / theirs
 
     @property
     def is_missed(self) -> bool:
-        sign, _, limit = self.aim.partition(" ")
-        if self.ratio is None or not limit:
-            return False
-        return self.ratio > float(limit) if sign == "<=" else self.ratio < float(limit)
+        value = self.ratio if self.aims_at_ratio else self.median(NAMES[0])
+        return value is not None and is_missed(value, self.aim)
+
+
+def is_missed(value: float, aim: str) -> bool:
+    """The aim is a sign, a number and perhaps a unit, or empty."""
+    if not aim:
+        return False
+    sign, limit = aim.split()[:2]
+    return value > float(limit) if sign == "<=" else value < float(limit)
 
 
 class Report:
@@ -81,6 +96,8 @@ def rows_of(table: Iterable[Mapping[str, Any]]) -> list[Row]:
 
 def _cells(row: Row) -> tuple[str, ...]:
     ratio = "" if row.ratio is None else f"{row.ratio:.2f}"
+    if row.is_missed:
+        ratio = f"{ratio} missed".strip()
     shown = (rounded(row.median(name)) for name in NAMES)
     return (row.workload, row.figure, *shown, ratio, row.aim)
 

@@ -67,7 +67,8 @@ class Penstock:
     def __init__(self, stack: ExitStack) -> None:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="penstock-bench-")))
         settings = [f"--set={name}={value}" for name, value in SETTINGS.items()]
-        serve = ["-m", "penstock", "serve", "--port", "0", "--dir", str(folder / "data")]
+        self.directory = folder / "data"
+        serve = ["-m", "penstock", "serve", "--port", "0", "--dir", str(self.directory)]
         # The package that this bench imports, wherever the process is started.
         python = ["env", f"PYTHONPATH={Path(penstock.__file__).parents[1]}", sys.executable]
         self._process = Process("Penstock", [*python, *serve, *settings], folder)

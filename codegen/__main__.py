@@ -83,6 +83,7 @@ def installed_jars() -> Jars:
         jar("kafka-3.9.2", "kafka-clients"),
         jar("kafka-4.3.1", "kafka-group-coordinator"),
         jar("kafka-4.3.1", "kafka-transaction-coordinator"),
+        jar("kafka-4.3.1", "kafka-share-coordinator"),
         jar("kafka-4.3.1", "kafka-metadata"),
     )
 

@@ -9,10 +9,12 @@ import zipfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
-# Excluded: keys that only KRaft quorums and the share-state store of Kafka's own brokers use.
-INTERNAL = {52, 53, 54, 58, 59, 62, 63, 70, 73, 80, 81, 82, 83, 84, 85, 86, 87, 94}
+# Excluded: keys that only KRaft quorums use.
+INTERNAL = {52, 53, 54, 58, 59, 62, 63, 70, 73, 80, 81, 82, 94}
 # Requests between brokers in ZooKeeper mode; Kafka 3.9 is the last version with them.
-INTER_BROKER = {4, 5, 6, 7, 56, 67}
+ZOOKEEPER_MODE = {4, 5, 6, 7, 56, 67}
+# Those, and what leaders of share-partitions ask the coordinator of their state.
+INTER_BROKER = ZOOKEEPER_MODE | {83, 84, 85, 86, 87}
 # Messages that are no requests or responses: what group members send each other through the
 # coordinator, and the records of coordinators and of KRaft's quorum.
 DATA_MESSAGES = {
@@ -42,8 +44,38 @@ DATA_MESSAGES = {
         "ConsumerGroupCurrentMemberAssignmentValue",
         "ConsumerGroupRegularExpressionKey",
         "ConsumerGroupRegularExpressionValue",
+        "ShareGroupMemberMetadataKey",
+        "ShareGroupMemberMetadataValue",
+        "ShareGroupMetadataKey",
+        "ShareGroupMetadataValue",
+        "ShareGroupTargetAssignmentMetadataKey",
+        "ShareGroupTargetAssignmentMetadataValue",
+        "ShareGroupTargetAssignmentMemberKey",
+        "ShareGroupTargetAssignmentMemberValue",
+        "ShareGroupCurrentMemberAssignmentKey",
+        "ShareGroupCurrentMemberAssignmentValue",
+        "ShareGroupStatePartitionMetadataKey",
+        "ShareGroupStatePartitionMetadataValue",
+        "StreamsGroupMetadataKey",
+        "StreamsGroupMetadataValue",
+        "StreamsGroupMemberMetadataKey",
+        "StreamsGroupMemberMetadataValue",
+        "StreamsGroupTargetAssignmentMetadataKey",
+        "StreamsGroupTargetAssignmentMetadataValue",
+        "StreamsGroupTargetAssignmentMemberKey",
+        "StreamsGroupTargetAssignmentMemberValue",
+        "StreamsGroupCurrentMemberAssignmentKey",
+        "StreamsGroupCurrentMemberAssignmentValue",
+        "StreamsGroupTopologyKey",
+        "StreamsGroupTopologyValue",
     ),
     "kafka-transaction-coordinator": ("TransactionLogKey", "TransactionLogValue"),
+    "kafka-share-coordinator": (
+        "ShareSnapshotKey",
+        "ShareSnapshotValue",
+        "ShareUpdateKey",
+        "ShareUpdateValue",
+    ),
 }
 
 
@@ -66,13 +98,19 @@ class Jars(NamedTuple):
     zookeeper_mode: Path
     group_coordinator: Path
     transaction_coordinator: Path
+    share_coordinator: Path
     metadata: Path
 
 
 def data_messages(jars: Jars) -> dict[str, dict[str, Any]]:
     """Schema by name of each message in `DATA_MESSAGES`."""
     found = {}
-    sources = (jars.current, jars.group_coordinator, jars.transaction_coordinator)
+    sources = (
+        jars.current,
+        jars.group_coordinator,
+        jars.transaction_coordinator,
+        jars.share_coordinator,
+    )
     for jar, names in zip(sources, DATA_MESSAGES.values(), strict=True):
         schemas = read_schemas(jar)
         found.update({name: schemas[name] for name in names})
@@ -93,7 +131,7 @@ def apis(current: Path, zookeeper_mode: Path) -> list[ApiSchema]:
         requests = [s for s in schemas.values() if s["type"] == "request"]
         for request in requests:
             key = request["apiKey"]
-            if key in INTERNAL or (key in INTER_BROKER) != (jar is zookeeper_mode):
+            if key in INTERNAL or (key in ZOOKEEPER_MODE) != (jar is zookeeper_mode):
                 continue
             name = request["name"].removesuffix("Request")
             low, high = versions(request)

@@ -1,39 +1,73 @@
 """Looks for known vulnerabilities in what constraints.txt pins (pip-audit).
 
-Without a way to its database there is a notice and no failure: a build must work offline.
+Without a way to its database there is a notice and no failure: a build must work offline. That is
+the only excuse: a program that is missing, refuses its arguments or crashes fails the build.
 """
 
 import json
+import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 LIMIT_S = 120
-COMMAND = ["--timeout", "3", "--disable-pip", "--require-hashes", "-r", "constraints.txt"]
+PROGRAM = str(Path(sys.executable).with_name("pip-audit"))
+COMMAND = (
+    *(PROGRAM, "--timeout", "3", "--disable-pip", "--require-hashes", "-r", "constraints.txt"),
+    *("--progress-spinner", "off", "--format", "json"),
+)
+OFFLINE = re.compile(
+    r"^requests\.exceptions\.(ConnectionError|ConnectTimeout|ProxyError|ReadTimeout|SSLError)\b"
+    r"|Could not connect to PyPI's vulnerability feed|PyPI is not redirecting properly",
+    re.MULTILINE,
+)
+"""What pip-audit says, or dies of, where its database cannot be reached."""
 
 
-def audited() -> list[dict[str, object]] | None:
-    """What pip-audit found, by package; None if its database cannot be reached."""
-    program = Path(sys.executable).with_name("pip-audit")
+class Unreachable(Exception):
+    """The database cannot be asked from here."""
+
+
+class Broken(Exception):
+    """pip-audit itself does not work."""
+
+
+def audited(command: Sequence[str] = COMMAND, limit_s: float = LIMIT_S) -> list[dict[str, Any]]:
+    """What pip-audit found, by package."""
     try:
-        done = subprocess.run(
-            [program, *COMMAND, "--progress-spinner", "off", "--format", "json"],
-            capture_output=True,
-            timeout=LIMIT_S,
-            check=False,
-        )
-        found: list[dict[str, object]] = json.loads(done.stdout)["dependencies"]
-    except (OSError, subprocess.TimeoutExpired, ValueError, KeyError):
-        return None
-    # An index without this interface answers for no package at all.
-    return found if any("vulns" in each for each in found) else None
+        done = subprocess.run(command, capture_output=True, text=True, timeout=limit_s, check=False)
+    except OSError as error:
+        raise Broken(f"cannot be started ({error}); run make setup") from None
+    except subprocess.TimeoutExpired:
+        raise Unreachable(f"no answer within {limit_s:g} s") from None
+    return read(done.returncode, done.stdout, done.stderr)
 
 
-def main() -> int:
-    found = audited()
-    if found is None:
-        print("pip-audit: skipped, its database cannot be reached")
+def read(code: int, out: str, said: str) -> list[dict[str, Any]]:
+    try:
+        found: list[dict[str, Any]] = json.loads(out)["dependencies"]
+    except (ValueError, KeyError, TypeError):
+        if OFFLINE.search(said):
+            raise Unreachable("the connection fails") from None
+        last = said.strip().splitlines()[-1:] or ["without a word"]
+        raise Broken(f"ended with {code}: {last[0]}") from None
+    if not any("vulns" in each for each in found):
+        # An index without this interface answers for no package at all.
+        raise Unreachable("the package index does not answer for any package")
+    return found
+
+
+def main(command: Sequence[str] = COMMAND) -> int:
+    try:
+        found = audited(command)
+    except Unreachable as error:
+        print(f"pip-audit: skipped, its database cannot be reached: {error}")
         return 0
+    except Broken as error:
+        print(f"pip-audit: {error}", file=sys.stderr)
+        return 2
     bad = [each for each in found if each.get("vulns")]
     for each in bad:
         print(f"pip-audit: {each['name']} {each['version']}: {json.dumps(each['vulns'])}")

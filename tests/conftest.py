@@ -1,8 +1,10 @@
 """What tests share: real peers for those marked `peer`, and how hard Hypothesis tries."""
 
+import faulthandler
+import logging
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,17 @@ settings.load_profile(
 )
 
 CONTRACT = Path(__file__).parent / "contract"
+GRACE_S = float(os.environ.get("PENSTOCK_TEST_GRACE_S", "60"))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--screenshots", metavar="FOLDER", help="save pages of the console there")
+
+
+@pytest.fixture(scope="session")
+def screenshots(pytestconfig: pytest.Config) -> Path | None:
+    given = pytestconfig.getoption("--screenshots")
+    return None if given is None else Path(given)
 
 
 def pytest_configure() -> None:
@@ -43,6 +56,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(skipped)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """A time-out interrupts Python only. A test that hangs in a library of C (librdkafka's close,
+    say) ends its process some time later: it has failed, and the others go on in a new one.
+    """
+    marker = item.get_closest_marker("timeout")
+    usual = item.config.getoption("timeout") or item.config.getini("timeout")
+    limit_s = float(marker.args[0] if marker is not None and marker.args else usual)
+    faulthandler.dump_traceback_later(limit_s + GRACE_S, exit=True, file=2)
+    try:
+        return (yield)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
     if config.getvalue("dist") != "loadfile":
@@ -54,11 +82,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
 
 @pytest.fixture(scope="module", autouse=True)
 def _environment() -> Iterator[None]:
-    """Tests of one file leave nothing in the environment for those of another."""
+    """Tests of one file leave the environment and logging as they were for those of another."""
     before = dict(os.environ)
     yield
     left = {name for name, _ in {*before.items()} ^ {*os.environ.items()}}
     assert left <= {"PYTEST_CURRENT_TEST"}, f"environment variables changed: {sorted(left)}"
+    assert logging.root.manager.disable == logging.NOTSET, "logging was left disabled"
 
 
 @pytest.fixture(scope="session")

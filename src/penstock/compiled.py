@@ -27,16 +27,17 @@ _LIBRARY = "penstock__mypyc"
 
 def is_compiled() -> bool:
     """Whether the hot modules run compiled: all of them, since they are in one library."""
-    return not _is_pure() and find_spec(_LIBRARY) is not None
+    return not is_pure() and find_spec(_LIBRARY) is not None
 
 
-def _is_pure() -> bool:
+def is_pure() -> bool:
+    """Whether the sources run because the environment says so, whatever was built."""
     return os.environ.get("PENSTOCK_PURE") == "1"
 
 
 def choose(folder: Path) -> None:
     """Have the sources imported if that is asked for; else check that they are what was built."""
-    if _is_pure():
+    if is_pure():
         sys.meta_path.insert(0, Sources())
         return
     changed = edited(folder)

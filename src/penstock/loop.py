@@ -1,7 +1,10 @@
 """What parts that wait need of an event loop, whichever it is."""
 
-from collections.abc import Callable
-from typing import Protocol
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable
+from typing import Protocol, TypeVar
+
+T = TypeVar("T")
 
 
 class Handle(Protocol):
@@ -16,3 +19,11 @@ class Loop(Protocol):
     def call_soon(self, callback: Callable[[], object], /) -> object: ...
 
     def call_later(self, delay: float, callback: Callable[[], object], /) -> Handle: ...
+
+
+async def with_turns(items: Iterable[T], in_one: int) -> AsyncIterator[T]:
+    """The items; after each `in_one` of them, what else waits for the loop gets its turn."""
+    for count, each in enumerate(items, 1):
+        yield each
+        if count % in_one == 0:
+            await asyncio.sleep(0)

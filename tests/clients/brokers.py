@@ -33,11 +33,11 @@ def parameters(brokers: Sequence[str]) -> list[object]:
     with PENSTOCK_WORKERS.
     """
     marks = {
-        "kafka": [pytest.mark.peer, *_rare_unless("PENSTOCK_ORACLE")],
-        "penstock_workers": _rare_unless("PENSTOCK_WORKERS"),
+        "kafka": [pytest.mark.peer, *rare_unless("PENSTOCK_ORACLE")],
+        "penstock_workers": rare_unless("PENSTOCK_WORKERS"),
     }
     return [pytest.param(name, marks=marks.get(name, [])) for name in brokers]
 
 
-def _rare_unless(variable: str) -> list[pytest.MarkDecorator]:
+def rare_unless(variable: str) -> list[pytest.MarkDecorator]:
     return [] if os.environ.get(variable) else [pytest.mark.soak]

@@ -19,7 +19,7 @@ from penstock.wire.apis import APIS
 
 SERVED = {
     *range(4), *range(8, 17), *range(18, 29), *range(32, 36), 37, *range(42, 50),
-    57, 60, 61, 65, 66, 68, 69, 74, 75,
+    57, 60, 61, 65, 66, 68, 69, *range(74, 80), *range(88, 93),
 }  # fmt: skip
 """Keys of the APIs that Penstock serves."""
 

@@ -36,9 +36,10 @@ from support.spark.epoch_driver import (
 from support.spark.spark_query import ENVIRONMENT
 from support.transactions.committed_values import committed
 
-pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.peer, pytest.mark.timeout(900)]
 STARTS = 12
-WAIT_S = 150
+WAIT_S = 600
+"""For all starts of the driver together; alone on a machine they take a few seconds."""
 CASES = [
     *((step, "driver") for step in STEPS),
     *((step, "executor") for step in TASK_STEPS),
@@ -94,7 +95,7 @@ def three_brokers(folder: Path) -> Iterator[tuple[str, Restart]]:
 
 def make_topic(bootstrap: str, replicas: int) -> None:
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
-    admin.create_topics([NewTopic("out", PARTITIONS, replicas)])["out"].result(30)
+    admin.create_topics([NewTopic("out", PARTITIONS, replicas)])["out"].result(120)
 
 
 def copy(bootstrap: str, folder: Path, step: str, victim: str, restart: Restart) -> None:

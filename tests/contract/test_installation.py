@@ -51,6 +51,7 @@ def test_the_core_installation_serves(tmp_path: Path, pure: str) -> None:
     build = [*PIP, "wheel", *offline, "--no-build-isolation"]
     run(*build, "-w", tmp_path, source, PENSTOCK_PURE=pure)
     (wheel,) = tmp_path.glob("penstock-*.whl")
+    assert wheel.name.endswith("-py3-none-any.whl") == (pure == "1")
     empty = tmp_path / "venv"
     venv.create(empty, symlinks=True)
     run(*PIP, "--python", empty / "bin" / "python", "install", *offline, wheel)

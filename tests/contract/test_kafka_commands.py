@@ -28,14 +28,20 @@ PARTITION_19 = next(
 
 
 class Stage:
-    """The brokers, and a shell in which ZK and B stand for their addresses."""
+    """The brokers, and a shell in which ZK and B stand for their addresses; ROOT is ZooKeeper's
+    own, without the chroot.
+    """
 
     def __init__(self, shell: Shell, zookeeper: str, cluster: PenstockCluster) -> None:
         self.shell, self.cluster = shell, cluster
-        self._names = {"ZK": f"{zookeeper}/myKafka", "B": cluster.bootstrap}
+        self._names = {
+            "ZK": f"{zookeeper}/myKafka",
+            "ROOT": zookeeper,
+            "B": cluster.bootstrap,
+        }
 
     def _meant(self, line: str) -> str:
-        return re.sub(r"\b(ZK|B)\b", lambda match: self._names[match[1]], line)
+        return re.sub(r"\b(ZK|ROOT|B)\b", lambda match: self._names[match[1]], line)
 
     def __call__(self, line: str, *, cwd: Path | None = None) -> str:
         return self.shell.output(self._meant(line), cwd=cwd)
@@ -80,12 +86,9 @@ def test_topics_by_zookeeper(stage: Stage) -> None:
     described = stage(f"{topics} --describe --topic tp_demo_01")
     assert described.startswith("Topic: tp_demo_01\tPartitionCount: 3\tReplicationFactor: 1\t")
     assert len(re.findall(r"\n\tTopic: tp_demo_01\tPartition: \d\tLeader: ", described)) == 3
-    (line,) = [
-        each
-        for each in stage(f"{topics} --describe --topics-with-overrides").splitlines()
-        if not each.startswith("Topic: __")
-    ]
-    assert line.startswith("Topic: topic_test_02\t")
+    overridden = stage(f"{topics} --describe --topics-with-overrides").splitlines()
+    assert not any(each.startswith("Topic: tp_demo_01\t") for each in overridden)
+    (line,) = [each for each in overridden if each.startswith("Topic: topic_test_02\t")]
     assert {"max.message.bytes=1048576", "segment.bytes=10485760"} <= set(
         line.partition("Configs: ")[2].split(",")
     )
@@ -222,9 +225,38 @@ def test_replicas_are_moved_and_added_and_leaders_elected(stage: Stage) -> None:
     assert elected == "Valid replica already elected for partitions tp_demo_04-0\n"
 
 
+@pytest.mark.parametrize(
+    "tool",
+    [
+        "kafka-preferred-replica-election.sh --zookeeper ZK",
+        "kafka-leader-election.sh --bootstrap-server B --election-type preferred",
+    ],
+)
+def test_an_election_moves_the_leader(stage: Stage, tool: str) -> None:
+    topic = f"tp_moved_{len(tool)}"
+    make = "kafka-topics.sh --zookeeper ZK --create --replica-assignment 1:0 --topic"
+    stage(f"{make} {topic}")
+    partition = {"topic": topic, "partition": 0}
+    stage.write("one.json", {"partitions": [partition]})
+    turned = {"version": 1, "partitions": [{**partition, "replicas": [0, 1]}]}
+    stage.write("turned.json", turned)
+    move = "kafka-reassign-partitions.sh --zookeeper ZK --reassignment-json-file turned.json"
+    stage(f"{move} --execute")
+    while "still in progress" in stage(f"{move} --verify"):
+        pass
+    describe = f"kafka-topics.sh --zookeeper ZK --describe --topic {topic}"
+    assert re.search(r"Leader: 1\s+Replicas: 0,1", stage(describe)), "the order alone moves nobody"
+    assert stage(f"{tool} --path-to-json-file one.json") == (
+        f"Successfully completed leader election (PREFERRED) for partitions {topic}-0\n"
+    )
+    assert re.search(r"Leader: 0\s+Replicas: 0,1", stage(describe))
+
+
 @pytest.mark.row("A085", "A143")
 def test_zookeepers_own_client_reads_the_brokers(stage: Stage) -> None:
     shown = stage("zookeeper-shell.sh ZK ls /brokers/ids")
     assert "[0, 1]" in shown
+    assert "[0, 1]" in stage("zookeeper-shell.sh ROOT ls /myKafka/brokers/ids")
+    assert "myKafka" in stage("zookeeper-shell.sh ROOT ls /")
     root = stage("zookeeper-shell.sh ZK get /brokers/ids/0")
     assert '"endpoints":["PLAINTEXT://127.0.0.1:' in root

@@ -261,22 +261,3 @@ def test_a_topology_with_join_repartition_windows_and_restored_state(
     purged.close()
     reader.close()
     assert repartition in admin.list_topics(timeout=WAIT_S).topics
-
-
-def test_the_streams_group_protocol_is_refused_cleanly(tmp_path: Path, topic: str) -> None:
-    with PenstockBroker() as broker:
-        make(broker.bootstrap, topic, f"{topic}-counts")
-        app = App(
-            "WordCount",
-            broker.bootstrap,
-            f"app-{topic}",
-            tmp_path / "app",
-            *(topic, f"{topic}-counts"),
-            group_protocol="streams",
-        )
-        app.process.start()
-        deadline = time.monotonic() + WAIT_S
-        while app.process.running:
-            assert time.monotonic() < deadline, last_lines(app.process.output)
-        told = app.process.output.read_text()
-    assert "UnsupportedVersionException" in told

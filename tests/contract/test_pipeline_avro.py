@@ -165,7 +165,7 @@ def test_bad_values_are_dead_letters(lab: Lab, orders: str, tmp_path: Path) -> N
         (b"2", {"id": 2, "day": "2026-01-01"}),
     ]
     dead = {
-        each.value: dict(each.headers)["penstock.reason"] for each in records(lab, f"{orders}-dead")
+        each.value: dict(each.headers)["penstock-error"] for each in records(lab, f"{orders}-dead")
     }
     assert dead == {
         b"\x02": b"the value is not avro of its schema",

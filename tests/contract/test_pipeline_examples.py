@@ -176,8 +176,11 @@ def test_invalid_lines_are_dead_letters_with_their_reason(ran: Ran) -> None:
         each.encode() for each in LINES if each.startswith("upstream")
     ]
     headers = dict(dead[0].headers)
-    assert headers["penstock.reason"] == b"the value is not access-log of the combined log format"
-    assert (headers["penstock.topic"], headers["penstock.offset"]) == (b"access-log", b"49")
+    assert headers["penstock-error"] == b"the value is not access-log of the combined log format"
+    assert (headers["penstock-origin-topic"], headers["penstock-origin-offset"]) == (
+        b"access-log",
+        b"49",
+    )
 
 
 @pytest.mark.row("A168")
@@ -215,7 +218,7 @@ def test_a_table_goes_to_a_topic_and_back(ran: Ran) -> None:
     assert copied == [(1, "Ada", "London", 1), (2, "Max", "Kiel", 2)]
     (dead,) = ran.records("customers-dead")
     assert json.loads(dead.value or b"")["city"] == "Rome"
-    assert b"'named' is broken" in dict(dead.headers)["penstock.reason"]
+    assert b"'named' is broken" in dict(dead.headers)["penstock-error"]
 
 
 def test_the_lag_of_a_source_is_that_of_its_group(ran: Ran) -> None:

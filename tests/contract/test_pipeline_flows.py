@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import Producer
 from pyspark.errors import StreamingQueryException
 
 from clients.protocol import Record
@@ -18,6 +19,7 @@ from penstock.spark.sql.interactive import names
 from penstock.spark.sql.topic_view import mentioned
 from support.spark.flow_runs import records, run_flow
 from support.spark.spark_rows import Lab, lab_beside
+from support.transactions.stable_offsets import wait_for_markers
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(180)]
 ORDERS = [
@@ -39,7 +41,8 @@ def orders(lab: Lab, topic: str) -> None:
     lab.rdkafka.create_topic(topic, 1)
     lab.rdkafka.create_topic(f"{topic}-dead", 1)
     values = [*(json.dumps(each).encode() for each in ORDERS), b"not json", None]
-    lab.rdkafka.produce(topic, [Record(each, b"k") for each in values])
+    headers = (("trace", b"7"), ("penstock-attempt", b"3"))
+    lab.rdkafka.produce(topic, [Record(each, b"k", headers) for each in values])
 
 
 def test_a_topic_becomes_files_by_day_and_bad_rows_dead_letters(
@@ -48,7 +51,7 @@ def test_a_topic_becomes_files_by_day_and_bad_rows_dead_letters(
     orders(lab, topic)
     flow = FlowSpec(
         name="lake",
-        source=From(topic=topic, format="json", schema=SCHEMA),
+        source=From(topic=topic, format="json", schema=SCHEMA, group="lakes"),
         expect=[Expect("customer", "customer is not null"), Expect("total", "total >= 0")],
         sql="select *, date(at) as day from {source}",
         to=To(parquet="lake", partition_by=["day"]),
@@ -68,11 +71,38 @@ def test_a_topic_becomes_files_by_day_and_bad_rows_dead_letters(
     ]
     dead = {each.value: dict(each.headers) for each in records(lab, f"{topic}-dead")}
     assert len(dead) == 4
-    assert b"'customer' is broken" in dead[json.dumps(ORDERS[1]).encode()]["penstock.reason"]
-    assert b"'total' is broken" in dead[json.dumps(ORDERS[2]).encode()]["penstock.reason"]
-    assert dead[b"not json"]["penstock.reason"].startswith(b"the value is not json")
-    assert dead[b"not json"]["penstock.offset"] == b"4"
-    assert dead[None]["penstock.reason"] == b"no value, where json was expected"
+    assert b"'customer' is broken" in dead[json.dumps(ORDERS[1]).encode()]["penstock-error"]
+    assert b"'total' is broken" in dead[json.dumps(ORDERS[2]).encode()]["penstock-error"]
+    unread = dead[b"not json"]
+    assert unread.pop("penstock-error").startswith(b"the value is not json")
+    assert unread == {
+        "trace": b"7",
+        "penstock-source": b"spark:lake",
+        "penstock-attempt": b"1",
+        "penstock-origin-topic": topic.encode(),
+        "penstock-origin-partition": b"0",
+        "penstock-origin-offset": b"4",
+        "penstock-origin-group": b"lakes",
+    }
+    assert dead[None]["penstock-error"] == b"no value, where json was expected"
+
+
+def test_rows_of_aborted_transactions_do_not_count(lab: Lab, topic: str, tmp_path: Path) -> None:
+    """A sink that writes each row once aborts what it writes again."""
+    lab.rdkafka.create_topic(topic, 1)
+    producer = Producer({"bootstrap.servers": lab.penstock.bootstrap, "transactional.id": topic})
+    producer.init_transactions(60)
+    for end in (producer.abort_transaction, producer.commit_transaction):
+        producer.begin_transaction()
+        producer.produce(topic, b"a row", partition=0)
+        assert producer.flush(60) == 0
+        end(60)
+    wait_for_markers(lab.penstock.bootstrap, topic, 1)
+    flow = FlowSpec(name="once", source=From(topic=topic, format="text"), to=To(parquet="lake"))
+    run_flow(lab, flow, tmp_path)
+    found = lab.spark.read.parquet(str(tmp_path / "lake")).collect()
+    assert [row["line"] for row in found] == ["a row"]
+    assert names(lab.spark, lab.penstock.bootstrap)["topic"](topic).count() == 1  # type: ignore[operator]
 
 
 def test_without_a_dead_letter_topic_a_bad_value_ends_the_flow(
@@ -135,9 +165,9 @@ def test_lines_of_files_are_read_by_a_format_and_bad_ones_are_dead_letters(
     assert [each.key for each in records(lab, topic)] == [b"1", b"3"]
     dead = {each.value: dict(each.headers) for each in records(lab, f"{topic}-dead")}
     assert set(dead) == {lines[1].encode(), b"not json"}
-    assert dead[b"not json"]["penstock.file"] == str(tmp_path / "orders.jsonl").encode()
+    assert dead[b"not json"]["penstock-origin-file"] == str(tmp_path / "orders.jsonl").encode()
     position = sum(len(each) + 1 for each in lines[:3])
-    assert dead[b"not json"]["penstock.position"] == b"%d" % position
+    assert dead[b"not json"]["penstock-origin-position"] == b"%d" % position
 
 
 def test_dead_letters_affect_neither_the_flows_group_nor_its_counts(
@@ -185,7 +215,7 @@ def test_a_topic_is_upserted_and_rejected_rows_are_dead_letters(
     rows = connection.execute("select * from o order by id").fetchall()
     connection.close()
     assert rows == [(1, "eve", 7.0), (3, "bob", -1.0)]
-    reasons = [dict(each.headers)["penstock.reason"] for each in records(lab, f"{topic}-dead")]
+    reasons = [dict(each.headers)["penstock-error"] for each in records(lab, f"{topic}-dead")]
     assert sum(b"NOT NULL constraint failed" in each for each in reasons) == 1
     assert len(reasons) == 3
 

@@ -105,7 +105,7 @@ def test_upserting_a_topic_twice_changes_nothing(
     assert ask(mariadb, "select * from copied") == [expected]
     dead = records(lab, f"{topic}-dead")
     reasons = {
-        json.loads(each.value or b"")["id"]: dict(each.headers)["penstock.reason"] for each in dead
+        json.loads(each.value or b"")["id"]: dict(each.headers)["penstock-error"] for each in dead
     }
     assert sorted(reasons) == [2, 3, 4]
     assert b"cannot be null" in reasons[2]
@@ -177,7 +177,7 @@ def test_texts_that_its_collation_calls_equal_are_read_once_each(mariadb: MariaD
 
 def test_keys_alone_are_upserted(mariadb: MariaDb) -> None:
     ask(mariadb, "create table seen (id int primary key)")
-    upsert = Upsert(mariadb.url, "seen", ("id",), ("id",), None, "")
+    upsert = Upsert(mariadb.url, "seen", ("id",), ("id",))
     upsert.write(iter([Row(id=1), Row(id=1), Row(id=2)]))
     assert ask(mariadb, "select id from seen order by id") == [(1,), (2,)]
 

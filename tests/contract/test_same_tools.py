@@ -19,10 +19,13 @@ from peers.lines import LineProcess
 from peers.penstock import PenstockBroker
 from peers.process import wait_until
 from peers.tools import main_class
+from penstock.testing.broker import EmbeddedBroker
 from support.commands.kafka_tool import call_tool
+from tool_table.access_calls import ACCESS_CALLS
 from tool_table.call import Call, Done, compared
 from tool_table.calls import CALLS
 from tool_table.more_calls import MORE_CALLS
+from tool_table.share_group_calls import SHARE_GROUP_CALLS
 
 VERSION = "4.3.1"
 SETTINGS = ("group.initial.rebalance.delay.ms=0", "offsets.topic.num.partitions=5", "broker.id=0")
@@ -35,6 +38,22 @@ ALLOWED = {
     "leader epoch",
 }
 """Calls whose output differs, and why."""
+
+PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
+SECURED = {
+    "broker.id": "0",
+    "listeners": "SASL_PLAINTEXT://127.0.0.1:0",
+    "security.inter.broker.protocol": "SASL_PLAINTEXT",
+    "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-512",
+    "listener.name.sasl_plaintext.plain.sasl.jaas.config": f'{PLAIN} required user_admin="a";',
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super.users": "User:admin",
+    "delegation.token.secret.key": "secret",
+}
+ADMIN = (
+    "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\n"
+    f'sasl.jaas.config={PLAIN} required username="admin" password="a";\n'
+)
 
 OF_NO_GROUP = re.compile(r"^(Dynamic configs for group )?(MEMBER|console-consumer-\d+)( are:)?$")
 """Kafka's console consumer makes a group of its own if none is named; ours reads without one."""
@@ -50,6 +69,8 @@ def words_of(call: Call, bootstrap: str, folder: Path) -> list[str]:
     file = folder / "content"
     file.write_text(call.content)
     words = shlex.split(call.arguments.replace("{file}", str(file)))
+    if (folder / "admin").exists():
+        words += ["--command-config", str(folder / "admin")]
     at = 1 if words and not words[0].startswith("-") else 0  # after the sub-command
     return [*words[:at], "--bootstrap-server", bootstrap, *words[at:]]
 
@@ -115,3 +136,22 @@ def test_every_call_prints_the_same(tools: LineProcess, tmp_path: Path) -> None:
         "\n".join([name, *told]) for name, told in different.items() if name not in ALLOWED
     ]
     assert not surprising, "\n\n".join(["", *surprising])
+
+
+@pytest.mark.row("A133")
+@pytest.mark.peer
+@pytest.mark.timeout(180)
+def test_calls_about_rights_and_share_groups_print_the_same(
+    tools: LineProcess, tmp_path: Path
+) -> None:
+    (tmp_path / "admin").write_text(ADMIN)
+    different: dict[str, list[str]] = {}
+    with EmbeddedBroker(settings=SECURED) as one, EmbeddedBroker(settings=SECURED) as other:
+        for call in [*ACCESS_CALLS, *SHARE_GROUP_CALLS]:
+            theirs = play_theirs(call, tools, words_of(call, one.bootstrap, tmp_path))
+            ours = play_ours(call, words_of(call, other.bootstrap, tmp_path))
+            if told := difference(call, theirs, ours):
+                different[str(call)] = told
+    assert not different, "\n\n".join(
+        ["", *("\n".join([name, *told]) for name, told in different.items())]
+    )

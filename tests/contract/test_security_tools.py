@@ -113,3 +113,19 @@ def test_quotas_are_set_shown_and_removed(
     assert f"{limit}.0" in configs("--describe")
     configs("--alter", "--delete-config", limit.partition("=")[0])
     assert limit.partition("=")[0] not in configs("--describe")
+
+
+def test_another_keystore_is_named_while_the_broker_runs(secured: Secured) -> None:
+    admin = ("--command-config", secured.client("admin", "PLAIN", PLAIN, "a"))
+    broker = ("--entity-type", "brokers", "--entity-name", "1")
+    name = "listener.name.sasl_ssl.ssl.keystore.location"
+    other = secured.folder / "other.pem"
+    other.write_text((secured.folder / "broker.store.pem").read_text())
+
+    def configs(*words: str, check: bool = True) -> str:
+        return secured.run("kafka-configs", *admin, *broker, *words, check=check)
+
+    assert "Completed updating" in configs("--alter", "--add-config", f"{name}={other}")
+    assert f"{name}={other}" in configs("--describe")
+    refused = configs("--alter", "--add-config", f"{name}=/missing.pem", check=False)
+    assert "cannot read /missing.pem" in refused

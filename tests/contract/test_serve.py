@@ -15,7 +15,7 @@ from urllib.request import urlopen
 import pytest
 
 from peers.penstock import SOURCE, PenstockBroker
-from penstock.broker.startup.process_start import process_start
+from penstock.process_start import process_start
 from penstock.wire.apis import APIS
 from penstock.wire.client_frame import request_frame
 from penstock.wire.messages.metadata import MetadataRequest
@@ -133,6 +133,16 @@ def test_a_daemon_is_started_found_and_stopped_by_its_directory(tmp_path: Path) 
     assert process_start(state["pid"]) is None
     again = penstock("stop", "--dir", str(tmp_path))
     assert (again.returncode, "no broker runs here" in again.stderr) == (2, True)
+
+
+def test_a_file_of_the_working_directory_is_no_module_of_a_daemon(tmp_path: Path) -> None:
+    (tmp_path / "queue.py").write_text("raise SystemExit('a program of the user')")
+    command = [sys.executable, "-P", "-m", "penstock", "serve", "--daemon", "--port", "0"]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert penstock("stop", "--dir", str(tmp_path / "penstock-data")).returncode == 0
 
 
 def test_stop_leaves_another_process_with_the_brokers_pid_alone(tmp_path: Path) -> None:

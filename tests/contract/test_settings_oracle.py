@@ -12,6 +12,7 @@ from penstock.config.broker import broker_settings
 from penstock.config.consumer_group import ConsumerGroupConfig
 from penstock.config.properties import properties
 from penstock.config.setting import Setting, parse, settings
+from penstock.config.streams_group import StreamsGroupConfig
 from penstock.config.topic import TopicConfig
 from penstock.config.value import render
 from penstock.errors import ConfigError
@@ -25,7 +26,8 @@ INTENDED = {
     "process.roles": "optional: only KRaft needs it",
     "controller.listener.names": "optional: only KRaft needs it",
     "metric.reporters": "there is no JMX",
-    "group.coordinator.rebalance.protocols": "streams groups are not offered",
+    "group.coordinator.rebalance.protocols": "share and streams groups follow their features",
+    "group.streams.initial.rebalance.delay.ms": "0.1 s: 3 s would be the longest part of a start",
     "zookeeper.session.timeout.ms": "6 s, as Kafka had it for most of ZooKeeper's time",
 }
 """Settings whose default differs from Kafka's, and why."""
@@ -48,11 +50,19 @@ INTERNAL = {
     "producer.id.expiration.check.interval.ms",
     "unclean.leader.election.interval.ms",
     "group.consumer.regex.refresh.interval.ms",
+    "share.coordinator.state.topic.prune.interval.ms",
 }
 """Kafka hides these from its documentation, and the oracle leaves them out."""
 
+ALTERED = {
+    f"ssl.{store}.{part}"
+    for store in ("keystore", "truststore")
+    for part in ("type", "location", "password")
+} | {"ssl.key.password"}
 NOT_ALTERED = ("ssl.", "sasl.")
-"""A running Kafka takes new keys and logins, encrypted; a running Penstock reads changed files."""
+"""A running Kafka takes new keys and logins, encrypted; a running Penstock names of files, and
+passwords as variables that a config provider replaces.
+"""
 
 NOT_OFFERED = (
     "alter.config.policy.kraft.",
@@ -68,7 +78,6 @@ NOT_OFFERED = (
     "follower.fetch.last.tiered.",
     "group.coordinator.new.",
     "group.share.",
-    "group.streams.",
     "initial.broker.",
     "log.dir.failure.",
     "metadata.",
@@ -81,7 +90,7 @@ NOT_OFFERED = (
     "ssl.",
     "zookeeper.ssl.",
 )
-"""KRaft, tiered storage, share and streams groups; and security, which comes on its own."""
+"""KRaft, tiered storage, share groups; and security, which comes on its own."""
 
 
 class Declared(NamedTuple):
@@ -107,15 +116,21 @@ def declared(jars: str) -> Declared:
     )
 
 
+OF_KAFKA_4_4 = ("errors.deadletterqueue.", "group.streams.assignors", "streams.assignor.name")
+"""Dead letters of share groups (KIP-1191), assignors of streams groups (KIP-1357)."""
+
+
 def shown(setting: Setting) -> tuple[str, str | None]:
     return setting.kind.name, render(setting.default)
 
 
 @pytest.mark.row("A150")
 def kafkas_topic_settings() -> list[Setting]:
-    """Without our own, which make a topic delay records."""
+    """Without our own, which make a topic delay records, and those of Kafka 4.4."""
     return [
-        each for each in settings(TopicConfig).values() if not each.name.startswith("penstock.")
+        each
+        for each in settings(TopicConfig).values()
+        if not each.name.startswith(("penstock.", *OF_KAFKA_4_4))
     ]
 
 
@@ -125,10 +140,18 @@ def test_every_topic_setting_has_kafkas_name_type_and_default() -> None:
 
 
 def test_every_group_setting_has_kafkas_name_type_and_default() -> None:
-    """Those of share and streams groups are not offered."""
-    ours = {name: shown(each) for name, each in settings(ConsumerGroupConfig).items()}
+    """Except that a start waits less."""
+    known = {**settings(ConsumerGroupConfig), **settings(StreamsGroupConfig)}
     kafka = declared(NEWEST).group
-    assert ours == {name: kafka[name] for name in kafka if name.startswith("consumer.")}
+    prefixes = ("consumer.", "streams.")
+    theirs = {name: kafka[name] for name in kafka if name.startswith(prefixes)}
+    differing = {
+        name
+        for name in theirs.keys() | known.keys()
+        if name not in theirs or name not in known or shown(known[name]) != theirs[name]
+        if not name.startswith(OF_KAFKA_4_4)
+    }
+    assert differing == {"streams.initial.rebalance.delay.ms"}
 
 
 @pytest.mark.row("A147")
@@ -157,16 +180,22 @@ def test_no_broker_setting_of_kafka_is_missing_but_those_not_offered() -> None:
 
 def test_every_broker_setting_is_kafkas_or_our_own() -> None:
     kafka = {*declared(LAST_WITH_ZOOKEEPER).broker, *declared(NEWEST).broker}
-    invented = {name for name in set(broker_settings()) - kafka if not name.startswith("penstock.")}
+    invented = {
+        name
+        for name in set(broker_settings()) - kafka
+        if not name.startswith(("penstock.", *OF_KAFKA_4_4))
+    }
     assert invented == OURS_ONLY | DYNAMIC_ONLY | INTERNAL | OF_AUTHORIZERS
 
 
 def test_a_running_broker_takes_what_a_running_kafka_takes() -> None:
     for name, each in broker_settings().items():
-        if name.startswith(NOT_ALTERED):
-            assert each.update.value == "read-only"
+        if name.startswith(OF_KAFKA_4_4):
             continue
-        assert each.update.value == declared(NEWEST).updates.get(name, "read-only"), name
+        kafkas = declared(NEWEST).updates.get(name, "read-only")
+        if name.startswith(NOT_ALTERED) and name not in ALTERED:
+            kafkas = "read-only"
+        assert each.update.value == kafkas, name
 
 
 TEXTS = [

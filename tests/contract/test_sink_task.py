@@ -67,9 +67,11 @@ def topic(bootstrap: str, request: pytest.FixtureRequest) -> str:
     return make_topic(bootstrap, name)
 
 
-def make_topic(bootstrap: str, name: str, config: dict[str, str] | None = None) -> str:
+def make_topic(
+    bootstrap: str, name: str, config: dict[str, str] | None = None, partitions: int = PARTITIONS
+) -> str:
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
-    made = NewTopic(name, PARTITIONS, config=config or {})
+    made = NewTopic(name, partitions, config=config or {})
     admin.create_topics([made])[name].result(30)
     return name
 
@@ -267,6 +269,16 @@ def test_another_checkpoint_is_another_query(bootstrap: str, topic: str) -> None
         task(of, opened(of), rows([1]), batch_id=8)
 
 
+def test_an_older_copy_of_a_checkpoint_loses_no_rows(bootstrap: str, topic: str) -> None:
+    of = exactly_once(bootstrap, topic)
+    for batch_id in range(3):
+        end(of, task(of, opened(of), rows([batch_id]), batch_id=batch_id), batch_id=batch_id)
+    with pytest.raises(EpochFailed, match="its checkpoint is an older copy"):
+        task(of, opened(of), rows([1, 2, 3]), batch_id=1)
+    assert task(of, opened(of), rows([2]), batch_id=2).skipped
+    assert sorted(flat(seen(bootstrap, topic))) == [0, 1, 2]
+
+
 @pytest.mark.parametrize("alike", [False, True])
 @pytest.mark.parametrize("seed", range(5))
 def test_attempts_that_run_side_by_side_never_mix(
@@ -321,6 +333,24 @@ def test_a_row_that_is_too_large_names_its_topic(bootstrap: str) -> None:
 def test_an_unknown_partition_names_topic_and_partition(bootstrap: str, topic: str) -> None:
     with pytest.raises(BadRow, match=f"partition has 9, but topic {topic} has partitions 0 to 3"):
         write(iter([rows([1], partition=9)]), settings(bootstrap, topic))
+
+
+def test_topics_that_a_column_names_may_have_other_numbers_of_partitions(
+    bootstrap: str, topic: str
+) -> None:
+    narrow = make_topic(bootstrap, f"{topic}-narrow", partitions=1)
+    types = {"value": "string", "topic": "string", "partition": "int"}
+    of = read_sink_settings({"kafka.bootstrap.servers": bootstrap}, types, streaming=True)[0]
+    batch = pa.record_batch(
+        {
+            "value": pa.array(["1", "2", "3"]),
+            "topic": pa.array([topic, narrow, topic]),
+            "partition": pa.array([3, 0, 1], pa.int32()),
+        }
+    )
+    assert write([batch], of) == 3
+    assert seen(bootstrap, topic) == [[], [3], [], [1]]
+    assert committed(bootstrap, narrow, 1) == [["2"]]
 
 
 def test_a_header_without_key_names_the_topic(bootstrap: str, topic: str) -> None:

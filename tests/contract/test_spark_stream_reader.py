@@ -12,13 +12,15 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, Read
 
 from clients.brokers import Target
 from clients.librdkafka import LibrdkafkaClient
-from clients.protocol import Record
+from clients.protocol import Record, RefusedError
 from clients.referee import Referee
 from peers.process import wait_until
 from penstock.client.errors import BrokerRefused
+from penstock.errors import ErrorCode
 from penstock.spark.options import Options
+from penstock.spark.source.batch_reader import batch_reader
 from penstock.spark.source.data_loss import DataLoss
-from penstock.spark.source.settings import stream_settings
+from penstock.spark.source.settings import batch_settings, stream_settings
 from penstock.spark.source.stream_reader import StreamReader
 
 EVERYTHING = ReadAllAvailable()
@@ -49,8 +51,18 @@ def planned(reader: StreamReader, start: dict[str, Any], end: dict[str, Any]) ->
 
 def made_anew(referee: Referee, topic: str) -> None:
     referee.delete_topic(topic)
-    wait_until(lambda: topic not in referee.topics(), 20, "the topic to be gone")
-    referee.create_topic(topic)
+
+    def is_made() -> bool:
+        """Not yet where a worker is asked that has not heard of the deletion."""
+        try:
+            referee.create_topic(topic)
+        except RefusedError as refused:
+            if refused.code != ErrorCode.TOPIC_ALREADY_EXISTS:
+                raise
+            return False
+        return True
+
+    wait_until(is_made, 20, "the topic to be gone, and made again")
 
 
 def test_batches_are_planned_from_position_to_position(
@@ -183,6 +195,29 @@ def test_a_recreated_topic_is_data_loss_or_read_from_its_start(
             else:
                 with pytest.raises(DataLoss, match="its topic was recreated"):
                     reader.partitions(start, end)
+
+
+def test_tasks_read_the_topic_that_they_were_planned_for(
+    target: Target, referee: Referee, topic: str
+) -> None:
+    referee.create_topic(topic)
+    write(target, topic, 10)
+    options = {"kafka.bootstrap.servers": target.bootstrap, "subscribe": topic}
+    batch = batch_reader(batch_settings(Options(options))[0])
+    (of_batch,) = batch.partitions()
+    start, end = {topic: {"0": 0}}, {topic: {"0": 10}}
+    with reading(target, topic) as strict, reading(target, topic, failOnDataLoss=False) as lenient:
+        assert [each.latestOffset(start, EVERYTHING) for each in (strict, lenient)] == [end, end]
+        (of_strict,), (of_lenient,) = (each.partitions(start, end) for each in (strict, lenient))
+        made_anew(referee, topic)
+        write(target, topic, 11)
+        with pytest.raises(DataLoss, match="its topic was recreated"):
+            list(batch.read(of_batch))
+        with pytest.raises(DataLoss, match="its topic was recreated"):
+            list(strict.read(of_strict))
+        assert list(lenient.read(of_lenient)) == []
+        following = lenient.latestOffset(end, EVERYTHING)
+        assert planned(lenient, end, following) == [f"{topic}-0 [0, 11)"]
 
 
 def test_a_deleted_topic_is_data_loss_or_left_out(

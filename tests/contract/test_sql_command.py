@@ -31,8 +31,9 @@ ORDER = {
 def broker() -> Iterator[PenstockBroker]:
     with PenstockBroker() as found:
         client = LibrdkafkaClient(found.bootstrap)
-        for topic in ("events", "orders", "followed"):
+        for topic in ("events", "named", "orders", "followed"):
             client.create_topic(topic, 1)
+        client.produce("named", [Record(b'{"user": {"first-name": "Ada"}, "@id": 1, "a`b": 2}')])
         produce(client, "events", [("a", 1), ("b", 2), ("a", 3)])
         client.produce("orders", [Record(each, b"k") for each in (*map(encoded, ORDERS), b"\x02")])
         client.close()
@@ -88,6 +89,11 @@ def test_a_query_prints_a_table_json_or_csv(shop: Shop) -> None:
     ]
     table = [line.split() for line in shop.sql(query).splitlines()]
     assert [each for each in table if len(each) == 2][-2:] == [["a", "2"], ["b", "1"]]
+
+
+def test_fields_of_json_may_have_any_name(shop: Shop) -> None:
+    found = shop.sql("select user.`first-name`, `@id`, `a``b` from named", "--format", "json")
+    assert json.loads(found) == {"first-name": "Ada", "@id": 1, "a`b": 2}
 
 
 def test_a_result_may_be_parquet(shop: Shop, tmp_path: Path) -> None:

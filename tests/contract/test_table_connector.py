@@ -28,7 +28,7 @@ def url() -> Iterator[str]:
 
 
 def test_rows_are_upserted_and_followed(url: str) -> None:
-    upsert = Upsert(url, "shop.t", ("id",), ("id", "name"), None, "")
+    upsert = Upsert(url, "shop.t", ("id",), ("id", "name"))
     upsert.check()
     upsert.write(iter([Row(id=1, name="a"), Row(id=2, name="b"), Row(id=1, name="c")]))
     follower = TableFollower(url, "shop.t", "id")
@@ -58,7 +58,7 @@ def test_json_and_arrays_are_their_texts(url: str) -> None:
     text = '{"a": [1, null], "b": true}'
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("create table shop.docs (id int primary key, doc jsonb, tags text[])")
-        upsert = Upsert(url, "shop.docs", ("id",), ("id", "doc"), None, "")
+        upsert = Upsert(url, "shop.docs", ("id",), ("id", "doc"))
         upsert.write(iter([Row(id=1, doc=text), Row(id=2, doc=None)]))
         connection.execute("update shop.docs set tags = '{a,null}' where id = 1")
         found = connection.execute("select jsonb_typeof(doc) from shop.docs order by id")
@@ -87,7 +87,7 @@ def test_columns_get_types_that_spark_has(url: str) -> None:
 
 
 def test_one_rejected_row_does_not_affect_others(url: str) -> None:
-    upsert = Upsert(url, "shop.t", ("id",), ("id", "name"), None, "")
+    upsert = Upsert(url, "shop.t", ("id",), ("id", "name"))
     with pytest.raises(ConfigError, match="rejected the row: null value in column"):
         upsert.write(iter([Row(id=7, name="kept"), Row(id=8, name=None)]))
     with psycopg.connect(url) as connection:
@@ -112,3 +112,17 @@ def test_floats_of_four_bytes_are_not_followed_and_those_of_eight_are(url: str) 
             connection.execute("insert into shop.floats values (%s, %s, %s)", (number, 0.1, value))
             assert following.ids() == [number]
     assert following.ids() == []
+
+
+@pytest.mark.parametrize("kind", ["double precision", "numeric"])
+def test_a_column_with_nan_is_not_followed(url: str, kind: str) -> None:
+    """For PostgreSQL it is the highest number: no later row would be read."""
+    name = f"shop.nan_{kind[:3]}"
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(f"create table {name} (id int primary key, amount {kind})")
+        connection.execute(f"insert into {name} values (1, 1.5)")
+        following = Following(url, name, "amount")
+        assert following.ids() == [1]
+        connection.execute(f"insert into {name} values (2, 'NaN'), (3, 2.5)")
+        with pytest.raises(ConfigError, match=f"amount is NaN in some rows of {name}"):
+            following.ids()

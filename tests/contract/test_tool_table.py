@@ -5,6 +5,7 @@ The calls are in `tests/tool_table/calls.py`; all run in one JVM, in their order
 
 import json
 import shlex
+import time
 from collections.abc import Iterator
 from difflib import unified_diff
 from pathlib import Path
@@ -58,6 +59,11 @@ def difference(call: Call, theirs: Done, ours: Done) -> list[str]:
     return told
 
 
+def attempts(call: Call) -> int:
+    """Calls that change nothing can be made again."""
+    return 3 if "--describe" in call.arguments or "--list" in call.arguments else 1
+
+
 @pytest.mark.row("A133", "A136", "A137")
 @pytest.mark.peer
 @pytest.mark.timeout(300)
@@ -69,10 +75,14 @@ def test_every_call_reads_as_it_does_from_kafka(tools: LineProcess, tmp_path: Pa
         PenstockBroker("--set", "broker.id=0", *options, folder=tmp_path) as penstock,
     ):
         for call in CALLS:
-            theirs = play(call, tools, kafka.bootstrap, tmp_path)
-            ours = play(call, tools, penstock.bootstrap, tmp_path)
-            if told := difference(call, theirs, ours):
-                different[str(call)] = told
+            for _ in range(attempts(call)):
+                theirs = play(call, tools, kafka.bootstrap, tmp_path)
+                ours = play(call, tools, penstock.bootstrap, tmp_path)
+                different[str(call)] = difference(call, theirs, ours)
+                if not different[str(call)]:
+                    break
+                time.sleep(1)  # Kafka answers a change before its brokers know of it
+    different = {name: told for name, told in different.items() if told}
     surprising = [
         "\n".join([name, *told]) for name, told in different.items() if name not in EXPECTED
     ]

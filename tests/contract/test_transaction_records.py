@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import pytest
 
-from clients.brokers import Target
+from clients.brokers import Target, parameters
 from clients.referee import Referee
 from penstock.record.build import build_batch, numbered
 from penstock.wire.messages.find_coordinator import FindCoordinatorRequest
@@ -19,7 +19,11 @@ from penstock.wire.messages.produce import (
 )
 from support.brokers.wire_link import WireLink
 
-pytestmark = pytest.mark.peer
+pytestmark = [
+    pytest.mark.peer,
+    # One connection asks for all of it, so that one broker has to lead it all.
+    pytest.mark.parametrize("target", parameters(["kafka", "penstock"]), indirect=True),
+]
 
 STATE = "__transaction_state"
 WAIT_S = 20

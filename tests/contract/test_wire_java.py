@@ -21,13 +21,15 @@ from support.records.wire_values import ALL_VERSIONS, messages
 
 pytestmark = pytest.mark.peer
 
+ZOOKEEPER_MODE = {api.key for api in APIS.values() if api.inter_broker and api.key < 83}
+"""Between brokers, in Kafka up to 3.9 only; those for the state of share groups are in today's."""
 BETWEEN_BROKERS = {
-    kind for api in APIS.values() if api.inter_broker for kind in (api.request, api.response)
+    kind for key in ZOOKEEPER_MODE for kind in (APIS[key].request, APIS[key].response)
 }
 
 SERVER_RECORDS = {
     name: f"org.apache.kafka.coordinator.{kind}.generated.{name}"
-    for kind in ("group", "transaction")
+    for kind in ("group", "transaction", "share")
     for name in DATA_MESSAGES[f"kafka-{kind}-coordinator"]
 } | {name: f"org.apache.kafka.common.metadata.{name}" for name in METADATA_RECORDS.values()}
 
@@ -111,7 +113,7 @@ def test_versions_and_flexibility_are_those_of_kafka(
     theirs = {}
     for oracle, between_brokers in ((java_oracle, False), (zookeeper_mode_oracle, True)):
         for api in oracle.apis():
-            if api.key in APIS and APIS[api.key].inter_broker == between_brokers:
+            if api.key in APIS and (api.key in ZOOKEEPER_MODE) == between_brokers:
                 flexible = api.first_flexible
                 known = 32767 if flexible is None else flexible
                 # Asked only within the served range: a first flexible version below it is unseen.

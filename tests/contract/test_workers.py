@@ -8,9 +8,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from random import Random
+from typing import Any
 from urllib.request import urlopen
 
 import pytest
@@ -22,10 +23,13 @@ from peers.process import free_port_range, wait_until
 from peers.tools import tool
 from peers.workers import PenstockWorkers
 from peers.zookeeper import ZooKeeper
+from penstock.process_start import process_start
 
 pytestmark = pytest.mark.timeout(180)
 QUIET = {"log_level": 0, "socket.timeout.ms": 5000}
 PARTITIONS = 6
+HEAD_BYTES = 16
+"""Enough to tell records apart; a gigabyte as text would take minutes, and memory."""
 
 
 def make_topic(bootstrap: str, name: str = "t") -> dict[int, int]:
@@ -99,6 +103,7 @@ class Load:
 
 
 def read_all(bootstrap: str) -> list[str]:
+    """The beginning of every record."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "none", **QUIET})
     partitions = [TopicPartition("t", index, 0) for index in range(PARTITIONS)]
     end = sum(consumer.get_watermark_offsets(each, timeout=20)[1] for each in partitions)
@@ -109,7 +114,9 @@ def read_all(bootstrap: str) -> list[str]:
         assert time.monotonic() < deadline, f"{len(found)} of {end} records were read"
         messages = consumer.consume(10_000, 0.5)
         found += [
-            (each.value() or b"").decode(errors="replace") for each in messages if not each.error()
+            (each.value() or b"")[:HEAD_BYTES].decode(errors="replace")
+            for each in messages
+            if not each.error()
         ]
     consumer.close()
     return found
@@ -175,6 +182,31 @@ def test_nothing_acknowledged_is_lost_whoever_is_killed(tmp_path: Path) -> None:
         make_topic(workers.bootstrap, "after")
 
 
+def test_workers_without_supervisor_and_store_end_by_themselves(tmp_path: Path) -> None:
+    with PenstockWorkers(2, folder=tmp_path) as workers:
+        make_topic(workers.bootstrap)
+        load = Load(workers.bootstrap)
+        load.run(1000)
+        left = [each.pid for each in workers.state.workers]
+        store = workers.store_pid
+        workers.kill(0)
+        with suppress(ProcessLookupError):  # it ends after the last worker
+            os.kill(store, signal.SIGKILL)
+        wait_until(lambda: not any(map(process_start, left)), 30, "the workers' end")
+        workers.start(0)
+        load.check()
+
+
+def test_the_metadata_store_goes_last_when_all_are_told_to_stop_at_once(tmp_path: Path) -> None:
+    """As a service manager does."""
+    with PenstockWorkers(2, folder=tmp_path) as workers:
+        pid = workers.state.pid
+        os.killpg(os.getpgid(pid), signal.SIGTERM)
+        wait_until(lambda: process_start(pid) is None, 30, "the end of the supervisor")
+        assert "lost the connection to the metadata store" not in workers.log()
+        assert not (workers.directory / "broker.json").exists()
+
+
 def test_a_worker_that_hangs_does_not_hang_the_others(tmp_path: Path) -> None:
     with PenstockWorkers(
         2, "--set", "zookeeper.session.timeout.ms=1000", folder=tmp_path
@@ -217,6 +249,18 @@ def test_a_worker_that_cannot_start_is_reported_and_the_others_go_on(tmp_path: P
         meta.write_bytes(good)
         load = Load(workers.bootstrap)
         load.run(500)  # once it has started
+        load.check()
+
+
+def test_a_state_file_that_cannot_be_written_ends_no_worker(tmp_path: Path) -> None:
+    """As on a full disk, at the moment when a worker comes back."""
+    with PenstockWorkers(2, folder=tmp_path) as workers:
+        leaders = make_topic(workers.bootstrap)
+        (workers.directory / "broker.json.new").mkdir()
+        os.kill(workers.worker_pid(1), signal.SIGKILL)
+        wait_until(lambda: "broker.json: cannot be updated" in workers.log(), 30, "the report")
+        load = Load(workers.bootstrap)
+        load.run(len(leaders) * 10)
         load.check()
 
 
@@ -318,7 +362,15 @@ def test_machines_with_workers_form_a_cluster_on_zookeeper(tmp_path: Path) -> No
         wait_until(lambda: len(admin.list_topics(timeout=20).brokers) == 4, 30, "four brokers")
         for done in admin.create_topics([NewTopic("t", PARTITIONS, 2)]).values():
             done.result(20)
-        found = admin.list_topics(timeout=20)
+        seen: list[Any] = []
+
+        def known() -> bool:
+            """Whichever broker is asked has heard of the topic."""
+            seen[:] = [admin.list_topics(timeout=20)]
+            return "t" in seen[0].topics
+
+        wait_until(known, 30, "the topic")
+        (found,) = seen
         hosts = {broker: each.host for broker, each in found.brokers.items()}
         partitions = found.topics["t"].partitions.values()
         assert all(len({hosts[each] for each in one.replicas}) == 2 for one in partitions)

@@ -2,63 +2,34 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoAuthError
 
-from peers.process import free_ports
-from peers.zookeeper import ZooKeeper
 from penstock.errors import ConfigError
 from penstock.testing.broker import EmbeddedBroker
-from support.security.certificates import KeyFiles, certified
+from support.security.certificates import certified
+from support.security.secured_zookeeper import CANARY, LOGIN, MODULE, Secured, secured_zookeeper
 
 pytestmark = pytest.mark.peer
 
-MODULE = "org.apache.zookeeper.server.auth.DigestLoginModule"
-CANARY = "canary-secret"
-LOGIN = f'{MODULE} required username="kafka" password="{CANARY}";'
 
-
-class Secured(NamedTuple):
-    zookeeper: ZooKeeper
-    secure: str
-    keys: KeyFiles
-
-    def settings(self, chroot: str, **more: str) -> dict[str, str]:
-        return {
-            "zookeeper.connect": f"{self.secure}/{chroot}",
-            "zookeeper.connection.timeout.ms": "5000",
-            "zookeeper.ssl.client.enable": "true",
-            "zookeeper.ssl.truststore.location": str(self.keys.certificate),
-            "penstock.zookeeper.jaas.config": LOGIN,
-            "zookeeper.set.acl": "true",
-            "broker.id": "0",
-            "listeners": "PLAINTEXT://127.0.0.1:0",
-            **{name.replace("_", "."): text for name, text in more.items()},
-        }
+def settings_of(secured: Secured, chroot: str, **more: str) -> dict[str, str]:
+    return {
+        **secured.client(),
+        "zookeeper.connect": f"{secured.secure}/{chroot}",
+        "zookeeper.connection.timeout.ms": "5000",
+        "broker.id": "0",
+        "listeners": "PLAINTEXT://127.0.0.1:0",
+        **{name.replace("_", "."): text for name, text in more.items()},
+    }
 
 
 @pytest.fixture(scope="module")
 def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
-    folder = tmp_path_factory.mktemp("zookeeper")
-    keys = certified(folder, "zookeeper")
-    jaas = folder / "jaas.conf"
-    jaas.write_text(f'Server {{ {MODULE} required user_kafka="{CANARY}"; }};\n')
-    (port,) = free_ports(1)
-    settings = {
-        "authProvider.1": "org.apache.zookeeper.server.auth.SASLAuthenticationProvider",
-        "serverCnxnFactory": "org.apache.zookeeper.server.NettyServerCnxnFactory",
-        "secureClientPortAddress": "127.0.0.1",
-        "secureClientPort": port,
-        "ssl.clientAuth": "none",
-        "ssl.keyStore.location": keys.store,
-        "ssl.trustStore.location": keys.certificate,
-    }
-    jvm = [f"-Djava.security.auth.login.config={jaas}"]
-    with ZooKeeper(settings=settings, folder=folder, jvm=jvm) as zookeeper:
-        yield Secured(zookeeper, f"127.0.0.1:{port}", keys)
+    with secured_zookeeper(tmp_path_factory.mktemp("zookeeper")) as running:
+        yield running
 
 
 def acls(client: KazooClient, path: str) -> set[tuple[str, str, int]]:
@@ -67,7 +38,7 @@ def acls(client: KazooClient, path: str) -> set[tuple[str, str, int]]:
 
 
 def test_a_broker_logs_in_over_tls_and_protects_its_nodes(secured: Secured) -> None:
-    settings = secured.settings("protected")
+    settings = settings_of(secured, "protected")
     own, reading = ("sasl", "kafka", 31), ("world", "anyone", 1)
     with EmbeddedBroker(settings=settings):
         stranger = KazooClient(secured.zookeeper.connect)
@@ -103,7 +74,7 @@ def test_a_wrong_login_or_authority_stops_the_start(
 ) -> None:
     other = certified(tmp_path, "other")
     given = {name: text.replace("OTHER", str(other.certificate)) for name, text in more.items()}
-    settings = secured.settings("refused", **given)
+    settings = settings_of(secured, "refused", **given)
     with pytest.raises(ConfigError) as caught, EmbeddedBroker(settings=settings):
         pass
     assert says in str(caught.value)
@@ -111,6 +82,8 @@ def test_a_wrong_login_or_authority_stops_the_start(
 
 
 def test_the_section_of_a_jaas_file_will_do(secured: Secured) -> None:
-    settings = secured.settings("section", penstock_zookeeper_jaas_config=f"Client {{ {LOGIN} }};")
+    settings = settings_of(
+        secured, "section", penstock_zookeeper_jaas_config=f"Client {{ {LOGIN} }};"
+    )
     with EmbeddedBroker(settings=settings) as broker:
         assert broker.bootstrap

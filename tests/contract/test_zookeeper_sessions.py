@@ -72,6 +72,7 @@ def config(connect: str, timeout_ms: int = 4000, in_flight: int = 10) -> Zookeep
     return ZookeeperConfig(
         zookeeper_connect=connect,
         zookeeper_session_timeout_ms=timeout_ms,
+        zookeeper_connection_timeout_ms=30_000,  # a server that comes back takes its time
         zookeeper_max_in_flight_requests=in_flight,
     )
 

@@ -16,9 +16,19 @@ from penstock.wire.apis import APIS, Api
 from penstock.wire.messages.create_topics import CreatableTopic
 from penstock.wire.schema import Message
 
-API_OF = {api.request: api for api in APIS.values() if not api.inter_broker}
+SHARE_STATE = range(83, 88)
+"""Between brokers, and the same in Kafka."""
+API_OF = {
+    api.request: api for api in APIS.values() if not api.inter_broker or api.key in SHARE_STATE
+}
 
-HIGHEST = {"ApiVersions": 4, "DeleteGroups": 2, "TxnOffsetCommit": 5}
+HIGHEST = {
+    "ApiVersions": 4,
+    "DeleteGroups": 2,
+    "StreamsGroupDescribe": 0,
+    "StreamsGroupHeartbeat": 0,
+    "TxnOffsetCommit": 5,
+}
 """Where Kafka 4.3 ends earlier than our table, which is that of 4.4."""
 
 

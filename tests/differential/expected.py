@@ -13,6 +13,7 @@ ELIGIBLE_LEADERS = (
     "a new Kafka cluster with eligible leader replicas writes min.insync.replicas into its dynamic"
     " settings; ours is the default"
 )
+DEAD_LETTERS = "level 2 of share groups has dead letters, new in 4.4"
 THROWN = "an exception in Kafka; we refuse each partition"
 STRICT = "bytes that break the protocol end the connection; Kafka's readers let some pass"
 EPOCH = "a producer without an epoch or a sequence could not be told from others"
@@ -25,6 +26,8 @@ NAMES_MEMBER = "says which member of the classic group is in the way"
 RE2 = "the words of the library for regular expressions"
 EXCEPTIONS = "the text of a Java exception"
 COMES_AGAIN = "a static member that was fenced comes again under its own id; Kafka has it wait"
+AT_ONCE = "partitions come with the first heartbeat; Kafka assigns them with the next"
+RELEASED = "what a request releases may come back with its response; Kafka is slower"
 OFFSET_DELTA = "Kafka stores such a record, at an offset that the next batch has too"
 
 
@@ -61,13 +64,29 @@ def _features(*names: str) -> Iterator[Expected]:
 
 EXPECTED: tuple[Expected, ...] = (
     *_unserved(LATER, 17, *range(29, 32), 36, *range(38, 42), *range(48, 52)),
-    *_unserved(LATER, 55, 64, *range(76, 80), *range(88, 93)),
+    *_unserved(LATER, 55, 64),
+    *_unserved("new in 4.4", 93),
     *_unserved(KRAFT, 80, 81, *range(83, 88)),
     Expected("ApiVersions: *", "api_keys.count", LATER),
     Expected("ApiVersions: *", "api_keys[[]18].max_version", "we serve version 5, new in 4.4"),
     Expected("ApiVersions: *", "api_keys[[]28].max_version", "we serve version 6, new in 4.4"),
     Expected("ApiVersions: *", "api_keys[[]42].max_version", "we serve version 3, new in 4.4"),
-    *_features("metadata", "eligible.leader.replicas", "share", "streams"),
+    Expected("ApiVersions: *", "api_keys[[]88].max_version", "we serve version 1, new in 4.4"),
+    Expected("ApiVersions: *", "api_keys[[]89].max_version", "we serve version 1, new in 4.4"),
+    Expected("ApiVersions: *", "*_features[[]share.version].max_version*", DEAD_LETTERS),
+    Expected(
+        "ApiVersions: *",
+        "finalized_features[[]share.version].min_*",
+        DEAD_LETTERS,
+        always=False,
+    ),
+    Expected("UpdateFeatures: *", "*_features[[]share.version].m*", DEAD_LETTERS, always=False),
+    Expected(
+        "StreamsGroupHeartbeat: an endpoint",
+        "*endpoint_information_epoch",
+        "the first assignment counts too",
+    ),
+    *_features("metadata", "eligible.leader.replicas"),
     Expected("ApiVersions: *", "supported_features[[]kraft.version].*", FEATURES),
     # Told once the quorum has agreed on it, some time after the broker serves.
     Expected("ApiVersions: *", "finalized_features[[]kraft.version].*", FEATURES, always=False),
@@ -110,6 +129,20 @@ EXPECTED: tuple[Expected, ...] = (
     Expected("IncrementalAlterConfigs: *threads*", "*.error_message", EXCEPTIONS),
     Expected("IncrementalAlterConfigs: num.replica.fetchers*", "*.error_message", EXCEPTIONS),
     Expected("DescribeProducers: *", "*.error_message", "every refusal says why, or none"),
+    Expected("Share*", "*error_message", SAYS_WHY, silent=True),
+    Expected("ShareGroupDescribe: many", "*", "in the order of the request"),
+    Expected("ShareGroupHeartbeat: *", "*member_epoch", AT_ONCE),
+    Expected("ShareGroupHeartbeat: *", "*assignment*", AT_ONCE),
+    Expected("DescribeShareGroupOffsets: *", "*member_epoch", AT_ONCE),
+    Expected("DescribeShareGroupOffsets: *", "*assignment*", AT_ONCE),
+    Expected("AlterShareGroupOffsets: *", "*member_epoch", AT_ONCE),
+    Expected("AlterShareGroupOffsets: *", "*assignment*", AT_ONCE),
+    Expected("DeleteShareGroupOffsets: *", "*member_epoch", AT_ONCE),
+    Expected("DeleteShareGroupOffsets: *", "*assignment*", AT_ONCE),
+    Expected("ShareFetch: release and fetch", "*", RELEASED),
+    Expected("ShareFetch: types for each record", "*", RELEASED),
+    Expected("ShareFetch: a topic that is not there", "*", THROWN),
+    Expected("DescribeShareGroupOffsets: one that is not there", "*", THROWN),
     Expected("DescribeConfigs: all brokers", "results[[]4].configs*", ELIGIBLE_LEADERS),
 )
 

@@ -199,6 +199,8 @@ RULES: dict[str, dict[str, Rule]] = {
     "UpdateFeaturesResponse": {"results": by("feature")},
     # While partitions move, we ask members to come more often.
     "ConsumerGroupHeartbeatResponse": {"heartbeat_interval_ms": a_number},
+    "StreamsGroupHeartbeatResponse": {"heartbeat_interval_ms": a_number},
+    "StreamsGroupDescribeResponse": {"groups": by("group_id"), "groups.members": by("member_id")},
     "ConsumerGroupDescribeResponse": {
         "groups": by("group_id"),
         "groups.members": by("member_id"),

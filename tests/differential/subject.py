@@ -27,10 +27,12 @@ from penstock.wire.messages.list_offsets import (
     ListOffsetsTopic,
 )
 from penstock.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from penstock.wire.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
 from penstock.wire.schema import Message
 
 CLIENT_ID = "differential"
 PATIENCE_S = 10
+HEARTBEATS = (ConsumerGroupHeartbeatRequest, StreamsGroupHeartbeatRequest)
 
 
 class Subject:
@@ -148,7 +150,7 @@ def _create(link: Link, symbols: Symbols, case: Case) -> None:
         replica_id=-1,
     )
     _wait(link, symbols, Eventually(offsets, _has_offsets))
-    if any(isinstance(_request(step), ConsumerGroupHeartbeatRequest) for step in case.requests):
+    if any(isinstance(_request(step), HEARTBEATS) for step in case.requests):
         _tell_coordinator(link, symbols, names)
 
 
@@ -171,7 +173,7 @@ def _tell_coordinator(link: Link, symbols: Symbols, topics: list[str]) -> None:
 
 
 def _request(step: Step) -> object:
-    return step.request if isinstance(step, At) else step
+    return step.request if isinstance(step, At | Eventually) else step
 
 
 def _has_partitions(told: Any) -> bool:

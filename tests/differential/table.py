@@ -19,6 +19,8 @@ from differential.cases import (
     quotas,
     replicas,
     sequences,
+    share_groups,
+    streams_groups,
     topics,
     transactions,
 )
@@ -37,6 +39,8 @@ CASES: list[Case] = [
     *groups.CASES,
     *consumer_groups.CASES,
     *migration.CASES,
+    *share_groups.CASES,
+    *streams_groups.CASES,
     *transactions.CASES,
     *open_transactions.CASES,
     *pending_offsets.CASES,

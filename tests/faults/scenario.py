@@ -2,6 +2,7 @@
 
 from collections import Counter
 from contextlib import ExitStack
+from typing import NamedTuple
 
 from faults.catalog import Fault
 from faults.checker import violations
@@ -12,7 +13,15 @@ from faults.witness import Kind, Witness
 SOME = 100
 
 
-def survives(stage: Stage, fault: Fault, kind: Kind | None = None) -> None:
+class Survived(NamedTuple):
+    """What a fault came to."""
+
+    acknowledged: int
+    transactions: int
+    longest_gap_s: float
+
+
+def survives(stage: Stage, fault: Fault, kind: Kind | None = None) -> Survived:
     """Fails if a promise was broken, or if the cluster did not heal in time.
 
     Clients of another kind are witnesses, if one is given.
@@ -43,3 +52,4 @@ def survives(stage: Stage, fault: Fault, kind: Kind | None = None) -> None:
     gap_s = load.longest_gap_s()
     print(f"{len(load.acked_s)} acknowledged, longest gap {gap_s:.2f} s, {dict(outcomes)}")
     assert violations(load.history) == []
+    return Survived(len(load.acked_s), sum(outcomes.values()), gap_s)

@@ -146,6 +146,15 @@ class Stage:
 
         wait_until(elsewhere, HEAL_S, f"broker {broker} to lead nothing")
 
+    def wait_until_assigned(self, replicas: int) -> None:
+        """So many replicas of each partition, whether they have copied it yet or not."""
+
+        def assigned() -> bool:
+            found = self._admin.list_topics(self.topic, timeout=5).topics[self.topic].partitions
+            return all(len(each.replicas) == replicas for each in found.values())
+
+        wait_until(assigned, HEAL_S, f"{replicas} replicas of each partition")
+
     def expire_session(self, broker: int) -> None:
         """ZooKeeper ends the broker's session, as if it had not been heard of for too long.
 

@@ -1,9 +1,8 @@
 """Fuzz target: whatever a broker answers, Spark's decoders agree on rows or refuse it.
 
-PYTHONPATH=src:tests python -m fuzz.decode_target -max_total_time=60
+PYTHONPATH=src:tests python -m fuzz decode -max_total_time=60
 """
 
-import sys
 from typing import Any
 
 from penstock.errors import KafkaError
@@ -52,15 +51,3 @@ def _as_batch(data: bytes) -> bytes:
     header[16] = 2
     header[60] = min(len(data) // 8 + 1, 255)
     return bytes(header) + data
-
-
-def main() -> None:
-    import atheris  # here, because tests use the target where atheris is not installed
-
-    atheris.instrument_all()
-    atheris.Setup(sys.argv, fuzz_decode)
-    atheris.Fuzz()
-
-
-if __name__ == "__main__":
-    main()

@@ -1,9 +1,8 @@
 """Fuzz target: no bytes log anybody in, or raise anything but a refusal.
 
-PYTHONPATH=src:tests python -m fuzz.login_target -max_total_time=60
+PYTHONPATH=src:tests python -m fuzz login -max_total_time=60
 """
 
-import sys
 from contextlib import suppress
 
 from penstock.errors import ConfigError, ProtocolError
@@ -48,15 +47,3 @@ def fuzz_login(data: bytes) -> None:
     with suppress(LoginRefused):
         DigestLogin("a", "b", "c").answer(data)
     parse_stored(MECHANISM, text)
-
-
-def main() -> None:
-    import atheris  # here, because tests use the target where atheris is not installed
-
-    atheris.instrument_all()
-    atheris.Setup(sys.argv, fuzz_login)
-    atheris.Fuzz()
-
-
-if __name__ == "__main__":
-    main()

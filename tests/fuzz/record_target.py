@@ -1,9 +1,8 @@
 """Fuzz target: no bytes make the record layer raise anything but a refusal.
 
-PYTHONPATH=src:tests python -m fuzz.record_target -max_total_time=60
+PYTHONPATH=src:tests python -m fuzz record -max_total_time=60
 """
 
-import sys
 from contextlib import suppress
 
 from penstock.errors import KafkaError
@@ -48,15 +47,3 @@ def _read(batch: bytes | memoryview, header: BatchHeader) -> None:
             read_marker(record)
     with suppress(KafkaError):
         check_records(batch, header, keys_required=True, limit_bytes=LIMIT_BYTES)
-
-
-def main() -> None:
-    import atheris  # here, because tests use the target where atheris is not installed
-
-    atheris.instrument_all()
-    atheris.Setup(sys.argv, fuzz_record)
-    atheris.Fuzz()
-
-
-if __name__ == "__main__":
-    main()

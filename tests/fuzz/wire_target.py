@@ -1,9 +1,7 @@
 """Fuzz target for everything that reads a peer's bytes: frames, headers, every message.
 
-As a program it runs atheris (`python tests/fuzz/wire_target.py -max_total_time=60`).
+PYTHONPATH=src:tests python -m fuzz wire -max_total_time=60
 """
-
-import sys
 
 from penstock.errors import ProtocolError
 from penstock.wire.codec import decoder
@@ -35,11 +33,3 @@ def fuzz_request(frame: memoryview) -> None:
         decoder(header.api.request, header.version)(frame, at)
         # A broker is a client too: the same bytes as a response.
         decoder(header.api.response, header.version)(frame, at)
-
-
-if __name__ == "__main__":
-    import atheris
-
-    atheris.instrument_all()
-    atheris.Setup(sys.argv, fuzz_wire)
-    atheris.Fuzz()

@@ -1,4 +1,7 @@
-"""Every command in README, docs and examples is run, here or by a test that is named."""
+"""Every command in README, docs and examples is run, here or by a test that is named.
+
+Those that are run elsewhere are parsed here: they name no option that does not exist.
+"""
 
 import os
 import re
@@ -7,10 +10,13 @@ import subprocess
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
+import click
 import pytest
 from click.testing import CliRunner
 
+from penstock.broker.startup.state_file import write_state
 from penstock.cli.main import ALIASES, COMMANDS, main
 from penstock.testing.broker import EmbeddedBroker
 
@@ -21,24 +27,25 @@ GENERATED = {"docs/cli.md", "docs/settings.md", "docs/compatibility.md"}
 ELSEWHERE = {
     "serve": "tests/contract/test_serve.py",
     "stop": "tests/contract/test_serve.py",
-    "acl create": "tests/integration/cli/test_access_commands.py",
-    "acl explain": "tests/integration/cli/test_access_commands.py",
     "delay serve": "tests/integration/local/test_delay_process.py",
-    "quota set": "tests/integration/cli/test_access_commands.py",
-    "user create": "tests/integration/cli/test_access_commands.py",
+    "rest serve": "tests/integration/rest/test_rest.py",
+    "console": "tests/integration/console/test_console.py",
+    "mcp": "tests/integration/console/test_mcp.py",
+    "registry serve": "tests/integration/registry/test_registry_process.py",
+    "registry user": "tests/integration/registry/test_registry_process.py",
+    "group describe billing --records": "tests/integration/cli/test_share_commands.py",
+    "backup": "tests/contract/test_backup.py",
+    "restore": "tests/contract/test_backup.py",
     "cluster start": "tests/contract/cli/test_cluster.py",
     "cluster status": "tests/contract/cli/test_cluster.py",
     "cluster stop": "tests/contract/cli/test_cluster.py",
     "broker decommission": "tests/integration/cli/test_moves.py",
     "reassign run": "tests/integration/cli/test_moves.py",
-    "status": "tests/integration/cli/test_golden.py",
-    "txn describe": "tests/integration/cli/test_golden.py",
     "txn abort": "tests/integration/cli/test_transactions.py",
-    "cluster rebalance": "tests/contract/cli/test_rebalance.py",
+    "cluster rebalance --without": "tests/contract/cli/test_rebalance.py",
     "lab": "tests/contract/cli/test_lab.py",
     "log adopt": "tests/unit/cli/test_log_commands.py",
     "metadata import": "tests/unit/cli/test_metadata_commands.py",
-    "pipeline init": "tests/unit/cli/test_pipeline_commands.py",
     "pipeline pack": "tests/contract/test_spark_cluster.py",
     "pipeline run": "tests/contract/test_pipeline_command.py",
     "pipeline status": "tests/contract/test_pipeline_command.py",
@@ -75,15 +82,37 @@ MISSING = {
 """What a reader adds to a command of which a page shows the name alone."""
 
 
-def documented() -> Iterator[tuple[str, str]]:
+SUPER = {
+    "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
+    "super.users": "User:ANONYMOUS",
+}
+
+
+class Documented(NamedTuple):
+    """A command on a page, and what is piped into it."""
+
+    page: str
+    command: str
+    typed: str = "c\n"
+
+    def __str__(self) -> str:
+        return f"{self.page}: {self.command}"
+
+
+def documented() -> Iterator[Documented]:
     for page in PAGES:
         if page in GENERATED:
             continue
         text = (ROOT / page).read_text(encoding="utf-8").replace("\\\n", " ")
         for line in re.findall(r"(?m)^    (.*\bpenstock .*)$", text):
-            for command in re.split(r" && |\s{2,}(?=penstock )", line.partition("  #")[0]):
-                if command.strip().startswith("penstock "):
-                    yield from ((page, each) for each in spelled_out(command.strip()))
+            typed = Documented._field_defaults["typed"]
+            for part in re.split(r" && | \| |\s{2,}(?=penstock )", line.partition("  #")[0]):
+                found = re.fullmatch(r"\s*(?:[A-Z_]+=\S+ )*(penstock .*)", part)
+                if found is not None:
+                    for each in spelled_out(found[1].strip()):
+                        yield Documented(page, each, typed)
+                elif part.startswith("printf "):
+                    typed = shlex.split(part)[1].replace("\\n", "\n")
 
 
 def spelled_out(command: str) -> Iterator[str]:
@@ -106,8 +135,45 @@ def words_of(command: str) -> list[str]:
 
 
 def test_the_pages_have_commands() -> None:
-    nouns = {ALIASES.get(noun := words_of(command)[0], noun) for _, command in ALL}
+    nouns = {ALIASES.get(noun := words_of(each.command)[0], noun) for each in ALL}
     assert nouns == set(COMMANDS)
+    assert len({each.typed for each in ALL}) > 2, "commands with a pipe are found too"
+
+
+@pytest.mark.parametrize("found", ALL, ids=str)
+def test_a_command_on_a_page_names_only_options_that_exist(
+    found: Documented, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = words_of(found.command)
+    parse([*words, *MISSING.get(" ".join(words), [])])
+
+
+def parse(words: list[str]) -> None:
+    """As click does before it runs a command; a file that is not there is no mistake."""
+    command: click.Command = main
+    context: click.Context | None = None
+    try:
+        while isinstance(command, click.Group):
+            context = command.make_context(command.name, list(words), parent=context)
+            left = [*context._protected_args, *context.args]
+            if not left:
+                return  # it lists its commands
+            _, found, words = command.resolve_command(context, left)
+            assert found is not None
+            command = found
+        command.make_context(command.name, list(words), parent=context)
+    except click.BadParameter as error:
+        if "does not exist" not in error.message and "No such file" not in error.message:
+            raise
+
+
+@pytest.mark.parametrize(
+    "words", [["topic", "list", "--no-such"], ["topic", "lst"], ["topic", "create"], ["lst"]]
+)
+def test_a_mistake_on_a_page_is_found(words: list[str]) -> None:
+    with pytest.raises(click.UsageError):
+        parse(words)
 
 
 @pytest.mark.parametrize("name", ELSEWHERE)
@@ -121,12 +187,21 @@ def test_a_command_that_is_run_elsewhere_is_run_there(name: str) -> None:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
     """A broker with the topics and the groups that the pages speak of."""
     folder = tmp_path_factory.mktemp("documented")
-    with EmbeddedBroker(directory=folder) as broker:
-        for topic in ("events", "deleted", "grown", "emptied", "test-1"):
+    with EmbeddedBroker(directory=folder, settings=SUPER) as broker:
+        write_state(folder, broker.state)
+        for topic in (
+            *("events", "clicks", "payments", "deleted", "grown", "emptied", "test-1"),
+            *("orders-again.dlq", "dlq.orders"),
+        ):
             broker.create_topic(topic)
+        broker.create_topic("later", configs={"penstock.delay.to": "events"})
         for words, text in (
             (["produce", "events"], "a\nb\n"),
+            (["produce", "events", "--transactional-id", "payments"], "c\n"),
+            (["produce", "later", "-k", "order-7", "-H", "penstock-delay-ms=3600000"], "c\n"),
             (["group", "reset", "billing", "--to", "1", "-t", "events", "--execute"], ""),
+            (["group", "reset", "orders", "--to", "1", "-t", "events", "--execute"], ""),
+            (["group", "reset", "workers", "--to", "1", "-t", "events", "--execute"], ""),
             (["profile", "create", "staging"], ""),
             (["group", "reset", "deleted", "--to", "1", "-t", "events", "--execute"], ""),
         ):
@@ -135,34 +210,50 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str
             done = CliRunner().invoke(main, [*words, *given], input=text, env=home)
             assert done.exit_code == 0, done.output
         (folder / "server.properties").write_text("log.retention.hours=24\n")
+        (folder / "prices.csv").write_text("key,value\na,1\n")
         (folder / "penstock.log").write_text("[time] INFO ready (penstock)\n")
         # What it says of a login is tried in tests/integration/cli/test_secured_broker.py.
         (folder / "client.properties").write_text(f"bootstrap.servers={broker.bootstrap}\n")
         yield folder, broker.bootstrap
 
 
-HERE = [
-    (page, command)
-    for page, command in ALL
-    if not any(" ".join(words_of(command)).startswith(name) for name in ELSEWHERE)
-    and "--watch" not in command
-]
+def is_run_here(found: Documented) -> bool:
+    words = " ".join(words_of(found.command))
+    return not words.startswith(tuple(ELSEWHERE)) and "--watch" not in words
 
 
-@pytest.mark.parametrize(("page", "command"), HERE, ids=[f"{a}: {b}" for a, b in HERE])
+HERE = [each for each in ALL if is_run_here(each)]
+HERE = list({each.command: each for each in HERE}.values())  # some can be done only once
+
+
+@pytest.mark.parametrize("found", HERE, ids=str)
 def test_a_command_on_a_page_does_what_it_says(
-    page: str, command: str, folder: tuple[Path, str], monkeypatch: pytest.MonkeyPatch
+    found: Documented, folder: tuple[Path, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    del page
     directory, bootstrap = folder
     monkeypatch.chdir(directory)
-    words = words_of(command)
+    words = words_of(found.command)
     words += MISSING.get(" ".join(words), [])
     if words[:2] == ["metadata", "export"]:
         words += ["--dir", "."]
     environ = {"PENSTOCK_BOOTSTRAP": bootstrap, "XDG_CONFIG_HOME": str(directory)}
-    done = CliRunner().invoke(main, words, env=environ, input="c\n")
+    done = CliRunner().invoke(main, words, env=environ, input=found.typed)
     assert done.exit_code == 0, done.output
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/start.md"])
+def test_the_commands_of_a_first_page_need_nothing_but_a_broker(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "prices.csv").write_text("key,value\na,1\n")
+    with EmbeddedBroker(directory=tmp_path / "data") as broker:
+        environ = {"PENSTOCK_BOOTSTRAP": broker.bootstrap, "XDG_CONFIG_HOME": str(tmp_path)}
+        commands = [each for each in documented() if each.page == page and is_run_here(each)]
+        assert commands
+        for each in commands:
+            done = CliRunner().invoke(main, words_of(each.command), env=environ, input=each.typed)
+            assert done.exit_code == 0, f"{each}: {done.output}"
 
 
 def all_pages() -> str:
@@ -180,17 +271,21 @@ OTHER_TARGETS = {
     "bench": "its parts run for minutes; tests/unit/bench",
     "format": "it rewrites the sources; `make check` is the same without writing",
     "codegen": "it rewrites the sources; tests/contract/test_wire_java.py compares them",
+    "site": "tests/unit/scripts/test_site.py builds it",
+    "dist": "it takes minutes; tests/contract/test_installation.py installs a wheel",
     "docs": "it rewrites the pages; tests/unit/test_docs.py compares them",
     "lock": "it asks a package index",
+    "faults": "it goes on for hours; tests/contract/test_machine_faults.py",
+    "coverage": "the tests of `make test`, counted",
 }
 """Targets that the pages name and that are not run here, each with the reason or its test."""
 
 
 def make(*words: str) -> str:
-    # Whatever pyproject.toml says by now, the environment that runs this test is not made anew.
+    # Whatever the sources say by now, the environment that runs this test is not made anew.
     # The variables of `make test ARGS=...`, which runs this test, are not for this make.
     done = subprocess.run(
-        ["make", "--old-file", ".venv/installed", *words],
+        ["make", "--old-file", ".venv/installed", "--old-file", ".venv/built", *words],
         cwd=ROOT,
         env={key: text for key, text in os.environ.items() if key != "ARGS" and "MAKE" not in key},
         capture_output=True,
@@ -221,8 +316,15 @@ def test_the_benchmarks_on_the_pages_exist() -> None:
 
 def test_the_extras_on_the_pages_exist() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    named = set(re.findall(r"pip install '\.\[([a-z,]+)\]'", all_pages()))
-    assert "spark" in named
+    pages = "\n".join(
+        (ROOT / each).read_text(encoding="utf-8") for each in PAGES if each not in GENERATED
+    )
+    named = set(re.findall(r"pip install '\.\[([a-z,]+)\]'", pages))
+    named |= set(re.findall(r"penstock-….whl\[([a-z,]+)\]", pages))
+    named |= set(re.findall(r"the extra `([a-z]+)`", pages))
+    assert {"spark", "cluster", "registry", "console", "sdk", "cli", "retry", "oauth"} <= named
+    # There is no release on a package index yet.
+    assert re.findall(r"pip install '?penstock\b(?!-….whl)[^`\n]*", pages) == []
     assert named <= set(project["optional-dependencies"])
     # Installing the core is tests/contract/test_installation.py's part. What the extras add is
     # some hundred megabytes from an index: `make setup` installs all of them.
@@ -233,7 +335,7 @@ def test_the_extras_on_the_pages_exist() -> None:
 
 def test_the_core_dependencies_on_the_page_are_those_of_the_project() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    (told,) = re.findall(r"pip install \. .*core: (.*)", (ROOT / "README.md").read_text("utf-8"))
+    (told,) = re.findall(r"pip install \. .*core: (.*)", (ROOT / "docs/tour.md").read_text("utf-8"))
     needed = [re.split(r"[^a-zA-Z0-9-]", each)[0] for each in project["dependencies"]]
     assert sorted(told.split(", ")) == sorted(needed)
 

@@ -14,7 +14,7 @@ SOURCE = Path(__file__).parents[2] / "src"
 class PenstockBroker(Servers):
     """`with PenstockBroker() as penstock: penstock.bootstrap`; it takes a free port by itself."""
 
-    def __init__(self, *options: str, folder: Path | None = None, timeout_s: float = 20) -> None:
+    def __init__(self, *options: str, folder: Path | None = None, timeout_s: float = 120) -> None:
         super().__init__(folder, timeout_s)
         self._options = options
 

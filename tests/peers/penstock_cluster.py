@@ -33,7 +33,7 @@ class PenstockCluster(Servers):
         apart: bool = False,
         first: int = 0,
         folder: Path | None = None,
-        timeout_s: float = 30,
+        timeout_s: float = 120,
     ) -> None:
         super().__init__(folder, timeout_s)
         self._zookeeper, self._settings = zookeeper, settings or {}
@@ -46,6 +46,14 @@ class PenstockCluster(Servers):
     @property
     def bootstrap(self) -> str:
         return ",".join(self.addresses)
+
+    def source(self, broker: int) -> Path:  # noqa: ARG002 - others may run other versions
+        """What the broker runs."""
+        return SOURCE
+
+    def environ(self, broker: int) -> Mapping[str, str]:  # noqa: ARG002 - of a special machine
+        """More variables of the broker's environment."""
+        return {}
 
     def directory(self, broker: int) -> Path:
         return self.folder / f"broker-{broker}" / "data"
@@ -83,5 +91,6 @@ class PenstockCluster(Servers):
         for name, value in settings.items():
             serve += ["--set", f"{name}={value}"]
         path = os.environ.get("PYTHONPATH", "")
-        command = ["env", f"PYTHONPATH={SOURCE}{os.pathsep}{path}", *serve]
+        more = [f"{name}={value}" for name, value in self.environ(broker).items()]
+        command = ["env", f"PYTHONPATH={self.source(broker)}{os.pathsep}{path}", *more, *serve]
         return Process(f"Penstock {broker}", command, folder)

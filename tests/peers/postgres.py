@@ -4,13 +4,15 @@ import os
 import pwd
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 from peers.jars import NotInstalledError
-from peers.process import Process, free_ports
+from peers.process import PeerError, Process, free_ports
 from peers.servers import Servers
 
 DEBIAN = Path("/usr/lib/postgresql")
+IN_USE = "pre-existing shared memory block"
 
 
 class Postgres(Servers):
@@ -23,6 +25,19 @@ class Postgres(Servers):
     @property
     def url(self) -> str:
         return f"postgresql://penstock@127.0.0.1:{self._port}/postgres"
+
+    def start(self, *numbers: int) -> None:
+        """Again, while processes of a server that was killed have not noticed it yet."""
+        until_s = time.monotonic() + self._timeout_s
+        while True:
+            try:
+                super().start(*numbers)
+            except PeerError as error:
+                if IN_USE not in str(error) or time.monotonic() > until_s:
+                    raise
+                time.sleep(0.2)
+            else:
+                return
 
     def _answers(self, number: int) -> bool:
         said = self.output(number).read_text(errors="replace")

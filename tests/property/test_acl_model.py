@@ -1,21 +1,35 @@
 """Any ACLs, added and removed in any order, decide as the rules written down plainly."""
 
+from typing import Any, cast
+
 from hypothesis import given
 from hypothesis import strategies as st
 
+from penstock.broker.acls.access import Access
+from penstock.broker.authorization.guard import NotAuthorized
+from penstock.broker.authorization.table import GUARDS
 from penstock.security.acl import (
+    CLUSTER_NAME,
     AccessRule,
     Acl,
     AclOperation,
-    Acls,
     PatternType,
     Permission,
     ResourcePattern,
     ResourceType,
 )
-from penstock.security.principal import user
+from penstock.security.acls import Acls
+from penstock.security.principal import Principal, user
+from penstock.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
-TOPIC = ResourceType.TOPIC
+TOPIC, CLUSTER = ResourceType.TOPIC, ResourceType.CLUSTER
+KINDS = (
+    TOPIC,
+    ResourceType.GROUP,
+    CLUSTER,
+    ResourceType.TRANSACTIONAL_ID,
+    ResourceType.USER,
+)
 NAMES = ("a", "ab", "abc", "b", "*")
 OPS = (
     AclOperation.ALL,
@@ -24,6 +38,9 @@ OPS = (
     AclOperation.DESCRIBE,
     AclOperation.ALTER_CONFIGS,
     AclOperation.DESCRIBE_CONFIGS,
+    AclOperation.CLUSTER_ACTION,
+    AclOperation.IDEMPOTENT_WRITE,
+    AclOperation.CREATE_TOKENS,
 )
 IMPLIED = {
     AclOperation.DESCRIBE: {AclOperation.READ, AclOperation.WRITE},
@@ -32,11 +49,14 @@ IMPLIED = {
 
 acls = st.builds(
     Acl,
-    st.builds(
-        ResourcePattern,
-        st.sampled_from((TOPIC, ResourceType.GROUP)),
-        st.sampled_from(NAMES),
-        st.sampled_from((PatternType.LITERAL, PatternType.PREFIXED)),
+    st.one_of(
+        st.builds(
+            ResourcePattern,
+            st.sampled_from(KINDS),
+            st.sampled_from(NAMES),
+            st.sampled_from((PatternType.LITERAL, PatternType.PREFIXED)),
+        ),
+        st.builds(ResourcePattern, st.just(CLUSTER), st.sampled_from((CLUSTER_NAME, "*"))),
     ),
     st.builds(
         AccessRule,
@@ -50,12 +70,14 @@ changes = st.lists(st.tuples(st.booleans(), acls), max_size=25)
 everyone = st.booleans()
 
 
-def model(held: set[Acl], operation: AclOperation, name: str, *, everyone: bool) -> bool:
+def model(
+    held: set[Acl], operation: AclOperation, kind: ResourceType, name: str, *, everyone: bool
+) -> bool:
     """Kafka's rules for User:alice at h1, each as a sentence."""
     about = [
         each
         for each in held
-        if each.resource.type is TOPIC
+        if each.resource.type is kind
         and (
             name.startswith(each.resource.name)
             if each.resource.pattern is PatternType.PREFIXED
@@ -84,10 +106,11 @@ def test_a_set_after_any_changes_decides_as_the_model(
         held = held | {acl} if adds else held - {acl}
         lists = lists.with_changes([acl], []) if adds else lists.with_changes([], [acl])
     assert lists.all == held
-    for name in ("a", "ab", "abcd", "b", "c"):
+    names = [(kind, name) for kind in KINDS for name in ("a", "ab", "abcd", "c")]
+    for kind, name in [*names, (CLUSTER, CLUSTER_NAME)]:
         for operation in OPS[1:]:
-            expected = model(held, operation, name, everyone=everyone)
-            asked = (user("alice"), "h1", operation, TOPIC, name)
+            expected = model(held, operation, kind, name, everyone=everyone)
+            asked = (user("alice"), "h1", operation, kind, name)
             assert lists.allows(*asked) is expected
             assert lists.allows(*asked) is expected, "as it is remembered"
 
@@ -100,5 +123,28 @@ def test_some_topic_is_allowed_if_and_only_if_there_is_one(
     lists = Acls(held, allow_if_none=everyone)
     # Names that tell all patterns apart: each literal, and one that continues each prefix.
     names = {*NAMES[:-1], *(f"{name}~" for name in NAMES), "~"}
-    found = any(model(held, AclOperation.WRITE, name, everyone=everyone) for name in names)
+
+    def may(operation: AclOperation, kind: ResourceType, name: str) -> bool:
+        return model(held, operation, kind, name, everyone=everyone)
+
+    found = any(may(AclOperation.WRITE, TOPIC, name) for name in names)
     assert lists.allows_any(user("alice"), "h1", AclOperation.WRITE, TOPIC) is found
+    # Who may write any topic at all may write idempotently, and who the cluster lets do so.
+    idempotent = may(AclOperation.IDEMPOTENT_WRITE, CLUSTER, CLUSTER_NAME) or found
+    assert is_given_a_producer_id(lists) is idempotent
+
+
+class Alice:
+    principal: Principal = user("alice")
+    host = "h1"
+
+
+def is_given_a_producer_id(lists: Acls) -> bool:
+    def handler(*_: Any) -> InitProducerIdResponse:
+        return InitProducerIdResponse()
+
+    try:
+        asks = Access(lists, Alice(), "InitProducerId", set())
+        return GUARDS[22](InitProducerIdRequest(None), cast("Any", None), handler, asks) is not None
+    except NotAuthorized:
+        return False

@@ -7,6 +7,7 @@ import errno
 import logging
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
 import msgspec
@@ -23,6 +24,7 @@ from penstock.log.compaction.compactor import Compactor
 from penstock.log.compaction.job import CleanedGroup, Finished
 from penstock.log.compaction.offset_map import BYTES_PER_KEY
 from penstock.log.compaction.swap import swap_in
+from penstock.log.corrupt import CorruptFile
 from penstock.log.flush import Flusher
 from penstock.log.log_dir import RECOVERY_POINTS
 from penstock.record.batch import CorruptBatch, batches, crc_matches
@@ -344,8 +346,17 @@ class CompactionMachine(RuleBasedStateMachine):
         assert self.rig.log.end_offset >= self.flushed_end
         # A lost end before a segment that was kept is a gap like those of compaction.
         found, promised = self.read(), self.flushed_end
-        self.written = {at: row for at, row in self.written.items() if at < promised or at in found}
+        self.written = {
+            at: row
+            for at, row in self.written.items()
+            if at < promised or at in found or self.is_cleaned_tombstone(at, row, found)
+        }
         self.cut()
+
+    def is_cleaned_tombstone(self, at: int, row: Kept, found: dict[int, Kept]) -> bool:
+        """It is gone with what it deleted, and was not lost."""
+        is_older = (before < at and each.key == row.key for before, each in found.items())
+        return at < self.cleaned_end and row.value is None and not any(is_older)
 
     @rule(data=st.data(), step=steps)
     def crash_within(self, data: st.DataObject, step: int) -> None:
@@ -383,6 +394,35 @@ class CompactionMachine(RuleBasedStateMachine):
                 case _:
                     self.rig.store.close()
 
+    @rule(number=fractions, bit=st.integers(0, 63))
+    def compact_around_a_damaged_offset(self, number: int, bit: int) -> None:
+        """No CRC covers it. The newest value of a key must not be taken for an old one."""
+        self.alter_policy("compact")
+        self.roll()
+        self.flush()
+        self.replicate()
+        filled = [
+            (each.path(), range(each.base_offset, following.base_offset))
+            for each, following in pairwise(self.rig.log.segments)
+            if each.size_bytes and each.newest
+        ]
+        if filled:
+            path, offsets = filled[number % len(filled)]
+            if self.moves_within_a_gap(path, offsets, bit):
+                return  # nobody can tell
+            self.rig.fake.flip_bit(path, bit)
+            with suppress(CorruptFile):
+                self.compact(5)
+            self.rig.fake.flip_bit(path, bit)
+
+    def moves_within_a_gap(self, path: Path, offsets: range, bit: int) -> bool:
+        """Whether the first batch, with another base offset, is still before all that follow."""
+        headers = [header for _, header in batches(self.rig.files.read(path))]
+        base, last = headers[0].base_offset, headers[0].last_offset
+        moved = base ^ 1 << (8 * (7 - bit // 8) + bit % 8)
+        end = headers[1].base_offset if len(headers) > 1 else offsets.stop
+        return offsets.start <= moved and moved + last - base < end
+
     @precondition(is_grown)
     @rule(data=st.data(), step=steps, where=fractions, bit=st.integers(0, 7))
     def flip_a_bit_within_a_compaction(
@@ -402,6 +442,9 @@ class CompactionMachine(RuleBasedStateMachine):
                 self.rig.fake.flip_bit(path, at * 8 + bit)
 
         self.rig.crash(lambda _kind, count: count, damage)
+        if self.rig.offline:
+            self.begin()  # nothing tells which segments a damaged one was to replace
+            return
         try:
             found = self.read()
         except CorruptBatch:

@@ -1,7 +1,10 @@
-"""The fuzz targets under Hypothesis; `make soak` lets atheris loose on them for longer."""
+"""The fuzz targets under Hypothesis, and under atheris: shortly here, for hours in `make soak`."""
 
+import importlib.util
+import os
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -11,12 +14,16 @@ from hypothesis import strategies as st
 from fuzz.decode_target import fuzz_decode
 from fuzz.login_target import fuzz_login
 from fuzz.record_target import fuzz_record
+from fuzz.recovery_target import fuzz_recovery
 from fuzz.wire_target import fuzz_wire
+from peers.jars import cache
+from penstock.record.compression import Codec
+from penstock.testing.logs import batch_of
 from penstock.wire.apis import APIS
 from penstock.wire.client_frame import request_frame
 from support.records.wire_values import messages
 
-TARGETS = Path(__file__).parents[1] / "fuzz"
+ROOT = Path(__file__).parents[2]
 
 
 @st.composite
@@ -65,21 +72,53 @@ def test_changed_messages_of_a_login_are_refused(
     fuzz_login(message)
 
 
-@pytest.mark.soak
-@pytest.mark.parametrize("target", ["wire", "record", "decode", "login"])
+RECOVERED = (
+    b"\x00",
+    b"\x00" + bytes(batch_of(b"one", b"two")),
+    b"\x80" + bytes(batch_of(b"one", producer_id=9, sequence=0, transactional=True)),
+    b"\x85" + b"0\n2\n0 0\n1 3\n",
+    b"\x81" + bytes(range(16)),
+)
+
+
+@given(st.integers(0, 255), st.sampled_from(RECOVERED), st.binary(max_size=20))
+def test_damaged_files_of_a_log_are_recovered(choice: int, found: bytes, more: bytes) -> None:
+    fuzz_recovery(bytes([choice]) + found[1:] + more)
+
+
+SECONDS = int(
+    os.environ.get("PENSTOCK_FUZZ_S") or (3000 if os.environ.get("PENSTOCK_SOAK") else 10)
+)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(importlib.util.find_spec("atheris") is None, reason="atheris is not installed")
+@pytest.mark.parametrize("target", ["wire", "record", "decode", "login", "recovery"])
 def test_atheris_finds_nothing(target: str, tmp_path: Path) -> None:
-    seeds = tmp_path / "seeds"
-    seeds.mkdir()
-    for api in APIS.values():
-        frame = request_frame(api, api.high, 1, "seed", api.request())
-        (seeds / api.name).write_bytes(frame)
-    for number, message in enumerate(LOGINS):
-        (seeds / f"login-{number}").write_bytes(message)
-    command = [
-        sys.executable,
-        str(TARGETS / f"{target}_target.py"),
-        "-max_total_time=120",
-        str(seeds),
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    """For ten seconds; `make soak` gives each target an hour. What it has found is kept."""
+    seeds, corpus = tmp_path / "seeds", cache() / "fuzz" / target
+    for folder in (seeds, corpus):
+        folder.mkdir(parents=True, exist_ok=True)
+    for number, data in enumerate(_seeds(target)):
+        (seeds / str(number)).write_bytes(data)
+    path = f"{ROOT / 'src'}:{ROOT / 'tests'}"
+    command = [sys.executable, "-m", "fuzz", target, f"-max_total_time={SECONDS}"]
+    done = subprocess.run(
+        [*command, str(corpus), str(seeds)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,  # where it would leave what breaks the target
+        env={**os.environ, "PENSTOCK_PURE": "1", "PYTHONPATH": path},
+    )
     assert done.returncode == 0, done.stderr[-3000:]
+
+
+def _seeds(target: str) -> Iterable[bytes]:
+    if target == "login":
+        return LOGINS
+    if target == "recovery":
+        return RECOVERED
+    if target == "wire":
+        return [bytes(request_frame(api, api.high, 1, "s", api.request())) for api in APIS.values()]
+    return [bytes(batch_of(b"one", b"two", codec=codec)) for codec in Codec]

@@ -2,19 +2,21 @@
 
 import errno
 import logging
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from penstock.config.topic import TopicConfig
-from penstock.errors import StorageError
+from penstock.errors import KafkaError, StorageError
 from penstock.log.log_dir import RECOVERY_POINTS
 from penstock.log.old_segments import delete_old_segments
 from penstock.log.time_search import offset_for_timestamp
-from penstock.record.batch import CorruptBatch
+from penstock.record.batch import HEADER_BYTES, CorruptBatch, batches
 from penstock.testing.logs import PARTITION, LogRig, batch_of
 
 CONFIG = TopicConfig(
@@ -249,6 +251,47 @@ class LogMachine(RuleBasedStateMachine):
         ]
         assert not missing or self.reports.texts
         self.begin()
+
+    @precondition(lambda self: self.batches)
+    @rule(data=st.data(), where=fractions, bit=st.integers(0, 7))
+    def stop_and_flip_a_bit(self, data: st.DataObject, where: int, bit: int) -> None:
+        """After a clean stop hardly anything is checked: readers meet the damage, nobody else."""
+        self.rig.store.close()
+        places = self.places(where)
+        kind = data.draw(st.sampled_from(sorted(places)))
+        path, at = data.draw(st.sampled_from(places[kind]))
+        self.rig.fake.flip_bit(path, at * 8 + bit)
+        self.rig.store = self.rig._open_store()
+        log = self.rig.log
+        log.set_high_watermark(log.end_offset)
+        works: list[Callable[[], object]] = [
+            self.rig.read_all,
+            lambda: offset_for_timestamp(log, 250),
+            lambda: self.rig.store.truncate({PARTITION: log.end_offset - 1}),
+            lambda: log.roll(self.clock),
+            lambda: delete_old_segments(log, 1 << 60),
+        ]
+        for work in data.draw(st.permutations(works)):
+            with suppress(KafkaError):
+                work()
+            self.offsets_are_in_order()
+        self.rig.store.close()
+        self.begin()
+
+    def places(self, where: int) -> dict[str, list[tuple[Path, int]]]:
+        """Bytes to damage: in any file, in the offset of a last batch, and in a marker."""
+        found: dict[str, list[tuple[Path, int]]] = {}
+        for path in self.rig.fake.walk(self.rig.log.path):
+            data = self.rig.files.read(path)
+            if data:
+                found.setdefault("any", []).append((path, len(data) * where // 1_001))
+            if path.suffix == ".log" and data:
+                read = list(batches(data))
+                found.setdefault("offset", []).append((path, read[-1][0] + where % 8))
+                for at in [at for at, header in read if header.is_control][-1:]:
+                    place = path, at + HEADER_BYTES + where % 17
+                    found.setdefault("marker", []).append(place)
+        return found
 
     def is_uncovered(self, path: object, at: int) -> bool:
         data = self.rig.files.read(path)  # type: ignore[arg-type]  # a path, from `walk`

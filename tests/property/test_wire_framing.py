@@ -81,3 +81,21 @@ def test_one_small_frame_between_large_ones_does_not_shrink_it() -> None:
         feed(buffer, large + b"\0\0\0\1x")
         assert len(drain(buffer)) == 2
         assert len(buffer.space()) >= 1 << 20
+
+
+def test_a_buffer_that_is_not_to_be_kept_goes_with_its_frame() -> None:
+    frame = (200_000).to_bytes(4, "big") + bytes(200_000)
+    sizes = []
+    for kept_bytes in (1 << 16, 1 << 20):
+        buffer = FrameBuffer(1 << 20)
+        buffer.kept_bytes = kept_bytes
+        at = 0
+        while at < len(frame):
+            room = buffer.space()
+            taken = frame[at : at + len(room)]
+            room[: len(taken)] = taken
+            buffer.received(len(taken))
+            at += len(taken)
+        assert bytes(buffer.next() or b"") == frame[4:]
+        sizes.append(len(buffer.space()))
+    assert sizes[0] < 10_000 < sizes[1]

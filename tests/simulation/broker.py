@@ -149,6 +149,13 @@ class SimulatedBroker:
     def is_up(self) -> bool:
         return self._main is not None and self.process.is_alive
 
+    @property
+    def has_offline_directory(self) -> bool:
+        if self.running is None:
+            return False
+        store = self.running.services.replicas.partitions.store
+        return len(store.online) < len(store.dirs)
+
     def start(self, tasks: asyncio.TaskGroup) -> None:
         assert not self.is_up
         self.lives += 1

@@ -17,6 +17,7 @@ from penstock.broker.peers import (
 from penstock.broker.peers.connection import PeerConnection
 from penstock.broker.peers.control_plane import ControlPlane
 from penstock.broker.peers.topic_watch import TopicWatch
+from penstock.broker.replicas import local
 from penstock.broker.startup import decision
 from penstock.controller import (
     broker_changes,
@@ -25,24 +26,27 @@ from penstock.controller import (
     partition_states,
     reassignment,
     repair,
+    topic_life,
 )
 from penstock.controller.context import ControllerContext
 from penstock.controller.controller import Controller as ControllerItself
 from penstock.controller.controller_election import ControllerElection
 from penstock.controller.epoch import ControllerEpoch
 from penstock.errors import ErrorCode
+from penstock.log import follower_append
 from penstock.log.log_dir import LogDir
 from penstock.log.partition_log import PartitionLog
+from penstock.log.store import LogStore
 from penstock.log.truncation import truncate_to
-from penstock.metadata import reader
+from penstock.metadata import paths, reader
 from penstock.metadata.errors import StoreError
 from penstock.metadata.records import decode
 from penstock.metadata.shared.server import StoreServer
 from penstock.metadata.store import SessionState
 from penstock.replication import fencing, fetcher, isr_proposals, partitions, read_fencing
-from penstock.replication.isr import Isr
+from penstock.replication.isr import Isr, out_of_sync
 from penstock.replication.partition import Partition
-from penstock.replication.proposal import InSyncReplica
+from penstock.replication.proposal import OUTDATED, InSyncReplica
 from simulation import stories, worker_stories
 from simulation.stories import Story
 
@@ -133,6 +137,8 @@ def write_in_a_past_controller_epoch(patch: Patch) -> None:
 
 
 def obey_former_controllers(patch: Patch) -> None:
+    """By neither rule: connections of a later controller would end the former one's, too."""
+    obey_former_connections(patch)
     check = control_changes.check_epochs
 
     def broker_epoch_only(request: Any, image: Any, broker_epoch: int) -> None:
@@ -245,6 +251,29 @@ def fail_by_one_reassignment(patch: Patch) -> None:
     patch.setattr(reassignment, "progress", progress)
 
 
+def refuse_a_batch_without_its_first_records(patch: Patch) -> None:
+    """A follower's first batch begins where its log begins."""
+    checked = follower_append.checked_batches
+
+    def strict(view: Any, next_offset: int, *, is_empty: bool) -> Any:
+        return checked(view, next_offset, is_empty=is_empty and next_offset < 0)
+
+    patch.setattr(follower_append, "checked_batches", strict)
+
+
+def expect_settings_of_deleted_topics(patch: Patch) -> None:
+    """The settings of a name that was used before are altered, although their node is gone."""
+    creation, used = topic_life._creation, set[str]()
+
+    def altering(planned: Any, existing: Any) -> Any:
+        name = planned.topic.name
+        before = {paths.topic_config(name)} if name in used else existing
+        used.add(name)
+        return creation(planned, before)
+
+    patch.setattr(topic_life, "_creation", altering)
+
+
 def drop_responses_during_a_takeover(patch: Patch) -> None:
     """Responses that come before the controller is active are lost."""
 
@@ -263,6 +292,19 @@ def miss_deletions(patch: Patch) -> None:
 def keep_strays(patch: Patch) -> None:
     """A full set of control requests sets no stray aside."""
     patch.setattr(control_plane, "strays", lambda *_: {})
+
+
+def look_for_strays_in_full_sets_only(patch: Patch) -> None:
+    """Logs of topics that this broker finds deleted later stay in use."""
+
+    async def ignore(_: object) -> None: ...
+
+    patch.setattr(ControlPlane, "set_unknown_aside", ignore)
+
+
+def keep_logs_of_replaced_topics(patch: Patch) -> None:
+    """A broker that has no replica of the new topic goes on with its replica of the deleted one."""
+    patch.setattr(control_plane, "of_replaced_topics", lambda *_: {})
 
 
 def serve_the_log_of_a_deleted_topic(patch: Patch) -> None:
@@ -325,6 +367,12 @@ def keep_replicas_offline(patch: Patch) -> None:
     patch.setattr(broker_changes, "replicas_usable", ignore)
 
 
+def obey_former_connections(patch: Patch) -> None:
+    """A control request counts whatever connection it comes over."""
+    checked = ControlPlane._checked
+    patch.setattr(ControlPlane, "_checked", lambda self, request, _: checked(self, request, 0))
+
+
 def trust_the_image(patch: Patch) -> None:
     """A state changed by another writer is not read again."""
 
@@ -332,6 +380,53 @@ def trust_the_image(patch: Patch) -> None:
 
     patch.setattr(partition_states, "reread", ignore)
     patch.setattr(isr_changes, "reread", ignore)
+
+
+def wait_after_any_refusal(patch: Patch) -> None:
+    """A leader does not propose an ISR again that the controller found outdated."""
+    codes = {ErrorCode.INVALID_UPDATE_VERSION, ErrorCode.UNKNOWN_TOPIC_ID}
+    patch.setattr(isr_proposals, "OUTDATED", OUTDATED | codes)
+
+
+def forget_moves_that_could_not_be_written(patch: Patch) -> None:
+    """A leader is not told of a reassignment whose state was refused."""
+
+    async def forgetting(context: Any, topic: Any, where: Any, *args: Any, **kw: Any) -> bool:
+        written = await write_state(context, topic, where, *args, **kw)
+        if not written:
+            context.changed_elsewhere.discard(where)
+        return written
+
+    write_state = reassignment._write_state
+    patch.setattr(reassignment, "_write_state", forgetting)
+
+
+def count_no_records(patch: Patch) -> None:
+    """A follower leaves the ISR by time alone."""
+    patch.setattr(isr_proposals, "out_of_sync", lambda *args: out_of_sync(*args[:-1]))
+
+
+def elect_the_first_replica_uncleanly(patch: Patch) -> None:
+    """One that was out of sync goes before one in the ISR that may have lost records."""
+    elected = leader_election.elected
+
+    def first(partition: Any, live: Any, **kwargs: Any) -> Any:
+        outcome = elected(partition, live, **kwargs)
+        if not outcome.unclean:
+            return outcome
+        leader = next(each for each in partition.replicas if each in live)
+        return outcome._replace(leader=leader, isr=(leader,))
+
+    patch.setattr(repair, "elected", first)
+
+
+def delete_strays(patch: Patch) -> None:
+    """A log that belongs to no topic is deleted, and not set aside."""
+    patch.setattr(LogStore, "set_aside", lambda self, partition, _: self.delete(partition))
+
+
+def stop_all_replicas_at_once(patch: Patch) -> None:
+    patch.setattr(local, "PARTITIONS_PER_TURN", 1 << 30)
 
 
 POWER = ("power", "power, elected")
@@ -354,6 +449,13 @@ def ack_before_the_flush(patch: Patch) -> None:
     patch.setattr(PartitionLog, "flush_due", property(lambda _: False))
 
 
+def acknowledge_copies_before_they_are_flushed(patch: Patch) -> None:
+    async def forget(self: fetcher.Fetcher) -> None:
+        self._unflushed.clear()
+
+    patch.setattr(fetcher.Fetcher, "_flush", forget)
+
+
 MUTANTS = [
     Mutant(ack_before_replication, LEADERS, seed=2),
     Mutant(truncate_to_the_high_watermark, LEADERS, seed=9),
@@ -364,7 +466,7 @@ MUTANTS = [
     Mutant(join_the_isr_too_early, ("slow", "kill", "prefer", "expire", "kill all"), seed=1),
     Mutant(accept_isrs_of_former_leaders, LEADERS),
     Mutant(write_in_a_past_controller_epoch, DEPOSED, seed=4),
-    Mutant(obey_former_controllers, DEPOSED, seed=79),
+    Mutant(obey_former_controllers, DEPOSED, seed=71),
     Mutant(obey_before_registration, POWER),
     Mutant(ignore_broker_epochs, POWER),
     Mutant(
@@ -379,6 +481,14 @@ MUTANTS = [
     Mutant(inherit_settings, story=stories.deleted_while_a_broker_stands_still),
     Mutant(miss_deletions, story=stories.deleted_while_a_broker_stands_still),
     Mutant(keep_strays, story=stories.a_replica_is_moved_while_its_broker_stands_still),
+    Mutant(
+        look_for_strays_in_full_sets_only,
+        story=stories.a_replica_is_moved_and_its_topic_deleted_while_its_broker_stands_still,
+    ),
+    Mutant(
+        keep_logs_of_replaced_topics,
+        story=stories.a_topic_is_made_anew_as_a_broker_comes_back_with_its_replica,
+    ),
     Mutant(
         serve_the_log_of_a_deleted_topic,
         story=stories.a_replica_is_moved_and_its_topic_made_anew_while_its_broker_is_down,
@@ -408,6 +518,14 @@ MUTANTS = [
     ),
     Mutant(trust_the_image, story=stories.a_state_is_written_by_hand),
     Mutant(send_control_requests_once, story=stories.a_topic_is_made_while_a_broker_has_no_store),
+    Mutant(
+        refuse_a_batch_without_its_first_records,
+        story=stories.records_are_deleted_within_a_batch_and_a_replica_is_moved,
+    ),
+    Mutant(
+        expect_settings_of_deleted_topics,
+        story=stories.a_setting_is_altered_while_a_deletion_waits,
+    ),
     Mutant(fail_by_one_reassignment, story=stories.a_move_is_half_ended),
     Mutant(
         drop_responses_during_a_takeover, story=stories.answers_come_while_a_controller_takes_over
@@ -420,4 +538,19 @@ MUTANTS = [
     Mutant(forget_sessions_with_their_owner, story=worker_stories.the_owner_of_the_store_is_killed),
     Mutant(ack_before_the_flush, story=worker_stories.the_machine_loses_power),
     Mutant(wait_for_the_old_controller, story=stories.a_controller_stands_still_with_a_request),
+    Mutant(obey_former_connections, story=stories.a_control_request_arrives_late),
+    Mutant(obey_former_connections, ("late", "anew"), seed=13),
+    Mutant(forget_moves_that_could_not_be_written, ("deny",)),
+    Mutant(
+        wait_after_any_refusal,
+        story=stories.a_controller_is_deposed_before_it_has_said_what_is_newer,
+    ),
+    Mutant(count_no_records, story=stories.a_follower_falls_behind_by_many_records),
+    Mutant(elect_the_first_replica_uncleanly, story=stories.an_unclean_election_is_allowed_at_last),
+    Mutant(delete_strays, story=stories.the_store_is_restored_and_lacks_a_topic),
+    Mutant(stop_all_replicas_at_once, story=stories.very_many_replicas_are_deleted),
+    Mutant(
+        acknowledge_copies_before_they_are_flushed,
+        story=worker_stories.a_partition_has_moved_as_the_machine_loses_power,
+    ),
 ]

@@ -13,7 +13,7 @@ from penstock.client.address import Address
 from penstock.errors import KafkaError, ProtocolError
 from penstock.metadata import paths
 from penstock.metadata.errors import NoNode
-from penstock.metadata.records import ElectedController, decode
+from penstock.metadata.records import ElectedController, TopicAssignment, decode
 from penstock.metadata.store import Change, Create, DataChanged, Delete
 from penstock.types import TopicPartition
 from penstock.wire.messages.alter_partition_reassignments import (
@@ -21,6 +21,12 @@ from penstock.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsResponse,
     ReassignablePartition,
     ReassignableTopic,
+)
+from penstock.wire.messages.alter_replica_log_dirs import (
+    AlterReplicaLogDir,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirsResponse,
+    AlterReplicaLogDirTopic,
 )
 from penstock.wire.messages.create_topics import (
     CreatableTopic,
@@ -81,9 +87,12 @@ class Nemesis:
             "behind": (3, self.fall_behind),
             "expire": (3, self.expire),
             "move": (4, self.move),
+            "move any": (3, self.move_any),
+            "move logs": (3, self.move_logs),
             "prefer": (3, self.prefer),
             "churn": (3, self.churn),
             "directory": (2, self.fail_directory),
+            "files": (2, self.lack_files),
             "power": (4, self.lose_power),
             "power, elected": (2, self.lose_power_as_it_is_elected),
             "kill all": (1, self.kill_all),
@@ -94,6 +103,8 @@ class Nemesis:
             "end of a move": (2, self.kill_as_a_move_ends),
             "malformed": (1, self.malform),
             "by hand": (1, self.write_by_hand),
+            "deny": (2, self.deny),
+            "late": (3, self.deliver_late),
         }
 
     async def run(self) -> None:
@@ -243,6 +254,16 @@ class Nemesis:
         self._note("connections break")
         self._world.network.break_some(self._chance.uniform(0.1, 1))
 
+    async def deliver_late(self) -> None:
+        """What one broker sent another arrives after what it sent over later connections."""
+        network = self._world.network
+        first, second = self._chance.sample([each.host for each in self._world.brokers], 2)
+        self._note(f"connections from {first} to {second} deliver late")
+        network.hold((first, second))
+        await self._rest(1, 6)
+        self._note(f"former connections from {first} to {second} deliver")
+        network.release((first, second))
+
     async def break_store_connection(self) -> None:
         broker = self._some_broker()
         if broker is not None and broker.store is not None:
@@ -364,6 +385,18 @@ class Nemesis:
             self._note(f"{path} is written by hand")
             world.registrar.by_hand(node)
 
+    async def deny(self) -> None:
+        """An access control list protects a state node from the brokers for a while."""
+        world, where = self._world, self._chance.choice(self._world.everything)
+        path = paths.partition_state(where)
+        self._note(f"{path} may not be written")
+        world.zookeeper.denied.add(path)
+        if where in world.partitions:  # there is something to write
+            world.spawn(world.tasks, "admin", self.move(where=where))
+        await self._rest(1, 6)
+        self._note(f"{path} may be written again")
+        world.zookeeper.denied.discard(path)
+
     async def fail_directory(self) -> None:
         """A log directory fails until the broker is restarted."""
         broker = self._some_broker()
@@ -376,6 +409,21 @@ class Nemesis:
             if broker.is_up:
                 broker.kill()
             await self._until_up(broker)
+            self._busy.discard(broker.number)
+
+    async def lack_files(self) -> None:
+        """A broker may open no more files for a while."""
+        broker = self._some_broker()
+        if broker is not None:
+            self._busy.add(broker.number)
+            self._note(f"{broker.host} lacks files")
+            broker.disk.lacks_files = True
+            await self._rest(0.2, 3)
+            self._note(f"{broker.host} has files again")
+            broker.disk.lacks_files = False
+            if broker.is_up and broker.has_offline_directory:  # until a restart
+                broker.kill()
+                await self._until_up(broker)
             self._busy.discard(broker.number)
 
     async def lose_power(self) -> None:
@@ -446,6 +494,47 @@ class Nemesis:
         self._note(f"move {where} to {target}")
         await self.reassign(where, None if chance.random() < 0.2 else target, at)
 
+    async def move_any(self) -> None:
+        """A partition of any topic gets another number of replicas, or stays."""
+        world, chance = self._world, self._chance
+        where = chance.choice(self._all_partitions())
+        count = chance.randint(2, world.plan.brokers)  # one alone may lose power
+        target = chance.sample(range(world.plan.brokers), count)
+        self._note(f"move {where} to {target}")
+        await self.reassign(where, None if chance.random() < 0.3 else target)
+
+    def _all_partitions(self) -> list[TopicPartition]:
+        world = self._world
+        named = [(name, world.zookeeper.tree.get(paths.topic(name))) for name in world.topics()]
+        return sorted(
+            TopicPartition(name, index)
+            for name, node in named
+            if node.data is not None  # malformed
+            for index in decode(TopicAssignment, node).partitions
+        )
+
+    async def move_logs(self) -> None:
+        """Replicas move to another directory of their broker."""
+        chance, broker = self._chance, self._some_broker()
+        if broker is None:
+            return
+        topics: dict[str, list[int]] = {}
+        for topic, index in self._all_partitions():
+            if chance.random() < 0.5:
+                topics.setdefault(topic, []).append(index)
+        path = chance.choice(DIRECTORIES)
+        self._note(f"{broker.host} moves {topics} to {path}")
+        moved = AlterReplicaLogDir(
+            path=path,
+            topics=[
+                AlterReplicaLogDirTopic(name=name, partitions=partitions)
+                for name, partitions in topics.items()
+            ],
+        )
+        await self._ask(
+            AlterReplicaLogDirsRequest(dirs=[moved]), AlterReplicaLogDirsResponse, broker.host
+        )
+
     async def reassign(
         self, where: TopicPartition, target: list[int] | None, at: str | None = None
     ) -> None:
@@ -498,17 +587,25 @@ class Nemesis:
                 self._note(f"{name} is made anew with {settings}")
                 await self._ask(self._world.creation(name, settings), CreateTopicsResponse)
 
-    async def alter(self) -> None:
+    async def alter(self, name: str | None = None) -> None:
         """Alter a setting that does not affect the promises."""
-        name = self._chance.choice([TOPIC, ANEW.topic, LOOSE.topic])
+        name = name or self._chance.choice([TOPIC, ANEW.topic, LOOSE.topic])
         value = str(self._chance.choice([4096, 8192, 1 << 20]))
-        change = AlterableConfig(name="segment.bytes", config_operation=0, value=value)
-        resource = AlterConfigsResource(resource_type=2, resource_name=name, configs=[change])
+        await self._set(name, "segment.bytes", value)
+
+    async def allow_unclean(self, topic: str) -> None:
+        await self._set(topic, "unclean.leader.election.enable", "true")
+
+    async def _set(self, topic: str, name: str, value: str) -> None:
+        change = AlterableConfig(name=name, config_operation=0, value=value)
+        resource = AlterConfigsResource(resource_type=2, resource_name=topic, configs=[change])
         await self._ask(
             IncrementalAlterConfigsRequest(resources=[resource]), IncrementalAlterConfigsResponse
         )
 
-    async def trim(self, where: TopicPartition | None = None) -> None:
+    async def trim(
+        self, where: TopicPartition | None = None, *, within_a_batch: bool = False
+    ) -> None:
         """Delete records up to some offset, often within a batch."""
         world, chance = self._world, self._chance
         where = where or chance.choice(world.partitions)
@@ -523,7 +620,9 @@ class Nemesis:
         kept = world.history.kept.get(shard)
         if kept is None or not kept.acked:
             return
-        offset = chance.choice(list(kept.acked))
+        # A value ends with the record's number in its batch.
+        inside = [each for each, value in kept.acked.items() if value.endswith(b".1")]
+        offset = inside[-1] if within_a_batch and inside else chance.choice(list(kept.acked))
         world.history.trimmed[shard] = max(world.history.trimmed.get(shard, 0), offset)
         self._note(f"records of {where} are deleted up to {offset}")
         part = DeleteRecordsPartition(partition_index=where.partition, offset=offset)

@@ -31,6 +31,7 @@ class Network:
         self.listeners: dict[tuple[str, int], Socket] = {}
         self.ends: dict[End, None] = {}
         self._stuck: dict[Pipe, int] = {}
+        self._held: set[Pipe] = set()
         self._descriptors = itertools.count(1000)
         self.readers: dict[int, tuple[Callable[..., object], tuple[Any, ...], Process]] = {}
 
@@ -40,13 +41,26 @@ class Network:
     def is_cut(self, link: tuple[str, str]) -> bool:
         return link in self.cut or link[0] in self.down or link[1] in self.down
 
+    def hold(self, link: tuple[str, str]) -> None:
+        """Delay what its present connections carry, not what new ones do: a segment was lost, and
+        is sent again after a while, even if its sender has closed the connection by then.
+        """
+        self._held |= {end.out for end in self.ends if end.out.link == link}
+
+    def is_held(self, pipe: "Pipe") -> bool:
+        return pipe in self._held or self.is_cut(pipe.link)
+
+    def release(self, link: tuple[str, str]) -> None:
+        self._held -= {pipe for pipe in self._held if pipe.link == link}
+        self.mend()
+
     def stuck(self, pipe: "Pipe") -> None:
         self._stuck[pipe] = self._stuck.get(pipe, 0) + 1
 
     def mend(self) -> None:
         """Deliver what waits on links that are no longer cut."""
         for pipe, count in list(self._stuck.items()):
-            if not self.is_cut(pipe.link):
+            if not self.is_held(pipe):
                 del self._stuck[pipe]
                 for _ in range(count):
                     pipe.again()
@@ -167,7 +181,7 @@ class Pipe:
     def _arrive(self) -> None:
         if self.is_closed:
             self._queue.clear()
-        elif self._network.is_cut(self.link):
+        elif self._network.is_held(self):
             self._network.stuck(self)
         elif self._queue:
             self._queue.popleft()()
@@ -179,7 +193,7 @@ class End:
     other: "End"
 
     def __init__(self, network: Network, process: Process, out: Pipe) -> None:
-        self._network, self.process, self._out = network, process, out
+        self._network, self.process, self.out = network, process, out
         self.received = bytearray()
         self.is_over = False
         self.socket: Socket | None = None
@@ -188,11 +202,11 @@ class End:
 
     def send(self, data: bytes) -> None:
         if not self.is_over and self.process.is_alive:
-            self._out.send(lambda: self.other.take(data))
+            self.out.send(lambda: self.other.take(data))
 
     def take(self, data: bytes) -> None:
         if self.is_over or not self.process.is_alive:
-            self._out.send(self.other.hear_over)  # this connection no longer exists
+            self.out.send(self.other.hear_over)  # this connection no longer exists
             return
         self.received += data
         self._notify()
@@ -203,18 +217,18 @@ class End:
             self.is_over = True
             self._network.ends.pop(self, None)
             if self.process.is_alive:
-                self._out.send(self.other.hear_over)
+                self.out.send(self.other.hear_over)
 
     def die(self, *, told: bool) -> None:
         self.is_over = True
         self._network.ends.pop(self, None)
         if told:
-            self._out.send(self.other.hear_over)
+            self.out.send(self.other.hear_over)
 
     def fail(self) -> None:
         """The connection breaks: data in flight is lost, and both ends learn of it."""
         for end in (self, self.other):
-            end._out.is_closed = True
+            end.out.is_closed = True
             end.hear_over()
 
     def hear_over(self) -> None:

@@ -18,9 +18,10 @@ from penstock.metadata.records import ElectedController, decode
 from penstock.metadata.store import Change, Create, DataChanged, Delete
 from penstock.types import TopicPartition
 from penstock.wire.messages.create_topics import CreatableReplicaAssignment, CreateTopicsResponse
-from simulation.broker import PORT, SimulatedBroker
+from simulation.broker import PORT, ROOT, SimulatedBroker
+from simulation.clients import Producer
 from simulation.nemesis import Nemesis
-from simulation.world import ANEW, FLEETING, LOOSE, SETTINGS_OF, TOPIC, World
+from simulation.world import ANEW, FLEETING, LOOSE, SETTINGS, SETTINGS_OF, TOPIC, World
 from simulation.zookeeper import HOST as ZOOKEEPER
 
 Story = Callable[[World], Awaitable[None]]
@@ -163,6 +164,89 @@ async def a_replica_is_moved_while_its_broker_stands_still(world: World) -> None
     await moved(world, where, target)
     world.brokers[number].resume()
     await asyncio.sleep(4)
+
+
+async def a_replica_is_moved_and_its_topic_deleted_while_its_broker_stands_still(
+    world: World,
+) -> None:
+    """The deletion does not wait for the broker, and the controller does not name the topic any
+    more. Until the broker has read the store, it takes the replica for its own.
+    """
+    broker, others = await back_with_the_replica_of_a_deleted_topic(world)
+    await asyncio.sleep(4)
+    world.network.slow_s.clear()
+    check_unserved(world, broker)
+    await made(world, ANEW.topic, SETTINGS_OF[ANEW.topic], others)
+
+
+async def a_topic_is_made_anew_as_a_broker_comes_back_with_its_replica(world: World) -> None:
+    """After the controller's full set, and before the broker has found the topic deleted."""
+    broker, others = await back_with_the_replica_of_a_deleted_topic(world)
+    await until(lambda: str(broker.number) in world.zookeeper.tree.children(paths.BROKER_IDS), 20)
+    await asyncio.sleep(0.1)
+    await made(world, ANEW.topic, SETTINGS_OF[ANEW.topic], others)
+    await asyncio.sleep(4)
+    world.network.slow_s.clear()
+    check_unserved(world, broker)
+
+
+async def back_with_the_replica_of_a_deleted_topic(
+    world: World,
+) -> tuple[SimulatedBroker, list[int]]:
+    """A broker stands still past its session while its replica is moved and the topic is deleted;
+    it goes on, and reads the store slowly. The other brokers are returned too.
+    """
+    await deleted(world, ANEW.topic)
+    broker = world.brokers[(controller_of(world) + 1) % world.plan.brokers]
+    others = [each.number for each in world.brokers if each is not broker]
+    await made(world, ANEW.topic, SETTINGS_OF[ANEW.topic], [broker.number, *others[:2]])
+    await until(lambda: world.partition(broker.number, ANEW) is not None, 20)
+    await asyncio.sleep(1)
+    broker.pause()
+    await asyncio.sleep(3)
+    await moved(world, ANEW, others)
+    await deleted(world, ANEW.topic)
+    world.network.slow_s[ZOOKEEPER, broker.host] = 0.4
+    broker.resume()
+    return broker, others
+
+
+def check_unserved(world: World, broker: SimulatedBroker) -> None:
+    if world.partition(broker.number, ANEW) is not None:
+        world.history.broken(f"{broker.host} serves {ANEW} of a deleted topic")
+
+
+async def records_are_deleted_within_a_batch_and_a_replica_is_moved(world: World) -> None:
+    """The new replica begins with a batch whose first records are deleted."""
+    where = world.partitions[0]
+    await asyncio.sleep(2)
+    replicas, _ = world.assignment(where)
+    (spare,) = set(range(world.plan.brokers)) - set(replicas)
+    await asked(world, Nemesis(world).trim(where, within_a_batch=True))
+    try:
+        await moved(world, where, [*replicas[1:], spare])
+    except TimeoutError:
+        world.history.broken(f"{where} is not copied to {world.brokers[spare].host}")
+
+
+async def a_setting_is_altered_while_a_deletion_waits(world: World) -> None:
+    """The controller reads all settings again, those of the topic that is being deleted too."""
+    controller = controller_of(world)
+    number = next(each for each in world.assignment(ANEW)[0] if each != controller)
+    await until(lambda: world.partition(number, ANEW) is not None, 20)
+    world.brokers[number].kill()
+    await asyncio.sleep(3)
+    deleting = world.tasks.create_task(deleted(world, ANEW.topic))
+    await until(lambda: ANEW.topic in deletions(world), 20)
+    await asked(world, Nemesis(world).alter(TOPIC))
+    await asyncio.sleep(2)
+    world.brokers[number].start(world.tasks)
+    await deleting
+    try:
+        async with asyncio.timeout(10):
+            await made(world, ANEW.topic, SETTINGS_OF[ANEW.topic])
+    except TimeoutError:
+        world.history.broken(f"{ANEW.topic} cannot be created again")
 
 
 async def only_one_replica_remembers_that_records_were_deleted(world: World) -> None:
@@ -456,10 +540,188 @@ async def a_controller_stands_still_with_a_request(world: World) -> None:
     controller.resume()
 
 
+async def a_control_request_arrives_late(world: World) -> None:
+    """Over a connection that the controller has given up. It deletes a topic, which was deleted by
+    the second copy and created again since.
+    """
+    await deleted(world, ANEW.topic)
+    controller = world.brokers[controller_of(world)]
+    broker = world.brokers[(controller.number + 1) % world.plan.brokers]
+    others = [each.number for each in world.brokers if each is not broker]
+    replicas = [broker.number, *others[:2]]
+    await made(world, ANEW.topic, SETTINGS_OF[ANEW.topic], replicas)
+    await asyncio.sleep(1)
+    link = controller.host, broker.host
+    world.network.hold(link)
+    await deleted(world, ANEW.topic)
+    await made(world, ANEW.topic, SETTINGS_OF[ANEW.topic], replicas)
+    await asyncio.sleep(2)
+    world.network.release(link)
+    await asyncio.sleep(2)
+
+
+async def a_controller_is_deposed_before_it_has_said_what_is_newer(world: World) -> None:
+    """Another writer changed a state, of which the leader knows an older version. The controller
+    refuses the leader's ISR, and may not write the state in a new epoch. The next controller has
+    nothing new to tell the leader.
+    """
+    where = led_elsewhere(world)
+    path, leader = paths.partition_state(where), leader_of(world, where)
+    follower = next(
+        each for each in world.assignment(where)[0] if each not in {leader, controller_of(world)}
+    )
+    link = world.brokers[follower].host, world.brokers[leader].host
+    world.network.cut.add(link)
+    await until(lambda: follower not in isr_of(world, where), 20)
+    tree = world.zookeeper.tree
+    world.network.slow_s[link[1], ZOOKEEPER] = 0.1  # others are elected controller
+    world.registrar.by_hand(tree.get(path))
+    tree.apply(0, [[Delete(paths.CONTROLLER)]])
+    await asyncio.sleep(1)
+    world.zookeeper.denied.add(path)
+    world.network.cut.discard(link)
+    world.network.mend()
+    await asyncio.sleep(2)
+    tree.apply(0, [[Delete(paths.CONTROLLER)]])
+    await asyncio.sleep(1)
+    world.zookeeper.denied.clear()
+
+
+async def a_follower_falls_behind_by_many_records(world: World) -> None:
+    """And by little time: `replica.lag.max.messages` counts records."""
+    where = world.partitions[0]
+    await until(lambda: len(isr_of(world, where)) == world.plan.replicas, 20)
+    leader = leader_of(world, where)
+    others = {leader, controller_of(world)}
+    follower = next(each for each in isr_of(world, where) if each not in others)
+    link = world.brokers[follower].host, world.brokers[leader].host
+    producer = Producer("burst", world._link("burst"), world.history, [where], 1, idempotent=False)
+    count = 2 * int(SETTINGS["replica.lag.max.messages"])
+    values = [f"burst.{each}".encode() for each in range(count)]
+
+    async def produce() -> None:
+        while not await producer._tried(where, values):
+            await asyncio.sleep(0.01)
+
+    world.network.cut.add(link)
+    began = world.loop.time()
+    await asked(world, produce())
+    await until(lambda: follower not in isr_of(world, where), 20)
+    took_s = world.loop.time() - began
+    world.network.cut.discard(link)
+    world.network.mend()
+    if took_s > 1.1:  # ISRs are checked twice in `replica.lag.time.max.ms`
+        world.history.broken(f"{where}: only time counted, {took_s:.1f} s")
+
+
+async def an_unclean_election_is_allowed_at_last(world: World) -> None:
+    """Of two replicas that are there, one was not in sync, and the other has lost power since. The
+    latter has more records.
+    """
+    await deleted(world, LOOSE.topic)
+    controller = controller_of(world)
+    first, second, third = (each for each in world.brokers if each.number != controller)
+    await made(world, LOOSE.topic, {}, [first.number, second.number, third.number])
+    await until(lambda: len(isr_of(world, LOOSE)) == 3, 20)
+    first.kill()
+    await until(lambda: isr_of(world, LOOSE) == [second.number, third.number], 20)
+    await asyncio.sleep(1)
+    third.kill()
+    second.lose_power(lambda _kind, _count: 0)
+    for broker in (second, third):  # at once, so that both stay in the ISR
+        world.zookeeper.end(broker.session)
+    await until(lambda: leader_of(world, LOOSE) == -1, 20)
+    world.network.machine_is_back(second.host)
+    for broker in (first, second):
+        broker.start(world.tasks)
+        await until(lambda: broker.running is not None, 20)  # noqa: B023
+    await asyncio.sleep(1)
+    if leader_of(world, LOOSE) != -1:
+        world.history.broken(f"{LOOSE} has a leader that may lack records")
+    await asked(world, Nemesis(world).allow_unclean(LOOSE.topic))
+    await until(lambda: leader_of(world, LOOSE) != -1, 20)
+    if leader_of(world, LOOSE) != second.number:
+        world.history.broken(f"{LOOSE} is led by a replica that was not in sync")
+    third.start(world.tasks)
+
+
+async def the_store_is_restored_and_lacks_a_topic(world: World) -> None:
+    """The topic was created after the back-up. Its name is used again, and its logs are there."""
+    await asyncio.sleep(2)
+    kept = logs_on_disk(world)
+    assert kept
+    for broker in world.brokers:
+        broker.kill()
+    tree = world.zookeeper.tree
+    for path in (
+        paths.partition_state(ANEW),
+        paths.partition(ANEW),
+        paths.partitions(ANEW.topic),
+        paths.topic(ANEW.topic),
+        paths.topic_config(ANEW.topic),
+    ):
+        tree.apply(0, [[Delete(path)]])
+    for broker in world.brokers:
+        broker.start(world.tasks)
+    await made(world, ANEW.topic, SETTINGS_OF[ANEW.topic])
+    await until(lambda: len(isr_of(world, ANEW)) == world.plan.replicas, 20)
+    await asyncio.sleep(3)
+    if not kept <= logs_on_disk(world):
+        world.history.broken(f"logs of the former {ANEW.topic} are gone")
+
+
+def logs_on_disk(world: World) -> set[tuple[int, bytes]]:
+    """The broker and the content of each segment of the topic that is made anew, strays too."""
+    return {
+        (broker.number, bytes(broker.disk._file(path).data))
+        for broker in world.brokers
+        for path in broker.disk.walk(ROOT)
+        if path.suffix == ".log" and path.parent.name.startswith(f"{ANEW.topic}-")
+    }
+
+
+async def very_many_replicas_are_deleted(world: World) -> None:
+    """Other requests have their turn meanwhile."""
+    request = world.creation("many")
+    count = 200
+    topic = replace(request.topics[0], num_partitions=count, replication_factor=1)
+
+    async def create() -> None:
+        while "many" not in world.topics():
+            await Nemesis(world)._ask(replace(request, topics=[topic]), CreateTopicsResponse)
+            await asyncio.sleep(0.1)
+
+    def held() -> list[int]:
+        return [
+            0 if each.running is None else len(each.running.services.replicas.partitions)
+            for each in world.brokers
+        ]
+
+    await asked(world, create())
+    await until(lambda: sum(held()) >= count, 20)
+    known, most, look = held(), 0, world.loop.after_step
+
+    def looked() -> None:
+        nonlocal known, most
+        look()
+        before, known = known, held()
+        most = max(most, *(a - b for a, b in zip(before, known, strict=True)))
+
+    world.loop.after_step = looked
+    await deleted(world, "many")
+    world.loop.after_step = look
+    if most > 30:
+        world.history.broken(f"{most} replicas were deleted in one turn of the loop")
+
+
 STORIES: tuple[Story, ...] = (
     deleted_while_a_broker_stands_still,
     a_replica_is_moved_and_its_topic_made_anew_while_its_broker_is_down,
     a_replica_is_moved_while_its_broker_stands_still,
+    a_replica_is_moved_and_its_topic_deleted_while_its_broker_stands_still,
+    a_topic_is_made_anew_as_a_broker_comes_back_with_its_replica,
+    records_are_deleted_within_a_batch_and_a_replica_is_moved,
+    a_setting_is_altered_while_a_deletion_waits,
     only_one_replica_remembers_that_records_were_deleted,
     the_store_is_lost_as_a_leader_is_written,
     all_are_killed_and_one_comes_first_with_an_empty_disk,
@@ -477,4 +739,10 @@ STORIES: tuple[Story, ...] = (
     a_node_is_malformed,
     the_only_replica_in_sync_stops_in_good_order,
     a_controller_stands_still_with_a_request,
+    a_control_request_arrives_late,
+    a_controller_is_deposed_before_it_has_said_what_is_newer,
+    a_follower_falls_behind_by_many_records,
+    an_unclean_election_is_allowed_at_last,
+    the_store_is_restored_and_lacks_a_topic,
+    very_many_replicas_are_deleted,
 )

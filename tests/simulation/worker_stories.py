@@ -5,8 +5,10 @@ from collections.abc import Iterable
 from functools import partial
 
 from penstock.metadata import paths
+from penstock.metadata.store import Change, DataChanged
 from penstock.types import BrokerId, TopicPartition
-from simulation.stories import Story, leader_of, until
+from simulation.nemesis import Nemesis
+from simulation.stories import Story, asked, leader_of, until
 from simulation.world import SESSION_S, Plan, World
 
 PLAN = Plan(1, 0, brokers=2, replicas=1, workers=True, heal_s=20)
@@ -59,23 +61,48 @@ def leaderless(world: World, partitions: Iterable[TopicPartition]) -> bool:
 
 async def the_machine_loses_power(world: World) -> None:
     """Both workers and the owner die together. Each comes back with what it had synced."""
-    assert world.owner is not None
     for _ in range(2):
         await asyncio.sleep(2)
-        world.owner.kill()
-        for worker in world.brokers:
-            worker.lose_power(lambda _kind, _count: 0)
-        await asyncio.sleep(1)
-        for worker in world.brokers:
-            world.network.machine_is_back(worker.host)
-        world.owner.start()
-        for worker in world.brokers:
-            worker.start(world.tasks)
-        await whole(world)
+        await lose_power(world)
+
+
+async def a_partition_has_moved_as_the_machine_loses_power(world: World) -> None:
+    """Nobody has written to its new leader yet. The former replica is about to be deleted."""
+    assert world.owner is not None
+    await asyncio.sleep(2)
+    where, moved = world.partitions[0], asyncio.Event()
+    target, path = 1 - leader_of(world, where), paths.partition_state(where)
+
+    def looked(changes: Iterable[Change]) -> None:
+        if DataChanged(path) in changes and leader_of(world, where) == target:
+            moved.set()
+
+    world.zookeeper.tree.listeners.append(looked)
+    await asked(world, Nemesis(world).reassign(where, [target]))
+    async with asyncio.timeout(PLAN.heal_s):
+        await moved.wait()
+    world.zookeeper.tree.listeners.remove(looked)
+    await lose_power(world)
+
+
+async def lose_power(world: World) -> None:
+    """All at once; only what was synced is left."""
+    assert world.owner is not None
+    world.owner.kill()
+    for worker in world.brokers:
+        worker.lose_power(lambda _kind, _count: 0)
+    await asyncio.sleep(1)
+    for worker in world.brokers:
+        world.network.machine_is_back(worker.host)
+    world.owner.start()
+    for worker in world.brokers:
+        worker.start(world.tasks)
+    await whole(world)
 
 
 WORKER_STORIES: tuple[Story, ...] = (
     the_owner_of_the_store_is_killed,
     a_worker_is_killed_and_its_partitions_come_back,
     the_machine_loses_power,
+    a_partition_has_moved_as_the_machine_loses_power,
 )

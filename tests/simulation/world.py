@@ -34,6 +34,7 @@ from simulation.zookeeper import ZooKeeper
 SESSION_S = 1.5
 SETTINGS = {
     "replica.lag.time.max.ms": "1500",
+    "replica.lag.max.messages": "100",
     "replica.fetch.wait.max.ms": "200",
     "replica.fetch.backoff.ms": "100",
     "replica.socket.timeout.ms": "2000",
@@ -163,10 +164,12 @@ class World:
 
     def _check_vouched(self, where: TopicPartition, broker: int) -> None:
         """A replica that is elected or joins an ISR has every record acknowledged by then."""
-        if broker < 0 or not self.brokers[broker].is_up:
+        if broker < 0 or not self.brokers[broker].is_up or where.topic not in self.topics():
             return
         partition = self.partition(broker, where)
-        if partition is not None and partition.log.log_dir.failure is None:
+        if partition is None or partition.topic_id != self.topic(where.topic).id():
+            return  # it has not been told of the topic yet, or of one of that name before
+        if partition.log.log_dir.failure is None:
             shard = Shard(partition.topic_id, where)
             self.history.check_log(shard, partition, f"broker {broker}, elected or in sync,")
 
@@ -327,7 +330,8 @@ class World:
         for broker in self.brokers:
             network.machine_is_back(broker.host)
             broker.resume()
-            if broker.disk.failed and broker.is_up:
+            broker.disk.lacks_files = False
+            if broker.is_up and (broker.disk.failed or broker.has_offline_directory):
                 broker.kill()
         network.mend()
         if self.owner is not None and not self.owner.is_up:

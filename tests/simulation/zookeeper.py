@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from penstock.metadata.errors import (
+    AccessDenied,
     ConnectionLost,
     NoNode,
     NotConnected,
@@ -18,6 +19,7 @@ from penstock.metadata.errors import (
 from penstock.metadata.store import (
     Answer,
     Change,
+    Check,
     ChildrenChanged,
     DataChanged,
     Node,
@@ -43,6 +45,8 @@ class ZooKeeper:
         self.heard_s: dict[int, float] = {}
         """Live sessions, with the time of their last heartbeat."""
         self.clients: dict[int, SimulatedStore] = {}
+        self.denied: set[str] = set()
+        """Nodes that no session may write."""
         self.writer = 0
         """The session whose request is being carried out."""
         tree.listeners.append(self._changed)
@@ -68,6 +72,11 @@ class ZooKeeper:
             for session, heard_s in list(self.heard_s.items()):
                 if loop.time() - heard_s > self.timeout_s:
                     self.end(session)
+
+    def permit(self, multi: Iterable[Operation]) -> None:
+        for index, each in enumerate(multi):
+            if each.path in self.denied and not isinstance(each, Check):
+                raise AccessDenied(each.path, index)
 
     def _changed(self, changes: Iterable[Change]) -> None:
         notified = list(changes)
@@ -336,6 +345,7 @@ class SimulatedStore(Writes):
         def sent(multi: Sequence[Operation]) -> asyncio.Future[list[Answer]]:
             def work() -> list[Answer]:
                 self.catch_up()
+                self._server.permit(multi)
                 (outcome,) = tree.apply(session, [multi])
                 if isinstance(outcome, StoreError):
                     raise outcome

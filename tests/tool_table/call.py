@@ -35,7 +35,7 @@ VARYING: dict[str, str] = {
     r"Cluster ID: \S+": "Cluster ID: ID",
     r"(console-consumer|consumer-\w+-\d+)-[0-9a-f-]{36}": "MEMBER",
     r"console-consumer-\d+": "MEMBER",
-    r"\b[A-Za-z0-9_-]{22}\b(?=\s|$)": "MEMBER",
+    r"(?<![\w-])[A-Za-z0-9_-]{22}(?=\s|$)": "MEMBER",
     # Eligible leader replicas are KRaft's.
     r"\s*Elr:[^\n]*": "",
     r"(min\.insync\.replicas=1,?)": "",

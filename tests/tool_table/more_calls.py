@@ -5,8 +5,8 @@ import json
 from tool_table.call import Call
 
 
-def _plan(topic: str, *replicas: int) -> str:
-    moved = [{"topic": topic, "partition": 0, "replicas": list(replicas)}]
+def _plan(topic: str, *replicas: int, **more: list[str]) -> str:
+    moved = [{"topic": topic, "partition": 0, "replicas": list(replicas), **more}]
     return json.dumps({"partitions": moved, "version": 1})
 
 
@@ -50,6 +50,14 @@ MORE_CALLS = [
     ),
     Call(MOVE, "--verify --reassignment-json-file {file}", content=_plan("big", 0)),
     Call(MOVE, "--cancel --reassignment-json-file {file}", content=_plan("big", 0)),
+    *(
+        Call(
+            MOVE,
+            f"{action} --reassignment-json-file {{file}}",
+            content=_plan("big", 0, log_dirs=["/nowhere"]),
+        )
+        for action in ("--verify", "--cancel")
+    ),
     Call(MOVE, "--execute --reassignment-json-file {file}", content=_plan("big", 7), only="Error"),
     Call(MOVE, "--execute --reassignment-json-file {file}", content=_plan("none", 0), only="Error"),
     Call("kafka-console-producer", f"--topic m.x {HEADERS}", stdin="a:1,b:2\tk\tv\n"),
@@ -65,6 +73,15 @@ MORE_CALLS = [
     Call("kafka-get-offsets", "--exclude-internal-topics"),
     Call("kafka-get-offsets", "--topic m.x --time max-timestamp"),
     Call("kafka-get-offsets", "--topic m.x --time nonsense"),
+    Call("kafka-get-offsets", "--topic big,m.x"),
+    Call(
+        "kafka-consumer-groups",
+        "--reset-offsets --group fresh --topic big --to-earliest --execute",
+        in_any_order=True,
+    ),
+    Call("kafka-consumer-groups", "--describe --group fresh", in_any_order=True),
+    Call("kafka-consumer-groups", "--validate-regex b.*"),
+    Call("kafka-consumer-groups", "--validate-regex b(", but=("invalid: .*",)),
     Call("kafka-configs", "--entity-type brokers --describe"),
     Call("kafka-configs", "--entity-type topics --entity-name big --describe"),
     Call("kafka-configs", "--alter --entity-type topics --entity-name big --delete-config nope"),

@@ -3,7 +3,7 @@
 import inspect
 
 import pytest
-from scripts import docs
+from scripts import dashboards, docs
 
 from penstock.broker.handlers.table import HANDLERS
 from penstock.compiled import docstring
@@ -18,6 +18,11 @@ from penstock.wire.apis import APIS
 def test_a_generated_page_is_what_the_code_gives(name: str) -> None:
     page = (docs.DOCS / name).read_text(encoding="utf-8")
     assert page.splitlines() == docs.PAGES[name]().splitlines(), "run scripts/docs.py"
+
+
+def test_the_dashboards_are_what_their_table_gives() -> None:
+    for path, text in dashboards.written().items():
+        assert path.read_text() == text, "run make docs"
 
 
 def test_every_setting_is_on_the_page() -> None:

@@ -40,7 +40,7 @@ KEPT: list[tuple[str, type[msgspec.Struct], str]] = [
         (
             '{"process":{"pid":7,"began":"8"},"master":"local[1]","started_ms":5,"progress":{"q":'
             '{"query":"q","batch":1,"at":"t","rows":2,"rows_per_second":0.5,"batch_ms":3,"lag":4,'
-            '"watermark":"w","broken":{"e":1}}}}'
+            '"watermark":"w","broken":{"e":1}}},"bootstrap":"h:1","ended_ms":6,"error":"x"}'
         ),
     ),
     (

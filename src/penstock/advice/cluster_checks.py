@@ -2,15 +2,20 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from shlex import quote
 
 from penstock.advice.finding import Finding, Level, some, sorted_findings
-from penstock.advice.snapshot import ClusterSnapshot
+from penstock.advice.snapshot import LONG_LAG, ClusterSnapshot
 from penstock.client.metadata import NO_LEADER, PartitionMetadata
 
 FULL, NEARLY_FULL = 0.95, 0.85
 UNEVEN = 0.1
 """As Kafka's leader.imbalance.per.broker.percentage."""
-LONG_LAG = 1000
+FETCH_BYTES = 1 << 20
+"""The default of max.partition.fetch.bytes."""
+MUCH_MEMORY_BYTES = 1 << 30
+READERS = "consumer"
+"""The protocol type of groups that divide partitions among their members."""
 
 
 def cluster_findings(seen: ClusterSnapshot) -> list[Finding]:
@@ -140,6 +145,7 @@ def directories(seen: ClusterSnapshot) -> Iterator[Finding]:
                     "its partitions are served by other brokers, if these have replicas",
                     "repair the disk and restart the broker; if it is lost, see "
                     "`penstock log forget --help`",
+                    subject=f"{broker} {each.path}",
                 )
             elif each.total_bytes > 0:
                 used = 1 - each.usable_bytes / each.total_bytes
@@ -151,6 +157,7 @@ def directories(seen: ClusterSnapshot) -> Iterator[Finding]:
                         "a broker whose disk is full takes its log directory offline",
                         "shorten retention.ms or retention.bytes, `penstock topic trim`, or move "
                         "partitions away: `penstock cluster rebalance`",
+                        subject=f"{broker} {each.path}",
                     )
 
 
@@ -160,7 +167,7 @@ def uneven_leaders(seen: ClusterSnapshot) -> Iterator[Finding]:
         for each in topic.partitions.values():
             first = each.replicas[0] if each.replicas else NO_LEADER
             preferred[first] += 1
-            elsewhere[first] += each.leader != first
+            elsewhere[first] += each.leader not in {first, NO_LEADER}
     found = [
         broker
         for broker, count in preferred.items()
@@ -222,21 +229,46 @@ def backlogs(seen: ClusterSnapshot) -> Iterator[Finding]:
             "backlog",
             f"group {group.id} has not read {lag} records, in {some(behind)}",
             "records may be deleted by retention before they are read",
-            f"{advice}; `penstock group watch {group.id}` shows whether it catches up",
+            f"{advice}; `penstock group why {quote(group.id)}` looks closer, and `penstock group "
+            f"watch {quote(group.id)}` shows whether it catches up",
+            subject=group.id,
+            since_ms=state.unread_since_ms,
         )
 
 
 def idle_members(seen: ClusterSnapshot) -> Iterator[Finding]:
+    """Of groups whose members read partitions: others use the protocol to elect a leader, as
+    schema registries and Connect workers do. Members of a share group read the same partitions.
+    """
     for state in seen.groups:
         idle = [each.client_id for each in state.group.members if not each.partitions]
-        if idle and state.group.state == "Stable":
+        if idle and state.group.protocol_type == READERS and state.group.state == "Stable":
             yield Finding(
                 Level.INFO,
                 "idle_members",
                 f"{len(idle)} members of group {state.group.id} have no partition: {some(idle)}",
                 "a partition is read by one member of a group; the others wait",
                 "add partitions, or start fewer members",
+                subject=state.group.id,
             )
+
+
+def fetch_memory(seen: ClusterSnapshot) -> Iterator[Finding]:
+    """A client may buffer as much as it asks for of every partition at a time."""
+    for state in seen.groups:
+        for each in state.group.members:
+            need_bytes = len(each.partitions) * FETCH_BYTES
+            if need_bytes >= MUCH_MEMORY_BYTES:
+                yield Finding(
+                    Level.WARNING,
+                    "fetch_memory",
+                    f"client {each.client_id} of group {state.group.id} reads "
+                    f"{len(each.partitions)} partitions",
+                    f"with max.partition.fetch.bytes of 1 MiB it may need {need_bytes >> 20} MiB "
+                    "of memory for what it fetches",
+                    "set fetch.max.bytes or max.partition.fetch.bytes lower, or start more members",
+                    subject=f"{state.group.id} {each.id}",
+                )
 
 
 def moves(seen: ClusterSnapshot) -> Iterator[Finding]:
@@ -261,6 +293,8 @@ def hanging(seen: ClusterSnapshot) -> Iterator[Finding]:
             "consumers with read_committed do not get past it",
             f"`penstock txn abort {each.partition.topic} {each.partition.partition} "
             f"--start-offset {each.producer.transaction_start}`",
+            subject=f"{tp} {each.producer.id}",
+            since_ms=each.producer.last_timestamp,
         )
 
 
@@ -287,6 +321,7 @@ CHECKS: tuple[Callable[[ClusterSnapshot], Iterator[Finding]], ...] = (
     unclean_election,
     backlogs,
     idle_members,
+    fetch_memory,
     moves,
     hanging,
     untold,

@@ -1,7 +1,7 @@
-"""A finding of `doctor`: what is wrong, what it means, what to do."""
+"""A finding of `doctor`: what is wrong, since when, what it means, what to do."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 
@@ -23,6 +23,26 @@ class Finding:
     what: str
     meaning: str
     advice: str
+    subject: str = ""
+    """What it is about, if a check may find several."""
+    since_ms: int | None = None
+    """Wall time; None: not known."""
+
+
+class Problems:
+    """Remembers since when findings are there, for those who look again and again."""
+
+    def __init__(self) -> None:
+        self._since_ms: dict[tuple[str, str], int] = {}
+
+    def seen(self, findings: Iterable[Finding], now_ms: int) -> list[Finding]:
+        """The findings of now, each with the time when it was first seen, or of its own."""
+        now = {(each.check, each.subject): each for each in findings}
+        self._since_ms = {key: self._since_ms.get(key, now_ms) for key in now}
+        return [
+            replace(each, since_ms=self._since_ms[key]) if each.since_ms is None else each
+            for key, each in now.items()
+        ]
 
 
 ORDER = list(Level)

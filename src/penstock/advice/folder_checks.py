@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from shlex import quote
 
 from penstock.advice.finding import Finding, Level, some, sorted_findings
 
@@ -71,7 +72,7 @@ def _findings(seen: FolderSnapshot) -> Iterator[Finding]:
             "errors_logged",
             f"its log has {len(seen.errors_logged)} errors, at last: {seen.errors_logged[-1]}",
             "something failed while the broker ran",
-            f"`penstock logs --dir {seen.path}`",
+            f"`penstock logs --dir {quote(str(seen.path))}`",
         )
     if not seen.is_running:
         yield Finding(
@@ -79,5 +80,5 @@ def _findings(seen: FolderSnapshot) -> Iterator[Finding]:
             "not_running",
             f"no broker runs in {seen.path}",
             "only its files were checked",
-            f"`penstock serve --dir {seen.path}` starts it",
+            f"`penstock serve --dir {quote(str(seen.path))}` starts it",
         )

@@ -1,21 +1,26 @@
 """What a cluster looks like at one moment, as its brokers tell any client."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from penstock.advice.remembered import Remembered
+from penstock.advice.unread_times import UnreadTimes
 from penstock.client.admin import describe_cluster, list_topics
 from penstock.client.cluster import Client
 from penstock.client.configs import Resource, describe_configs
-from penstock.client.groups import GroupDescription, committed_offsets, describe_group, list_groups
+from penstock.client.group_description import GroupDescription
 from penstock.client.hanging import OpenTransaction, find_hanging
 from penstock.client.listing import LATEST
 from penstock.client.log_dirs import LogDirDescription, describe_log_dirs
+from penstock.client.many_groups import all_groups
 from penstock.client.metadata import NO_LEADER, ClusterMetadata, TopicMetadata
 from penstock.client.offsets import list_offsets
 from penstock.client.reassignment import ongoing_reassignments
+from penstock.client.record_times import Position
+from penstock.client.share_groups import SHARE, share_offsets
 from penstock.config.resource_type import ConfigResourceType
 from penstock.errors import KafkaError
-from penstock.types import BrokerId, TopicPartition
+from penstock.types import BrokerId, Offset, TopicPartition
 
 ASKED = (
     "unclean.leader.election.enable",
@@ -23,7 +28,7 @@ ASKED = (
     "auto.leader.rebalance.enable",
     "transaction.max.timeout.ms",
 )
-MIN_ISR = "min.insync.replicas"
+LONG_LAG = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +37,12 @@ class GroupState:
 
     group: GroupDescription
     lags: Mapping[TopicPartition, int]
+    unread_ms: Mapping[TopicPartition, int] = field(default_factory=dict)
+    """The time of the first record that it has not read, where there is one and it is known."""
+
+    @property
+    def unread_since_ms(self) -> int | None:
+        return min(self.unread_ms.values(), default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,20 +58,20 @@ class ClusterSnapshot:
     moving: Sequence[TopicPartition] = ()
     hanging: Sequence[OpenTransaction] = ()
     untold: Sequence[str] = ()
+    ends: Mapping[TopicPartition, Offset] = field(default_factory=dict)
 
 
-async def cluster_snapshot(client: Client, now_ms: int) -> ClusterSnapshot:
-    """Ask all brokers. What one of them refuses or does not answer is noted, not raised."""
+async def cluster_snapshot(
+    client: Client, now_ms: int, memory: Remembered | None = None
+) -> ClusterSnapshot:
+    """Ask all brokers. What one of them refuses or does not answer is noted, not raised.
+
+    `memory` is for those who look again and again.
+    """
     untold: list[str] = []
     cluster, topics = await describe_cluster(client), await list_topics(client)
-    min_isr: dict[str, int] = {}
-    for topic in topics:
-        try:
-            resource = Resource(ConfigResourceType.TOPIC, topic.name)
-            entry = (await describe_configs(client, resource, names=[MIN_ISR])).get(MIN_ISR)
-            min_isr[topic.name] = int(entry.value) if entry and entry.value else 1
-        except KafkaError as error:
-            untold.append(str(error))
+    memory = memory or Remembered()
+    min_isr = await memory.min_isr(client, [each.name for each in topics], now_ms, untold)
     log_dirs: dict[BrokerId, Sequence[LogDirDescription]] = {}
     settings: dict[BrokerId, Mapping[str, str]] = {}
     for broker in cluster.brokers:
@@ -71,7 +82,14 @@ async def cluster_snapshot(client: Client, now_ms: int) -> ClusterSnapshot:
             settings[broker] = {each.name: each.value or "" for each in found.values()}
         except KafkaError as error:
             untold.append(str(error))
-    groups = await _groups(client, topics, untold)
+    ends: dict[TopicPartition, Offset] = {}
+    groups: list[GroupState] = []
+    try:
+        listed = await list_offsets(client, dict.fromkeys(led(topics), LATEST))
+        ends = {tp: each.offset for tp, each in listed.items()}
+        groups = await _groups(client, topics, ends, untold, memory.times)
+    except KafkaError as error:
+        untold.append(str(error))
     moving: list[TopicPartition] = []
     hanging: list[OpenTransaction] = []
     try:
@@ -83,28 +101,60 @@ async def cluster_snapshot(client: Client, now_ms: int) -> ClusterSnapshot:
     except KafkaError as error:
         untold.append(str(error))
     return ClusterSnapshot(
-        cluster, topics, min_isr, log_dirs, settings, groups, moving, hanging, untold
+        cluster, topics, min_isr, log_dirs, settings, groups, moving, hanging, untold, ends
     )
 
 
 async def _groups(
-    client: Client, topics: Sequence[TopicMetadata], untold: list[str]
+    client: Client,
+    topics: Sequence[TopicMetadata],
+    ends: Mapping[TopicPartition, Offset],
+    untold: list[str],
+    times: UnreadTimes,
 ) -> list[GroupState]:
-    found = []
+    """In few requests: there may be thousands."""
+    many = await all_groups(client, {each.id: each.name for each in topics})
+    untold += map(str, many.failures)
+    found: list[GroupState] = []
+    positions: dict[str, dict[TopicPartition, Offset]] = {}
+    for group in many.groups:
+        if group.type == SHARE:
+            try:
+                shared = await share_offsets(client, group.id)
+            except KafkaError as error:
+                untold.append(str(error))
+                continue
+            lags = {tp: each.lag for tp, each in shared.items() if each.lag >= 0}
+            at = {tp: Offset(each.start) for tp, each in shared.items() if each.start >= 0}
+        else:
+            at = {tp: each.offset for tp, each in many.committed.get(group.id, {}).items()}
+            lags = {tp: max(ends[tp] - offset, 0) for tp, offset in at.items() if tp in ends}
+        positions[group.id] = {tp: at[tp] for tp, lag in lags.items() if lag and tp in at}
+        found.append(GroupState(group, lags))
     try:
-        listed = await list_offsets(client, dict.fromkeys(led(topics), LATEST))
-        for each in await list_groups(client):
-            group = await describe_group(client, each.id)
-            committed = await committed_offsets(client, each.id)
-            lags = {
-                tp: max(listed[tp].offset - at.offset, 0)
-                for tp, at in committed.items()
-                if tp in listed
-            }
-            found.append(GroupState(group, lags))
+        known = await times.of(client, wanted(found, positions))
     except KafkaError as error:
         untold.append(str(error))
-    return found
+        return found
+    return [
+        replace(
+            each,
+            unread_ms={
+                at.partition: known[at]
+                for at in map(Position._make, positions[each.group.id].items())
+                if at in known
+            },
+        )
+        for each in found
+    ]
+
+
+def wanted(
+    groups: Sequence[GroupState], positions: Mapping[str, Mapping[TopicPartition, Offset]]
+) -> list[Position]:
+    """Those of long lags first: there may be more than one look asks for."""
+    by_lag = sorted(groups, key=lambda each: -sum(each.lags.values()))
+    return [Position(*at) for each in by_lag for at in positions[each.group.id].items()]
 
 
 def led(topics: Sequence[TopicMetadata]) -> list[TopicPartition]:

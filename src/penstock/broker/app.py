@@ -7,7 +7,7 @@ import asyncio
 import logging
 import os
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
@@ -18,36 +18,40 @@ import msgspec
 
 from penstock.broker.acls.authorizer import Authorizer
 from penstock.broker.assembly import assemble
-from penstock.broker.authorization.guarded import guarded
-from penstock.broker.context import Services
+from penstock.broker.context import AnyHandler, Services
 from penstock.broker.delegation.tokens import DelegationTokens
 from penstock.broker.handlers.table import HANDLERS
+from penstock.broker.handling.pieces import in_pieces_each
 from penstock.broker.machine import Machine
+from penstock.broker.net.certificates import Certificates
 from penstock.broker.net.connection_limits import ConnectionLimits
 from penstock.broker.net.dispatch import Routes
 from penstock.broker.net.key_set import follow_keys
 from penstock.broker.net.protection import (
-    follow_certificates,
     protections,
     security_between_brokers,
 )
-from penstock.broker.net.scram_users import scram_credential
-from penstock.broker.net.server import Server, reason
+from penstock.broker.net.request_memory import request_memory
+from penstock.broker.net.scram_salt import salt_secret
+from penstock.broker.net.scram_users import ScramLooks, scram_credential
+from penstock.broker.net.server import Server
 from penstock.broker.pages.table import Pages
 from penstock.broker.peers.supervision import supervised
-from penstock.broker.startup.process_start import process_start
 from penstock.broker.startup.state_file import BrokerState
 from penstock.broker.storage import open_storage
 from penstock.client.security import no_security
 from penstock.clock import Clock
+from penstock.compiled import is_pure
 from penstock.config.broker import BrokerConfig, broker_settings
 from penstock.config.listener import Endpoint
 from penstock.config.metrics import MetricsConfig
 from penstock.config.sources import Resolved
 from penstock.config.stored import without_effect
+from penstock.coordinator.share.pruning import StatePruning
 from penstock.errors import ConfigError
 from penstock.http.server import Handler, serving
 from penstock.log.upkeep import Upkeep
+from penstock.process_start import process_start
 from penstock.record.walk import NATIVE
 from penstock.security.principal import super_users
 from penstock.types import BrokerId
@@ -71,14 +75,17 @@ async def running(
     """Serve for as long as the block lasts; at its end everything is on disk and released."""
     machine = machine or Machine()
     config = resolved.config
-    if not NATIVE:
-        logger.warning("installed without a C compiler: each produced record costs a microsecond")
+    warn_of_slow_checks()
     refuse_unserved(config)
     refuse_ranges(config)
     warn_of_no_effect(resolved)
     machine.make_directory(directory)
     protected = protections(
-        config.listener.endpoints(), resolved.texts(), machine.clock, machine.chance
+        config.listener.endpoints(),
+        resolved.texts(),
+        machine.clock,
+        machine.chance,
+        resolved.provided,
     )
     between_brokers = no_security
     if config.zookeeper.zookeeper_connect is not None or machine.is_worker:
@@ -107,6 +114,10 @@ async def running(
             storage.metadata, config.delegation, machine.clock, machine.chance, worker
         )
         await delegation_tokens.open()
+        certificates = Certificates(
+            protected.values(), lambda: storage.cluster.layers.dynamic, machine.clock
+        )
+        await certificates.refresh()
         parts = assemble(
             storage,
             config,
@@ -118,6 +129,7 @@ async def running(
             between_brokers,
             delegation_tokens,
             authorizer,
+            certificates.check,
         )
         background: list[asyncio.Task[None]] = []
 
@@ -128,11 +140,18 @@ async def running(
 
         services, member = parts.services, parts.member
         try:
-            routes = Routes(HANDLERS if authorizer is None else guarded(HANDLERS))
+            handlers: Mapping[int, AnyHandler] = HANDLERS
+            if authorizer is not None:
+                from penstock.broker.authorization.guarded import guarded  # late: few have ACLs
+
+                handlers = guarded(handlers)
+            routes = Routes(in_pieces_each(handlers))
             server = machine.server(
                 asyncio.get_running_loop(), tasks, routes, services, machine.clock
             )
             server.protections = protected
+            server.memory = request_memory(config.network.queued_max_request_bytes)
+            server.max_requests = config.network.queued_max_requests
             server.limits = ConnectionLimits(
                 config.quota.quota_window_num,
                 config.quota.quota_window_size_seconds,
@@ -141,7 +160,10 @@ async def running(
             for each in protected.values():
                 if each.sasl is not None:
                     each.sasl.find_scram_user = partial(scram_credential, storage.cluster)
+                    each.sasl.scram_looks = ScramLooks(lambda: storage.cluster.image.client_configs)
                     each.sasl.find_token = delegation_tokens.login
+                    if each.sasl.offers_scram:
+                        each.sasl.salt_secret = await salt_secret(storage.metadata, machine.chance)
             stack.callback(server.close)
             storage.open_segments.shed = server.shed
             upkeep = Upkeep(
@@ -155,8 +177,9 @@ async def running(
                     "moves between directories": services.replicas.log_dir_moves.run,
                     "upkeep": lambda: ticking(upkeep, machine.clock),
                     "idle connections": server.close_idle,
-                    "certificates": lambda: follow_certificates(protected.values(), machine.clock),
+                    "certificates": certificates.follow,
                     "compaction": parts.compactor.run,
+                    "share state": lambda: pruning(services),
                 }
             )
             key_sets = [each.sasl.key_set for each in protected.values() if each.sasl is not None]
@@ -192,6 +215,8 @@ async def running(
             if services.listeners.clustered:
                 await member.leave()
         finally:
+            services.share.persister.close()
+            services.share.dead_letters.close()
             for task in background:
                 task.cancel()
             member.close()
@@ -205,12 +230,8 @@ async def serve_pages(
 ) -> str:
     """Serve over HTTP until the stack ends; the address comes back."""
     host, port = config.http_address()
-    try:
-        bound = await stack.enter_async_context(serving(tasks, table, host, port))
-    except OSError as error:
-        raise ConfigError(
-            f"penstock.http.listen: cannot listen on {host or '*'}:{port}: {reason(error)}"
-        ) from None
+    page = serving(tasks, table, host, port, setting="penstock.http.listen")
+    bound = await stack.enter_async_context(page)
     return f"{bound.host}:{bound.port}"
 
 
@@ -246,6 +267,13 @@ def refuse_ranges(config: BrokerConfig) -> None:
         )
 
 
+def warn_of_slow_checks() -> None:
+    """Of records, which an extension in C checks otherwise."""
+    if not NATIVE:
+        why = "PENSTOCK_PURE is set" if is_pure() else "installed without a C compiler"
+        logger.warning("%s: each produced record costs a microsecond", why)
+
+
 def warn_of_no_effect(resolved: Resolved) -> None:
     """Say which of the settings that were given change nothing."""
     texts = resolved.texts()
@@ -276,6 +304,14 @@ def broker_state(
     pid = os.getpid()
     began = process_start(pid) or ""
     return BrokerState(pid, began, broker_id, cluster_id, first, advertised, http)
+
+
+async def pruning(services: Services) -> None:
+    state = StatePruning(services.share.coordinator, lambda: services.cluster.image.topic_names)
+    while True:
+        interval_ms = services.config.share.share_coordinator_state_topic_prune_interval_ms
+        await asyncio.sleep(interval_ms / 1000)
+        state.prune()
 
 
 async def ticking(upkeep: Upkeep, clock: Clock) -> None:

@@ -3,22 +3,27 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
+from weakref import WeakValueDictionary
 
 from msgspec import Struct
 
 from penstock.broker.acls.authorizer import Authorizer
 from penstock.broker.context import (
+    CheckStores,
     Control,
     Coordination,
     Listeners,
     Replicas,
     Resources,
     Services,
+    Share,
+    any_stores,
 )
 from penstock.broker.coordination.coordinator_log import PartitionCoordinatorLog
 from penstock.broker.coordination.coordinators import (
     Coordinators,
     group_coordinator,
+    share_coordinator,
     transaction_coordinator,
 )
 from penstock.broker.delegation.tokens import DelegationTokens
@@ -32,18 +37,27 @@ from penstock.broker.quotas.client_quotas import ClientQuotas
 from penstock.broker.replicas.environment import environment
 from penstock.broker.replicas.local import LocalBroker
 from penstock.broker.replicas.throttles import LeaderThrottle
+from penstock.broker.share.dead_letter_writer import DeadLetterWriter
+from penstock.broker.share.persister import Persister
+from penstock.broker.share.share_partitions import SharePartitions
 from penstock.broker.storage import Storage
+from penstock.broker.telemetry.clients import TelemetryClients
 from penstock.broker.transaction.marker_outbox import marker_outbox
 from penstock.broker.transaction.markers import ClusterMarkers, MarkerLogs
 from penstock.broker.transaction.producer_ids import ProducerIdPool
 from penstock.broker.transaction.verification import PendingVerifications
 from penstock.broker.transaction.verification_outbox import verification_outbox
 from penstock.broker.transaction.verifier import TransactionVerifier
+from penstock.broker.translate.internal_topics import (
+    create_dead_letter_topic,
+    ensure_internal_topic,
+)
 from penstock.broker.waiters import Waiters
 from penstock.client.security import ClientSecurity
 from penstock.config.broker import BrokerConfig
 from penstock.config.listener import Endpoint
 from penstock.coordinator.group.coordinator import TOPIC as CONSUMER_OFFSETS
+from penstock.coordinator.share.coordinator import TOPIC as SHARE_GROUP_STATE
 from penstock.coordinator.transaction.coordinator import TOPIC as TRANSACTION_STATE
 from penstock.log.compaction.compactor import Compactor
 from penstock.log.flush import Flusher
@@ -76,6 +90,7 @@ def assemble(
     between_brokers: Callable[[], ClientSecurity],
     delegation_tokens: DelegationTokens,
     authorizer: Authorizer | None = None,
+    check_stores: CheckStores = any_stores,
 ) -> Parts:
     """Nothing runs yet. What the log store reports upwards is bound last, once all parts exist."""
     loop, clock, chance = asyncio.get_running_loop(), machine.clock, machine.chance
@@ -100,7 +115,12 @@ def assemble(
     peers = PeerConnections(broker_id, cluster, between_brokers)
     remote_markers = marker_outbox(tasks, peers.to)
     remote_verifications = verification_outbox(tasks, peers.to)
-    groups = group_coordinator(config.group, cluster, loop, clock, waiters)
+    groups = group_coordinator(
+        config.group, config.share, config.streams, cluster, loop, clock, waiters
+    )
+    shares = share_coordinator(config.share, cluster, loop, clock, waiters)
+    persister = Persister(broker_id, cluster, partitions, shares, waiters, clock, tasks, peers.to)
+    dead_letters = DeadLetterWriter(cluster, clock, tasks, peers.to)
     verifications = PendingVerifications()
     markers = MarkerLogs(partitions, groups, leader_append, clock, verifications)
     transactions = transaction_coordinator(
@@ -122,7 +142,11 @@ def assemble(
     )
     codecs = {CONSUMER_OFFSETS: Codec(config.group.offsets_topic_compression_codec)}
     coordinators = Coordinators(
-        {CONSUMER_OFFSETS: groups.runtime, TRANSACTION_STATE: transactions.runtime},
+        {
+            CONSUMER_OFFSETS: groups.runtime,
+            TRANSACTION_STATE: transactions.runtime,
+            SHARE_GROUP_STATE: shares.runtime,
+        },
         lambda partition: PartitionCoordinatorLog(
             partition,
             leader_append,
@@ -130,7 +154,7 @@ def assemble(
             codecs.get(partition.topic_partition.topic, Codec.NONE),
         ),
         groups.partitions_deleted,
-        (groups.partition_count, transactions.partition_count),
+        (groups.partition_count, transactions.partition_count, shares.partition_count),
     )
 
     member = ClusterMember(
@@ -154,6 +178,7 @@ def assemble(
         ),
         outboxes=(remote_markers, remote_verifications),
         before_truncation=compactor.truncated,
+        flush=flusher.request,
         unclean_shutdown=storage.unclean_shutdown,
         on_resolved=storage.logs.clear_unclean_shutdown,
         is_alone=storage.is_alone,
@@ -177,6 +202,13 @@ def assemble(
             markers,
             ProducerIdPool(member.link.next_producer_id_block),
         ),
+        Share(
+            shares,
+            persister,
+            SharePartitions(cluster, persister, waiters, loop, clock, dead_letters, worker),
+            dead_letters,
+            WeakValueDictionary(),
+        ),
         Replicas(
             partitions,
             leader_append,
@@ -193,8 +225,12 @@ def assemble(
         delegation_tokens,
         encoded_topics={},
         quotas=ClientQuotas(cluster, config.quota, clock.monotonic_ms),
+        telemetry=TelemetryClients(),
         authorizer=authorizer,
+        check_stores=check_stores,
     )
     logs.on_offline = lambda log_dir, _: member.directory_failed(log_dir.path)
     logs.before_create = lambda log_dir, tp: compactor.forget(log_dir, [tp])
+    persister.ensure_topic = lambda: ensure_internal_topic(SHARE_GROUP_STATE, services)
+    dead_letters.create_topic = lambda name: create_dead_letter_topic(name, services)
     return Parts(services, member, peers, compactor)

@@ -8,7 +8,10 @@ from penstock.config.consumer_group import ConsumerGroupConfig, effective_group_
 from penstock.config.effective import BrokerLayers, effective_topic_config, stored_layers
 from penstock.config.group import GroupConfig
 from penstock.config.setting import Setting, settings
+from penstock.config.share import ShareConfig
+from penstock.config.share_group import ShareGroupConfig, effective_share_config
 from penstock.config.stored import unusable, without_effect
+from penstock.config.streams_group import StreamsGroupConfig, effective_streams_config
 from penstock.config.topic import TopicConfig
 from penstock.errors import ConfigError
 from penstock.metadata.image import ClusterImage, Configs
@@ -35,6 +38,8 @@ class Cluster:
         self._reported: set[str] = set()
         self._groups: tuple[GroupConfig, Mapping[str, Configs]] | None = None
         self._group_configs: dict[str, ConsumerGroupConfig] = {}
+        self._shares: tuple[ShareConfig, Mapping[str, Configs]] | None = None
+        self._share_configs: dict[str, ShareGroupConfig] = {}
         self._last_topic: tuple[Configs, BrokerConfig, TopicConfig] | None = None
 
     @property
@@ -87,6 +92,24 @@ class Cluster:
             }
             self._group_default = effective_group_config({}, broker)
         return self._group_configs.get(group, self._group_default)
+
+    def share_group_config(self, group: str) -> ShareGroupConfig:
+        """A share group's settings as they are now; asked at every fetch."""
+        broker, altered = self.config.share, self.image.group_configs
+        known = self._shares
+        if known is None or known[0] is not broker or known[1] is not altered:
+            self._shares, self._share_configs = (broker, altered), {}
+        found = self._share_configs.get(group)
+        if found is None:
+            found = effective_share_config(altered.get(group, NOTHING), broker)
+            self._share_configs[group] = found
+        return found
+
+    def streams_group_config(self, group: str) -> StreamsGroupConfig:
+        """A streams group's settings as they are now; asked at every heartbeat."""
+        return effective_streams_config(
+            self.image.group_configs.get(group, NOTHING), self.config.streams
+        )
 
     def topic_config(self, topic: str) -> TopicConfig:
         """A topic's settings as they are now; asked for all partitions of a topic in a row."""

@@ -1,9 +1,12 @@
 """What a handler may know of its request, and what it may reach of the broker."""
 
-from collections.abc import Callable, Coroutine
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Executor
+from itertools import count
 from random import Random
 from typing import Any, TypeAlias, TypeVar
+from weakref import WeakValueDictionary
 
 import msgspec
 
@@ -18,7 +21,11 @@ from penstock.broker.peers.control_plane import ControlPlane
 from penstock.broker.peers.controller_link import ControllerLink
 from penstock.broker.quotas.client_quotas import ClientQuotas
 from penstock.broker.replicas.throttles import LeaderThrottle
+from penstock.broker.share.dead_letter_writer import DeadLetterWriter
+from penstock.broker.share.persister import Persister
+from penstock.broker.share.share_partitions import SharePartitions
 from penstock.broker.startup.file_limit import FileShares
+from penstock.broker.telemetry.clients import TelemetryClients
 from penstock.broker.transaction.markers import MarkerLogs
 from penstock.broker.transaction.producer_ids import ProducerIdPool
 from penstock.broker.transaction.verifier import TransactionVerifier
@@ -27,6 +34,7 @@ from penstock.clock import Clock
 from penstock.config.broker import BrokerConfig
 from penstock.controller.controller import Controller
 from penstock.coordinator.group.coordinator import GroupCoordinator
+from penstock.coordinator.share.coordinator import ShareCoordinator
 from penstock.coordinator.transaction.coordinator import TransactionCoordinator
 from penstock.metadata.image import Topic
 from penstock.replication.log_dir_moves import LogDirMoves
@@ -52,6 +60,9 @@ class Peer(msgspec.Struct):
     """Whether it logged in by a delegation token."""
     software_name: str = ""
     """As its last ApiVersions request said (KIP-511)."""
+    software_version: str = ""
+    connection: int = msgspec.field(default_factory=count(1).__next__)
+    """Later connections have larger numbers."""
 
     def __str__(self) -> str:
         return f"{self.host}:{self.port}"
@@ -95,6 +106,18 @@ class Coordination(msgspec.Struct, frozen=True):
     producer_ids: ProducerIdPool
 
 
+class Share(msgspec.Struct, frozen=True):
+    """Share groups: the partitions that are led here, and the coordinator of their state."""
+
+    coordinator: ShareCoordinator
+    persister: Persister
+    """Asks the coordinator, wherever it is."""
+    partitions: SharePartitions
+    dead_letters: DeadLetterWriter
+    groups: WeakValueDictionary[str, asyncio.Lock]
+    """Held while partitions of a group get their state, one request at a time."""
+
+
 class Replicas(msgspec.Struct, frozen=True):
     """The replicas on this broker."""
 
@@ -120,6 +143,14 @@ class Resources(msgspec.Struct, frozen=True):
     file_shares: FileShares
 
 
+CheckStores: TypeAlias = Callable[[Mapping[str, str]], Coroutine[Any, Any, None]]
+"""Raises `ConfigError` if these altered settings name keys that a listener cannot use."""
+
+
+async def any_stores(_: Mapping[str, str]) -> None:
+    """Of a broker without TLS."""
+
+
 class Services(msgspec.Struct, frozen=True):
     """The parts of a broker, as the composition root put them together."""
 
@@ -129,6 +160,7 @@ class Services(msgspec.Struct, frozen=True):
     listeners: Listeners
     control: Control
     coordination: Coordination
+    share: Share
     replicas: Replicas
     resources: Resources
     fetch_sessions: FetchSessions
@@ -136,8 +168,10 @@ class Services(msgspec.Struct, frozen=True):
     encoded_topics: dict[tuple[str, int, int], tuple[Topic, MetadataResponseTopic]]
     """Cached parts of Metadata responses, by topic, version and operations."""
     quotas: ClientQuotas
+    telemetry: TelemetryClients
     authorizer: Authorizer | None = None
     """None: everyone may do everything."""
+    check_stores: CheckStores = any_stores
 
     @property
     def config(self) -> BrokerConfig:

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import ssl
+import stat
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
@@ -20,15 +21,13 @@ from penstock.errors import ConfigError
 _JKS: Final = b"\xfe\xed\xfe\xed"
 _DER_SEQUENCE: Final = b"\x30"
 _OPENSSL_TIMEOUT_S: Final = 30
+MAX_BYTES: Final = 1 << 24
 _BLOCK: Final = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----(.*?)-----END \1-----", re.DOTALL)
 
 
 def read_store(name: str, path: str, password_name: str, password: Password | None) -> str:
     """The PEM text in a file. `name` and `password_name` are the settings, for messages."""
-    try:
-        data = Path(path).read_bytes()
-    except OSError as error:
-        raise ConfigError(f"{name}: cannot read {path}: {error.strerror}") from None
+    data = _content(name, path)
     if data.startswith(_JKS):
         raise ConfigError(
             f"{name}: {path} is a JKS file, which only Java reads; convert it: keytool "
@@ -41,19 +40,44 @@ def read_store(name: str, path: str, password_name: str, password: Password | No
     raise ConfigError(f"{name}: {path} is neither PEM nor PKCS12")
 
 
+def _content(name: str, path: str) -> bytes:
+    """A running broker reads what an admin names: nothing that makes it wait, or has no end."""
+    try:
+        with open(path, "rb", opener=_without_waiting) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise ConfigError(f"{name}: {path} is not a regular file")
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise ConfigError(f"{name}: cannot read {path}: {error.strerror}") from None
+    except ValueError:
+        raise ConfigError(f"{name}: {path!r} is not the name of a file") from None
+    if len(data) > MAX_BYTES:
+        raise ConfigError(f"{name}: {path} has more than {MAX_BYTES} bytes, too many for a store")
+    return data
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
 def _from_pkcs12(name: str, path: str, password_name: str, password: Password | None) -> str:
     openssl = shutil.which("openssl")
     if openssl is None:
         raise ConfigError(f"{name}: {path} is PKCS12, which needs the openssl command; use PEM")
     # By standard input: arguments and variables can be seen by others.
     secret = "" if password is None else password.value
-    done = subprocess.run(
-        [openssl, "pkcs12", "-in", path, "-nodes", "-passin", "stdin"],
-        input=f"{secret}\n".encode(),
-        capture_output=True,
-        timeout=_OPENSSL_TIMEOUT_S,
-        check=False,
-    )
+    try:
+        done = subprocess.run(
+            [openssl, "pkcs12", "-in", path, "-nodes", "-passin", "stdin"],
+            input=f"{secret}\n".encode(),
+            capture_output=True,
+            timeout=_OPENSSL_TIMEOUT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise ConfigError(
+            f"{name}: openssl did not read {path} in {_OPENSSL_TIMEOUT_S} s"
+        ) from None
     if done.returncode:
         if b"mac verify" in done.stderr.lower() or b"invalid password" in done.stderr.lower():
             raise ConfigError(f"{password_name} is not the password of {path}")

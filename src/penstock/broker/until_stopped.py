@@ -43,6 +43,8 @@ async def until_stopped(
     assert this is not None
 
     def stopped(why: str) -> None:
+        if stop.is_set():
+            return  # a second signal must not cut the clean-up short
         logger.info("stopping: %s", why)
         stop.set()
         if not is_ready:

@@ -39,6 +39,13 @@ class Waiter:
     def gives_way(self) -> bool:
         return self._parked.gives_way
 
+    @property
+    def operation(self) -> str:
+        """What it waits for: acks, records, or anything else."""
+        if self._parked.has_acted:
+            return "Produce"
+        return "Other" if self._parked.notice is None else "Fetch"
+
     def notice(self, key: Hashable) -> None:
         if self._parked.notice is not None:
             self._parked.notice(key)
@@ -146,6 +153,21 @@ class Waiters:
             if self._due:  # the others still get their turn after an attempt that raised
                 self._call()
 
+    def _all(self) -> set[Waiter]:
+        return {waiter for waiting in self._by_key.values() for waiter in waiting}
+
     def __len__(self) -> int:
         """How many requests wait."""
-        return len({waiter for waiting in self._by_key.values() for waiter in waiting})
+        return len(self._all())
+
+    def fetching(self, key: Hashable) -> int:
+        """How many consumers wait for records under this key; followers give way, and are not."""
+        found = [each for each in self._by_key.get(key, ()) if not each.gives_way]
+        return len([each for each in found if each.operation == "Fetch"])
+
+    def sizes(self) -> dict[str, int]:
+        """How many requests wait, by operation."""
+        found = {"Produce": 0, "Fetch": 0, "Other": 0}
+        for waiter in self._all():
+            found[waiter.operation] += 1
+        return found

@@ -1,16 +1,16 @@
 """`penstock acl`: who may do what, and why."""
 
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import click
 
+from penstock.advice.access_rules import acl_of, filter_of, new_rule
 from penstock.cli.frame.command import Noun
 from penstock.cli.frame.terminal import confirm
 from penstock.cli.output import FORMAT, Column, is_data, print_json, print_rows
 from penstock.cli.remote import Remote, remote
 from penstock.client.acls import (
-    AclBinding,
     AclBindingFilter,
     create_acl,
     delete_acls,
@@ -22,86 +22,25 @@ from penstock.config.address import canonical
 from penstock.config.resource_type import ConfigResourceType
 from penstock.errors import ConfigError
 from penstock.security.acl import (
-    CLUSTER_NAME,
-    OPERATIONS,
-    AccessRule,
-    Acl,
     AclOperation,
-    Acls,
     PatternType,
-    Permission,
     ResourcePattern,
     ResourceType,
     Verdict,
 )
-from penstock.security.principal import Principal, parse_principal, super_users
-from penstock.security.principal import user as user_principal
+from penstock.security.acl_text import (
+    check_known,
+    operation_of,
+    principal_of,
+    resource_of,
+    row,
+    text_of,
+)
+from penstock.security.acls import Acls
+from penstock.security.principal import Principal, super_users
 
 T = TypeVar("T")
-TYPES = {
-    "topic": ResourceType.TOPIC,
-    "group": ResourceType.GROUP,
-    "cluster": ResourceType.CLUSTER,
-    "transactional-id": ResourceType.TRANSACTIONAL_ID,
-    "delegation-token": ResourceType.DELEGATION_TOKEN,
-    "user": ResourceType.USER,
-}
-TYPE_NAMES = {kind: name for name, kind in TYPES.items()}
-OPERATION_NAMES = {
-    each.name.lower().replace("_", "-"): each for each in AclOperation if each >= AclOperation.ALL
-}
 RESOURCE_HELP = "TYPE:NAME, such as topic:payments, group:* or topic:pay* for a prefix; cluster."
-
-
-def resource_of(text: str) -> ResourcePattern:
-    """`topic:payments`; a name that ends with a star is a prefix; `cluster` has no name."""
-    kind, colon, name = text.partition(":")
-    if kind not in TYPES:
-        raise ConfigError(f"{kind!r} is no type of resource: use {', '.join(TYPES)}")
-    if TYPES[kind] is ResourceType.CLUSTER:
-        return ResourcePattern(ResourceType.CLUSTER, CLUSTER_NAME)
-    if not colon or not name:
-        raise ConfigError(f"{text!r} names no resource: write {kind}:NAME")
-    if name.endswith("*") and name != "*":
-        return ResourcePattern(TYPES[kind], name[:-1], PatternType.PREFIXED)
-    return ResourcePattern(TYPES[kind], name)
-
-
-def principal_of(text: str) -> Principal:
-    """`User:bob`, or `bob` for short."""
-    return parse_principal(text) or user_principal(text)
-
-
-def operation_of(text: str) -> AclOperation:
-    found = OPERATION_NAMES.get(text.lower().replace("_", "-"))
-    if found is None:
-        raise ConfigError(f"{text!r} is no operation: use {', '.join(OPERATION_NAMES)}")
-    return found
-
-
-def text_of(resource: ResourcePattern) -> str:
-    kind = TYPE_NAMES.get(resource.type, str(resource.type))
-    if resource.type is ResourceType.CLUSTER:
-        return kind
-    return f"{kind}:{resource.name}{'*' if resource.pattern is PatternType.PREFIXED else ''}"
-
-
-def acl_of(found: AclBinding) -> Acl:
-    resource = ResourcePattern(
-        ResourceType(found.resource_type), found.name, PatternType(found.pattern)
-    )
-    operation, permission = AclOperation(found.operation), Permission(found.permission)
-    return Acl(resource, AccessRule(found.principal, found.host, operation, permission))
-
-
-def row(acl: Acl) -> dict[str, Any]:
-    return {
-        "principal": acl.rule.principal,
-        "permission": acl.rule.permission.name.lower(),
-        "operation": acl.rule.operation.name.lower().replace("_", "-"),
-        "resource": text_of(acl.resource),
-        "host": acl.rule.host,
-    }
 
 
 COLUMNS = tuple(
@@ -128,14 +67,6 @@ def list_(remote: Remote, principal: str | None, resource: str | None, output: s
     print_rows([row(acl_of(each)) for each in found], COLUMNS)
 
 
-def filter_of(principal: str | None, resource: str | None) -> AclBindingFilter:
-    who = None if principal is None else str(principal_of(principal))
-    if resource is None:
-        return AclBindingFilter(principal=who)
-    of = resource_of(resource)
-    return AclBindingFilter(principal=who, resource_type=of.type, name=of.name, pattern=of.pattern)
-
-
 @acl.command(
     "create",
     example=["penstock acl create bob read topic:payments", "penstock acl create bob all topic:b*"],
@@ -158,21 +89,9 @@ def create(
 ) -> None:
     """Allow a user an operation on a resource, such as topic:payments, or deny it."""
     del output
-    of, what = resource_of(resource), operation_of(operation)
-    check_known(of.type, what)
-    permission = Permission.DENY if deny else Permission.ALLOW
-    new = AclBinding(
-        of.type, of.name, of.pattern, str(principal_of(principal)), host, what, permission
-    )
+    new = new_rule(principal, operation, resource, deny=deny, host=host)
     remote.run(lambda client: create_acl(client, new))
     print_rows([row(acl_of(new))], COLUMNS)
-
-
-def check_known(kind: ResourceType, operation: AclOperation) -> None:
-    known = OPERATIONS[kind]
-    if operation is not AclOperation.ALL and operation not in known:
-        names = sorted(each.name.lower().replace("_", "-") for each in known)
-        raise ConfigError(f"a {TYPE_NAMES[kind]} knows only {', '.join(names)}, all")
 
 
 @acl.command("delete", example="penstock acl delete --principal bob --yes")
@@ -227,6 +146,11 @@ def explain(
     verdict = acls.decide(who, canonical(host), what, of.type, of.name)
     supers = super_users(texts.get("super.users") or "")
     why = reason(verdict, acls, who, of, supers)
+    if what is AclOperation.IDEMPOTENT_WRITE and not verdict.allowed:
+        # As the broker does when a producer asks for its id (KIP-679).
+        through = acls.decide_any(who, canonical(host), AclOperation.WRITE, ResourceType.TOPIC)
+        if through.allowed:
+            verdict, why = through, any_topic(through)
     decided = None if verdict.acl is None else row(verdict.acl)
     if is_data():
         print_json({"allowed": verdict.allowed, "reason": why, "rule": decided})
@@ -234,6 +158,13 @@ def explain(
     click.echo(f"{'allowed' if verdict.allowed else 'denied'}: {why}")
     if decided is not None:
         print_rows([decided], COLUMNS)
+
+
+def any_topic(verdict: Verdict) -> str:
+    who_may = "who may write to any topic may write idempotently"
+    if verdict.acl is not None:
+        return f"{who_may}, and this rule allows that"
+    return f"{who_may}, and allow.everyone.if.no.acl.found is true"
 
 
 def reason(

@@ -2,14 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from math import ceil
+from typing import TypeVar
 
 MB = 1024 * 1024
+T = TypeVar("T", int, float)
 
 
-def percentile(ordered: Sequence[float], share: float) -> float:
-    """The smallest value that so many are at most as large as; of sorted values."""
-    return ordered[max(ceil(len(ordered) * share) - 1, 0)] if ordered else 0.0
+SHARES = (("50", 0.5), ("95", 0.95), ("99", 0.99), ("999", 0.999))
+
+
+def percentile(ordered: Sequence[T], share: float) -> T | int:
+    """Of sorted values, as kafka-producer-perf-test takes it."""
+    return ordered[min(int(len(ordered) * share), len(ordered) - 1)] if ordered else 0
 
 
 @dataclass(slots=True)
@@ -43,7 +47,7 @@ class Run:
                 "latency_max_ms": round(ordered[-1], 2),
                 **{
                     f"latency_p{name}_ms": round(percentile(ordered, share), 2)
-                    for name, share in (("50", 0.5), ("95", 0.95), ("99", 0.99), ("999", 0.999))
+                    for name, share in SHARES
                 },
             }
         return row

@@ -7,6 +7,7 @@ import click
 
 from penstock.cli.config_view import ENTRIES, entries
 from penstock.cli.frame.command import Noun
+from penstock.cli.known_broker import known
 from penstock.cli.output import FORMAT, Column, human_bytes, print_json, print_rows
 from penstock.cli.rebalance import execute_plan, planned, show
 from penstock.cli.remote import Remote, remote
@@ -145,14 +146,6 @@ def directory_row(each: LogDirDescription) -> dict[str, Any]:
         "usable_bytes": each.usable_bytes if each.usable_bytes >= 0 else None,
         "total_bytes": each.total_bytes if each.total_bytes >= 0 else None,
     }
-
-
-def known(cluster: ClusterMetadata, broker: int) -> BrokerNode:
-    found = cluster.brokers.get(BrokerId(broker))
-    if found is None:
-        there = ", ".join(map(str, sorted(cluster.brokers)))
-        raise ConfigError(f"broker {broker} is not up; there are {there}")
-    return found
 
 
 @broker.command("config", example=["penstock broker config 1", "penstock broker config 1 --all"])

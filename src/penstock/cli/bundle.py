@@ -18,6 +18,7 @@ from penstock.advice.snapshot import ClusterSnapshot, cluster_snapshot
 from penstock.cli.daemon import LOG_NAME
 from penstock.cli.directory import DirectoryType
 from penstock.cli.frame.command import Verb
+from penstock.cli.log_files import log_files
 from penstock.cli.output import FORMAT, print_json
 from penstock.cli.redaction import redacted_settings, redacted_text
 from penstock.cli.remote import Remote, remote
@@ -40,7 +41,7 @@ LAST_BYTES = 1 << 20
     show_default=True,
     help="The file to write.",
 )
-@click.option("--log-dir", type=DirectoryType(exists=True), help="Add penstock.log of this folder.")
+@click.option("--log-dir", type=DirectoryType(exists=True), help="Add the logs of this folder.")
 @FORMAT
 @remote
 def bundle(remote: Remote, path: Path, log_dir: Path | None, output: str) -> None:
@@ -70,7 +71,10 @@ def bundle(remote: Remote, path: Path, log_dir: Path | None, output: str) -> Non
     }
     texts = {name: json.dumps(value, indent=1, default=str) for name, value in files.items()}
     if log_dir is not None:
-        texts[LOG_NAME] = redacted_text(end_of(log_dir / LOG_NAME))
+        logs = log_files(log_dir)
+        if not logs:
+            raise ConfigError(f"--log-dir: {log_dir / LOG_NAME} does not exist")
+        texts |= {each.name: redacted_text(end_of(each)) for each in logs}
     write(path, texts, now_ms)
     if output == "json":
         print_json({"file": str(path), "contents": list(texts)})
@@ -124,12 +128,9 @@ def group(each: Any) -> dict[str, Any]:
 
 
 def end_of(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            file.seek(max(path.stat().st_size - LAST_BYTES, 0))
-            return file.read().decode(errors="replace")
-    except FileNotFoundError:
-        raise ConfigError(f"--log-dir: {path} does not exist") from None
+    with path.open("rb") as file:
+        file.seek(max(path.stat().st_size - LAST_BYTES, 0))
+        return file.read().decode(errors="replace")
 
 
 def write(path: Path, texts: Mapping[str, str], now_ms: int) -> None:

@@ -73,6 +73,7 @@ def start(
     pids.
     """
     found = LocalCluster.find(directory)
+    is_new = found is None
     if found is None:
         plan = planned(brokers, port, chroot, given, own_addresses=own_addresses, pairs=pairs)
         found = LocalCluster.create(directory, plan)
@@ -82,7 +83,12 @@ def start(
         found.change(brokers=brokers if is_given("brokers") else None, settings=settings)
     for warning in found.warnings():
         warn(warning)
-    found.start()
+    try:
+        found.start()
+    except BaseException:
+        if is_new:
+            found.forget()
+        raise
     print_json(
         {
             "bootstrap": found.plan.bootstrap,

@@ -9,6 +9,7 @@ import click
 from penstock.cli.config_view import ENTRIES, entries
 from penstock.cli.failure import ExitCode
 from penstock.cli.frame.command import Noun
+from penstock.cli.known_broker import known
 from penstock.cli.names import TOPIC_NAME
 from penstock.cli.output import FORMAT, Column, is_data, print_json, print_rows
 from penstock.cli.remote import Remote, remote
@@ -44,6 +45,14 @@ def resource_of(kind: str, name: str) -> Resource:
         if name and not name.isdigit():
             raise ConfigError(f"broker {name!r} is neither a number nor {ALL_BROKERS!r}")
     return Resource(TYPES[kind], name)
+
+
+async def existing(client: Client, kind: str, name: str) -> Resource:
+    """Only a broker itself answers for its settings, so it must be up."""
+    resource = resource_of(kind, name)
+    if kind == "broker" and resource.name:
+        known(await describe_cluster(client), int(resource.name))
+    return resource
 
 
 @config.command("list", example="penstock config list")
@@ -101,7 +110,8 @@ def describe(remote: Remote, kind: str, name: str, settings: tuple[str, ...], is
 
 def described(kind: str, name: str) -> Callable[[Client], Any]:
     async def work(client: Client) -> dict[str, ConfigEntry]:
-        return await describe_configs(client, resource_of(kind, name), documentation=True)
+        resource = await existing(client, kind, name)
+        return await describe_configs(client, resource, documentation=True)
 
     return work
 
@@ -160,8 +170,12 @@ def alter(
     validate_only: bool,
     output: str,
 ) -> None:
-    resource = resource_of(kind, name)
-    remote.run(lambda client: alter_configs(client, resource, changes, validate_only=validate_only))
+
+    async def work(client: Client) -> None:
+        resource = await existing(client, kind, name)
+        await alter_configs(client, resource, changes, validate_only=validate_only)
+
+    remote.run(work)
     if output == "json":
         print_json({"type": kind, "name": name, "changes": changes, "altered": not validate_only})
     else:
@@ -178,8 +192,8 @@ def diff(remote: Remote, kind: str, name: str, other: str) -> None:
 
     async def work(client: Client) -> tuple[dict[str, ConfigEntry], dict[str, ConfigEntry]]:
         return (
-            await describe_configs(client, resource_of(kind, name)),
-            await describe_configs(client, resource_of(kind, other)),
+            await describe_configs(client, await existing(client, kind, name)),
+            await describe_configs(client, await existing(client, kind, other)),
         )
 
     rows = differences(*remote.run(work))

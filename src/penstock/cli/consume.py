@@ -7,26 +7,23 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from penstock.cli.closed_pipe import until_reader_leaves
 from penstock.cli.decoding import decoding_of, decoding_options
 from penstock.cli.failure import ExitCode
 from penstock.cli.frame.command import Verb
-from penstock.cli.frame.terminal import warn
+from penstock.cli.frame.terminal import note, warn
 from penstock.cli.names import GROUP_NAME, TOPIC_NAME
-from penstock.cli.output import summary
-from penstock.cli.position import BEGINNING, END, Position, PositionType
+from penstock.cli.position import PositionType
 from penstock.cli.ranges import PARTITION
-from penstock.cli.reading import ReadRange, read_as_member, read_last, read_range
 from penstock.cli.record_format import RECORD_FORMAT
-from penstock.cli.record_printing import RecordPrinter, check_template
 from penstock.cli.remote import Remote, remote
 from penstock.cli.separator import SeparatorType
-from penstock.client.admin import describe_topics, list_topics
-from penstock.client.cluster import Client
-from penstock.client.consume import ConsumedRecord
-from penstock.record_view.decoded import Decode
 
 if TYPE_CHECKING:
+    from penstock.cli.record_printing import RecordPrinter
+    from penstock.client.cluster import Client
+    from penstock.client.consume import ConsumedRecord
+    from penstock.client.position import Position
+    from penstock.record_view.decoded import Decode
     from penstock.record_view.filter import RecordFilter
 
 
@@ -48,7 +45,7 @@ if TYPE_CHECKING:
     type=PositionType(),
     help="Where to start in each partition: beginning, end, N, +N after the beginning, -N before "
     "the end, -2h before now, +2h after the first record, or @TIME as ms since 1970, ISO-8601 or "
-    "-1h. [beginning]",
+    "-1h. [auto.offset.reset, else beginning]",
 )
 @click.option("-u", "--until", type=PositionType(), help="Where to stop, like --offset. [end]")
 @click.option(
@@ -72,7 +69,7 @@ if TYPE_CHECKING:
     "--group",
     type=GROUP_NAME,
     help="Share the partitions with the members of this group, start at its offsets, and commit "
-    "what was printed. --offset beginning or end is for partitions without an offset.",
+    "what was printed. --offset beginning or end is for partitions without an offset. [group.id]",
 )
 @click.option("--committed", is_flag=True, help="Leave out open and aborted transactions.")
 @click.option(
@@ -96,8 +93,8 @@ def consume(
     remote: Remote,
     topics: tuple[str, ...],
     regex: bool,
-    start: Position | None,
-    until: Position | None,
+    start: "Position | None",
+    until: "Position | None",
     last: int | None,
     follow: bool,
     count: int | None,
@@ -122,6 +119,15 @@ def consume(
     The records of each partition are in order. As text, a record is a line with its value, or
     `null`; --format json shows the whole record, in the form that `produce` reads.
     """
+    # Late, all of them: --help is fast.
+    from penstock.cli.closed_pipe import until_reader_leaves
+    from penstock.cli.output import summary
+    from penstock.cli.reading import ReadRange, read_as_member, read_last, read_range
+    from penstock.cli.record_printing import RecordPrinter, check_template
+    from penstock.client.admin import describe_topics, list_topics
+    from penstock.client.position import BEGINNING, END
+    from penstock.client.properties import group_settings
+
     if not all(topics):
         raise click.BadParameter("must not be empty", param_hint="TOPIC")
     if follow and until is not None:
@@ -130,6 +136,7 @@ def consume(
         raise click.UsageError("--last goes without --offset, --follow and --group")
     if group is not None and (until or chosen):
         raise click.UsageError("--group goes without --until and --partition")
+    group = group or group_of_settings(remote, alone=bool(until or chosen or last))
     check_template(output)
     patterns = [_compiled(each) for each in topics] if regex else []
     decoding = decoding_of(
@@ -141,17 +148,17 @@ def consume(
     settings = {"auto.offset.reset": "earliest", **remote.settings}
     if start in {BEGINNING, END}:
         settings["auto.offset.reset"] = "earliest" if start == BEGINNING else "latest"
+    elif group is None and start is None and settings["auto.offset.reset"].lower() == "latest":
+        start = END
     elif group is not None and start is not None:
         raise click.UsageError("with --group, --offset is beginning or end")
     if committed:
         settings["isolation.level"] = "read_committed"
-    from penstock.client.properties import group_settings  # late: --help is fast
-
     # This command commits itself: a member that also does so commits what was not printed.
     consumer = replace(group_settings(settings), auto_commit_interval_ms=None)
     sink = PrintingSink(printer, wanted, count)
 
-    async def read_from(client: Client, names: Sequence[str]) -> None:
+    async def read_from(client: "Client", names: Sequence[str]) -> None:
         where = ReadRange(start, until, consumer.isolation, chosen)
         if group is not None:
             pattern = "|".join(f"(?:{each})" for each in topics) if regex else None
@@ -161,12 +168,14 @@ def consume(
         else:
             await read_range(client, names, where, sink, follow=follow)
 
-    async def read(client: Client) -> None:
+    async def read(client: "Client") -> None:
         if regex:
             names = [each.name for each in await list_topics(client) if not each.is_internal]
             names = [each for each in names if any(one.fullmatch(each) for one in patterns)]
-            if not names and group is None:
+            if not names and (group is None or not follow):
                 raise click.BadParameter("it matches no topic", param_hint="--regex")
+            if not names:
+                note(f"waiting for a topic that matches {' or '.join(topics)}")
         else:
             names = list(dict.fromkeys(topics))
             await describe_topics(client, names)
@@ -182,11 +191,20 @@ def consume(
         raise SystemExit(ExitCode.PARTLY_DONE)
 
 
+def group_of_settings(remote: Remote, *, alone: bool) -> str | None:
+    """`group.id`; options that read without a group win over it."""
+    found = remote.settings.get("group.id") or None
+    if found is not None and alone:
+        warn("group.id has no effect with --until, --partition and --last")
+        return None
+    return found
+
+
 class PrintingSink:
     """Prints the records that the filter wants, up to a count."""
 
     def __init__(
-        self, printer: RecordPrinter, wanted: "RecordFilter | None", count: int | None
+        self, printer: "RecordPrinter", wanted: "RecordFilter | None", count: int | None
     ) -> None:
         self.printed = 0
         self._printer, self._wanted, self._count = printer, wanted, count
@@ -195,7 +213,7 @@ class PrintingSink:
     def is_done(self) -> bool:
         return self.printed == self._count
 
-    def take(self, some: Sequence[ConsumedRecord]) -> int:
+    def take(self, some: "Sequence[ConsumedRecord]") -> int:
         left = len(some) if self._count is None else self._count - self.printed
         if self._wanted is None:
             chosen, taken = list(some[:left]), min(left, len(some))
@@ -206,8 +224,8 @@ class PrintingSink:
         return taken
 
     def _matching(
-        self, some: Sequence[ConsumedRecord], limit: int
-    ) -> tuple[list[ConsumedRecord], int]:
+        self, some: "Sequence[ConsumedRecord]", limit: int
+    ) -> "tuple[list[ConsumedRecord], int]":
         assert self._wanted is not None
         chosen: list[ConsumedRecord] = []
         for taken, each in enumerate(some):
@@ -221,16 +239,18 @@ class PrintingSink:
 def _compiled(pattern: str) -> Any:
     import re2  # late: few use patterns
 
+    from penstock.config.regex import reason
+
     try:
         return re2.compile(pattern)
     except re2.error as error:
         raise click.BadParameter(
-            f"{pattern!r} is not a regular expression: {error}", param_hint="TOPIC"
+            f"{pattern!r} is not a regular expression: {reason(error)}", param_hint="TOPIC"
         ) from None
 
 
 def _filter(
-    expression: str, decode_key: Decode | None, decode_value: Decode | None
+    expression: str, decode_key: "Decode | None", decode_value: "Decode | None"
 ) -> "RecordFilter":
     """Without --decode, values are what they look like."""
     from penstock.record_view.detect import detected  # late: few filter

@@ -47,7 +47,7 @@ def start_daemon(directory: Path, log_file: Path | None, warnings: Sequence[str]
     with log:
         before = log.tell()
         started = subprocess.Popen(
-            [sys.executable, "-m", "penstock", *arguments],
+            [sys.executable, "-P", "-m", "penstock", *arguments],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=log,
@@ -59,7 +59,8 @@ def start_daemon(directory: Path, log_file: Path | None, warnings: Sequence[str]
             notice(f"ready {state.bootstrap}")
             return
         if started.poll() is not None:
-            raise ConfigError(f"the broker did not start: {last_line(path, before)} (see {path})")
+            why = last_line(path, before, is_shared=True)
+            raise ConfigError(f"the broker did not start: {why} (see {path})")
     raise NotInTime(
         f"the broker (pid {started.pid}) is not ready after {START_S:.0f} s; it is still "
         f"starting, perhaps recovering its logs: see {path}"

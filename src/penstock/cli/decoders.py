@@ -11,6 +11,7 @@ from penstock.log.inspection.dump import Decoder, text_decoder
 DECODERS = {
     "__consumer_offsets": "penstock.record_view.internal:group_record",
     "__transaction_state": "penstock.record_view.internal:transaction_record",
+    "__share_group_state": "penstock.record_view.internal:share_record",
     "__cluster_metadata": "penstock.record_view.internal:metadata_record",
 }
 """Topic → `module:function` of a `Decoder`. Other topics show text."""

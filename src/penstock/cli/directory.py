@@ -1,6 +1,8 @@
 """Directories in options."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import click
@@ -22,3 +24,12 @@ class DirectoryType(click.Path):
 
 
 DIRECTORY = DirectoryType()
+
+
+def serve_command(home: Path, log_dirs: Sequence[Path]) -> str:
+    """For a shell. Log directories that `serve` finds by itself are left out."""
+    absolute = [each.absolute() for each in log_dirs]
+    command = f"penstock serve --dir {quote(str(home))}"
+    if absolute == [home.absolute() / "logs"]:
+        return command
+    return f"{command} --set {quote('log.dirs=' + ','.join(map(str, absolute)))}"

@@ -47,10 +47,9 @@ def _sections(command: click.Command, name: str, parent: click.Context | None) -
         max_content_width=WIDTH,
         **command.context_settings,
     )
+    yield f"## {context.command_path}\n\n```text\n{command.get_help(context)}\n```\n"
     if isinstance(command, click.Group):
         for each in command.list_commands(context):
             child = command.get_command(context, each)
             assert child is not None
             yield from _sections(child, each, context)
-    else:
-        yield f"## {context.command_path}\n\n```text\n{command.get_help(context)}\n```\n"

@@ -11,12 +11,12 @@ from penstock.advice.finding import Finding, Level
 from penstock.advice.folder_checks import FolderSnapshot, folder_findings
 from penstock.advice.snapshot import cluster_snapshot
 from penstock.broker.startup.state_file import read_state
-from penstock.cli.daemon import LOG_NAME
 from penstock.cli.directory import DirectoryType
 from penstock.cli.failure import ExitCode
 from penstock.cli.frame.command import Verb
 from penstock.cli.frame.terminal import styled
-from penstock.cli.output import is_data, print_json
+from penstock.cli.log_files import HEAD, log_files
+from penstock.cli.output import is_data, iso_time, print_json
 from penstock.cli.remote import Remote, remote
 from penstock.clock import SystemClock
 from penstock.local.workers.layout import folders, read_layout
@@ -26,6 +26,7 @@ from penstock.metadata.tree import FILE_NAME as STORE_FILE
 
 COLOURS = {Level.ERROR: "red", Level.WARNING: "yellow", Level.INFO: "blue"}
 LAST_BYTES = 1 << 20
+ERRORS = {b"ERROR", b"CRITICAL"}
 
 
 @click.command(cls=Verb, example=["penstock doctor", "penstock doctor --folder penstock-data"])
@@ -36,7 +37,7 @@ LAST_BYTES = 1 << 20
 )
 @remote
 def doctor(remote: Remote, folder: Path | None) -> None:
-    """Check a cluster or a data directory: what is wrong, what it means, what to do.
+    """Check a cluster or a data directory: what is wrong, since when, what it means, what to do.
 
     The exit code is 1 if there is an error.
     """
@@ -58,6 +59,8 @@ def doctor(remote: Remote, folder: Path | None) -> None:
 
 def show(each: Finding) -> None:
     click.echo(f"{styled(each.level, fg=COLOURS[each.level])}: {each.what}")
+    if each.since_ms is not None:
+        click.echo(f"    since: {iso_time(each.since_ms)}")
     click.echo(f"    it means: {each.meaning}")
     click.echo(f"    to do: {each.advice}")
 
@@ -73,7 +76,7 @@ def folder_snapshot(folder: Path) -> FolderSnapshot:
         usage.total,
         tuple(str(each) for report in reports for each in report.damage),
         tuple(str(each) for report in reports for each in report.remarks),
-        errors_in(folder / LOG_NAME),
+        tuple(each for path in log_files(folder) for each in errors_in(path)),
         has_metadata=(folder / STORE_FILE).is_file(),
     )
 
@@ -88,11 +91,12 @@ def log_directories(folder: Path) -> list[Path]:
     return [each for each in inside if each.is_dir()]
 
 
-def errors_in(path: Path) -> tuple[str, ...]:
-    try:
-        with path.open("rb") as file:
-            file.seek(max(path.stat().st_size - LAST_BYTES, 0))
-            text = file.read().decode(errors="replace")
-    except FileNotFoundError:
-        return ()
-    return tuple(line[:300] for line in text.splitlines() if "] ERROR " in line)
+def errors_in(path: Path) -> list[str]:
+    """The lines that begin an error, in the log's end."""
+    with path.open("rb") as file:
+        file.seek(max(path.stat().st_size - LAST_BYTES, 0))
+        return [
+            line.decode(errors="replace").rstrip()[:300]
+            for line in file
+            if (head := HEAD.match(line)) and (head["level"] or head["name"]) in ERRORS
+        ]

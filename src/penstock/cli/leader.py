@@ -9,10 +9,10 @@ from penstock.cli.frame.command import Noun
 from penstock.cli.frame.terminal import confirm
 from penstock.cli.names import TOPIC_NAME
 from penstock.cli.output import Column, print_rows
-from penstock.cli.partitions import chosen_partitions
 from penstock.cli.remote import Remote, remote
 from penstock.client.cluster import Client
 from penstock.client.elections import ElectionType, elect_leaders
+from penstock.client.partition_scope import chosen_partitions
 from penstock.errors import ErrorCode, KafkaError
 from penstock.types import TopicPartition
 

@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import BinaryIO
 
+from penstock.record_view.record_input import LONGEST_BYTES
+
 CHUNK_BYTES = 1 << 20
-LONGEST_BYTES = 100_000_000
-"""Brokers reject larger requests by default: socket.request.max.bytes is 104857600."""
 
 
 async def lines(file: BinaryIO, longest: int = LONGEST_BYTES) -> AsyncIterator[list[bytes]]:

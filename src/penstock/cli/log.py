@@ -10,17 +10,19 @@ import msgspec
 from penstock.broker.startup.adoption import adopt
 from penstock.broker.startup.known_log_dirs import forget
 from penstock.cli.decoders import decoder_for, known_decoder
-from penstock.cli.directory import DIRECTORY
+from penstock.cli.directory import DIRECTORY, serve_command
 from penstock.cli.failure import SomeFailed
 from penstock.cli.frame.command import Noun
+from penstock.cli.frame.terminal import note
 from penstock.cli.output import FORMAT, is_data, print_json, print_result
 from penstock.cli.topic_configs import CONFIGS, pairs
 from penstock.errors import KafkaError
+from penstock.local.workers.layout import adopt_layout, read_layout
 from penstock.log.disk import DiskFiles
 from penstock.log.inspection.adopt import AdoptedTopics, adopted_topics
 from penstock.log.inspection.dump import DumpOptions, dump
 from penstock.log.inspection.report import VerificationReport
-from penstock.log.inspection.row import Kind, Row
+from penstock.log.inspection.row import Kind
 from penstock.log.inspection.verify import verify
 from penstock.log.meta_properties import FILE_NAME as META_PROPERTIES
 from penstock.log.naming import parse_dir_name
@@ -55,8 +57,8 @@ def log() -> None:
 @click.option(
     "--decoder",
     metavar="TOPIC",
-    help="Decode keys and values of this topic: __consumer_offsets, __transaction_state or "
-    "__cluster_metadata. [by folder]",
+    help="Decode keys and values of this topic: __consumer_offsets, __transaction_state, "
+    "__share_group_state or __cluster_metadata. [by folder]",
 )
 @FORMAT
 def dump_files(
@@ -77,7 +79,10 @@ def dump_files(
         shown = decoder_for(decoder or _topic_of(path)) if print_data else None
         for row in dump(DiskFiles(), path, DumpOptions(deep=deep or print_data, decoder=shown)):
             damaged |= row.kind is Kind.PROBLEM
-            click.echo(row.text if output == "text" else _json_row(path, row))
+            if output == "text":
+                click.echo(row.text)
+            else:
+                print_json({"file": str(path), "kind": row.kind, **row.values})
     if damaged:
         raise SystemExit(1)
 
@@ -85,10 +90,6 @@ def dump_files(
 def _topic_of(path: Path) -> str | None:
     parsed = parse_dir_name(path.absolute().parent.name)
     return parsed.topic_partition.topic if parsed else None
-
-
-def _json_row(path: Path, row: Row) -> bytes:
-    return msgspec.json.encode({"file": str(path), "kind": row.kind, **row.values})
 
 
 @log.command("verify", example="penstock log verify penstock-data/logs")
@@ -135,23 +136,30 @@ def _print_report(report: VerificationReport) -> None:
 def adopt_directories(
     directories: tuple[Path, ...], home: Path, configs: tuple[str, ...], dry_run: bool, output: str
 ) -> None:
-    """Adopt the topics of log directories that Apache Kafka wrote.
+    """Adopt the topics of log directories that Apache Kafka wrote, or whose metadata was lost.
 
-    DIR... are all log.dirs of one stopped broker. Their topics are registered in the data
-    directory D, whose broker must not run; `serve --dir D --set log.dirs=DIR,...` then serves
-    them. No record changes. Topic settings come from KRaft's log; those of a Kafka on ZooKeeper are
-    not in its log directories, so give them by --config.
+    DIR... are all log.dirs of one stopped broker, or with --workers all their folders worker.0,
+    worker.1 and so on. Their topics are registered in the data directory D, whose broker must not
+    run; the last line says how to serve them. No record changes. Topic settings come from KRaft's
+    log; in all other cases they are not in log directories, and topics keep all records
+    (retention.ms=-1) until they have others, by --config or later.
     """
     found = adopted_topics(DiskFiles(), *directories)
     if dry_run:
         _print_adopted(found, output)
         return
+    if found.are_workers:
+        read_layout(home)  # one that is damaged is refused before anything changes
     outcomes = asyncio.run(adopt(home, found, pairs(configs)))
     errors = [each for each in outcomes if isinstance(each, KafkaError)]
     made = {each.topic.name for each in outcomes if not isinstance(each, KafkaError)}
     adopted = [each for each in found.topics if each.name in made]
+    at = [each.absolute() for each in directories]
+    if found.are_workers:
+        at = adopt_layout(DiskFiles(), home, at)
     if adopted:
         _print_adopted(msgspec.structs.replace(found, topics=adopted), output)
+        note(f"to serve them: {serve_command(home, at)}")
     if errors:
         raise SomeFailed(errors, len(outcomes))
 
@@ -180,7 +188,8 @@ def _print_adopted(adopted: AdoptedTopics, output: str) -> None:
     if output == "json":
         print_json(adopted)
         return
-    click.echo(f"cluster {adopted.cluster_id}, broker {adopted.broker_id}")
+    brokers = ", ".join(map(str, adopted.broker_ids)) or "unknown"
+    click.echo(f"cluster {adopted.cluster_id}, broker {brokers}")
     if not adopted.clean_shutdown:
         click.echo(
             "its broker did not shut down cleanly: logs will be recovered at the first start"

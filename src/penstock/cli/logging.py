@@ -8,15 +8,25 @@ from datetime import UTC, datetime
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
+from penstock.cli.frame.visible import visible
 from penstock.errors import ConfigError
 
-LEVELS = ("debug", "info", "warn", "warning", "error", "critical")
 STATE_CHANGE = "penstock.state_change"
 """The logger of leadership changes, like Kafka's state.change.logger."""
 STATE_CHANGE_FILE = "state-change.log"
 MAX_BYTES, BACKUP_FILES = 64 << 20, 8
 
 PLAIN = "[%(asctime)s] %(levelname)s %(message)s (%(name)s)"
+
+
+class PlainLines(logging.Formatter):
+    """One line for each message. Clients choose names of groups and topics, and are refused by
+    them: a name with a line break must not look like another line, nor steer a terminal.
+    """
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  the library's name
+        record.message = visible(record.message)
+        return super().formatMessage(record)
 
 
 class JsonLines(logging.Formatter):
@@ -51,7 +61,7 @@ def start_logging(
     plain = (
         PLAIN if process is None else PLAIN.replace("%(levelname)s", f"%(levelname)s {process}:")
     )
-    formatter = JsonLines(process) if style == "json" else logging.Formatter(plain)
+    formatter = JsonLines(process) if style == "json" else PlainLines(plain)
     handler: logging.Handler
     if file is None:
         handler = logging.StreamHandler(sys.stderr)

@@ -1,17 +1,16 @@
 """`penstock logs`: the log of a broker that was started by `serve --daemon`."""
 
-import os
 import time
-from collections import deque
-from collections.abc import Iterator
+from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import BinaryIO
 
 import click
 
 from penstock.cli.daemon import LOG_NAME
 from penstock.cli.directory import DIRECTORY
 from penstock.cli.frame.command import Verb
+from penstock.cli.log_files import Follower, last_lines, log_files, parsed, wanted
+from penstock.cli.log_level import LEVELS
 from penstock.cli.output import is_data, print_json
 from penstock.errors import ConfigError
 
@@ -29,48 +28,31 @@ POLL_S = 0.2
 )
 @click.option("-n", "--lines", type=click.IntRange(min=0), default=20, show_default=True)
 @click.option("-f", "--follow", is_flag=True, help="Print what is added, until Ctrl-C.")
-@click.option("--level", help="Only lines of this level, such as WARN.")
+@click.option(
+    "--level",
+    type=click.Choice(LEVELS, case_sensitive=False),
+    help="Only lines of this level.",
+)
 def logs(directory: Path, lines: int, follow: bool, level: str | None) -> None:
-    """Print the last lines of a broker's log (`penstock.log` in its data directory)."""
-    path = directory / LOG_NAME
-    try:
-        file = path.open("rb")
-    except FileNotFoundError:
+    """Print the last lines of a broker's log (`penstock.log` in its data directory).
+
+    The logs of workers, which have files of their own beside it, are merged by time.
+    """
+    paths = log_files(directory)
+    if not paths:
         raise ConfigError(
-            f"{path} does not exist: only brokers started by `serve --daemon` log to a file, "
-            "unless --log-file names one"
-        ) from None
-    with file:
-        for line in last_lines(file, lines, level):
-            show(line)
+            f"{directory / LOG_NAME} does not exist: only brokers started by `serve --daemon` log "
+            "to a file, unless --log-file names one"
+        )
+    with ExitStack() as stack:
+        followers = [stack.enter_context(closing(Follower(each))) for each in paths if follow]
+        for line in last_lines(paths, lines, level):
+            show(line.text)
         while follow:
-            for line in added_lines(file, path):
-                if wanted(line, level):
-                    show(line)
-            file.close()
-            file = path.open("rb")
-
-
-def added_lines(file: BinaryIO, path: Path) -> Iterator[bytes]:
-    """Whole lines as they are added, until the file at `path` is another one: it was rotated."""
-    while True:
-        is_rotated = path.exists() and not os.path.samestat(path.stat(), os.fstat(file.fileno()))
-        added = file.readline()
-        if added.endswith(b"\n"):
-            yield added
-        elif is_rotated:
-            return
-        else:
-            file.seek(-len(added), 1)
+            for each in followers:
+                for line in wanted(parsed(each.added()), level):
+                    show(line.text)
             time.sleep(POLL_S)
-
-
-def last_lines(file: BinaryIO, count: int, level: str | None) -> list[bytes]:
-    return list(deque((line for line in file if wanted(line, level)), maxlen=count))
-
-
-def wanted(line: bytes, level: str | None) -> bool:
-    return level is None or level.upper().encode() in line[:60].upper()
 
 
 def show(line: bytes) -> None:

@@ -56,10 +56,14 @@ def export(directory: Path, file: Path) -> None:
 
 
 def replace_file(path: Path, lines: Iterable[bytes]) -> None:
-    """A failure half-way, as by a damaged store or a full disk, keeps the previous backup."""
+    """A failure half-way, as by a damaged store or a full disk, keeps the previous backup.
+
+    Readable by its owner alone: the metadata has credentials of users.
+    """
     part = path.with_name(f"{path.name}.part")
+    part.unlink(missing_ok=True)
     try:
-        with part.open("wb") as file:
+        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             file.writelines(lines)
             file.flush()
             os.fsync(file.fileno())

@@ -14,6 +14,7 @@ import msgspec
 from penstock.cli.failure import flush_output
 from penstock.cli.frame.option import FORMAT, FORMAT_KEY, IS_DATA
 from penstock.cli.frame.terminal import note, print_page, styled
+from penstock.cli.frame.visible import visible
 from penstock.record_view.timestamp import iso_time
 
 __all__ = [
@@ -142,7 +143,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Non
 
 
 def table_lines(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
-    texts = [columns, *([str(cell) for cell in row] for row in rows)]
+    texts = [columns, *([visible(str(cell)) for cell in row] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
     lines = [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

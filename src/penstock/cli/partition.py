@@ -7,13 +7,13 @@ from contextlib import contextmanager
 import click
 
 from penstock.broker.pages.replicas import Replica
-from penstock.cli.broker_page import http_address, read_page
 from penstock.cli.frame.command import Noun
 from penstock.cli.frame.terminal import warn
-from penstock.cli.output import FORMAT, print_json, print_table
+from penstock.cli.output import FORMAT, is_data, print_json, print_table
 from penstock.cli.ranges import SECONDS
 from penstock.cli.remote import Remote, remote
 from penstock.client.address import Address
+from penstock.client.broker_page import http_address, read_page
 from penstock.client.cluster import Client
 from penstock.client.metadata import PartitionMetadata, TopicMetadata
 from penstock.errors import ConfigError, KafkaError
@@ -55,7 +55,8 @@ def describe(
         if watch is None:
             return
         time.sleep(watch)
-        click.echo()
+        if not is_data():
+            click.echo()
 
 
 def looked_up(remote: Remote, topic: str) -> tuple[TopicMetadata, list[Replica]]:

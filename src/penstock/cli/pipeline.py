@@ -147,7 +147,7 @@ def run(project: Path, **given: Any) -> None:
     if made:
         note(f"created {', '.join(made)}")
     display = Display()
-    state = RunState(own_process(), plan.remote or plan.master, int(time.time() * 1000))
+    state = RunState(own_process(), plan.remote or plan.master, now_ms(), bootstrap=plan.bootstrap)
     write_run(directory, state)
 
     def on_progress(each: BatchProgress) -> None:
@@ -156,7 +156,7 @@ def run(project: Path, **given: Any) -> None:
         write_run(directory, state)
         display.progress(each)
 
-    with reported_failures(), stoppable():
+    with reported_failures(), stoppable(), remembered_end(directory, lambda: state):
         spark_run.run_project(plan, spark_run.RunListener(on_progress, display.message))
 
 
@@ -174,6 +174,8 @@ def status(project: Path, output: str) -> None:
         return
     status = f"runs as process {state.process.pid}" if alive else "does not run"
     click.echo(f"{status}; started {iso_time(state.started_ms)} on {state.master}")
+    if state.error is not None:
+        click.echo(f"last error: {state.error}")
     if state.progress:
         click.echo("\n".join(table({name: row(each) for name, each in state.progress.items()})))
 
@@ -233,10 +235,27 @@ def missing_topics(topics: Mapping[str, ProjectTopic], bootstrap: str) -> list[s
     return made
 
 
+def now_ms() -> int:
+    return int(time.time() * 1000)
+
+
 def own_process() -> StartedProcess:
     began = start_time(os.getpid())
     assert began is not None
     return StartedProcess(os.getpid(), began)
+
+
+@contextmanager
+def remembered_end(directory: Path, last: Callable[[], RunState]) -> Iterator[None]:
+    """Writes into the run file that the run ended, and by which error."""
+    error: str | None = None
+    try:
+        yield
+    except Exception as failure:
+        error = sentence(cause(failure))
+        raise
+    finally:
+        write_run(directory, msgspec.structs.replace(last(), ended_ms=now_ms(), error=error))
 
 
 @contextmanager

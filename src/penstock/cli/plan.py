@@ -7,10 +7,10 @@ import click
 import msgspec
 
 from penstock.advice.capacity import Capacity, Workload, capacity
+from penstock.advice.workload import observed
 from penstock.cli.frame.command import Verb
 from penstock.cli.names import TOPIC_NAME
 from penstock.cli.output import FORMAT, human_bytes, print_json
-from penstock.cli.plan_source import observed
 from penstock.cli.remote import Remote, remote
 
 SIZES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
@@ -100,6 +100,8 @@ def plan(
         "partition_in_bytes_per_second": partition_in,
         "partition_out_bytes_per_second": partition_out,
     }
+    if topic is not None and not from_cluster:
+        raise click.UsageError("--topic needs --from-cluster: it names whose figures are taken")
     known: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if from_cluster:
         known = {**remote.run(lambda client: observed(client, topic)), **known}

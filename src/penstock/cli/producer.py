@@ -7,9 +7,9 @@ import click
 from penstock.cli.frame.command import Noun
 from penstock.cli.names import TOPIC_NAME
 from penstock.cli.output import Column, iso_time, print_rows
-from penstock.cli.partitions import chosen_partitions
 from penstock.cli.remote import Remote, remote
 from penstock.client.cluster import Client
+from penstock.client.partition_scope import chosen_partitions
 from penstock.client.producers import ActiveProducer, describe_producers
 from penstock.types import TopicPartition
 

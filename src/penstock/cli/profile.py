@@ -44,7 +44,7 @@ def list_() -> None:
 
 
 def listed(known: Profiles, chosen: str | None) -> list[dict[str, Any]]:
-    current = chosen or known.current
+    current = known.current if chosen is None else chosen
     return [
         {
             "name": name,

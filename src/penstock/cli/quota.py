@@ -46,7 +46,12 @@ def row(of: QuotaEntity, limits: dict[str, float]) -> dict[str, Any]:
 
 
 def limits_text(limits: dict[str, float]) -> str:
-    return ", ".join(f"{key}={value:g}" for key, value in sorted(limits.items())) or "-"
+    return ", ".join(f"{key}={amount(value)}" for key, value in sorted(limits.items())) or "-"
+
+
+def amount(value: float) -> str:
+    """All of its digits; whole numbers without a point."""
+    return str(int(value)) if value.is_integer() else repr(value)
 
 
 COLUMNS = (
@@ -142,4 +147,4 @@ def change(remote: Remote, of: QuotaEntity, changes: dict[str, float | None]) ->
         return
     whose = ", ".join(f"{kind} {name or ANY}" for kind, name in of.items())
     for key, value in changes.items():
-        click.echo(f"{whose}: {key} " + ("removed" if value is None else f"is {value:g}"))
+        click.echo(f"{whose}: {key} " + ("removed" if value is None else f"is {amount(value)}"))

@@ -1,29 +1,24 @@
 """Where `consume` gets records from: ranges of partitions, the newest, or a group's share."""
 
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from penstock.cli.frame.terminal import warn
-from penstock.cli.position import (
-    BEGINNING,
-    END,
-    Position,
-    Since,
-    find_offsets,
-    offsets_at,
-    warn_of_nearest,
-)
+from penstock.cli.position import warn_of_nearest
 from penstock.client.admin import describe_topics
 from penstock.client.cluster import Client
 from penstock.client.consume import ConsumedRecord, SimpleConsumer
 from penstock.client.listing import LATEST, IsolationLevel
 from penstock.client.offsets import list_offsets
+from penstock.client.position import BEGINNING, END, Position, Since, find_offsets, offsets_at
 from penstock.types import Offset, TopicPartition
 
 if TYPE_CHECKING:
-    from penstock.client.group_consumer import GroupConsumer, GroupSettings
+    from penstock.client.group_consumer import GroupConsumer
+    from penstock.client.group_settings import GroupSettings
 
 
 class Sink(Protocol):
@@ -112,14 +107,22 @@ async def read_as_member(
 ) -> None:
     """Read the member's share; what the sink has taken is committed.
 
-    Without `follow` it ends once the assigned partitions have nothing more.
+    Without `follow` it ends once the assigned partitions have nothing more, or the other members
+    have had all partitions for the client's timeout.
     """
     from penstock.client.group_consumer import GroupConsumer  # late: few are members
 
     async with GroupConsumer(client, group, settings) as consumer:
         consumer.subscribe(topics if pattern is None else (), pattern=pattern)
+        patience_s = client.timeout_ms / 1000
+        idle_since = time.monotonic()
         while not sink.is_done:
             some = await consumer.poll()
+            if consumer.assignment:
+                idle_since = time.monotonic()
+            elif not follow and time.monotonic() - idle_since > patience_s:
+                warn(f"no partition came to this member of {group} within {patience_s:g} s")
+                return
             if some:
                 taken = sink.take(some)
                 await _commit(consumer, some[:taken] if taken < len(some) else None)

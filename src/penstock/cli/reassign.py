@@ -13,15 +13,25 @@ from penstock.cli.frame.progress import Progress
 from penstock.cli.frame.terminal import confirm, note
 from penstock.cli.names import TOPIC_NAME
 from penstock.cli.output import FORMAT, Column, human_bytes, print_json, print_rows
-from penstock.cli.reassign_plan import moves_of, progress_row, read_plan, with_factor
-from penstock.cli.rebalance import Planned, execute_plan, planned, replicas_of, show, write
+from penstock.cli.reassign_plan import moves_of, read_plan, with_factor
+from penstock.cli.rebalance import (
+    Planned,
+    execute_plan,
+    hosts_of,
+    planned,
+    racks_of,
+    replicas_of,
+    show,
+    write,
+)
 from penstock.cli.remote import Remote, remote
 from penstock.client.admin import describe_cluster
 from penstock.client.cluster import Client
-from penstock.client.log_dirs import describe_log_dirs
-from penstock.client.reassignment import OngoingReassignment, ongoing_reassignments
+from penstock.client.reassignment import ongoing_reassignments
 from penstock.client.reassignment import reassign as start_reassignment
+from penstock.client.reassignment_progress import progress
 from penstock.controller.balance import loads
+from penstock.controller.places import places
 from penstock.errors import ConfigError
 from penstock.types import BrokerId, TopicPartition
 
@@ -82,7 +92,8 @@ def plan(
         cluster = await describe_cluster(client)
         replicas = await replicas_of(client, topics)
         live = tuple(sorted(cluster.brokers))
-        moves = with_factor(replicas, live, replication_factor)
+        apart = places(racks_of(cluster), hosts_of(cluster))
+        moves = with_factor(replicas, live, replication_factor, apart)
         return plan_of(moves, replicas, live)
 
     found = remote.run(work)
@@ -151,25 +162,6 @@ def watch(remote: Remote, once: bool) -> None:
     print_rows(rows, PROGRESS)
     if not rows:
         note("no partition is being moved")
-
-
-async def progress(
-    client: Client, moving: Mapping[TopicPartition, OngoingReassignment]
-) -> list[dict[str, Any]]:
-    """How many bytes the added replicas have, and how many their leaders have."""
-    if not moving:
-        return []
-    sizes: dict[tuple[TopicPartition, BrokerId], int] = {}
-    for broker in (await client.cluster()).brokers:
-        for directory in await describe_log_dirs(client, broker, moving):
-            for tp, replica in directory.replicas.items():
-                sizes[tp, broker] = replica.size
-    rows = []
-    for tp, each in sorted(moving.items()):
-        largest = max((sizes.get((tp, broker), 0) for broker in each.replicas), default=0)
-        copied = sum(sizes.get((tp, broker), 0) for broker in each.adding)
-        rows.append(progress_row(tp, each.adding, copied, largest * len(each.adding)))
-    return rows
 
 
 async def wait_with_progress(client: Client, partitions: Collection[TopicPartition]) -> None:

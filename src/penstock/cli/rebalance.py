@@ -16,18 +16,21 @@ from penstock.cli.output import FORMAT, print_json, print_table
 from penstock.cli.remote import Remote, remote
 from penstock.client.admin import describe_cluster, list_topics
 from penstock.client.cluster import Client
-from penstock.client.configs import Resource, alter_configs
 from penstock.client.elections import elect_preferred
+from penstock.client.metadata import ClusterMetadata
 from penstock.client.reassignment import ongoing_reassignments, reassign
-from penstock.config.resource_type import ConfigResourceType
+from penstock.client.replication_throttle import (
+    apply,
+    before,
+    throttle,
+    throttled_replicas,
+    together,
+)
 from penstock.controller.balance import Load, PlannedMove, balanced, loads
 from penstock.errors import ConfigError
 from penstock.types import BrokerId, TopicPartition
 
 POLL_S = 0.2
-RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
-LEADERS = "leader.replication.throttled.replicas"
-FOLLOWERS = "follower.replication.throttled.replicas"
 
 
 Wait: TypeAlias = Callable[[Client, Collection[TopicPartition]], Awaitable[None]]
@@ -112,10 +115,7 @@ async def planned(client: Client, only: Collection[str], without: Collection[int
             else f"{min(moving)} is being moved: wait for it or cancel it"
         )
     replicas = await replicas_of(client, only)
-    racks = {broker.id: broker.rack for broker in cluster.brokers.values()}
-    if None in racks.values():  # brokers of one host stay as far apart as they are
-        racks = {broker.id: broker.address.host for broker in cluster.brokers.values()}
-    moves = balanced(replicas, racks, without=without)
+    moves = balanced(replicas, racks_of(cluster), without=without, hosts=hosts_of(cluster))
     after = {**replicas, **{each.topic_partition: each.after for each in moves}}
     return Planned(
         moves,
@@ -123,6 +123,14 @@ async def planned(client: Client, only: Collection[str], without: Collection[int
         loads(after.values(), cluster.brokers),
         tuple(sorted(cluster.brokers)),
     )
+
+
+def racks_of(cluster: ClusterMetadata) -> dict[BrokerId, str | None]:
+    return {broker.id: broker.rack for broker in cluster.brokers.values()}
+
+
+def hosts_of(cluster: ClusterMetadata) -> dict[BrokerId, str]:
+    return {broker.id: broker.address.host for broker in cluster.brokers.values()}
 
 
 async def replicas_of(
@@ -157,12 +165,19 @@ def show(plan: Planned, output: str) -> None:
                 each.topic_partition,
                 spelled(each.before),
                 spelled(each.after),
-                "" if each.copied else "order",
+                kind(each),
             )
             for each in plan.moves
         ),
     )
     click.echo(f"{plan.copied} replicas to copy, {len(plan.moves)} partitions to change")
+
+
+def kind(move: PlannedMove) -> str:
+    """What a move that copies nothing changes."""
+    if move.copied:
+        return ""
+    return "removed" if len(move.after) < len(move.before) else "order"
 
 
 def row(broker: int, plan: Planned) -> Sequence[object]:
@@ -244,43 +259,26 @@ async def wait_until_moved(client: Client, partitions: Collection[TopicPartition
 
 @asynccontextmanager
 async def throttled(client: Client, plan: Planned, rate: int | None) -> AsyncIterator[None]:
-    """Set the limits of kafka-reassign-partitions during the moves."""
+    """Set the limits of kafka-reassign-partitions during the moves; afterwards those are back that
+    were there before.
+    """
     if rate is None:
         yield
         return
-    topics = throttled_replicas(plan.moves)
-    await _set_rates(client, plan.live, str(rate))
+    limits = throttle(limited_replicas(plan.moves), plan.live, rate)
+    former = await before(client, limits)
     try:
-        for name, configs in topics.items():
-            await alter_configs(client, Resource(ConfigResourceType.TOPIC, name), dict(configs))
+        await apply(client, together(limits, former))
         yield
     finally:
-        for name, configs in topics.items():
-            gone = dict.fromkeys(configs)
-            await alter_configs(client, Resource(ConfigResourceType.TOPIC, name), gone)
-        await _set_rates(client, plan.live, None)
+        await apply(client, former)
 
 
-async def _set_rates(client: Client, brokers: Iterable[BrokerId], rate: str | None) -> None:
-    for broker in brokers:
-        resource = Resource(ConfigResourceType.BROKER, str(broker))
-        await alter_configs(client, resource, dict.fromkeys(RATES, rate))
-
-
-def throttled_replicas(moves: Iterable[PlannedMove]) -> dict[str, dict[str, str]]:
-    """Settings by topic: old replicas are throttled as leaders, added ones as followers. Followers
-    that were in sync are not throttled.
-    """
-    found: dict[str, dict[str, list[str]]] = {}
-    for each in moves:
-        added = [broker for broker in each.after if broker not in each.before]
-        if added:
-            topic = found.setdefault(each.topic_partition.topic, {LEADERS: [], FOLLOWERS: []})
-            topic[LEADERS] += [
-                f"{each.topic_partition.partition}:{broker}" for broker in each.before
-            ]
-            topic[FOLLOWERS] += [f"{each.topic_partition.partition}:{broker}" for broker in added]
-    return {
-        name: {key: ",".join(pairs) for key, pairs in configs.items()}
-        for name, configs in found.items()
-    }
+def limited_replicas(moves: Iterable[PlannedMove]) -> dict[str, dict[str, str]]:
+    """Of the moves that copy something."""
+    copied = (
+        (each, [broker for broker in each.after if broker not in each.before]) for each in moves
+    )
+    return throttled_replicas(
+        (each.topic_partition, each.before, added) for each, added in copied if added
+    )

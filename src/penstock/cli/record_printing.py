@@ -10,11 +10,11 @@ import msgspec
 
 from penstock.cli.decoding import Decoding, internal_view
 from penstock.cli.output import chosen_format, iso_time, print_json
-from penstock.cli.record_row import record_row
 from penstock.client.consume import ConsumedRecord
 from penstock.errors import ConfigError
 from penstock.record.record import Record
 from penstock.record_view.decoded import Decode, Decoded, Undecodable
+from penstock.record_view.record_row import record_row
 from penstock.record_view.template import printing
 
 

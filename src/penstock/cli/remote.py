@@ -1,25 +1,25 @@
-"""Options of every command that talks to a broker, and its client."""
+"""Options of every command that talks to a broker, and its client.
 
-import asyncio
+The client is imported when a command runs: most commands have these options, and --help is fast.
+"""
+
 import os
 from collections.abc import Awaitable, Callable, Mapping
 from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from penstock.cli.directory import DIRECTORY
-from penstock.cli.frame.client_settings import BOOTSTRAP, DEFAULT, client_settings
-from penstock.cli.frame.nearest import with_nearest
+from penstock.cli.frame.client_settings import BOOTSTRAP, DEFAULT, client_settings, from_pairs
 from penstock.cli.frame.option import ConnectionOption
-from penstock.cli.frame.terminal import note
+from penstock.cli.frame.terminal import note, warn
 from penstock.cli.ranges import SECONDS
-from penstock.client.address import parse_addresses
-from penstock.client.cluster import Client
-from penstock.client.errors import BrokerRefused, ConnectionFailed, RequestTimedOut, TlsFailed
-from penstock.client.route import ANY
-from penstock.client.security import NO_SECURITY, ClientSecurity, client_security
+
+if TYPE_CHECKING:
+    from penstock.client.cluster import Client
+    from penstock.client.security import ClientSecurity
 
 T = TypeVar("T")
 NOTICE_S = 2.0
@@ -34,21 +34,29 @@ class Remote:
         self,
         bootstrap: str,
         timeout_ms: int,
-        security: ClientSecurity = NO_SECURITY,
+        security: "ClientSecurity | None" = None,
         settings: Mapping[str, str] | None = None,
     ) -> None:
         self.bootstrap, self.timeout_ms, self.security = bootstrap, timeout_ms, security
         self.settings: Mapping[str, str] = settings or {BOOTSTRAP: bootstrap}
 
-    def run(self, work: Callable[[Client], Awaitable[T]]) -> T:
+    def run(self, work: "Callable[[Client], Awaitable[T]]") -> T:
         """Run `work` with a client. Ctrl-C cancels it."""
+        import asyncio
+
+        from penstock.cli.frame.nearest import with_nearest
+        from penstock.client.address import parse_addresses
+        from penstock.client.cluster import Client
+        from penstock.client.errors import BrokerRefused
+        from penstock.client.security import NO_SECURITY
+
         addresses = parse_addresses(self.bootstrap)
 
         async def connected() -> T:
             async with Client(
                 addresses,
                 client_id=self.settings.get("client.id", "penstock-cli"),
-                security=self.security,
+                security=self.security or NO_SECURITY,
                 timeout_ms=self.timeout_ms,
                 request_timeout_ms=self.timeout_ms,
                 connect_timeout_ms=self.timeout_ms,
@@ -62,10 +70,14 @@ class Remote:
         return asyncio.run(connected())
 
 
-async def reach(client: Client, bootstrap: str) -> None:
+async def reach(client: "Client", bootstrap: str) -> None:
     """Connect to a broker first, so that nobody waits in silence for one that is not there. Later
     failures are retried, since a cluster that was there comes back.
     """
+    import asyncio
+
+    from penstock.client.errors import ConnectionFailed, RequestTimedOut, TlsFailed
+    from penstock.client.route import ANY
 
     def still_trying() -> None:
         note(f"penstock: {bootstrap} does not answer yet, still trying")
@@ -161,5 +173,12 @@ def remote_of(given: Mapping[str, Any]) -> Remote:
         profile=given["profile"],
         environ=os.environ,
     )
+    if given["properties"]:  # a file or a profile may be for other clients too
+        from penstock.client.setting_names import doubts  # late: few give any
+
+        for doubt in doubts(name for name, _ in from_pairs(given["properties"])):
+            warn(f"-X: {doubt}")
+    from penstock.client.security import client_security
+
     timeout_ms = max(1, round(given["seconds"] * 1000))
     return Remote(settings[BOOTSTRAP], timeout_ms, client_security(settings), settings)

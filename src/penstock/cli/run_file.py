@@ -17,12 +17,16 @@ class RunState(msgspec.Struct, frozen=True):
     master: str
     started_ms: int
     progress: dict[str, BatchProgress] = {}
+    bootstrap: str | None = None
+    ended_ms: int | None = None
+    """When it ended in order, with or without an error; None: it runs, or was killed."""
+    error: str | None = None
 
 
 def read_run(project: Path) -> RunState | None:
     try:
         return msgspec.json.decode((project / FILE).read_bytes(), type=RunState)
-    except (FileNotFoundError, msgspec.DecodeError):
+    except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
         return None
 
 

@@ -4,8 +4,6 @@ from typing import Any
 
 import click
 
-from penstock.record_view.template import unescaped
-
 
 class SeparatorType(click.ParamType[str]):
     """The separator between the parts of a line."""
@@ -13,4 +11,6 @@ class SeparatorType(click.ParamType[str]):
     name = "text"
 
     def convert(self, value: Any, param: Any, ctx: Any) -> str:  # noqa: ARG002
+        from penstock.record_view.template import unescaped  # late: --help is fast
+
         return unescaped(value)

@@ -1,39 +1,18 @@
-"""`penstock serve`: runs a broker in the foreground, or with --daemon in the background."""
+"""`penstock serve`: its options. What they do is in `serving`, so that --help is fast."""
 
-import asyncio
-import logging
 import os
-import signal
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
-from penstock.broker.app import new_event_loop
-from penstock.broker.machine import make_directory
-from penstock.broker.startup.banner import starting
-from penstock.broker.startup.state_file import (
-    BrokerState,
-    hold_directory,
-    remove_state,
-    write_state,
-)
-from penstock.broker.until_stopped import Stop, until_stopped
-from penstock.cli.daemon import start_daemon
 from penstock.cli.directory import DIRECTORY
 from penstock.cli.frame.command import Verb
-from penstock.cli.logging import LEVELS, start_logging
-from penstock.cli.output import notice
-from penstock.config.sources import Resolved, resolve
-from penstock.errors import ConfigError
-from penstock.local.delay_process import DelayProcess
-from penstock.local.workers.prepare import prepare
-from penstock.local.workers.serve import check_start, serve_workers
-
-logger = logging.getLogger(__name__)
+from penstock.cli.log_level import LEVELS
 
 MOST_WORKERS = 256
+REGISTRY = "127.0.0.1:8081"
+CONSOLE_PORT = 8080
 
 
 class WorkerCount(click.ParamType[int]):
@@ -113,6 +92,21 @@ def usable_cores() -> int:
     help="How many processes, each a broker on the ports behind --port; auto: one for each core. "
     "[as many as the directory was last started with, or 1]",
 )
+@click.option(
+    "--registry",
+    is_flag=True,
+    help=f"Serve schemas too, at {REGISTRY}: the setting penstock.registry.listen.",
+)
+@click.option(
+    "--console",
+    "console_port",
+    type=click.IntRange(1, 65535),
+    is_flag=False,
+    flag_value=CONSOLE_PORT,
+    metavar="PORT",
+    help="Serve the web console too, on 127.0.0.1, in a process of its own: the setting "
+    f"penstock.console.listen. --console alone: port {CONSOLE_PORT}.",
+)
 def serve(
     properties: Path | None,
     port: int | None,
@@ -126,6 +120,8 @@ def serve(
     log_file: Path | None,
     workers: int | None,
     daemon: bool,
+    registry: bool,
+    console_port: int | None,
 ) -> None:
     """Run a broker until SIGTERM, SIGINT or SIGHUP.
 
@@ -135,85 +131,23 @@ def serve(
     if host is not None or port is not None:
         address = f"{host or '127.0.0.1'}:{9092 if port is None else port}"
         pairs = (f"listeners=PLAINTEXT://{address}", *pairs)
-    own_logs = str((directory / "logs").absolute())
-    resolved = resolve(
-        # By default a broker serves this machine only, from its data directory.
-        defaults={
-            "listeners": "PLAINTEXT://127.0.0.1:9092",
-            "log.dir": own_logs,
-        },
-        file=properties,
-        profile=profile,
-        environ=os.environ,
-        pairs=pairs,
-        strict=strict,
-    )
-    if "," in own_logs and resolved.config.identity.log_dirs is None:
-        raise ConfigError(
-            f"--dir {directory}: {own_logs} would be read as several directories, since a comma "
-            "separates them: use a path without a comma, or set log.dirs"
-        )
-    if daemon:
-        start_daemon(directory, log_file, resolved.warnings)
-        return
-    start_logging(log_level, log_format, log_file)
-    for warning in resolved.warnings:
-        if log_format == "plain" and log_file is None:
-            click.echo(f"penstock: warning: {warning}", err=True)
-        else:
-            logger.warning("%s", warning)
-    for line in starting(resolved, directory):
-        logger.info("%s", line)
-    make_directory(directory)
-    release = hold_directory(directory)
-    try:
-        count = prepare(directory, resolved.config, workers, partial(check_start, resolved))
-        if count == 1:
-            run(resolved, directory)
-            return
-        serve_workers(
-            resolved,
+    if registry:
+        pairs = (f"penstock.registry.listen={REGISTRY}", *pairs)
+    if console_port is not None:
+        pairs = (f"penstock.console.listen=127.0.0.1:{console_port}", *pairs)
+    from penstock.cli.serving import Start, start  # late: it knows the whole broker
+
+    start(
+        Start(
+            properties,
             directory,
-            count,
-            stopping_signals(),
-            lambda name: start_logging(log_level, log_format, log_file, process=name),
-            lambda state: notice(f"ready {state.bootstrap}"),
+            pairs,
+            profile,
+            strict,
+            log_level,
+            log_format,
+            log_file,
+            workers,
+            daemon,
         )
-        logger.info("stopped")
-    finally:
-        release()
-
-
-def run(resolved: Resolved, directory: Path) -> None:
-    state = None
-
-    def listen(stop: Stop) -> None:
-        for number in stopping_signals():
-            asyncio.get_running_loop().add_signal_handler(number, stop, f"got {number.name}")
-
-    def on_ready(ready: BrokerState) -> None:
-        nonlocal state
-        state = ready
-        write_state(directory, state)
-        notice(f"ready {state.bootstrap}")
-
-    try:
-        with asyncio.Runner(loop_factory=new_event_loop) as runner:
-            runner.run(
-                until_stopped(
-                    resolved,
-                    directory,
-                    listen,
-                    on_ready,
-                    beside=DelayProcess(resolved.config, directory).beside,
-                )
-            )
-    finally:
-        if state is not None:
-            remove_state(directory, state)
-
-
-def stopping_signals() -> list[signal.Signals]:
-    """SIGHUP too, so that closing the terminal stops the broker cleanly, except under `nohup`."""
-    ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
-    return [signal.SIGTERM, signal.SIGINT, *([] if ignored else [signal.SIGHUP])]
+    )

@@ -3,6 +3,7 @@
 from importlib import import_module
 from types import ModuleType
 
+from penstock.config.extra import install
 from penstock.errors import ConfigError
 
 
@@ -15,5 +16,5 @@ def spark_part(name: str) -> ModuleType:
         if package in {"", "penstock"}:
             raise
         raise ConfigError(
-            f"{package} is not installed, which pipelines need: pip install '.[spark]'"
+            f"{package} is not installed, which pipelines need: {install('spark')}"
         ) from error

@@ -17,7 +17,7 @@ from penstock.cli.spark import spark_part
 from penstock.client.cluster import Client
 from penstock.errors import ConfigError
 from penstock.spark.avro.schema_file import schema_text
-from penstock.spark.pipeline.flow_spec import FORMATS
+from penstock.spark.pipeline.flow_spec import PLAIN
 from penstock.spark.pipeline.settings import pairs
 
 
@@ -28,7 +28,7 @@ from penstock.spark.pipeline.settings import pairs
 @click.option(
     "--values",
     "format_name",
-    type=click.Choice(FORMATS),
+    type=click.Choice(PLAIN),
     help="Format of the values. [JSON if they look like it, else text]",
 )
 @click.option(

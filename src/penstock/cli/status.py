@@ -10,6 +10,7 @@ from penstock.cli.directory import DIRECTORY
 from penstock.cli.failure import ExitCode
 from penstock.cli.frame.command import Verb
 from penstock.cli.output import is_data, print_json
+from penstock.retry.address_file import read_address
 
 
 @click.command(cls=Verb, example="penstock status --dir penstock-data")
@@ -31,6 +32,8 @@ def status(directory: Path) -> None:
     else:
         click.echo(f"broker {state.broker_id} runs as process {state.pid} at {state.bootstrap}")
         click.echo(f"cluster {state.cluster_id}, http {state.http or '-'}")
+        if delays := read_address(directory / "delay"):
+            click.echo(f"delay service, http {delays}")
         for each in state.workers:
             click.echo(f"worker {each.index} is broker {each.broker_id}, process {each.pid}")
     if state is None:
@@ -47,5 +50,6 @@ def row(directory: Path, state: BrokerState | None) -> dict[str, Any]:
         "cluster_id": state.cluster_id if state else None,
         "bootstrap": state.bootstrap if state else None,
         "http": state.http if state else None,
+        "delay_http": read_address(directory / "delay") if state else None,
         "workers": [each.pid for each in state.workers] if state else [],
     }

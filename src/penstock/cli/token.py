@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from penstock.cli.frame.command import Noun
-from penstock.cli.output import Column, is_data, iso_time, print_json, print_rows
+from penstock.cli.output import Column, is_data, iso_time, print_json, print_result, print_rows
 from penstock.cli.remote import Remote, remote
 from penstock.client.cluster import Client
 from penstock.client.delegation_tokens import (
@@ -94,7 +94,7 @@ def renew(remote: Remote, token_id: str, period_ms: int | None) -> None:
     """Give a token a later end."""
     period_ms = -1 if period_ms is None else period_ms
     end_ms = remote.run(of_token(token_id, lambda client, h: renew_token(client, h, period_ms)))
-    click.echo(f"token {token_id} ends {iso_time(end_ms)}")
+    print_end(token_id, end_ms)
 
 
 @token.command("expire", example="penstock token expire 0uTvhzlFQPq9ZI9Vuu1Q5w")
@@ -105,7 +105,12 @@ def expire(remote: Remote, token_id: str, period_ms: int | None) -> None:
     """End a token, at once or after a period."""
     period_ms = -1 if period_ms is None else period_ms
     end_ms = remote.run(of_token(token_id, lambda client, h: expire_token(client, h, period_ms)))
-    click.echo(f"token {token_id} ends {iso_time(end_ms)}")
+    print_end(token_id, end_ms)
+
+
+def print_end(token_id: str, end_ms: int) -> None:
+    end = iso_time(end_ms)
+    print_result(f"token {token_id} ends {end}", {"id": token_id, "expires": end})
 
 
 def of_token(

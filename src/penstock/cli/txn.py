@@ -8,7 +8,6 @@ from penstock.cli.frame.command import Noun
 from penstock.cli.frame.terminal import confirm
 from penstock.cli.names import TOPIC_NAME
 from penstock.cli.output import FORMAT, Column, iso_time, print_json, print_rows
-from penstock.cli.partitions import chosen_partitions
 from penstock.cli.producer import COLUMNS as PRODUCERS
 from penstock.cli.producer import row as producer_row
 from penstock.cli.ranges import PARTITION, SECONDS
@@ -17,6 +16,7 @@ from penstock.client.admin import list_topics
 from penstock.client.cluster import Client
 from penstock.client.hanging import find_hanging
 from penstock.client.metadata import NO_LEADER
+from penstock.client.partition_scope import chosen_partitions
 from penstock.client.producers import ActiveProducer, describe_producers
 from penstock.client.transaction_admin import (
     TransactionDescription,

@@ -17,10 +17,15 @@ from penstock.client.scram_credentials import (
     describe_scram_users,
 )
 from penstock.errors import ConfigError
-from penstock.security.scram import MAX_ITERATIONS, MIN_ITERATIONS, ScramMechanism, salted
+from penstock.security.scram import (
+    MAX_ITERATIONS,
+    MIN_ITERATIONS,
+    SALT_BYTES,
+    ScramMechanism,
+    salted,
+)
 
 MECHANISMS = {each.mechanism: each for each in ScramMechanism}
-SALT_BYTES = 20
 NAME = click.argument("name", metavar="USER")
 MECHANISM = click.option(
     "--mechanism",
@@ -106,9 +111,16 @@ def create(remote: Remote, name: str, mechanism: str, iterations: int, output: s
 
 def ask_password(name: str) -> str:
     if sys.stdin.isatty():
-        text: str = click.prompt(f"Password of {name}", hide_input=True, confirmation_prompt=True)
+        text: str = click.prompt(
+            f"Password of {name}", hide_input=True, confirmation_prompt=True, err=True
+        )
+        data = text.encode(errors="surrogateescape")
     else:
-        text = sys.stdin.readline().rstrip("\r\n")
+        data = sys.stdin.buffer.readline().rstrip(b"\r\n")
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:  # which would quote it
+        raise ConfigError("the password is not UTF-8") from None
     if not text:
         raise ConfigError("the password is empty: give it on the first line of the input")
     return text

@@ -125,6 +125,11 @@ class Client:
 
     async def connection(self, to: Route) -> Connection:
         """A connection to the broker that the route means, as far as is known now."""
+        found = await self._connection(to)
+        await found.renew_login()
+        return found
+
+    async def _connection(self, to: Route) -> Connection:
         match to:
             case BrokerRole.ANY:
                 return await self._any()
@@ -196,8 +201,13 @@ class Client:
         self._closed = True
         connections = list(self._connections.values())
         self._connections.clear()
-        for connection in connections:
-            await connection.close()
+        try:
+            for connection in connections:
+                await connection.close()
+        except BaseException:  # cancelled: nobody else knows the others
+            for connection in connections:
+                connection.abort()
+            raise
 
     async def __aenter__(self) -> Self:
         return self

@@ -8,6 +8,7 @@ from penstock.client.cluster import Client
 from penstock.client.errors import check
 from penstock.client.route import ANY, Route, ToBroker
 from penstock.config.resource_type import ConfigResourceType
+from penstock.errors import KafkaError
 from penstock.types import BrokerId
 from penstock.wire.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -21,6 +22,8 @@ from penstock.wire.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
+
+TOPICS_A_REQUEST = 500
 
 
 class ConfigSource(IntEnum):
@@ -82,7 +85,10 @@ async def describe_configs(
     *,
     names: Sequence[str] | None = None,
     documentation: bool = False,
+    to: Route | None = None,
 ) -> dict[str, ConfigEntry]:
+    """Settings of a resource. Others than the controller may not have the newest ones yet."""
+
     def raise_refusal(response: DescribeConfigsResponse) -> None:
         for result in response.results:
             check(result.error_code, _described(resource), result.error_message)
@@ -96,10 +102,48 @@ async def describe_configs(
         resources=[wanted], include_synonyms=True, include_documentation=documentation
     )
     response = await client.call(
-        request, DescribeConfigsResponse, to=_route(resource), check=raise_refusal
+        request, DescribeConfigsResponse, to=to or _route(resource), check=raise_refusal
     )
     (result,) = response.results
     return {each.name: _entry(each) for each in result.configs}
+
+
+async def overrides(client: Client, topic: str) -> dict[str, ConfigEntry]:
+    """The topic's own settings."""
+    configs = await describe_configs(client, Resource(ConfigResourceType.TOPIC, topic))
+    return {
+        each.name: each
+        for each in configs.values()
+        if each.source is ConfigSource.DYNAMIC_TOPIC_CONFIG
+    }
+
+
+async def topic_settings(
+    client: Client, topics: Sequence[str], name: str
+) -> dict[str, str | KafkaError | None]:
+    """One setting of many topics, in few requests; an error for each topic that is refused."""
+    found: dict[str, str | KafkaError | None] = {}
+    for start in range(0, len(topics), TOPICS_A_REQUEST):
+        wanted = [
+            DescribeConfigsResource(
+                resource_type=ConfigResourceType.TOPIC,
+                resource_name=topic,
+                configuration_keys=[name],
+            )
+            for topic in topics[start : start + TOPICS_A_REQUEST]
+        ]
+        response = await client.call(
+            DescribeConfigsRequest(resources=wanted), DescribeConfigsResponse
+        )
+        for result in response.results:
+            topic = result.resource_name
+            try:
+                check(result.error_code, f"topic {topic}", result.error_message)
+            except KafkaError as error:
+                found[topic] = error
+            else:
+                found[topic] = next((each.value for each in result.configs), None)
+    return found
 
 
 async def alter_configs(

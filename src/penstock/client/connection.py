@@ -2,10 +2,12 @@
 
 import asyncio
 import errno
+import math
 import re
 import secrets
 import ssl
 from collections import deque
+from contextlib import suppress
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 from penstock.client import versions
@@ -17,7 +19,13 @@ from penstock.client.errors import (
     TlsFailed,
     check,
 )
-from penstock.client.sasl import ClientAuthenticationFailed, Login, exchange
+from penstock.client.sasl import (
+    RENEWED_SHARE,
+    ClientAuthenticationFailed,
+    Login,
+    exchange,
+    next_message,
+)
 from penstock.client.versions import api_versions_request
 from penstock.errors import ConfigError, ErrorCode, KafkaError, ProtocolError
 from penstock.types import Buffer
@@ -131,10 +139,36 @@ class Connection(asyncio.BufferedProtocol):
         self._transport: asyncio.Transport | None = None
         self._broken: KafkaError | None = None
         self._lost = asyncio.get_running_loop().create_future()
+        self._login: Login | None = None
+        self._renew_at = math.inf
+        """When to log in again, by the loop's clock."""
+        self._held: list[tuple[bytearray, _InFlight[Any] | None]] | None = None
+        """Requests that wait for the end of a login; None: no login is under way."""
 
     async def log_in(self, login: Login) -> None:
-        """Authenticate by SASL, before any other request."""
-        began = await self.send(
+        """Authenticate by SASL, before any other request; or again, while others wait."""
+        self._held = []
+        try:
+            lifetime_ms = await self._authenticate(login)
+        except BaseException as error:  # also if the caller gives up: no request would be answered
+            self._break(error if isinstance(error, KafkaError) else ConnectionFailed(f"no {login}"))
+            raise
+        self._login = login
+        if lifetime_ms > 0:
+            self._renew_at = self._lost.get_loop().time() + lifetime_ms / 1000 * RENEWED_SHARE
+        held, self._held = self._held, None
+        for frame, in_flight in held:
+            self._write(frame, in_flight)
+
+    async def renew_login(self) -> None:
+        """Log in again on the same connection, if it is time to (KIP-368)."""
+        is_due = self._held is None and self._lost.get_loop().time() >= self._renew_at
+        if is_due and self._login is not None and self.is_open:
+            await self.log_in(self._login)
+
+    async def _authenticate(self, login: Login) -> int:
+        """Exchange the messages of a login; returns for how long it holds, 0: for ever."""
+        began = await self._send(
             SaslHandshakeRequest(mechanism=login.mechanism), SaslHandshakeResponse, 1
         )
         if began.error_code:
@@ -151,17 +185,18 @@ class Connection(asyncio.BufferedProtocol):
         steps = exchange(login, secrets.token_hex(20), shown)
         token = next(steps)
         while True:
-            response = await self.send(
+            response = await self._send(
                 SaslAuthenticateRequest(auth_bytes=token), SaslAuthenticateResponse
             )
             if response.error_code:
                 raise ClientAuthenticationFailed(
                     f"{self.address} refuses the {login}: {response.error_message}"
                 )
-            try:
-                token = steps.send(response.auth_bytes)
-            except StopIteration:
-                return
+            # SCRAM hashes the password as often as the server likes: not on the loop.
+            following = await asyncio.to_thread(next_message, steps, response.auth_bytes)
+            if following is None:
+                return response.session_lifetime_ms
+            token = following
 
     @property
     def is_open(self) -> bool:
@@ -181,6 +216,18 @@ class Connection(asyncio.BufferedProtocol):
         With `as_view`, records in the response may be views of the receive buffer, valid only until
         the next request is sent.
         """
+        return self._send(request, response_type, version, as_view=as_view, waits=True)
+
+    def _send(
+        self,
+        request: Message,
+        response_type: type[R],
+        version: int | None = None,
+        *,
+        as_view: bool = False,
+        waits: bool = False,
+    ) -> asyncio.Future[R]:
+        """`waits` says whether the request waits for the end of a login."""
         if self._broken is not None or self._transport is None:
             raise self._broken or ConnectionFailed(f"not connected to {self.address}")
         api = api_of(type(request))
@@ -192,11 +239,19 @@ class Connection(asyncio.BufferedProtocol):
         self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
         frame = request_frame(api, version, self._correlation_id, self.client_id, request)
         future: asyncio.Future[R] = self._lost.get_loop().create_future()
-        self._in_flight.append(
-            _InFlight(api, version, self._correlation_id, response_type, future, as_view)
-        )
-        self._transport.write(frame)
+        sent = _InFlight(api, version, self._correlation_id, response_type, future, as_view)
+        if waits and self._held is not None:
+            self._held.append((frame, sent))
+        else:
+            self._write(frame, sent)
         return future
+
+    def _write(self, frame: bytearray, in_flight: _InFlight[Any] | None) -> None:
+        if self._transport is None or self._broken is not None:
+            return
+        if in_flight is not None:
+            self._in_flight.append(in_flight)
+        self._transport.write(frame)
 
     def post(self, request: Message, version: int | None = None) -> None:
         """Send a request that has no response: Produce with acks=0."""
@@ -206,9 +261,11 @@ class Connection(asyncio.BufferedProtocol):
         if version is None:
             version = self.version_of(type(request))
         self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
-        self._transport.write(
-            request_frame(api, version, self._correlation_id, self.client_id, request)
-        )
+        frame = request_frame(api, version, self._correlation_id, self.client_id, request)
+        if self._held is not None:
+            self._held.append((frame, None))
+        else:
+            self._transport.write(frame)
 
     def version_of(self, request: type[Message]) -> int:
         """The highest common version of the request."""
@@ -224,10 +281,10 @@ class Connection(asyncio.BufferedProtocol):
         as_view: bool = False,
     ) -> R:
         """Send and wait for the response; a timeout closes the connection."""
-        future = self.send(request, response_type, version, as_view=as_view)
         try:
             async with asyncio.timeout(timeout_ms / 1000):
-                return await future
+                await self.renew_login()
+                return await self.send(request, response_type, version, as_view=as_view)
         except TimeoutError:
             name = api_of(response_type).name
             late = RequestTimedOut(f"{self.address} did not answer {name} within {timeout_ms} ms")
@@ -267,7 +324,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def abort(self) -> None:
         if self._transport is not None:
-            self._transport.abort()
+            with suppress(AttributeError):  # of Python 3.11.2, from TLS that has just been lost
+                self._transport.abort()
 
     # Callbacks of the event loop.
 
@@ -326,10 +384,11 @@ class Connection(asyncio.BufferedProtocol):
         self._broken = error
         if self._transport is not None:
             self._transport.close()
-        while self._in_flight:
-            future = self._in_flight.popleft().future
+        held = [sent for _, sent in self._held or () if sent is not None]
+        for future in [each.future for each in (*self._in_flight, *held)]:
             if not future.done():
                 future.set_exception(error)
+        self._in_flight.clear()
 
 
 def _decoded(sent: _InFlight[R], body: Buffer) -> R:

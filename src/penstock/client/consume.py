@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
@@ -41,6 +41,8 @@ class ConsumedRecord:
 
     partition: TopicPartition
     record: Record
+    leader_epoch: int = field(default=-1, kw_only=True, compare=False)
+    """Of the leader that wrote it; -1: not known."""
 
 
 class OffsetOutOfRange(BrokerRefused):
@@ -76,6 +78,7 @@ class SimpleConsumer:
         ends: Mapping[TopicPartition, Offset] | None = None,
         isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
         max_wait_ms: int = 500,
+        partition_bytes: int = PARTITION_BYTES,
     ) -> None:
         self.positions = dict(positions)
         """The next offset to read, by partition."""
@@ -86,7 +89,7 @@ class SimpleConsumer:
         they do not apply.
         """
         self._client, self._isolation, self._max_wait_ms = client, isolation, max_wait_ms
-        self._ends = ends
+        self._ends, self._partition_bytes = ends, partition_bytes
         self._in_flight: dict[BrokerId, _Fetch] = {}
 
     @property
@@ -181,7 +184,7 @@ class SimpleConsumer:
                     partition=each.partition,
                     current_leader_epoch=topic.partitions[each.partition].leader_epoch,
                     fetch_offset=self.positions[each],
-                    partition_max_bytes=PARTITION_BYTES,
+                    partition_max_bytes=self._partition_bytes,
                 )
                 for each in requested
             ]
@@ -240,7 +243,7 @@ class SimpleConsumer:
         found = []
         for header, records in visible(fetched.records or b"", aborted, DECOMPRESSED_BYTES):
             found += [
-                ConsumedRecord(topic_partition, record)
+                ConsumedRecord(topic_partition, record, leader_epoch=header.leader_epoch)
                 for record in records
                 # A fetch returns whole batches, which may extend past both ends of the range.
                 if record.offset >= position and (end is None or record.offset < end)

@@ -10,14 +10,22 @@ from penstock.client.commit import check_committed, commit_request
 from penstock.client.committed import check_groups, committed_request, group_offsets
 from penstock.client.errors import BrokerRefused, UnsupportedVersion, check
 from penstock.client.find_coordinator import find_coordinator_request
+from penstock.client.group_description import (
+    ConsumerProtocolMember,
+    GroupDescription,
+    MemberDescription,
+    assigned_partitions,
+)
 from penstock.client.listing import by_topic
 from penstock.client.metadata import BrokerNode
 from penstock.client.route import ToBroker, ToCoordinator
+from penstock.client.share_groups import describe_share_group
+from penstock.client.streams_groups import describe_streams_group
 from penstock.errors import ErrorCode, ProtocolError
-from penstock.types import BrokerId, LeaderEpoch, Offset, TopicPartition
+from penstock.types import BrokerId, LeaderEpoch, Offset, TopicPartition, Uuid
 from penstock.wire.codec import decode
+from penstock.wire.messages import consumer_group_describe, describe_groups
 from penstock.wire.messages.consumer_group_describe import (
-    Assignment,
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
 )
@@ -91,54 +99,17 @@ async def list_groups(client: Client) -> list[GroupListing]:
     return await client.retrying(attempt)
 
 
-@dataclass(frozen=True, slots=True)
-class ConsumerProtocolMember:
-    """What the consumer protocol adds to a member: epoch, target assignment, subscription."""
-
-    epoch: int
-    target: tuple[TopicPartition, ...]
-    topics: tuple[str, ...]
-    regex: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class MemberDescription:
-    """A member as its coordinator describes it, and its assigned partitions."""
-
-    id: str
-    instance_id: str | None
-    client_id: str
-    host: str
-    partitions: tuple[TopicPartition, ...]
-    place: ConsumerProtocolMember | None = None
-    """None for a member of the classic protocol; the name is part of `group describe` in JSON."""
-
-
-@dataclass(frozen=True, slots=True)
-class GroupDescription:
-    """A group with its members; `strategy` is the name of its assignor."""
-
-    id: str
-    state: str
-    protocol_type: str
-    strategy: str
-    members: tuple[MemberDescription, ...]
-    type: str = "classic"
-    epoch: int | None = None
-    """Group epoch; like `assignment_epoch` None for a classic group."""
-    assignment_epoch: int | None = None
-
-
 async def describe_group(client: Client, group: str) -> GroupDescription:
-    """Describe a group of either protocol; tries the newer one first, as Kafka's tools do."""
-    try:
-        return await _describe_consumer(client, group)
-    except UnsupportedVersion:
-        return await _describe_classic(client, group)
-    except BrokerRefused as refused:
-        if refused.code not in {ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNSUPPORTED_VERSION}:
-            raise
-        return await _describe_classic(client, group)
+    """Describe a group of any kind; tries the newer ones first, as Kafka's tools do."""
+    for describe in (_describe_consumer, describe_share_group, describe_streams_group):
+        try:
+            return await describe(client, group)
+        except UnsupportedVersion:
+            continue
+        except BrokerRefused as refused:
+            if refused.code not in {ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNSUPPORTED_VERSION}:
+                raise
+    return await _describe_classic(client, group)
 
 
 async def _describe_consumer(client: Client, group: str) -> GroupDescription:
@@ -149,8 +120,12 @@ async def _describe_consumer(client: Client, group: str) -> GroupDescription:
         check=lambda each: check_groups(group, each.groups),
     )
     (found,) = response.groups
+    return consumer_group(found)
+
+
+def consumer_group(found: consumer_group_describe.DescribedGroup) -> GroupDescription:
     return GroupDescription(
-        group,
+        found.group_id,
         found.group_state,
         "consumer",
         found.assignor_name,
@@ -160,10 +135,10 @@ async def _describe_consumer(client: Client, group: str) -> GroupDescription:
                 each.instance_id,
                 each.client_id,
                 each.client_host.removeprefix("/"),
-                _partitions(each.assignment),
+                assigned_partitions(each.assignment),
                 ConsumerProtocolMember(
                     each.member_epoch,
-                    _partitions(each.target_assignment),
+                    assigned_partitions(each.target_assignment),
                     tuple(each.subscribed_topic_names),
                     each.subscribed_topic_regex or None,
                 ),
@@ -176,14 +151,6 @@ async def _describe_consumer(client: Client, group: str) -> GroupDescription:
     )
 
 
-def _partitions(assignment: Assignment) -> tuple[TopicPartition, ...]:
-    return tuple(
-        TopicPartition(topic.topic_name, index)
-        for topic in assignment.topic_partitions
-        for index in topic.partitions
-    )
-
-
 async def _describe_classic(client: Client, group: str) -> GroupDescription:
     response = await client.call(
         DescribeGroupsRequest(groups=[group]),
@@ -192,8 +159,12 @@ async def _describe_classic(client: Client, group: str) -> GroupDescription:
         check=lambda each: check_groups(group, each.groups),
     )
     (found,) = response.groups
+    return classic_group(found)
+
+
+def classic_group(found: describe_groups.DescribedGroup) -> GroupDescription:
     return GroupDescription(
-        group,
+        found.group_id,
         found.group_state,
         found.protocol_type,
         found.protocol_data,
@@ -220,8 +191,12 @@ def _held(assignment: bytes) -> tuple[TopicPartition, ...]:
     return tuple(TopicPartition(each.topic, n) for each in shares for n in each.partitions)
 
 
-async def committed_offsets(client: Client, group: str) -> dict[TopicPartition, OffsetAndMetadata]:
-    """All offsets that the group has committed, in topics that still exist."""
+async def committed_offsets(
+    client: Client, group: str, names: Mapping[Uuid, str] | None = None
+) -> dict[TopicPartition, OffsetAndMetadata]:
+    """All offsets that the group has committed, in topics that still exist. `names` has all topics
+    by their ids, for callers that ask for many groups.
+    """
 
     async def attempt() -> OffsetFetchResponseGroup | OffsetFetchResponse:
         connection = await client.connection(ToCoordinator(group))
@@ -232,13 +207,20 @@ async def committed_offsets(client: Client, group: str) -> dict[TopicPartition, 
         return group_offsets(group, response, version)
 
     offsets = await client.retrying(attempt)
-    topics = await client.retrying(lambda: client.topics(None))
-    names = {topic.id: topic.name for topic in topics}
+    if names is None:
+        topics = await client.retrying(lambda: client.topics(None))
+        names = {topic.id: topic.name for topic in topics}
+    return committed_by_name(offsets, names)
+
+
+def committed_by_name(
+    offsets: OffsetFetchResponseGroup | OffsetFetchResponse, names: Mapping[Uuid, str]
+) -> dict[TopicPartition, OffsetAndMetadata]:
     committed = {}
     for topic in offsets.topics:
         name = topic.name
         if not name and isinstance(topic, OffsetFetchResponseTopics):
-            name = names.get(topic.topic_id, "")
+            name = names.get(Uuid(topic.topic_id), "")
         for each in topic.partitions:
             if name and each.committed_offset != NOT_COMMITTED:
                 committed[TopicPartition(name, each.partition_index)] = OffsetAndMetadata(

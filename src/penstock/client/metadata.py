@@ -108,3 +108,8 @@ def _partition(response: MetadataResponsePartition) -> PartitionMetadata:
         tuple(map(BrokerId, response.isr_nodes)),
         tuple(map(BrokerId, response.offline_replicas)),
     )
+
+
+def replication_factor(topic: TopicMetadata) -> int:
+    """The maximum of its partitions: a partition that is being moved has more replicas."""
+    return max((len(each.replicas) for each in topic.partitions.values()), default=0)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Final, TypeVar
 
-from penstock.client.group_consumer import GroupProtocol, GroupSettings, OffsetReset
+from penstock.client.group_settings import GroupProtocol, GroupSettings, OffsetReset
 from penstock.client.listing import IsolationLevel
 from penstock.client.membership.assignor import ASSIGNORS, Assignor
 from penstock.client.producer_session import Acks, ProducerSettings
@@ -64,6 +64,11 @@ def producer_settings(settings: Mapping[str, str]) -> ProducerSettings:
         ),
         codec=_read(settings, "compression.type", lambda text: Codec[text.upper()], default.codec),
     )
+
+
+def batch_bytes(settings: Mapping[str, str]) -> int:
+    """`batch.size`, by default that of Kafka's producer; 0 means that each record is a batch."""
+    return max(_read(settings, "batch.size", int, 16_384), 1)
 
 
 def _read(settings: Mapping[str, str], name: str, parse: Callable[[str], T], default: T) -> T:

@@ -62,8 +62,10 @@ class ProducerRecord:
 
     @property
     def size_bytes(self) -> int:
-        headers = (
-            len(name.encode()) + len(value or b"") + RECORD_OVERHEAD_BYTES // 2
+        headers = (  # a name that is not UTF-8 has surrogates: see `Record`
+            len(name.encode(errors="surrogateescape"))
+            + len(value or b"")
+            + RECORD_OVERHEAD_BYTES // 2
             for name, value in self.headers
         )
         return len(self.key or b"") + len(self.value or b"") + sum(headers) + RECORD_OVERHEAD_BYTES
@@ -137,6 +139,7 @@ class RecordSender:
         *,
         past_refused: bool = False,
         before_send: BeforeSend = _nothing_before,
+        retry_on: frozenset[ErrorCode] = RETRIABLE,
     ) -> list[RecordMetadata | BrokerRefused | None]:
         """The result of each record: written, rejected by a broker, or not sent (None).
 
@@ -146,25 +149,26 @@ class RecordSender:
         the broker would take new records for duplicates.
         """
         sent = list(records)
-        topics = {name: await self._topic(name) for name in {each.topic for each in sent}}
+        names = {each.topic for each in sent}
+        topics = {name: await self._topic(name, retry_on) for name in names}
         queues = self._queues(sent, topics)
         results = _Results()
         while queues:
             await before_send(queues)
             await self._client.retrying(
-                lambda: self._round(queues, results, session), retry_on=RETRIABLE
+                lambda: self._round(queues, results, session), retry_on=retry_on
             )
             if results.refused and not past_refused:
                 _cut(queues, min(results.refused))
         return [results.of(position) for position in range(len(sent))]
 
-    async def _topic(self, name: str) -> TopicMetadata:
+    async def _topic(self, name: str, retry_on: frozenset[ErrorCode]) -> TopicMetadata:
         async def attempt() -> TopicMetadata:
             return await self._client.topic(name, create=self._create_topics)
 
         if self._create_topics:
             # The response that starts the creation says UNKNOWN_TOPIC_OR_PARTITION.
-            return await self._client.retrying(attempt, retry_on=RETRIABLE)
+            return await self._client.retrying(attempt, retry_on=retry_on)
         return await self._client.retrying(attempt)
 
     def _queues(

@@ -1,7 +1,8 @@
-"""The timestamps of records by their offsets, for lag in seconds."""
+"""The batches that groups read next: their times, for lag in seconds, and their sizes."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
 
 from penstock.client.cluster import Client
 from penstock.client.errors import check
@@ -21,28 +22,56 @@ ONE_BATCH_BYTES = 1
 DECOMPRESSED_BYTES = 1 << 30
 
 
+class NextBatch(NamedTuple):
+    """The timestamp in ms of the first record at or after an offset, and its batch's size."""
+
+    time_ms: int
+    size_bytes: int
+
+
+class Position(NamedTuple):
+    """Where a group reads next."""
+
+    partition: TopicPartition
+    offset: Offset
+
+
 async def record_times(
     client: Client, positions: Mapping[TopicPartition, Offset]
 ) -> dict[TopicPartition, int]:
     """The timestamp in ms of the first record at or after each offset, where there is one."""
+    return {tp: each.time_ms for tp, each in (await next_batches(client, positions)).items()}
 
-    async def attempt() -> dict[TopicPartition, int]:
-        found: dict[TopicPartition, int] = {}
-        for leader, partitions in (await client.by_leader(positions)).items():
-            ids = {each.topic: (await client.topic(each.topic)).id for each in partitions}
+
+async def next_batches(
+    client: Client, positions: Mapping[TopicPartition, Offset]
+) -> dict[TopicPartition, NextBatch]:
+    """The first batch at or after each offset, where there is one."""
+    found = await batches_at(client, [Position(*each) for each in positions.items()])
+    return {position.partition: batch for position, batch in found.items()}
+
+
+async def batches_at(client: Client, positions: Collection[Position]) -> dict[Position, NextBatch]:
+    """The same, where a partition may have several positions."""
+
+    async def attempt() -> dict[Position, NextBatch]:
+        found: dict[Position, NextBatch] = {}
+        leaders = await client.by_leader({each.partition for each in positions})
+        leader_of = {tp: leader for leader, led in leaders.items() for tp in led}
+        ids = {tp.topic: (await client.topic(tp.topic)).id for tp in leader_of}
+        for leader in leaders:
             connection = await client.connection(ToBroker(leader))
             # One request for each: only the first partition of a request gets a whole batch.
             futures = {
-                each: connection.send(
-                    _request(each, positions[each], ids[each.topic]), FetchResponse
-                )
-                for each in partitions
+                each: connection.send(_request(*each, ids[each.partition.topic]), FetchResponse)
+                for each in positions
+                if leader_of.get(each.partition) == leader
             }
             async with asyncio.timeout(client.request_timeout_ms / 1000):
                 for each, future in futures.items():
-                    time_ms = _first_time(each, positions[each], await future)
-                    if time_ms is not None:
-                        found[each] = time_ms
+                    batch = _first(*each, await future)
+                    if batch is not None:
+                        found[each] = batch
         return found
 
     return await client.retrying(attempt)
@@ -70,7 +99,7 @@ def _request(partition: TopicPartition, offset: Offset, topic_id: Uuid) -> Fetch
     )
 
 
-def _first_time(partition: TopicPartition, offset: Offset, response: FetchResponse) -> int | None:
+def _first(partition: TopicPartition, offset: Offset, response: FetchResponse) -> NextBatch | None:
     check(response.error_code, f"records of {partition}")
     for topic in response.responses:
         for each in topic.partitions:
@@ -81,8 +110,8 @@ def _first_time(partition: TopicPartition, offset: Offset, response: FetchRespon
                 for header, records in visible(each.records, None, DECOMPRESSED_BYTES):
                     for record in records:
                         if record.offset >= offset:
-                            return record.timestamp
-                    return header.max_timestamp
+                            return NextBatch(record.timestamp, header.size_bytes)
+                    return NextBatch(header.max_timestamp, header.size_bytes)
             except CorruptBatch:
                 return None
     return None

@@ -25,6 +25,10 @@ MAX_ITERATIONS: Final = 1 << 20
 """The server chooses the iteration count; more than this would only cost time."""
 
 
+RENEWED_SHARE: Final = 0.85
+"""A client logs in again when this share of its login's time is over (KIP-368), as Kafka's do."""
+
+
 class ClientAuthenticationFailed(KafkaError):
     """The server rejected us, or could not prove that it knows the password."""
 
@@ -53,6 +57,14 @@ def exchange(login: Login, nonce: str, token: str = "") -> Exchange:
     if login.mechanism == OAUTHBEARER:
         return _oauthbearer(token)
     return _scram(login, nonce, _HASHES[login.mechanism])
+
+
+def next_message(messages: Exchange, answer: bytes) -> bytes | None:
+    """What to send after the server's answer; None: the login is complete."""
+    try:
+        return messages.send(answer)
+    except StopIteration:
+        return None
 
 
 def _plain(login: Login) -> Exchange:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from penstock.client import token
+from penstock.client.cipher_suites import restrict_client
 from penstock.client.jaas import login_options, parse_jaas
 from penstock.client.sasl import MECHANISMS, OAUTHBEARER, Login
 from penstock.errors import ConfigError
@@ -47,6 +48,9 @@ _KNOWN: Final = frozenset(
         "ssl.certificate.location",
         "ssl.key.password",
         "ssl.endpoint.identification.algorithm",
+        "ssl.enabled.protocols",
+        "ssl.protocol",
+        "ssl.cipher.suites",
     }
 )
 
@@ -132,6 +136,7 @@ def _context(given: Mapping[str, str]) -> ssl.SSLContext:
     if algorithm not in {"", "none", "https"}:
         raise ConfigError(f"ssl.endpoint.identification.algorithm is {algorithm!r}, must be https")
     context.check_hostname = algorithm == "https"
+    restrict_client(context, given)
     _show_own(context, given)
     return context
 

@@ -4,16 +4,12 @@ An endpoint is asked with the client's own id and secret (RFC 6749, client crede
 when four fifths of a token's time are over. A file is read for each login. Both block.
 """
 
-import ssl
 import time
-import urllib.error
-import urllib.request
 from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from http.client import HTTPException
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from urllib.parse import quote, unquote, urlencode, urlsplit
 
 import msgspec
@@ -33,15 +29,7 @@ SYNONYMS: Final = {
 SETTINGS: Final = (URL, CLIENT_ID, CLIENT_SECRET, SCOPE)
 
 MAX_BYTES: Final = 1 << 20
-TIMEOUT_S: Final = 10.0
 _FRESH_SHARE: Final = 0.8
-
-
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """Only the address in the settings is trusted, not where it leads."""
-
-    def redirect_request(self, *_: Any, **__: Any) -> None:
-        return None
 
 
 def local_path(name: str, url: str) -> Path | None:
@@ -61,39 +49,6 @@ def read_file(name: str, path: Path) -> bytes:
             return file.read(MAX_BYTES)
     except OSError as error:
         raise ConfigError(f"{name}: cannot read {path}: {error.strerror}") from None
-
-
-def ask(
-    name: str,
-    url: str,
-    data: bytes | None = None,
-    headers: Mapping[str, str] | None = None,
-    trusted: str | None = None,
-) -> bytes:
-    """What an endpoint answers; `trusted` is a PEM file that replaces the system's authorities."""
-    try:
-        context = ssl.create_default_context(cafile=trusted)
-        opener = urllib.request.build_opener(
-            _NoRedirects, urllib.request.HTTPSHandler(context=context)
-        )
-        request = urllib.request.Request(url, data, dict(headers or {}))  # noqa: S310 - checked
-        with opener.open(request, timeout=TIMEOUT_S) as response:
-            found: bytes = response.read(MAX_BYTES)
-            return found
-    except urllib.error.HTTPError as error:
-        error.close()
-        raise ConfigError(f"{name}: {_shown(url)} answers {error.code}") from None
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "reason", None) or error
-        text = getattr(reason, "strerror", None) or reason
-        raise ConfigError(f"{name}: cannot reach {_shown(url)}: {text}") from None
-    except HTTPException:  # for example, an answer that is cut off
-        raise ConfigError(f"{name}: {_shown(url)} answers something that is not HTTP") from None
-
-
-def _shown(url: str) -> str:
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.hostname}{parts.path}"  # no password, no query
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,11 +85,13 @@ class TokenSource:
             "Accept": "application/json",
         }
         form = {"grant_type": "client_credentials"} | ({"scope": self.scope} if self.scope else {})
+        from penstock.client.endpoint import ask, shown  # late: few log in by tokens of the web
+
         answer = ask(name, self.url, urlencode(form).encode(), headers, self.trusted)
         try:
             found = msgspec.json.decode(answer, type=_Answer)
-        except (msgspec.DecodeError, RecursionError):
-            raise ConfigError(f"{name}: {_shown(self.url)} answers without a token") from None
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            raise ConfigError(f"{name}: {shown(self.url)} answers without a token") from None
         return found.access_token, time.monotonic() + found.expires_in * _FRESH_SHARE
 
 
@@ -160,8 +117,10 @@ def token_source(
     secret = given.get(CLIENT_SECRET) or options.get("clientSecret", "")
     is_file = local_path(prefix + URL, url) is not None
     if not is_file and not (client_id and secret):
+        from penstock.client.endpoint import shown
+
         raise ConfigError(
-            f"there is no {prefix}{CLIENT_ID} with its secret, by which {_shown(url)} knows us"
+            f"there is no {prefix}{CLIENT_ID} with its secret, by which {shown(url)} knows us"
         )
     scope = given.get(SCOPE) or options.get("scope", "")
     trusted = options.get("ssl.truststore.location") or trusted

@@ -102,7 +102,11 @@ class TransactionalProducer:
             raise self._transactions.failed(error) from error.__cause__
 
     async def deliver(
-        self, records: Iterable[ProducerRecord], *, past_refused: bool = False
+        self,
+        records: Iterable[ProducerRecord],
+        *,
+        past_refused: bool = False,
+        retry_on: frozenset[ErrorCode] = RETRIABLE,
     ) -> list[RecordMetadata | BrokerRefused | None]:
         """The result of each record: see `RecordSender.deliver`.
 
@@ -114,6 +118,7 @@ class TransactionalProducer:
                 self._transactions.session,
                 past_refused=past_refused,
                 before_send=self._add_partitions,
+                retry_on=retry_on,
             )
         except KafkaError as error:
             raise self._transactions.failed(error) from error.__cause__
@@ -131,6 +136,9 @@ class TransactionalProducer:
             await self._send_offsets(offsets, member)
         except KafkaError as error:
             raise self._transactions.failed(error) from error.__cause__
+        except BaseException:  # cancelled: whether they were committed is unknown
+            self._transactions.failed(Interrupted("a commit of offsets was interrupted"))
+            raise
 
     async def commit(self) -> None:
         """Make the transaction visible. If this raises a time-out, try it again."""

@@ -14,3 +14,12 @@ def canonical(address: str) -> str:
         return str(ip_address(address))
     except ValueError:
         return address
+
+
+def is_address(text: str) -> bool:
+    """Whether a client can have it: names of hosts and networks it cannot."""
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True

@@ -25,6 +25,10 @@ class StepBackoff:
 
     delays_ms: tuple[int, ...]
 
+    @property
+    def longest_ms(self) -> int:
+        return max(self.delays_ms)
+
     def delay_ms(self, attempt: int, _chance: float) -> int:
         """Before this attempt, counted from 1."""
         return self.delays_ms[min(attempt, len(self.delays_ms)) - 1]
@@ -38,6 +42,10 @@ class ExponentialBackoff:
     factor: float
     most_ms: int
     jitter: float = 0.0
+
+    @property
+    def longest_ms(self) -> int:
+        return min(round(self.most_ms * (1 + self.jitter)), MOST_MS)
 
     def delay_ms(self, attempt: int, chance: float) -> int:
         """Before this attempt, counted from 1; `chance` is in [0, 1)."""

@@ -18,7 +18,9 @@ from penstock.config.replication import ReplicationConfig
 from penstock.config.security import SecurityConfig
 from penstock.config.services import ServicesConfig
 from penstock.config.setting import Setting, load, settings
+from penstock.config.share import ShareConfig
 from penstock.config.storage import StorageConfig
+from penstock.config.streams import StreamsConfig
 from penstock.config.topic import TopicConfig
 from penstock.config.topic_defaults import synonym_settings, topic_defaults
 from penstock.config.transaction import TransactionConfig
@@ -40,6 +42,8 @@ class BrokerConfig:
     replication: ReplicationConfig = field(default_factory=ReplicationConfig)
     controller: ControllerConfig = field(default_factory=ControllerConfig)
     group: GroupConfig = field(default_factory=GroupConfig)
+    share: ShareConfig = field(default_factory=ShareConfig)
+    streams: StreamsConfig = field(default_factory=StreamsConfig)
     transaction: TransactionConfig = field(default_factory=TransactionConfig)
     quota: QuotaConfig = field(default_factory=QuotaConfig)
     zookeeper: ZookeeperConfig = field(default_factory=ZookeeperConfig)
@@ -58,6 +62,8 @@ SECTIONS: tuple[type, ...] = (
     ReplicationConfig,
     ControllerConfig,
     GroupConfig,
+    ShareConfig,
+    StreamsConfig,
     TransactionConfig,
     QuotaConfig,
     ZookeeperConfig,
@@ -94,6 +100,8 @@ def broker_config(texts: Mapping[str, str]) -> BrokerConfig:
         replication=load(ReplicationConfig, texts),
         controller=load(ControllerConfig, texts),
         group=load(GroupConfig, texts),
+        share=load(ShareConfig, texts),
+        streams=load(StreamsConfig, texts),
         transaction=load(TransactionConfig, texts),
         quota=load(QuotaConfig, texts),
         zookeeper=load(ZookeeperConfig, texts),

@@ -34,14 +34,16 @@ class ControllerConfig:
     create_topic_policy_class_name: str | None = setting(
         "create.topic.policy.class.name",
         None,
-        "Accepted, without effect: Java classes cannot be loaded.",
+        "A class that decides which topics may be created. Only unset.",
         kind=ConfigType.CLASS,
+        only="Java classes cannot be loaded, and topics would be created that it forbids",
     )
     alter_config_policy_class_name: str | None = setting(
         "alter.config.policy.class.name",
         None,
-        "Accepted, without effect: Java classes cannot be loaded.",
+        "A class that decides which settings may be altered. Only unset.",
         kind=ConfigType.CLASS,
+        only="Java classes cannot be loaded, and settings would be altered that it protects",
     )
     auto_leader_rebalance_enable: bool = setting(
         "auto.leader.rebalance.enable",

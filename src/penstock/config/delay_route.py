@@ -7,12 +7,13 @@ from enum import Enum
 from typing import Final, TypeAlias
 
 from penstock.config.backoff import Backoff, StepBackoff, parse_backoff
-from penstock.config.duration import LEAST_MS, MOST_MS
+from penstock.config.duration import DAY_MS, LEAST_MS, MOST_MS
 from penstock.errors import ConfigError
 
 DELAY_TO: Final = "penstock.delay.to"
 DELAY_MS: Final = "penstock.delay.ms"
 DELAY_BY: Final = "penstock.delay.by"
+DELAY_MAX_MS: Final = "penstock.delay.max.ms"
 RETRY_TO: Final = "penstock.retry.to"
 RETRY_BACKOFF: Final = "penstock.retry.backoff"
 RETRY_MAX_ATTEMPTS: Final = "penstock.retry.max.attempts"
@@ -22,6 +23,7 @@ ROUTE_SETTINGS: Final = (
     DELAY_TO,
     DELAY_MS,
     DELAY_BY,
+    DELAY_MAX_MS,
     RETRY_TO,
     RETRY_BACKOFF,
     RETRY_MAX_ATTEMPTS,
@@ -32,6 +34,10 @@ DEFAULT_BACKOFF: Final = "1s,10s,1m,10m"
 DEFAULT_ATTEMPTS: Final = 4
 """Of an exponential back-off, which names none."""
 MOST_ATTEMPTS: Final = 10_000
+RETRY_MOST_MS: Final = DAY_MS
+"""So long a retry may ask to wait, unless the back-off or the topic's setting is longer: one record
+that waits keeps all behind it on disk.
+"""
 
 RESERVED: Final = "__"
 """Internal topics begin so: the service may write them, but not what clients send."""
@@ -55,6 +61,8 @@ class DelayRoute:
     default_ms: int | None
     """The wait of records that say nothing; None: they are delivered at once."""
     by: DelayBy
+    most_ms: int
+    """No record may ask to wait for longer, whatever its headers say."""
     dead_letters: str
 
 
@@ -66,6 +74,8 @@ class RetryRoute:
     to: str
     backoff: Backoff
     max_attempts: int
+    most_ms: int
+    """No record may ask to wait for longer, whatever its headers say."""
     dead_letters: str
 
 
@@ -80,7 +90,11 @@ def route_of(topic: str, settings: Mapping[str, str]) -> Route | None:
     to = given.get(DELAY_TO) or given.get(RETRY_TO)
     if to is None:
         return None
+    if topic.startswith(RESERVED):  # its records would be moved, then deleted
+        raise ConfigError(f"{topic} is a topic of brokers and services: it cannot delay or retry")
     dead_letters = given.get(DLQ_TOPIC, f"{topic}.dlq")
+    if DLQ_TOPIC not in given and not _TOPIC.fullmatch(dead_letters):
+        raise ConfigError(f"{DLQ_TOPIC} must be set: {topic!r} with .dlq is no name of a topic")
     for name, target in (
         (DELAY_TO if DELAY_TO in given else RETRY_TO, to),
         (DLQ_TOPIC, dead_letters),
@@ -92,12 +106,14 @@ def route_of(topic: str, settings: Mapping[str, str]) -> Route | None:
         if name in given and target.startswith(RESERVED):
             raise ConfigError(f"{name}: {target!r} is a topic of brokers and services")
     if DELAY_TO in given:
+        default_ms = (
+            _whole(DELAY_MS, given[DELAY_MS], LEAST_MS, MOST_MS) if DELAY_MS in given else None
+        )
         return DelayRoute(
             topic=topic,
             to=to,
-            default_ms=_whole(DELAY_MS, given[DELAY_MS], LEAST_MS, MOST_MS)
-            if DELAY_MS in given
-            else None,
+            default_ms=default_ms,
+            most_ms=_most_ms(given, MOST_MS, DELAY_MS, default_ms or 0),
             by=_delay_by(given.get(DELAY_BY, DelayBy.HEADER.value)),
             dead_letters=dead_letters,
         )
@@ -110,8 +126,21 @@ def route_of(topic: str, settings: Mapping[str, str]) -> Route | None:
         max_attempts=_whole(
             RETRY_MAX_ATTEMPTS, given.get(RETRY_MAX_ATTEMPTS, str(attempts)), 1, MOST_ATTEMPTS
         ),
+        most_ms=_most_ms(
+            given, max(backoff.longest_ms, RETRY_MOST_MS), RETRY_BACKOFF, backoff.longest_ms
+        ),
         dead_letters=dead_letters,
     )
+
+
+def _most_ms(given: Mapping[str, str], default_ms: int, name: str, own_ms: int) -> int:
+    """The longest wait that a record may ask for; the topic's own must be within it."""
+    if DELAY_MAX_MS not in given:
+        return default_ms
+    most_ms = _whole(DELAY_MAX_MS, given[DELAY_MAX_MS], LEAST_MS, MOST_MS)
+    if own_ms > most_ms:
+        raise ConfigError(f"{name} waits for {own_ms} ms, which is more than {DELAY_MAX_MS}")
+    return most_ms
 
 
 def _backoff(text: str) -> Backoff:

@@ -6,6 +6,7 @@ from penstock.config.broker import SECTIONS
 from penstock.config.consumer_group import ConsumerGroupConfig
 from penstock.config.profile import PROFILES
 from penstock.config.setting import Setting, settings
+from penstock.config.share_group import ShareGroupConfig
 from penstock.config.topic import TopicConfig
 from penstock.config.topic_defaults import synonym_settings
 from penstock.config.value import INT_MAX, LONG_MAX, ConfigType, render
@@ -48,6 +49,7 @@ def _groups() -> Iterator[str]:
     yield "Of groups of the consumer protocol: `kafka-configs --entity-type groups`. They hold from"
     yield "a member's next heartbeat on, within the broker's `group.consumer.min.*` and `max.*`.\n"
     yield from _own_settings(ConsumerGroupConfig)
+    yield from _own_settings(ShareGroupConfig)
 
 
 def _own_settings(config: type) -> Iterator[str]:

@@ -61,5 +61,5 @@ def _yaml(data: bytes, file: str) -> object:
         raise ConfigError(
             f"{file}: YAML needs the package pyyaml, which is not installed; TOML needs none"
         ) from None
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file}: {' '.join(str(error).split())}") from None

@@ -9,16 +9,24 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple
 
-from penstock.config.broker import broker_settings
+from penstock.config.broker import broker_settings, declared_setting
+from penstock.config.client_metrics import ClientMetricsConfig, client_metrics_config
 from penstock.config.consumer_group import ConsumerGroupConfig, effective_group_config
 from penstock.config.group import GroupConfig
 from penstock.config.setting import Setting, attribute, load, parse, settings
+from penstock.config.share import ShareConfig
+from penstock.config.share_group import PREFIXES, ShareGroupConfig, effective_share_config
 from penstock.config.stored import usable
+from penstock.config.streams import StreamsConfig
+from penstock.config.streams_group import StreamsGroupConfig, effective_streams_config
 from penstock.config.topic import TopicConfig, topic_config
 from penstock.config.topic_defaults import topic_defaults
 from penstock.config.value import ConfigType, render
 
 Texts = Mapping[str, str]
+
+SHOWN_IF_SET = ("penstock.", "errors.deadletterqueue.")
+"""Of a topic: settings of our own, and of Kafka 4.4 (KIP-1191), that tools do not expect."""
 
 
 class EffectiveSource(IntEnum):
@@ -31,6 +39,7 @@ class EffectiveSource(IntEnum):
     STATIC_BROKER = 4
     DEFAULT = 5
     DYNAMIC_BROKER_LOGGER = 6
+    DYNAMIC_CLIENT_METRICS = 7
     DYNAMIC_GROUP = 8
 
 
@@ -91,7 +100,7 @@ def topic_entries(overrides: Texts, layers: BrokerLayers) -> Iterator[EffectiveC
     overrides = usable(overrides, settings(TopicConfig))
     config = effective_topic_config(overrides, layers)
     for name, setting in settings(TopicConfig).items():
-        if name.startswith("penstock.") and name not in overrides:
+        if name.startswith(SHOWN_IF_SET) and name not in overrides:
             continue
         found = list(_broker_synonyms([each.name for each in setting.synonyms], layers))
         if name in overrides:
@@ -103,14 +112,37 @@ def topic_entries(overrides: Texts, layers: BrokerLayers) -> Iterator[EffectiveC
 
 def group_entries(overrides: Texts, layers: BrokerLayers) -> Iterator[EffectiveConfig]:
     """Every group setting, as it applies to this group."""
-    overrides = usable(overrides, settings(ConsumerGroupConfig))
+    overrides = usable(overrides, _group_settings())
     config = effective_group_config(overrides, load(GroupConfig, layers.texts()))
-    for name, setting in settings(ConsumerGroupConfig).items():
+    share = effective_share_config(overrides, load(ShareConfig, layers.texts()))
+    streams = effective_streams_config(overrides, load(StreamsConfig, layers.texts()))
+    by_kind = {"consumer": config, "share": share, "streams": streams}
+    for name, setting in _group_settings().items():
         found = list(_broker_synonyms([each.name for each in setting.synonyms], layers))
         if name in overrides:
             own = _displayed(setting, overrides[name])
             found.insert(0, EffectiveSynonym(name, own, EffectiveSource.DYNAMIC_GROUP))
-        yield _entry(name, render(getattr(config, attribute(name))), found, setting)
+        kind = "share" if name.startswith(PREFIXES) else name.partition(".")[0]
+        values = by_kind[kind]
+        yield _entry(name, render(getattr(values, attribute(name))), found, setting)
+
+
+def client_metrics_entries(overrides: Texts) -> Iterator[EffectiveConfig]:
+    """A subscription's settings, those that are not set too."""
+    overrides = usable(overrides, settings(ClientMetricsConfig))
+    config = client_metrics_config(overrides)
+    for name, setting in settings(ClientMetricsConfig).items():
+        value = render(getattr(config, attribute(name)))
+        own = [EffectiveSynonym(name, value, EffectiveSource.DYNAMIC_CLIENT_METRICS)]
+        yield _entry(name, value, own if name in overrides else [], setting)
+
+
+def _group_settings() -> Mapping[str, Setting]:
+    return {
+        **settings(ConsumerGroupConfig),
+        **settings(ShareGroupConfig),
+        **settings(StreamsGroupConfig),
+    }
 
 
 def broker_entries(layers: BrokerLayers) -> Iterator[EffectiveConfig]:
@@ -122,7 +154,9 @@ def broker_entries(layers: BrokerLayers) -> Iterator[EffectiveConfig]:
         yield _entry(name, value, list(_broker_synonyms(_family(name), layers)), setting)
     for name in (*layers.dynamic, *(set(layers.dynamic_default) - set(layers.dynamic))):
         if name not in known:
-            yield _entry(name, None, list(_broker_synonyms([name], layers)), None)
+            declared = declared_setting(name)
+            value = _displayed(declared, texts[name])
+            yield _entry(name, value, list(_broker_synonyms([name], layers)), declared)
 
 
 def broker_default_entries(layers: BrokerLayers) -> Iterator[EffectiveConfig]:
@@ -157,7 +191,7 @@ def _family(name: str) -> list[str]:
 def _broker_synonyms(names: list[str], layers: BrokerLayers) -> Iterator[EffectiveSynonym]:
     """Synonyms layer by layer, from the setting's own name on, as Kafka lists them."""
     found = [
-        EffectiveSynonym(name, _displayed(broker_settings().get(name), texts[name]), source)
+        EffectiveSynonym(name, _displayed(declared_setting(name), texts[name]), source)
         for source, texts in (
             (EffectiveSource.DYNAMIC_BROKER, layers.dynamic),
             (EffectiveSource.DYNAMIC_DEFAULT_BROKER, layers.dynamic_default),

@@ -8,11 +8,11 @@ import re
 from collections.abc import Iterator, Mapping
 
 # Variables of the images and start scripts for the JVM and themselves, and those that Kubernetes
-# sets in every container of a namespace with a service named "kafka".
+# sets in every container of a namespace with a service named "kafka" or "penstock".
 _NO_SETTING = re.compile(
     r"KAFKA_(HEAP_OPTS|OPTS|HOME|DIR|DEBUG|VERSION|JMX_.*|.*LOG4J_.*|JVM_PERFORMANCE_OPTS"
-    r"|GC_LOG_OPTS|CLASSPATH|MODE|JAVA_.*|TOOLS_.*|CONFIG|DATA|PID_.*|ADVERTISED_HOST_NAME_COMMAND"
-    r"|PORT|PORT_[0-9]+_.*|SERVICE_HOST|SERVICE_PORT.*)"
+    r"|GC_LOG_OPTS|CLASSPATH|MODE|JAVA_.*|TOOLS_.*|CONFIG|DATA|PID_.*|ADVERTISED_HOST_NAME_COMMAND)"
+    r"|PENSTOCK_CLIENT_.*|(KAFKA|PENSTOCK)_(PORT|PORT_[0-9]+_.*|SERVICE_HOST|SERVICE_PORT.*)"
 )
 
 _OF_OTHERS = frozenset(
@@ -39,11 +39,11 @@ _MEANING = {"_": ".", "__": "_", "___": "-"}
 def setting_names(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """(variable, setting name) of the variables that hold settings."""
     for variable in environ:
-        if variable in _OF_OTHERS or variable.startswith("PENSTOCK_CLIENT_"):
+        if variable in _OF_OTHERS or _NO_SETTING.fullmatch(variable):
             continue
         if variable.startswith("PENSTOCK_"):
             yield variable, _name(variable)
-        elif variable.startswith("KAFKA_") and not _NO_SETTING.fullmatch(variable):
+        elif variable.startswith("KAFKA_"):
             yield variable, _name(variable.removeprefix("KAFKA_"))
 
 

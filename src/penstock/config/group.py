@@ -35,7 +35,8 @@ class GroupConfig:
     group_coordinator_rebalance_protocols: tuple[str, ...] = setting(
         "group.coordinator.rebalance.protocols",
         ("classic", "consumer"),
-        "Group protocols served; share and streams are accepted but not offered.",
+        "Group protocols served; share and streams groups follow `share.version` and "
+        "`streams.version`.",
         choices=("consumer", "classic", "share", "streams"),
     )
     group_coordinator_append_linger_ms: int = setting(

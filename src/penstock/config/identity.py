@@ -67,19 +67,21 @@ class IdentityConfig:
     process_roles: tuple[str, ...] = setting(
         "process.roles",
         (),
-        "Accepted, without effect, so that a KRaft file starts a broker: every Penstock broker "
-        "can be controller.",
+        "Accepted so that a KRaft file starts a broker: every Penstock broker can be controller. "
+        "A controller alone is refused.",
         choices=("broker", "controller"),
     )
     controller_quorum_bootstrap_servers: tuple[str, ...] = setting(
         "controller.quorum.bootstrap.servers",
         (),
-        "Accepted, without effect, so that a KRaft file starts a broker: there is no KRaft quorum.",
+        "Accepted so that a KRaft file starts a broker: there is no KRaft quorum. Several nodes "
+        "are refused without `zookeeper.connect`.",
     )
     controller_quorum_voters: tuple[str, ...] = setting(
         "controller.quorum.voters",
         (),
-        "Accepted, without effect, so that a KRaft file starts a broker: there is no KRaft quorum.",
+        "Accepted so that a KRaft file starts a broker: there is no KRaft quorum. Several nodes "
+        "are refused without `zookeeper.connect`.",
     )
 
     def __post_init__(self) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from penstock.config.listener import SecurityProtocol
 from penstock.config.security import SecurityConfig
-from penstock.config.setting import Setting, load, settings
+from penstock.config.setting import Setting, Update, load, settings
 
 MECHANISMS = ("plain", "scram-sha-256", "scram-sha-512", "gssapi", "oauthbearer")
 _PREFIXED = re.compile(
@@ -28,6 +28,18 @@ def listener_of(name: str) -> str | None:
     """The listener that a setting is for, in upper case; None if it is for all."""
     match = _PREFIXED.fullmatch(name.lower())
     return None if match is None else match["listener"].upper()
+
+
+def is_alterable(name: str) -> bool:
+    """Whether a running broker takes a new value of this setting of a listener (KIP-226)."""
+    setting = listener_setting(name)
+    return setting is not None and setting.update is not Update.READ_ONLY
+
+
+def is_secret(name: str) -> bool:
+    """Whether it is a setting of a listener whose value is never shown or stored."""
+    setting = listener_setting(name)
+    return setting is not None and setting.sensitive
 
 
 def without_mechanism(name: str) -> str | None:

@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass
 
-from penstock.config.setting import Form, Update, setting
+from penstock.config.http_address import LISTEN_FORM, HttpAddress, http_address
+from penstock.config.setting import Update, setting
 from penstock.config.value import ConfigType
-
-PORT = "[0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,7 +16,7 @@ class MetricsConfig:
         "127.0.0.1:0",
         "host:port of the HTTP server for metrics and health; port 0 picks a free one; empty "
         "disables it.",
-        form=Form(rf"([^\s\[\]:/]*|\[[0-9A-Fa-f:.%]+\]):({PORT})|", "host:port, or empty"),
+        form=LISTEN_FORM,
     )
     metrics_num_samples: int = setting(
         "metrics.num.samples",
@@ -62,11 +61,10 @@ class MetricsConfig:
     telemetry_max_bytes: int = setting(
         "telemetry.max.bytes",
         1_048_576,
-        "Accepted, without effect: metrics of clients are not taken yet (KIP-714).",
+        "Largest push of a client's metrics (KIP-714), compressed or not.",
         low=1,
     )
 
-    def http_address(self) -> tuple[str, int]:
+    def http_address(self) -> HttpAddress:
         """Where to serve HTTP; `penstock.http.listen` is not empty."""
-        host, _, port = self.penstock_http_listen.rpartition(":")
-        return host.strip("[]"), int(port)
+        return http_address(self.penstock_http_listen, "penstock.http.listen")

@@ -96,20 +96,21 @@ class NetworkConfig:
     request_timeout_ms: int = setting(
         "request.timeout.ms",
         30_000,
-        "How long a request to another broker may take.",
+        "How long a request to the controller may take, with retries while it changes.",
     )
     queued_max_requests: int = setting(
         "queued.max.requests",
         500,
-        "Accepted, without effect: requests are handled as they are read, so that none queue.",
+        "Requests of clients that are at work at the same time, where one takes more than a turn "
+        "of the event loop. Others wait, and their connections are not read from.",
         low=1,
     )
     queued_max_request_bytes: int = setting(
         "queued.max.request.bytes",
         -1,
-        "Bytes of requests that may wait before the broker stops reading. Only -1, no limit.",
+        "Memory of requests of more than 64 KiB; beyond it no more are read. -1: a quarter of the "
+        "machine's memory.",
         kind=ConfigType.LONG,
-        only="the memory of requests is bounded for each connection, not for all together",
     )
     fetch_max_bytes: int = setting(
         "fetch.max.bytes",

@@ -4,8 +4,9 @@
     config.providers.file.class=org.apache.kafka.common.config.provider.FileConfigProvider
     config.providers.file.param.allowed.paths=/run/secrets
 
-`${name:path:key}` or `${name:key}` in the value of any setting is replaced once, at the start. No
-error quotes a value that was read.
+`${name:path:key}` or `${name:key}` in the value of any setting is replaced once, at the start. A
+password of a keystore may also be altered later to such a text, which alone is stored. No error
+quotes a value that was read.
 """
 
 import re
@@ -23,8 +24,19 @@ _VARIABLE: Final = re.compile(r"\$\{([^}:]*):(?:([^}]*?):)?([^}]*?)\}")
 _PARAMETER: Final = re.compile(rf"{re.escape(PREFIX)}\.([^.]+)\.(class|param\..+)")
 _COMMAND_LIMIT_S: Final = 30
 
+Provided = Callable[[str, str], str]
+"""The value of a setting, by its name and text."""
 Provider = Callable[[str, str], str]
 """The value of a key under a path, which may be empty."""
+
+
+def check_reference(name: str, text: str) -> None:
+    """Raises `ConfigError` for a secret that would be stored as it is."""
+    if _VARIABLE.fullmatch(text) is None:
+        raise ConfigError(
+            f"{name} would lie in the metadata as it is: write a variable of one of the broker's "
+            "config.providers, such as ${file:/run/secrets/keys.properties:password}"
+        )
 
 
 class Providers:

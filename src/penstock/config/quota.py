@@ -61,6 +61,7 @@ class QuotaConfig:
     client_quota_callback_class: str | None = setting(
         "client.quota.callback.class",
         None,
-        "Accepted, without effect: Java classes cannot be loaded.",
+        "A class that decides which quotas apply to a client. Only unset.",
         kind=ConfigType.CLASS,
+        only="Java classes cannot be loaded, and clients would have other quotas",
     )

@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 
-from penstock.config.setting import setting
+from penstock.config.setting import Update, setting
 from penstock.config.value import ConfigType, Password
 
 STORE_TYPES = ("JKS", "PKCS12", "PEM")
+_REFERENCE = "Altered only to a variable of a config provider, such as `${file:/run/secrets:key}`."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,24 +19,28 @@ class SecurityConfig:
         "Of the broker's key. `PEM` is needed where key and certificates are in settings; a file "
         "is known by its bytes. JKS files are refused.",
         choices=STORE_TYPES,
+        update=Update.PER_BROKER,
     )
     ssl_keystore_location: str | None = setting(
         "ssl.keystore.location",
         None,
         "File with the broker's key and certificates: PEM, or PKCS12 (read by the `openssl` "
         "command). A changed file is read again.",
+        update=Update.PER_BROKER,
     )
     ssl_keystore_password: Password | None = setting(
         "ssl.keystore.password",
         None,
-        "Password of a PKCS12 file.",
+        f"Password of a PKCS12 file. {_REFERENCE}",
         kind=ConfigType.PASSWORD,
+        update=Update.PER_BROKER,
     )
     ssl_key_password: Password | None = setting(
         "ssl.key.password",
         None,
-        "Password of an encrypted key in PEM.",
+        f"Password of an encrypted key in PEM. {_REFERENCE}",
         kind=ConfigType.PASSWORD,
+        update=Update.PER_BROKER,
     )
     ssl_keystore_key: Password | None = setting(
         "ssl.keystore.key",
@@ -54,17 +59,20 @@ class SecurityConfig:
         "JKS",
         "Of the authorities of clients, as `ssl.keystore.type`.",
         choices=STORE_TYPES,
+        update=Update.PER_BROKER,
     )
     ssl_truststore_location: str | None = setting(
         "ssl.truststore.location",
         None,
         "File with the authorities that clients' certificates are checked against: PEM or PKCS12.",
+        update=Update.PER_BROKER,
     )
     ssl_truststore_password: Password | None = setting(
         "ssl.truststore.password",
         None,
-        "Password of a PKCS12 file.",
+        f"Password of a PKCS12 file. {_REFERENCE}",
         kind=ConfigType.PASSWORD,
+        update=Update.PER_BROKER,
     )
     ssl_truststore_certificates: Password | None = setting(
         "ssl.truststore.certificates",
@@ -94,6 +102,12 @@ class SecurityConfig:
         ("TLSv1.2", "TLSv1.3"),
         "Versions of TLS that clients may use.",
         choices=("TLSv1.2", "TLSv1.3"),
+    )
+    ssl_cipher_suites: tuple[str, ...] = setting(
+        "ssl.cipher.suites",
+        (),
+        "Cipher suites that clients may use, by the names of Java and IANA, or OpenSSL's; "
+        "empty: those of OpenSSL. Of TLS 1.3 all three are used, or none.",
     )
     ssl_protocol: str = setting(
         "ssl.protocol",

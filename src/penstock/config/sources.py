@@ -28,6 +28,8 @@ from penstock.errors import ConfigError
 if TYPE_CHECKING:
     from pathlib import Path  # slow to import; callers have it anyway
 
+    from penstock.config.providers import Provided
+
 
 PROVIDERS = "config.providers"
 
@@ -58,6 +60,8 @@ class Resolved:
     config: BrokerConfig
     given: Mapping[str, Given]
     warnings: tuple[str, ...]
+    provided: "Provided | None" = None
+    """What the config providers have for a setting; None: there are none."""
 
     def texts(self) -> dict[str, str]:
         """The static texts, to be parsed again under dynamic ones."""
@@ -94,7 +98,7 @@ def resolve(
         *from_environment(environ or {}),
         *from_pairs(pairs),
     ]
-    layers = _provided(layers, environ or {})
+    layers, provided = _provided(layers, environ or {})
     known = broker_settings()
     spelled = {name.lower(): name for name in known}
     given: dict[str, Given] = {}
@@ -124,7 +128,8 @@ def resolve(
         warnings.append(f"{each.origin}: {problem}")
     config = broker_config({name: each.text for name, each in given.items()})
     _refuse_missing_listeners(config.listener, given.values())
-    return Resolved(config, given, tuple(warnings))
+    _refuse_kraft_quorum(config)
+    return Resolved(config, given, tuple(warnings), provided)
 
 
 def _refuse_missing_listeners(listener: ListenerConfig, given: Iterable[Given]) -> None:
@@ -140,11 +145,35 @@ def _refuse_missing_listeners(listener: ListenerConfig, given: Iterable[Given]) 
             )
 
 
-def _provided(layers: list[Given], environ: Mapping[str, str]) -> list[Given]:
+def _refuse_kraft_quorum(config: BrokerConfig) -> None:
+    """Nodes of a KRaft quorum would each be a cluster of their own, and nobody would notice."""
+    if config.zookeeper.zookeeper_connect is not None:
+        return
+    identity = config.identity
+    for name, nodes in (
+        ("controller.quorum.voters", identity.controller_quorum_voters),
+        ("controller.quorum.bootstrap.servers", identity.controller_quorum_bootstrap_servers),
+    ):
+        if len(nodes) > 1:
+            raise ConfigError(
+                f"{name} names {len(nodes)} nodes, but there is no KRaft, and each would be a "
+                "cluster of its own: several brokers need ZooKeeper; remove it, and set "
+                "zookeeper.connect to the same address on each"
+            )
+    if identity.process_roles == ("controller",):
+        raise ConfigError(
+            "process.roles is controller, but there are no KRaft controllers: leave this node out; "
+            "several brokers need ZooKeeper (zookeeper.connect)"
+        )
+
+
+def _provided(
+    layers: list[Given], environ: Mapping[str, str]
+) -> "tuple[list[Given], Provided | None]":
     """The settings with the values that config providers have, without the providers' own."""
     own = {each.name: each.text for each in layers if each.name.startswith(PROVIDERS)}
     if not own:
-        return layers
+        return layers, None
     from penstock.config.providers import Providers  # late: few brokers have any
 
     providers, found = Providers(own, environ), []
@@ -155,7 +184,7 @@ def _provided(layers: list[Given], environ: Mapping[str, str]) -> list[Given]:
         if text != each.text:
             _check_hidden(each, text)
         found.append(each._replace(text=text))
-    return found
+    return found, lambda name, text: providers.resolved("", name, text)
 
 
 def _check_hidden(given: Given, text: str) -> None:

@@ -125,8 +125,9 @@ class StorageConfig:
     log_message_timestamp_difference_max_ms: int = setting(
         "log.message.timestamp.difference.max.ms",
         LONG_MAX,
-        "Accepted, without effect: use `log.message.timestamp.before.max.ms` and "
-        "`log.message.timestamp.after.max.ms`.",
+        "How far a record's create time may be from the broker's clock. Only the default: use "
+        "`log.message.timestamp.before.max.ms` and `log.message.timestamp.after.max.ms`.",
         kind=ConfigType.LONG,
         low=0,
+        only="set log.message.timestamp.before.max.ms and log.message.timestamp.after.max.ms",
     )

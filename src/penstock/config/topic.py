@@ -11,6 +11,7 @@ from typing import TypeVar, Unpack
 from penstock.config.delay_route import (
     DEFAULT_BACKOFF,
     DELAY_BY,
+    DELAY_MAX_MS,
     DELAY_MS,
     DELAY_TO,
     DLQ_TOPIC,
@@ -103,6 +104,11 @@ class TopicConfig:
         "compression.zstd.level",
         low=-131_072,
         high=22,
+    )
+    errors_deadletterqueue_group_enable: bool = topic(
+        "errors.deadletterqueue.group.enable",
+        False,
+        "Whether share groups may write dead letters to this topic.",
     )
     delete_retention_ms: int = topic(
         "delete.retention.ms",
@@ -326,6 +332,13 @@ class TopicConfig:
         "",
         "Of a delay topic: header, which is the default, or timestamp: records are due at their "
         "timestamps.",
+    )
+    penstock_delay_max_ms: str = topic(
+        DELAY_MAX_MS,
+        "",
+        "Of a delay or retry topic: how long a record may ask to wait, in milliseconds; one that "
+        "asks for longer is a dead letter. Empty: ten years in a delay topic; a day in a retry "
+        "topic, or its back-off if that is longer.",
     )
     penstock_retry_to: str = topic(
         RETRY_TO,

@@ -14,9 +14,6 @@ _KAFKA_ONLY = {
     "remote.": "tiered storage is not offered",
     "rlmm.config.": "tiered storage is not offered",
     "rsm.config.": "tiered storage is not offered",
-    "group.share.": "share groups are not offered",
-    "share.coordinator.": "share groups are not offered",
-    "group.streams.": "streams groups are not offered",
 }
 """Kafka's settings for features that Penstock lacks; suggesting a similar name would mislead."""
 

@@ -1,14 +1,16 @@
 """A plan that spreads existing replicas evenly with as few moves as possible. Pure.
 
 A broker that joins a cluster gets only new partitions; existing replicas stay until somebody moves
-them. A plan never puts two replicas of a partition on one broker, nor into fewer racks.
+them. A plan never puts two replicas of a partition on one broker. It puts them into fewer racks, or
+onto fewer hosts, only where the brokers that leave take the last of a rack or host with them.
 """
 
 from collections import Counter, deque
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
-from penstock.controller.placement import InvalidReplicaAssignment, Racks
+from penstock.controller.placement import InvalidReplicaAssignment
+from penstock.controller.places import Hosts, Racks, places
 from penstock.types import BrokerId, TopicPartition
 
 Replicas = Mapping[TopicPartition, tuple[BrokerId, ...]]
@@ -44,13 +46,14 @@ def loads(replicas: Iterable[tuple[BrokerId, ...]], brokers: Iterable[BrokerId])
 
 
 def balanced(
-    replicas: Replicas, racks: Racks, *, without: Collection[int] = ()
+    replicas: Replicas, racks: Racks, *, without: Collection[int] = (), hosts: Hosts | None = None
 ) -> list[PlannedMove]:
     """The moves that give each live broker its share, and the brokers in `without` nothing.
 
     Replicas on brokers that are down stay: such a broker usually comes back with its data.
     """
-    plan = _Plan(replicas, {each: rack for each, rack in racks.items() if each not in without})
+    staying = {each: rack for each, rack in racks.items() if each not in without}
+    plan = _Plan(replicas, staying, hosts)
     plan.empty(without)
     plan.spread_replicas()
     plan.spread_leaders()
@@ -64,10 +67,10 @@ def balanced(
 class _Plan:
     """The planned replicas, changed in place while the plan is made."""
 
-    def __init__(self, replicas: Replicas, racks: Racks) -> None:
+    def __init__(self, replicas: Replicas, racks: Racks, hosts: Hosts | None) -> None:
         self.replicas = dict(sorted(replicas.items()))
-        # As in placement: racks count only if every broker has one.
-        self._racks = racks if None not in racks.values() else dict.fromkeys(racks)
+        self._takers = tuple(racks)
+        self._places = places(racks, hosts)
         self._held: dict[BrokerId, set[TopicPartition]] = {broker: set() for broker in racks}
         self._by_topic: Counter[tuple[BrokerId, str]] = Counter()
         for topic_partition, brokers in self.replicas.items():
@@ -76,20 +79,23 @@ class _Plan:
                 self._held.setdefault(broker, set()).add(topic_partition)
 
     def empty(self, brokers: Collection[int]) -> None:
-        """Move all replicas off these brokers, each to the least loaded eligible broker."""
+        """Move all replicas off these brokers, each to the broker farthest from the replicas that
+        stay, and among equals to the least loaded.
+        """
         for broker in map(BrokerId, sorted(brokers)):
             for topic_partition in sorted(self._held.get(broker, ())):
-                able = [
-                    each for each in self._racks if self._may_move(topic_partition, broker, each)
-                ]
+                before = self.replicas[topic_partition]
+                able = [each for each in self._takers if each not in before]
                 if not able:
                     raise InvalidReplicaAssignment(
                         f"{topic_partition} has a replica on broker {broker}, and no other "
                         "live broker can take it"
                     )
+                stay = [each for each in before if each not in brokers]
                 taker = min(
                     able,
                     key=lambda each: (
+                        self._places.crowd(each, stay),
                         len(self._held[each]),
                         self._by_topic[each, topic_partition.topic],
                         each,
@@ -107,7 +113,7 @@ class _Plan:
             self._move(*step)
 
     def _next_step(self) -> tuple[TopicPartition, BrokerId, BrokerId] | None:
-        by_load = sorted(self._racks, key=lambda each: (len(self._held[each]), each))
+        by_load = sorted(self._takers, key=lambda each: (len(self._held[each]), each))
         for giver in reversed(by_load):
             for taker in by_load:
                 if len(self._held[giver]) - len(self._held[taker]) < 2:
@@ -132,7 +138,7 @@ class _Plan:
 
     def spread_leaders(self) -> None:
         """Reorder replicas to spread preferred leaders; this moves no data."""
-        led: Led = {broker: set() for broker in self._racks}
+        led: Led = {broker: set() for broker in self._takers}
         for topic_partition, brokers in self.replicas.items():
             if brokers[0] in led:
                 led[brokers[0]].add(topic_partition)
@@ -183,9 +189,8 @@ class _Plan:
         before = self.replicas[topic_partition]
         if taker in before:
             return False
-        stay = {self._racks.get(each) for each in before if each != giver}
-        racks_before = len({*stay, self._racks.get(giver)})
-        return len({*stay, self._racks.get(taker)}) >= racks_before
+        after = (*(each for each in before if each != giver), taker)
+        return self._places.is_apart(after, before)
 
     def _move(self, topic_partition: TopicPartition, giver: BrokerId, taker: BrokerId) -> None:
         """The taker gets the giver's position in the order, and so its preferred leadership."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
 from penstock.controller.context import ControllerContext
-from penstock.controller.repair import AllowsUnclean, repair
+from penstock.controller.repair import AllowsUnclean, leave_unwritten, repair
 from penstock.controller.state_change import all_partitions
 from penstock.controller.topic_life import unfinished_deletions
 from penstock.metadata import paths
@@ -43,6 +43,9 @@ async def brokers_changed(
                 break
             # Another writer was faster. Before the broker is taken for alive again it must have
             # left its ISRs: it may come back without records that it had acknowledged.
+        left = leave_unwritten(context, allows_unclean)
+        if left:
+            await context.announce(ImageDelta(), metadata_only=left)
     if joined:
         context.image = context.image.apply(ImageDelta(brokers={each.id: each for each in joined}))
         ids = [each.id for each in joined]

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import Container
 from contextlib import suppress
 
 from penstock.errors import ConfigError
@@ -52,10 +53,18 @@ async def cluster_id(store: MetadataStore, stated: str | None, fresh: Uuid) -> s
     return found
 
 
-async def new_broker_id(store: MetadataStore, reserved_max: int) -> BrokerId:
-    """An id that no broker has had, above those reserved for manual assignment."""
-    node = await store.set(paths.BROKER_SEQID, None)
-    return BrokerId(reserved_max + node.version)
+async def new_broker_id(
+    store: MetadataStore, reserved_max: int, taken: Container[object] = ()
+) -> BrokerId:
+    """An id that no broker has had, above those reserved for manual assignment.
+
+    `taken` are those of brokers that had theirs from a store that was lost.
+    """
+    while True:
+        node = await store.set(paths.BROKER_SEQID, None)
+        broker = BrokerId(reserved_max + node.version)
+        if broker not in taken:
+            return broker
 
 
 async def register(

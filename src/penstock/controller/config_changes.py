@@ -6,6 +6,7 @@ from penstock.config.effective import BrokerLayers
 from penstock.controller import configs
 from penstock.controller.configs import (
     BrokerResource,
+    ClientMetricsResource,
     ClientResource,
     ConfigResource,
     GroupResource,
@@ -16,12 +17,15 @@ from penstock.controller.cordoned import check_cordoned
 from penstock.metadata import client_entity, paths
 from penstock.metadata.config_delta import changed_configs
 from penstock.metadata.image import ImageDelta
-from penstock.metadata.reader import read_client_configs, read_configs, read_group_configs
+from penstock.metadata.reader import read_client_configs, read_configs, read_named_configs
 from penstock.metadata.records import ConfigChange, ConfigOverrides, encode
 from penstock.metadata.store import Create, Delete, MetadataStore, Operation, Set
 
 NOTIFICATION_LIFE_MS = 15 * 60 * 1000
 """As in Kafka: enough for every broker to read a notification."""
+
+UNCLEAN_ELECTION = "unclean.leader.election.enable"
+"""A partition without a leader gets one as soon as an unclean election is allowed, as in Kafka."""
 
 
 async def alter(
@@ -41,6 +45,11 @@ async def alter(
         check_cordoned(context.image.brokers.get(resource.id), after)
     if now_ms is not None and after != before:
         await _write(context, resource, after, now_ms)
+        if before.get(UNCLEAN_ELECTION) != after.get(UNCLEAN_ELECTION):
+            if isinstance(resource, TopicResource):
+                context.repair_topic_soon(resource.name)
+            else:
+                context.repair_soon()
 
 
 async def _write(
@@ -69,6 +78,8 @@ async def _write(
             await context.announce(delta, broker_configs=True)
         case GroupResource(name):
             await context.announce(ImageDelta(group_configs={name: settings or None}))
+        case ClientMetricsResource(name):
+            await context.announce(ImageDelta(client_metrics={name: settings or None}))
         case ClientResource(entity):
             await context.announce(ImageDelta(client_configs={entity: settings}))
 
@@ -76,11 +87,11 @@ async def _write(
 async def _operations(
     store: MetadataStore, resource: ConfigResource, settings: Mapping[str, str]
 ) -> list[Operation]:
-    """The writes. A group without settings gets no node, because the group may not exist."""
+    """The writes. A group or subscription without settings has no node: it need not exist."""
     path = _path(resource)
     data = encode(ConfigOverrides(config=dict(settings)))
     if await store.exists(path):
-        is_reset = isinstance(resource, GroupResource) and not settings
+        is_reset = isinstance(resource, GroupResource | ClientMetricsResource) and not settings
         return [Delete(path) if is_reset else Set(path, data)]
     parents = paths.with_parents(path)[:-1]
     known = await store.get_many(parents)
@@ -95,6 +106,8 @@ def _path(resource: ConfigResource) -> str:
             return paths.broker_config(broker)
         case GroupResource(name):
             return paths.group_config(name)
+        case ClientMetricsResource(name):
+            return paths.client_metrics_config(name)
         case ClientResource(entity):
             return client_entity.path_of(entity)
 
@@ -116,8 +129,9 @@ async def reread(context: ControllerContext) -> None:
         context.image,
         await read_configs(context.store, paths.CONFIG_TOPICS),
         await read_configs(context.store, paths.CONFIG_BROKERS),
-        await read_group_configs(context.store),
+        await read_named_configs(context.store, paths.CONFIG_GROUPS),
         await read_client_configs(context.store),
+        await read_named_configs(context.store, paths.CONFIG_CLIENT_METRICS),
     )
     if delta is not None:
         await context.announce(
@@ -125,3 +139,5 @@ async def reread(context: ControllerContext) -> None:
             topic_configs=delta.topic_configs,
             broker_configs=bool(delta.broker_configs) or delta.default_broker_config is not None,
         )
+        if delta.topic_configs or delta.default_broker_config is not None:
+            context.repair_soon()  # see `UNCLEAN_ELECTION`

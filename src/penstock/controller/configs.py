@@ -6,12 +6,21 @@ from enum import IntEnum
 from msgspec import Struct
 
 from penstock.config.broker import broker_config, broker_settings, declared_setting
+from penstock.config.client_metrics import ClientMetricsConfig, check_client_metrics, patterns
 from penstock.config.consumer_group import ConsumerGroupConfig, check_group_config
 from penstock.config.effective import BrokerLayers
 from penstock.config.gradual import check_steps
 from penstock.config.group import GroupConfig
 from penstock.config.kafka_message import kafka_message
+from penstock.config.listener_security import is_secret
+from penstock.config.providers import check_reference
+from penstock.config.regex import InvalidRegularExpression, matching
+from penstock.config.security import SecurityConfig
 from penstock.config.setting import Setting, Update, load, settings
+from penstock.config.share import ShareConfig
+from penstock.config.share_group import PREFIXES, ShareGroupConfig, check_share_config
+from penstock.config.streams import StreamsConfig
+from penstock.config.streams_group import StreamsGroupConfig, check_streams_config
 from penstock.config.topic import TopicConfig
 from penstock.config.value import ConfigType, render
 from penstock.controller.topic_rules import UnknownTopic, check_name
@@ -19,7 +28,7 @@ from penstock.controller.topics import InvalidConfig, checked_configs
 from penstock.errors import ConfigError, InvalidRequest
 from penstock.metadata.client_entity import ClientEntity
 from penstock.metadata.image import ClusterImage
-from penstock.metadata.topic_names import INTERNAL_TOPICS
+from penstock.metadata.topic_names import COMPACTED_TOPICS
 from penstock.types import BrokerId
 
 
@@ -47,7 +56,15 @@ class ClientResource(Struct, frozen=True):
     entity: ClientEntity
 
 
-ConfigResource = TopicResource | BrokerResource | GroupResource | ClientResource
+class ClientMetricsResource(Struct, frozen=True):
+    """A subscription to metrics of clients (KIP-714)."""
+
+    name: str
+
+
+ConfigResource = (
+    TopicResource | BrokerResource | GroupResource | ClientResource | ClientMetricsResource
+)
 
 
 class AlterOperation(IntEnum):
@@ -86,6 +103,10 @@ def current(resource: ConfigResource, image: ClusterImage) -> Mapping[str, str]:
             raise InvalidRequest("Default group resources are not allowed.")
         case GroupResource(name):
             return image.group_configs.get(name, {})
+        case ClientMetricsResource(""):
+            raise InvalidRequest("Subscription name can't be empty")
+        case ClientMetricsResource(name):
+            return image.client_metrics.get(name, {})
         case ClientResource(entity):
             return image.client_configs.get(entity, {})
 
@@ -116,7 +137,13 @@ def _declared(resource: ConfigResource) -> Mapping[str, Setting]:
         case BrokerResource():
             return broker_settings()
         case GroupResource():
-            return settings(ConsumerGroupConfig)
+            return {
+                **settings(ConsumerGroupConfig),
+                **settings(ShareGroupConfig),
+                **settings(StreamsGroupConfig),
+            }
+        case ClientMetricsResource():
+            return settings(ClientMetricsConfig)
         case ClientResource():
             return {}
 
@@ -153,18 +180,26 @@ def checked(
 ) -> dict[str, str]:
     """The new settings, if they are valid. `layers` are the affected broker's current ones."""
     if isinstance(resource, TopicResource):
-        if resource.name in INTERNAL_TOPICS:
+        if resource.name in COMPACTED_TOPICS:
             _check_compacted(resource.name, after)
         return checked_configs(after, layers)
     given = {name: text for name, text in after.items() if text is not None}
     if isinstance(resource, GroupResource):
         return _checked_group(given, layers)
+    if isinstance(resource, ClientMetricsResource):
+        return _checked_subscription(given)
     if isinstance(resource, ClientResource):
         return given
     fixed = [name for name in given if _update(name) is Update.READ_ONLY]
     if fixed:
         raise InvalidRequest(
             f"Cannot update these configs dynamically: [{', '.join(sorted(fixed))}]"
+        )
+    bare = [name for name in given if name in settings(SecurityConfig)]
+    if bare:
+        raise InvalidRequest(
+            "These security configs can be dynamically updated only per-listener using the "
+            f"listener prefix: [{', '.join(sorted(bare))}]"
         )
     before = layers
     if resource.id is None:
@@ -175,6 +210,8 @@ def checked(
     else:
         layers = BrokerLayers(layers.static, layers.dynamic_default, given)
     try:
+        for name in filter(is_secret, given):
+            check_reference(name, given[name])
         broker_config(layers.texts())
         check_steps(before.texts(), layers.texts())
     except ConfigError as error:
@@ -190,9 +227,27 @@ def _check_compacted(topic: str, after: Mapping[str, str | None]) -> None:
 
 def _checked_group(given: dict[str, str], layers: BrokerLayers) -> dict[str, str]:
     try:
-        check_group_config(given, load(GroupConfig, layers.texts()))
+        share = {name: text for name, text in given.items() if name.startswith(PREFIXES)}
+        streams = {name: text for name, text in given.items() if name.startswith("streams.")}
+        others = {
+            name: text for name, text in given.items() if name not in share and name not in streams
+        }
+        check_group_config(others, load(GroupConfig, layers.texts()))
+        check_share_config(share, load(ShareConfig, layers.texts()))
+        check_streams_config(streams, load(StreamsConfig, layers.texts()))
     except ConfigError as error:
         raise InvalidConfig(kafka_message(error)) from error
+    return given
+
+
+def _checked_subscription(given: dict[str, str]) -> dict[str, str]:
+    try:
+        for expression in patterns(check_client_metrics(given)).values():
+            matching(expression, ())
+    except ConfigError as error:
+        raise InvalidRequest(kafka_message(error)) from error
+    except InvalidRegularExpression as error:
+        raise InvalidRequest(f"Illegal client matching pattern: {error}") from error
     return given
 
 

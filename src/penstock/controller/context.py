@@ -1,10 +1,11 @@
 """What the active controller knows: its epoch, its image of the cluster, and work in progress."""
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from random import Random, SystemRandom
 from typing import NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from penstock.controller.epoch import ControllerEpoch, NotController
 from penstock.controller.state_change import (
@@ -29,6 +30,7 @@ class TopicDeletion(NamedTuple):
 class ElectionCounts(Struct):
     """Elections that this broker held as the controller since it started, in all its epochs."""
 
+    elected: int = 0
     unclean: int = 0
     """Leaders elected although another replica may have had more records."""
 
@@ -64,11 +66,17 @@ class ControllerContext:
         self.chance: Random = SystemRandom()
         """Makes the ids of topics that have none."""
         self.changed_elsewhere: set[TopicPartition] = set()
-        """Partitions whose state node another writer changed. The next repair gives each of them a
-        new leader epoch, because brokers ignore an epoch that they know.
+        """Partitions whose state node another writer changed, or the store refuses to change: there
+        the image may have another leader or ISR than the store. The next repair gives each of them
+        a new leader epoch, because brokers ignore an epoch that they know.
         """
+        self.dropped: dict[TopicPartition, StoppedReplicas] = {}
+        """Replicas that are not assigned any more, of partitions whose state could not be written
+        with that. They stop once it is."""
         self.repair_soon: Callable[[], object] = lambda: None
         """Schedules a repair of all partitions after the current operation."""
+        self.repair_topic_soon: Callable[[str], object] = lambda _: None
+        """Schedules a repair of one topic's partitions."""
         self.repair_later: Callable[[], object] = lambda: None
         """Schedules a repair after a pause: at once it would fail in the same way."""
         self.is_resigned = False
@@ -102,13 +110,18 @@ class ControllerContext:
             or (broker, topic_partition) in self.replicas_on_offline_dirs
         )
 
-    def _forget_moved_replicas(self) -> None:
-        """A replica that was moved away, or whose topic is gone, may come back to a working log."""
+    def _forget_gone(self) -> None:
+        """A replica that was moved away, or whose topic is gone, may come back to a working log. A
+        topic that is created again begins with a state of its own.
+        """
         self.replicas_on_offline_dirs = {
             (broker, topic_partition)
             for broker, topic_partition in self.replicas_on_offline_dirs
             if (known := self.image.partition(topic_partition)) is not None
             and broker in known.replicas
+        }
+        self.changed_elsewhere = {
+            each for each in self.changed_elsewhere if self.image.partition(each) is not None
         }
 
     @property
@@ -139,14 +152,26 @@ class ControllerContext:
         if self.is_resigned:
             raise NotController(f"the controller of epoch {self.epoch.number} has resigned")
         self.image = self.image.apply(delta)
-        self._forget_moved_replicas()
+        self._forget_gone()
+        changes = tuple(partitions)
         change = StateChange(
             image=self.image,
-            partitions=tuple(partitions),
+            partitions=changes,
             metadata_only=tuple(metadata_only),
-            stopped=tuple(stopped),
+            stopped=(*stopped, *self._dropped_by(changes)),
             joined=frozenset(joined),
             topic_configs=tuple(topic_configs),
             broker_configs=broker_configs,
         )
         return await self._brokers.apply(change)
+
+    def _dropped_by(self, changes: Iterable[PartitionChange]) -> Iterator[StoppedReplicas]:
+        for each in changes:
+            if each.topic_partition in self.changed_elsewhere:
+                continue  # sent again as it was
+            dropped = self.dropped.pop(each.topic_partition, None)
+            if dropped is None or dropped.topic_id != each.topic_id:
+                continue
+            gone = tuple(broker for broker in dropped.replicas if broker not in each.state.replicas)
+            if gone:
+                yield replace(dropped, replicas=gone, leader_epoch=each.state.leader_epoch)

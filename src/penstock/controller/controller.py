@@ -37,7 +37,7 @@ from penstock.controller.found_topics import FoundTopic
 from penstock.controller.isr_changes import RequestedIsr
 from penstock.controller.operations import Operations
 from penstock.controller.producer_ids import ProducerIds
-from penstock.controller.repair import AllowsUnclean, repair, unclean_elections
+from penstock.controller.repair import AllowsUnclean, repair, repair_topic, unclean_elections
 from penstock.controller.requested_elections import ElectionType
 from penstock.controller.state_change import Brokers
 from penstock.controller.topic_rules import TopicDeletionDisabled
@@ -49,6 +49,7 @@ from penstock.controller.topics import (
     planned,
 )
 from penstock.errors import KafkaError
+from penstock.loop import with_turns
 from penstock.metadata.image import ClusterImage, PartitionRegistration, Topic
 from penstock.metadata.reader import read_image
 from penstock.metadata.store import Change, MetadataStore, Subscription
@@ -60,6 +61,9 @@ logger = logging.getLogger(__name__)
 
 REPAIR_AGAIN_S = 5.0
 """Between attempts to write a state that the store refuses, as for want of permission."""
+
+PLANS_A_TURN = 100
+"""New topics whose plans are made before other requests get their turn."""
 
 RESEND_FAILED_S = 10.0
 """Between attempts of a broker to use replicas that have no usable log."""
@@ -117,11 +121,13 @@ class Controller:
                 self._store, epoch, image, self._broker, self._brokers, self.counts
             )
             context.repair_soon, context.repair_later = self._repair_soon, self._repair_later
+            context.repair_topic_soon = self._repair_topic_soon
             context.chance = self._chance
             context.may_delete_topics = self._config.delete_topic_enable
             await failover.take_over(context, self._allows_unclean(context))
         except BaseException:
             watches.cancel()
+            self._brokers.resign()  # it may have opened its channels already
             raise
         self._active, self._watches = context, watches
         logger.info("broker %s is the controller, in epoch %d", self._broker, epoch.number)
@@ -164,6 +170,17 @@ class Controller:
             await repair(context, self._allows_unclean(context))
             moving = reassignment.in_progress(context.image)
             await node_changes.progress_reassignments(context, moving)
+            await topic_life.resume_deletions(context)
+
+        self._schedule(operation)
+
+    def _repair_topic_soon(self, topic: str) -> None:
+        async def operation(context: ControllerContext) -> None:
+            await repair_topic(context, self._allows_unclean(context), topic)
+            moving = reassignment.in_progress(context.image)
+            await node_changes.progress_reassignments(
+                context, [each for each in moving if each.topic == topic]
+            )
 
         self._schedule(operation)
 
@@ -214,7 +231,7 @@ class Controller:
         check_total(news, self._config)
 
         async def operation() -> list[PlannedTopic | KafkaError]:
-            plans = list(self._planned(news))
+            plans = [each async for each in with_turns(self._planned(news), PLANS_A_TURN)]
             valid = [each for each in plans if isinstance(each, PlannedTopic)]
             if validate_only or not valid:
                 return plans

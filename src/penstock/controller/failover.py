@@ -7,7 +7,7 @@ state of the cluster to every broker.
 from penstock.controller import features, reassignment, topic_life, unclean_shutdown
 from penstock.controller.context import ControllerContext
 from penstock.controller.partition_states import bring_online, write_elected
-from penstock.controller.repair import AllowsUnclean, repairs
+from penstock.controller.repair import AllowsUnclean, delta_of, leave_unwritten, repairs
 from penstock.controller.state_change import all_partitions
 from penstock.metadata.image import ImageDelta
 
@@ -25,12 +25,15 @@ async def take_over(context: ControllerContext, allows_unclean: AllowsUnclean) -
     # ISR memberships may date from before the crash, and nobody can tell whether they do. So it
     # leaves every ISR that has another live member, and rejoins once it has caught up.
     suspected = context.unclean_shutdown_brokers
-    changes |= await write_elected(context, repairs(context, allows_unclean, suspected=suspected))
-    delta = ImageDelta(partitions={each.topic_partition: each.state for each in changes.values()})
-    image = context.image.apply(delta)
+    written = await write_elected(context, repairs(context, allows_unclean, suspected=suspected))
+    context.image = context.image.apply(delta_of(written.values()))
+    leave_unwritten(context, allows_unclean, suspected=suspected)
+    changes |= written
+    delta = delta_of(changes.values())
+    everything = all_partitions(context.image.apply(delta))
     await context.announce(
         delta,
-        partitions=[changes.get(each.topic_partition, each) for each in all_partitions(image)],
+        partitions=[changes.get(each.topic_partition, each) for each in everything],
         joined=context.image.brokers,
         topic_configs=context.image.topic_configs,
         broker_configs=True,

@@ -21,12 +21,14 @@ class FoundTopic(Struct, frozen=True):
     last_epochs: Mapping[int, int]
     """The last leader epoch in each partition's log; -1: none."""
     configs: Mapping[str, str] = {}
+    replicas: Mapping[int, tuple[BrokerId, ...]] = {}
+    """Where the logs of each partition are, the longest first; none: on this broker."""
 
 
 async def register(
     context: ControllerContext, found: Sequence[FoundTopic]
 ) -> list[PlannedTopic | KafkaError]:
-    """Create the topics with all replicas on this broker; each leader begins a new epoch."""
+    """Create the topics where their logs are; each leader begins a new epoch, alone in its ISR."""
     plans = [_planned(each, context.broker) for each in found]
     new = [each for each in plans if each.topic.name not in context.image.topics]
     created = iter(await topic_life.create(context, new, _next_epochs(found)))
@@ -39,7 +41,10 @@ async def register(
 
 
 def _planned(found: FoundTopic, broker: BrokerId) -> PlannedTopic:
-    partitions = {index: PartitionRegistration((broker,)) for index in found.last_epochs}
+    partitions = {
+        index: PartitionRegistration(found.replicas.get(index) or (broker,))
+        for index in found.last_epochs
+    }
     return PlannedTopic(Topic(found.name, found.id, partitions), found.configs)
 
 

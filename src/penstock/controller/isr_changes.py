@@ -37,6 +37,12 @@ class StalePartitionEpoch(KafkaError):
     code = ErrorCode.INVALID_UPDATE_VERSION
 
 
+class StateNotWritten(KafkaError):
+    """The controller has yet to write another state, in a new leader epoch; ask again then."""
+
+    code = ErrorCode.LEADER_NOT_AVAILABLE
+
+
 class IneligibleReplica(KafkaError):
     """The replica is down, shutting down, or has restarted since the leader saw it (KIP-903)."""
 
@@ -78,6 +84,10 @@ def altered_partition(
         raise NotController(f"a newer controller has decided on {requested.topic_partition}")
     if leader != partition.leader:
         raise NotTheLeader(f"{requested.topic_partition} is led by broker {partition.leader}")
+    if requested.topic_partition in context.changed_elsewhere:
+        # Its ISR may not be the store's. The leader must not commit records by it, nor bring a
+        # replica back that had to leave because it may lack records.
+        raise StateNotWritten(f"the state of {requested.topic_partition} is about to be written")
     isr = tuple(each.broker for each in requested.isr)
     if set(isr) == set(partition.isr) and requested.recovering == partition.recovering:
         return None
@@ -128,11 +138,14 @@ async def alter_isrs(
     check_broker_epoch(context, leader, leader_broker_epoch)
     results: dict[TopicPartition, PartitionRegistration | KafkaError] = {}
     altered: dict[TopicPartition, PartitionRegistration] = {}
+    missed = set()
     for each in requested:
         try:
             after = altered_partition(context, leader, each)
         except KafkaError as error:
             results[each.topic_partition] = error
+            if isinstance(error, StalePartitionEpoch):
+                missed.add(each.topic_partition)
             continue
         if after is not None:
             altered[each.topic_partition] = replace(after, controller_epoch=context.epoch.number)
@@ -140,6 +153,11 @@ async def alter_isrs(
             current = context.image.partition(each.topic_partition)
             assert current is not None
             results[each.topic_partition] = current
+    if missed:
+        # Another writer changed the state before this controller read it. Brokers ignore a leader
+        # epoch that they know, so the leader learns of it by a new one only.
+        context.changed_elsewhere |= missed
+        context.repair_soon()
     answers = await context.epoch.write_each(
         [
             Set(

@@ -97,11 +97,19 @@ def preferred(
     return Elected(wanted, partition.isr)
 
 
-def forced(partition: PartitionRegistration, live: Container[BrokerId]) -> Elected:
-    """A requested unclean election, for a partition without a leader."""
-    if partition.leader in live:
+def forced(
+    partition: PartitionRegistration,
+    live: Container[BrokerId],
+    live_or_shutting_down: Container[BrokerId],
+    unclean_shutdown: Container[BrokerId] = (),
+) -> Elected:
+    """A requested unclean election, for a partition without a leader.
+
+    A leader that is shutting down leads until it is gone: it has records that others lack.
+    """
+    if partition.leader in live_or_shutting_down:
         raise ElectionNotNeeded("Leader election not needed for topic partition.")
-    outcome = elected(partition, live, allow_unclean=True)
+    outcome = elected(partition, live, allow_unclean=True, unclean_shutdown=unclean_shutdown)
     if outcome.leader == NO_LEADER:
         raise EligibleLeadersNotAvailable("no replica is alive")
     return outcome

@@ -136,10 +136,8 @@ async def _new_deletions(context: ControllerContext) -> None:
     names = frozenset(await context.store.children(paths.DELETE_TOPICS))
     if not names <= context.image.deleting:
         context.image = context.image.apply(ImageDelta(deleting=names | context.image.deleting))
-        await topic_life.resume_deletions(context)
-        await finish_request(context)
-    # Nodes of deleted topics that could not be removed before, as on a full disk.
-    await topic_life.replicas_deleted(context, context.broker, ())
+    await topic_life.resume_deletions(context)
+    await finish_request(context)
 
 
 async def _offline_dirs(context: ControllerContext) -> None:

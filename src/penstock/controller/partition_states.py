@@ -13,9 +13,9 @@ from penstock.metadata import paths
 from penstock.metadata.errors import BadVersion, NodeExists, NoNode, StoreError
 from penstock.metadata.image import ImageDelta, PartitionRegistration, Topic
 from penstock.metadata.reader import state_of
-from penstock.metadata.records import PartitionState, encode
+from penstock.metadata.records import NO_LEADER, PartitionState, encode
 from penstock.metadata.store import Answer, Create, Node, Operation, Set
-from penstock.types import LeaderEpoch, TopicPartition
+from penstock.types import BrokerId, LeaderEpoch, TopicPartition
 
 logger = logging.getLogger(__name__)
 
@@ -36,7 +36,8 @@ async def bring_online(
 
     A partition whose replicas are all down waits until one comes up. A partition whose state
     exists already, or cannot be written, waits for the next repair. `epochs` gives the first
-    epoch of partitions that have records already; all others begin at 0.
+    epoch of partitions that have records already; only the first of their replicas is known to
+    have all of these. All others begin at 0.
     """
     pending = [
         (topic, index, partition)
@@ -48,9 +49,10 @@ async def bring_online(
     existing = await _existing_parents(context, {topic.name for topic, _, _ in pending})
     for topic, index, partition in pending:
         topic_partition = TopicPartition(topic.name, index)
-        outcome = first_elected(
-            partition.replicas, context.live_replicas(topic_partition, partition.replicas)
-        )
+        eligible = partition.replicas
+        if topic_partition in (epochs or ()):
+            eligible = eligible[:1]
+        outcome = first_elected(eligible, context.live_replicas(topic_partition, eligible))
         if outcome is None:
             continue
         epoch = (epochs or {}).get(topic_partition, FIRST_EPOCH)
@@ -72,11 +74,20 @@ async def bring_online(
         )
     answers = await context.epoch.write_each(multis)
     await reread(context, _refused((each.topic_partition for each in changes), answers))
-    return [
+    written = [
         change
         for change, answer in zip(changes, answers, strict=True)
         if not isinstance(answer, StoreError)
     ]
+    # A new partition has no records that a broker could have lost before.
+    context.caught_up |= {
+        (broker, each.topic_partition)
+        for each in written
+        if each.is_new
+        for broker in context.unclean_shutdown_brokers
+        if broker in each.state.isr
+    }
+    return written
 
 
 def _refused(
@@ -124,11 +135,25 @@ async def reread(context: ControllerContext, refused: Mapping[TopicPartition, St
         if node is not None and before is not None:
             after = state_of(before, node)
             if after is not None:
-                states[topic_partition] = after
+                doubtful = context.replicas_in_doubt(topic_partition)
+                states[topic_partition] = _without(after, doubtful)
     if states:
         context.image = context.image.apply(ImageDelta(partitions=states))
         context.changed_elsewhere |= states.keys()
         context.repair_soon()
+
+
+def _without(
+    partition: PartitionRegistration, doubtful: Collection[BrokerId]
+) -> PartitionRegistration:
+    """The partition without replicas that may lack records, unless no other is in its ISR. They
+    had left it, and the other writer did not know.
+    """
+    isr = tuple(each for each in partition.isr if each not in doubtful)
+    if not isr:
+        return partition
+    leader = partition.leader if partition.leader in isr else NO_LEADER
+    return msgspec.structs.replace(partition, leader=leader, isr=isr)
 
 
 async def _existing_parents(context: ControllerContext, topics: Collection[str]) -> set[str]:
@@ -163,6 +188,7 @@ async def write_elected(
             (node,) = answer
             assert isinstance(node, Node)
             state = msgspec.structs.replace(state, partition_epoch=node.version)
+            context.counts.elected += 1
             context.counts.unclean += outcomes[topic_partition].unclean
             written[topic_partition] = PartitionChange(topic_partition, topic.id, state)
             context.changed_elsewhere.discard(topic_partition)

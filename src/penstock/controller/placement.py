@@ -9,14 +9,9 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import count, islice, zip_longest
 
+from penstock.controller.places import Hosts, Racks
 from penstock.errors import ErrorCode, KafkaError
 from penstock.types import BrokerId
-
-Racks = Mapping[BrokerId, str | None]
-"""The live brokers with their racks, where configured."""
-
-Hosts = Mapping[BrokerId, str]
-"""The hosts of the live brokers."""
 
 Assignment = dict[int, tuple[BrokerId, ...]]
 """The replicas of each partition; the first is the preferred leader."""

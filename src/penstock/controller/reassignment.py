@@ -265,7 +265,7 @@ async def _write_state(
     delete: bool = True,
 ) -> bool:
     """Write the state in a new leader epoch and send it with the stopped replicas to all brokers;
-    False if another writer has changed the state.
+    False if another writer has changed the state, or the store refuses it.
     """
     known = context.image.partition(topic_partition)
     assert known is not None
@@ -277,6 +277,14 @@ async def _write_state(
     changes = await write_elected(context, {topic_partition: outcome})
     if not changes:
         _assign(context, topic_partition, known)
+        # Its replicas may be others by now: the next repair tells the leader, in a new epoch.
+        context.changed_elsewhere.add(topic_partition)
+        if stopped and delete:
+            earlier = context.dropped.get(topic_partition)
+            both = {*stopped, *(() if earlier is None else earlier.replicas)}
+            context.dropped[topic_partition] = StoppedReplicas(
+                topic_partition, topic.id, tuple(sorted(both))
+            )
         return False
     await context.announce(
         ImageDelta(partitions={each.topic_partition: each.state for each in changes.values()}),

@@ -42,13 +42,14 @@ def repairs(
     allows_unclean: AllowsUnclean,
     *,
     suspected: Collection[BrokerId] = (),
+    topic: str | None = None,
 ) -> dict[TopicPartition, Elected]:
-    """The leaders and ISRs to write. Only reads the context.
+    """The leaders and ISRs to write, of one topic or of all. Only reads the context.
 
     Suspected brokers leave every ISR that has another live member.
     """
     outcomes = {}
-    for topic_partition, partition in _online_partitions(context):
+    for topic_partition, partition in _online_partitions(context, topic):
         outcome = _repaired(context, allows_unclean, topic_partition, partition, suspected)
         if outcome is not None:
             outcomes[topic_partition] = outcome
@@ -93,6 +94,32 @@ def _repaired(
     return None if is_same and not is_changed_elsewhere else outcome
 
 
+def leave_unwritten(
+    context: ControllerContext,
+    allows_unclean: AllowsUnclean,
+    *,
+    suspected: Collection[BrokerId] = (),
+) -> Collection[TopicPartition]:
+    """Brokers that must leave ISRs leave them in the image too where the store refuses it, as for
+    want of permission: one that comes back would lead on. Such a partition has no leader, or no
+    such follower, until a repair has written its state. Returns these partitions.
+    """
+    left = {}
+    for topic_partition, outcome in repairs(context, allows_unclean, suspected=suspected).items():
+        partition = context.image.partition(topic_partition)
+        assert partition is not None
+        if partition.isr == (partition.leader,):
+            continue  # nobody else has its records
+        leader = partition.leader if outcome.leader == partition.leader else NO_LEADER
+        isr = partition.isr if outcome.unclean else outcome.isr
+        left[topic_partition] = replace(partition, leader=leader, isr=isr)
+    if left:
+        context.image = context.image.apply(ImageDelta(partitions=left))
+        context.changed_elsewhere |= left.keys()  # so that the next repair writes them
+        context.repair_later()
+    return left.keys()
+
+
 async def repair(
     context: ControllerContext,
     allows_unclean: AllowsUnclean,
@@ -122,15 +149,28 @@ async def repair(
     await unclean_shutdown.clear_resolved(context)
 
 
+async def repair_topic(
+    context: ControllerContext, allows_unclean: AllowsUnclean, topic: str
+) -> None:
+    """Write the repairs of one topic and tell all brokers. The time does not depend on the number
+    of other topics: somebody may alter thousands, one after the other.
+    """
+    changes = await write_elected(context, repairs(context, allows_unclean, topic=topic))
+    if changes:
+        await context.announce(delta_of(changes.values()), partitions=changes.values())
+        await unclean_shutdown.clear_resolved(context)
+
+
 def delta_of(changes: Iterable[PartitionChange]) -> ImageDelta:
     return ImageDelta(partitions={each.topic_partition: each.state for each in changes})
 
 
 def _online_partitions(
-    context: ControllerContext,
+    context: ControllerContext, name: str | None = None
 ) -> Iterable[tuple[TopicPartition, PartitionRegistration]]:
-    """Partitions that have a `state` node."""
-    for topic in context.image.topics.values():
+    """Partitions that have a `state` node, of the named topic or of all."""
+    topics = context.image.topics
+    for topic in topics.values() if name is None else filter(None, [topics.get(name)]):
         for index, partition in topic.partitions.items():
             if partition.partition_epoch >= 0:
                 yield TopicPartition(topic.name, index), partition

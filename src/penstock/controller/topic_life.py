@@ -174,15 +174,17 @@ async def replicas_deleted(
 ) -> None:
     """A broker has deleted these logs. Removes the nodes of topics whose logs are all gone.
 
-    A topic whose nodes cannot be removed is tried again next time, and does not delay others.
+    A topic whose nodes cannot be removed is tried again later, and does not delay others.
     """
     for topic_partition in partitions:
         deletion = context.deletions.get(topic_partition.topic)
         if deletion is not None:
             deletion.awaited.discard((broker, topic_partition))
-    await _remove_all_nodes(
-        context, [name for name, deletion in context.deletions.items() if not deletion.awaited]
-    )
+    await _remove_all_nodes(context, _without_logs(context))
+
+
+def _without_logs(context: ControllerContext) -> list[str]:
+    return [name for name, deletion in context.deletions.items() if not deletion.awaited]
 
 
 async def _remove_all_nodes(context: ControllerContext, names: Iterable[str]) -> None:
@@ -238,8 +240,11 @@ async def _remove_nodes(context: ControllerContext, name: str) -> bool:
     refused = [each for each in answers if isinstance(each, StoreError)]
     if refused:
         logger.error(
-            "topic %s is deleted, but its nodes could not be removed: %s", name, refused[0]
+            "topic %s is deleted, but its nodes could not be removed, trying again later: %s",
+            name,
+            refused[0],
         )
+        context.repair_later()
     return not refused
 
 
@@ -264,7 +269,8 @@ async def _remove_subtrees(
 
 
 async def resume_deletions(context: ControllerContext) -> None:
-    """Continue deletions that the last controller or a tool began.
+    """Continue deletions that the last controller or a tool began, or whose nodes could not be
+    removed.
 
     Where deletion is disabled, the marks are removed and the topics stay, as in Kafka.
     """
@@ -284,7 +290,7 @@ async def resume_deletions(context: ControllerContext) -> None:
     if marked:
         await finish_deletions(context, marked, image.deleting)
     # A tool marked an unknown topic, or the topic's own node is gone already.
-    await _remove_all_nodes(context, sorted(unknown))
+    await _remove_all_nodes(context, [*sorted(unknown), *_without_logs(context)])
 
 
 def assignment_of(topic: Topic) -> TopicAssignment:

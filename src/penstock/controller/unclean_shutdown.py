@@ -29,12 +29,27 @@ async def clear_resolved(context: ControllerContext) -> None:
     """Clear the mark of every broker that is in no ISR from before its unclean shutdown."""
     for broker in context.unclean_shutdown_brokers:
         if not any(
-            may_predate_shutdown(partition, broker)
-            and (broker, TopicPartition(topic.name, index)) not in context.caught_up
+            _is_unresolved(context, TopicPartition(topic.name, index), partition, broker)
             for topic in context.image.topics.values()
             for index, partition in topic.partitions.items()
         ):
             await _clear(context, context.image.brokers[broker])
+
+
+def _is_unresolved(
+    context: ControllerContext,
+    topic_partition: TopicPartition,
+    partition: PartitionRegistration,
+    broker: BrokerId,
+) -> bool:
+    if topic_partition in context.changed_elsewhere:
+        # It has left the ISR in the image, perhaps not in the store: the next controller would
+        # elect it from there.
+        return broker in partition.replicas
+    return (
+        may_predate_shutdown(partition, broker)
+        and (broker, topic_partition) not in context.caught_up
+    )
 
 
 def may_predate_shutdown(partition: PartitionRegistration, broker: BrokerId) -> bool:

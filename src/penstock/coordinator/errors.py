@@ -21,11 +21,5 @@ class CoordinatorLoading(KafkaError):
     code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 
 
-class InvalidRegularExpression(KafkaError):
-    """RE2 rejects the expression, or this broker lacks RE2."""
-
-    code = ErrorCode.INVALID_REGULAR_EXPRESSION
-
-
 class RecordTooLarge(KafkaError):
     """The batch exceeds the internal topic's `max.message.bytes`."""

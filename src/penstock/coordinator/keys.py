@@ -2,15 +2,18 @@
 
 from functools import lru_cache
 from struct import iter_unpack
+from typing import Final
+
+LONGEST_KEPT: Final = 255
+"""Names may have 32 KB: a client that asks for many such groups would fill memory for good."""
 
 
-@lru_cache(maxsize=16384)
 def partition_for(key: str, count: int) -> int:
     """As every Kafka broker and client computes it: the absolute value of Java's string hash."""
-    return abs(_java_hash(key)) % count
+    found = _java_hash(key) if len(key) > LONGEST_KEPT else _kept_hash(key)
+    return abs(found) % count
 
 
-@lru_cache(maxsize=4096)
 def _java_hash(text: str) -> int:
     """`String.hashCode`: over UTF-16 units, in 32 bits.
 
@@ -21,3 +24,6 @@ def _java_hash(text: str) -> int:
         found = (31 * found + unit) & 0xFFFF_FFFF
     signed = found - (1 << 32) if found >= 1 << 31 else found
     return 0 if signed == -(1 << 31) else signed
+
+
+_kept_hash = lru_cache(maxsize=16384)(_java_hash)

@@ -148,6 +148,23 @@ class CoordinatorRuntime(Generic[S, Rec]):
             RETRY_MS / 1000, lambda: self._in_background(led, what, operation, refused.code)
         )
 
+    def rewrite(
+        self,
+        partition: int,
+        everything: Callable[[S, Now, PendingReply[Any]], CoordinatorResult[Any, Any]],
+    ) -> None:
+        """Append records that hold the whole state; earlier ones go once these are committed."""
+        led = self._loaded(partition)
+        first = led.log.end_offset
+        refused = self.run(partition, everything).reply
+        if isinstance(refused, KafkaError):
+            raise refused
+        led.log.when_committed(led.log.end_offset, lambda: led.log.delete_before(first))
+
+    def loaded(self) -> dict[int, S]:
+        """The shards that serve requests, by partition."""
+        return {led.partition: led.shard for led in self._led.values() if led.is_loaded}
+
     def loaded_shards(self) -> list[S]:
         return [led.shard for led in self._led.values() if led.is_loaded]
 

@@ -48,6 +48,9 @@ class CoordinatorLog(Protocol):
     def when_committed(self, offset: int, then: Callable[[], object]) -> None:
         """Call `then` once everything before `offset` is committed, if this broker still leads."""
 
+    def delete_before(self, offset: int) -> None:
+        """Forget committed records that are not needed any more."""
+
     def read(self, offset: int) -> Buffer:
         """Some batches from `offset` on; empty at the end of the log."""
 

@@ -9,6 +9,7 @@ from typing import TypeAlias
 _TOKEN = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _TARGET = re.compile(rb"/[\x21-\x7e]*")
 _VALUE = re.compile(rb"[\t\x20-\x7e\x80-\xff]*")
+_LENGTH = re.compile("[0-9]{1,18}")  # Python reads no number of thousands of digits
 
 PLAIN = "text/plain; charset=utf-8"
 
@@ -42,7 +43,7 @@ class HttpRequest:
         if "transfer-encoding" in self.headers:
             raise BadRequest(HTTPStatus.NOT_IMPLEMENTED, "a body must have a Content-Length")
         text = self.headers.get("content-length", "0")
-        if not (text.isascii() and text.isdigit()):
+        if not _LENGTH.fullmatch(text):
             raise BadRequest(HTTPStatus.BAD_REQUEST, "Content-Length is not a number")
         return int(text)
 

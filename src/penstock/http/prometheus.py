@@ -2,7 +2,8 @@
 
 Counters are plain numbers on the objects that count, so nothing here is on the hot path. A metric
 is read when its line is rendered, and may yield its samples from a generator: ten thousand
-partitions are then rendered in many slices, with requests served in between.
+partitions are then rendered in many slices, with requests served in between. The table is made
+anew for each page, so that its metrics may share what one of them has found.
 """
 
 import math
@@ -17,8 +18,11 @@ from penstock.http.server import Handler
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 SLICE_MS = 1
-SLICE_LINES = 64
-"""The clock is read once per this many lines, about every 50 µs."""
+SLICE_LINES = 16
+"""The clock is read once per this many lines, and before each metric: a sum over all partitions is
+one line.
+"""
+HELP = "# HELP "
 
 
 class MetricKind(Enum):
@@ -32,14 +36,17 @@ class MetricKind(Enum):
 
 
 class Sample(NamedTuple):
-    """One line: a value and its labels; `suffix` may be `_bucket`, `_sum` or `_count`."""
+    """One line: a value and its labels, as `labels` renders them; `suffix` may be `_bucket`,
+    `_sum` or `_count`.
+    """
 
     value: float
-    labels: Mapping[str, str] = {}
+    labels: str = ""
     suffix: str = ""
 
 
 Reading: TypeAlias = float | Iterable[Sample]
+Table: TypeAlias = Mapping[str, "Metric"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +58,20 @@ class Metric:
     read: Callable[[], Reading]
 
 
-def metrics(table: Mapping[str, Metric], clock: Clock | None = None) -> Handler:
+def counter(text: str, read: Callable[[], Reading]) -> Metric:
+    return Metric(MetricKind.COUNTER, text, read)
+
+
+def gauge(text: str, read: Callable[[], Reading]) -> Metric:
+    return Metric(MetricKind.GAUGE, text, read)
+
+
+def metrics(table: Callable[[], Table], clock: Clock | None = None) -> Handler:
     """The handler of `/metrics`."""
     ticking = clock or SystemClock()
 
     def handler(_: HttpRequest) -> HttpResponse:
-        return HttpResponse(content_type=CONTENT_TYPE, body=slices(lines(table), ticking))
+        return HttpResponse(content_type=CONTENT_TYPE, body=slices(lines(table()), ticking))
 
     return handler
 
@@ -65,30 +80,31 @@ def slices(rendered: Iterable[str], clock: Clock) -> Iterator[bytes]:
     """The lines in parts of about `SLICE_MS` rendering time each."""
     part: list[str] = []
     started_ms = clock.monotonic_ms()
-    for count, line in enumerate(rendered, 1):
+    for line in rendered:
         part.append(line)
-        if count % SLICE_LINES == 0 and clock.monotonic_ms() - started_ms >= SLICE_MS:
+        is_time_to_look = not len(part) % SLICE_LINES or line.startswith(HELP)
+        if is_time_to_look and clock.monotonic_ms() - started_ms >= SLICE_MS:
             yield "".join(part).encode()
             part.clear()
             started_ms = clock.monotonic_ms()
     yield "".join(part).encode()
 
 
-def lines(table: Mapping[str, Metric]) -> Iterator[str]:
+def lines(table: Table) -> Iterator[str]:
     for name, metric in table.items():
-        yield f"# HELP {name} {_escaped_help(metric.help)}\n# TYPE {name} {metric.kind.value}\n"
+        yield f"{HELP}{name} {_escaped_help(metric.help)}\n# TYPE {name} {metric.kind.value}\n"
         reading = metric.read()
         if isinstance(reading, (int, float)):
             yield f"{name} {_number(reading)}\n"
             continue
-        for value, labels, suffix in reading:
-            yield f"{name}{suffix}{_labels(labels)} {_number(value)}\n"
+        for value, labelled, suffix in reading:
+            number = value if type(value) is int else _number(value)  # most are
+            yield f"{name}{suffix}{labelled} {number}\n"
 
 
-def _labels(labels: Mapping[str, str]) -> str:
-    if not labels:
-        return ""
-    return "{" + ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items()) + "}"
+def labels(**values: str) -> str:
+    """Labels as a line has them. Made once for many samples, where there are thousands."""
+    return "{" + ",".join([f'{name}="{_escaped(value)}"' for name, value in values.items()]) + "}"
 
 
 def _escaped(value: str) -> str:

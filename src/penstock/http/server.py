@@ -1,14 +1,17 @@
-"""A minimal HTTP/1.1 server: exact routes, bounded in size, time and number of connections."""
+"""A minimal HTTP/1.1 server, bounded in size, time and number of connections."""
 
 import asyncio
 import logging
+import os
 import socket
+import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import NamedTuple, TypeAlias
 
+from penstock.errors import ConfigError
 from penstock.http.message import (
     BadRequest,
     Body,
@@ -25,7 +28,20 @@ Handler: TypeAlias = Callable[[HttpRequest], HttpResponse | Awaitable[HttpRespon
 Routes: TypeAlias = Mapping[tuple[str, str], Handler]
 """Handlers by method and exact path; GET serves HEAD too."""
 
+Admit: TypeAlias = Callable[[HttpRequest], Awaitable[HttpResponse | None]]
+"""Gets a request without its body; a response refuses it."""
+
+SMALL_BYTES = 1 << 16
+"""Such a body is read in any case: the connection can stay, and its client gets the answer."""
 CLOSE_S = 1.0
+
+
+class _Refused(Exception):
+    """A request whose body is not read."""
+
+    def __init__(self, response: HttpResponse) -> None:
+        super().__init__(response.status)
+        self.response = response
 
 
 class BoundAddress(NamedTuple):
@@ -51,18 +67,26 @@ class Limits:
 @asynccontextmanager
 async def serving(
     group: asyncio.TaskGroup,
-    routes: Routes,
+    routes: Routes | Handler,
     host: str = "127.0.0.1",
     port: int = 0,
     *,
     sock: socket.socket | None = None,
     limits: Limits | None = None,
+    tls: ssl.SSLContext | None = None,
+    setting: str = "listen",
+    admit: Admit | None = None,
 ) -> AsyncIterator[BoundAddress]:
     """Serve until the end of the block; port 0 picks a free port. `sock` is bound already.
 
+    An address that cannot be used is a `ConfigError` that names `setting`.
+
+    A handler in place of routes gets every request. `admit` is asked before a large body is read:
+    strangers take no memory.
     Each connection is a child of `group`; all of them have ended when the block has.
     """
-    server = _Server(routes, limits or Limits())
+    handler = routes if callable(routes) else exact(routes)
+    server = _Server(handler, limits or Limits(), admit)
     sessions: set[asyncio.Task[None]] = set()
 
     def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -71,9 +95,12 @@ async def serving(
 
     head_bytes = server.limits.head_bytes
     if sock is None:
-        listener = await asyncio.start_server(accept, host, port, limit=head_bytes)
+        try:
+            listener = await asyncio.start_server(accept, host, port, limit=head_bytes, ssl=tls)
+        except OSError as error:
+            raise cannot_listen(setting, host, port, error) from None
     else:
-        listener = await asyncio.start_server(accept, sock=sock, limit=head_bytes)
+        listener = await asyncio.start_server(accept, sock=sock, limit=head_bytes, ssl=tls)
     try:
         yield BoundAddress(*listener.sockets[0].getsockname()[:2])
     finally:
@@ -84,11 +111,27 @@ async def serving(
             await asyncio.wait(sessions)
 
 
+def bound(setting: str, host: str, port: int) -> socket.socket:
+    """A listening socket; raises `ConfigError` if the address is taken or is none."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family)
+    except OSError as error:
+        raise cannot_listen(setting, host, port, error) from None
+
+
+def cannot_listen(setting: str, host: str, port: int, error: OSError) -> ConfigError:
+    """A name that does not resolve has no known errno."""
+    number = error.errno or 0
+    why = os.strerror(number) if number > 0 else error.strerror or str(error)
+    return ConfigError(f"{setting}: cannot listen on {host or '*'}:{port}: {why}")
+
+
 class _Server:
     """The state that all sessions share."""
 
-    def __init__(self, routes: Routes, limits: Limits) -> None:
-        self.routes, self.limits = routes, limits
+    def __init__(self, handler: Handler, limits: Limits, admit: Admit | None) -> None:
+        self.handler, self.limits, self._admit = handler, limits, admit
         self._sessions = 0
 
     async def session(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -103,14 +146,14 @@ class _Server:
             while await self._exchange(reader, writer):
                 pass
         except (TimeoutError, ConnectionError, asyncio.IncompleteReadError):
-            writer.transport.abort()
+            _abort(writer)
         except asyncio.CancelledError:
-            writer.transport.abort()
+            _abort(writer)
             raise
         except Exception:
             # An interrupted response must not look like a complete one.
             logger.exception("HTTP response failed while its body was sent; closing the connection")
-            writer.transport.abort()
+            _abort(writer)
         finally:
             self._sessions -= 1
             await _closed(writer)
@@ -122,9 +165,12 @@ class _Server:
         except BadRequest as bad:
             await self._send(writer, plain(bad.status, str(bad)), close=True)
             return False
+        except _Refused as refused:
+            await self._send(writer, refused.response, close=True)
+            return False
         if request is None:
             return False
-        response = await self._handled(request)
+        response = await _answer(self.handler, request)
         await self._send(
             writer,
             response,
@@ -151,21 +197,13 @@ class _Server:
             raise BadRequest(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "body too large")
         if not size:
             return request
+        if self._admit is not None and size > SMALL_BYTES:
+            refused = await self._admit(request)
+            if refused is not None:
+                raise _Refused(refused)
         async with asyncio.timeout(self.limits.transfer_s):
             body = await reader.readexactly(size)
         return replace(request, body=body)
-
-    async def _handled(self, request: HttpRequest) -> HttpResponse:
-        method = "GET" if request.method == "HEAD" else request.method
-        handler = self.routes.get((method, request.path))
-        if handler is not None:
-            return await _answer(handler, request)
-        allowed = [each for each, path in self.routes if path == request.path]
-        if not allowed:
-            return plain(HTTPStatus.NOT_FOUND)
-        if "GET" in allowed:
-            allowed.append("HEAD")
-        return replace(plain(HTTPStatus.METHOD_NOT_ALLOWED), headers={"Allow": ", ".join(allowed)})
 
     async def _send(
         self,
@@ -193,6 +231,24 @@ class _Server:
             await writer.drain()
 
 
+def exact(routes: Routes) -> Handler:
+    """Asks the handler of a request's method and path."""
+
+    async def handler(request: HttpRequest) -> HttpResponse:
+        method = "GET" if request.method == "HEAD" else request.method
+        found = routes.get((method, request.path))
+        if found is not None:
+            return await _answer(found, request)
+        allowed = [each for each, path in routes if path == request.path]
+        if not allowed:
+            return plain(HTTPStatus.NOT_FOUND)
+        if "GET" in allowed:
+            allowed.append("HEAD")
+        return replace(plain(HTTPStatus.METHOD_NOT_ALLOWED), headers={"Allow": ", ".join(allowed)})
+
+    return handler
+
+
 async def _answer(handler: Handler, request: HttpRequest) -> HttpResponse:
     try:
         response = handler(request)
@@ -216,10 +272,15 @@ async def _parts(body: Body) -> AsyncGenerator[bytes, None]:
             await asyncio.sleep(0)
 
 
+def _abort(writer: asyncio.StreamWriter) -> None:
+    with suppress(AttributeError):  # of Python 3.11.2, from a TLS connection that is closed already
+        writer.transport.abort()
+
+
 async def _closed(writer: asyncio.StreamWriter) -> None:
     writer.close()
     try:
         async with asyncio.timeout(CLOSE_S):
             await writer.wait_closed()
     except (TimeoutError, ConnectionError):
-        writer.transport.abort()
+        _abort(writer)

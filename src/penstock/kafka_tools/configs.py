@@ -226,13 +226,17 @@ def _value(text: str | None) -> str:
 
 
 def failed(error: Exception, words: Sequence[str]) -> str:
+    from penstock.cli.redaction import redacted_text
     from penstock.client.errors import BrokerRefused
     from penstock.kafka_tools.messages import exception_name, refusal_text
 
     reason = refusal_text(error)
     if isinstance(error, BrokerRefused):
         reason = f"{exception_name(error)}: {reason}"
-    return f"Error while executing config command with args '{' '.join(words)}'\n{reason}"
+    # Kafka's tool prints a new user's password here; it may have blanks and commas.
+    hidden = [re.sub(r"(?is)(password=).*", r"\1[hidden]", word) for word in words]
+    given = redacted_text(" ".join(hidden))
+    return f"Error while executing config command with args '{given}'\n{reason}"
 
 
 TOOL = Tool(

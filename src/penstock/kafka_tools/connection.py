@@ -1,11 +1,12 @@
 """The cluster that a tool's options name, and a client of it."""
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from penstock.config.properties import properties
+from penstock.config.properties import properties as parsed
 from penstock.errors import ConfigError
 from penstock.kafka_tools.options import BROKER_LIST
 from penstock.kafka_tools.parser import Arguments, UsageError
@@ -79,14 +80,25 @@ def registered(connect: str, settings: Mapping[str, str]) -> str:
     return ",".join(found)
 
 
-def command_settings(args: Arguments, *files: str) -> dict[str, str]:
-    """The client settings of --command-config, or of files given by other options."""
+def command_settings(
+    args: Arguments, *files: str, properties: Iterable[str] = ()
+) -> dict[str, str]:
+    """The client settings of --command-config, or of files given by other options; then those of
+    options that hold name=value; with what config providers have for `${…}`, as Kafka's clients
+    read them.
+    """
     found: dict[str, str] = {}
     for name in ("command-config", *files):
         path = args.find(name)
         if path is not None:
             found |= read_properties(path, f"--{name}")
-    return found
+    for name in properties:
+        found |= name_values(args.all(name), f"--{name}")
+    if not any(name.startswith("config.providers") for name in found):
+        return found
+    from penstock.config.providers import provided  # late: few clients have any
+
+    return provided(found, os.environ)
 
 
 def read_properties(path: str, about: str) -> dict[str, str]:
@@ -99,7 +111,7 @@ def read_properties(path: str, about: str) -> dict[str, str]:
     except UnicodeDecodeError:
         text = data.decode("latin-1")  # as Java reads these files
     try:
-        return {each.key: each.value for each in properties(text)}
+        return {each.key: each.value for each in parsed(text)}
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from None
 

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Sequence
 
-from penstock.kafka_tools.connection import command_settings, name_values
+from penstock.kafka_tools.connection import command_settings
 from penstock.kafka_tools.options import (
     BOOTSTRAP,
     BROKER_LIST,
@@ -48,7 +48,7 @@ OPTIONS: Sequence[Option] = (
     text("key-deserializer", "CLASS", "Reads keys."),
     text("value-deserializer", "CLASS", "Reads values."),
     flag("skip-message-on-error", "Skip a record that cannot be printed."),
-    flag("enable-systest-events", "Accepted, without effect."),
+    flag("enable-systest-events", "Print shutdown_complete at the end."),
     flag("new-consumer", "Accepted, without effect.", old=True),
     flag("delete-consumer-offsets", "Accepted, without effect.", old=True),
 )
@@ -79,9 +79,8 @@ def consume(args: Arguments) -> int:
 
 def consumer_settings(args: Arguments) -> dict[str, str]:
     """The consumer's settings from files and properties, with a hint for old names."""
-    settings = command_settings(args, "consumer.config")
-    for name in ("consumer-property", "command-property"):
-        settings |= name_values(args.all(name), f"--{name}")
+    properties = ("consumer-property", "command-property")
+    settings = command_settings(args, "consumer.config", properties=properties)
     hint(settings, "consumer settings")
     given = settings.get("auto.offset.reset", "latest")
     if given in OLD_RESETS:

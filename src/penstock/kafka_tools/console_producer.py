@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -42,13 +43,12 @@ OPTIONS: Sequence[Option] = (
     text("property", "NAME=VALUE", "As --reader-property.", repeats=True, old=True),
     text("line-reader", "CLASS", "Accepted if it is LineMessageReader."),
     Option("compression-codec", f"One of {', '.join(CODECS)}.", Takes.OPTIONAL, "CODEC"),
-    number("batch-size", "BYTES", "Size of a partition's batch.", default=16384),
+    number("batch-size", "BYTES", "Size of a partition's batch. [16384]"),
     number("max-partition-memory-bytes", "BYTES", "As --batch-size.", old=True),
     text(
         "request-required-acks",
         "ACKS",
-        "Accepted: every record is acknowledged by all.",
-        default="-1",
+        "Who must have a record: 0 (nobody), 1 (its leader), all or -1. [-1]",
     ),
     number("request-timeout-ms", "MS", "Accepted, without effect."),
     number("message-send-max-retries", "N", "Accepted, without effect."),
@@ -70,9 +70,8 @@ OPTIONS: Sequence[Option] = (
 
 def produce(args: Arguments) -> int:
     args.require("topic")
-    settings = command_settings(args, "producer.config")
-    for name in ("producer-property", "command-property"):
-        settings |= name_values(args.all(name), f"--{name}")
+    properties = ("producer-property", "command-property")
+    settings = command_settings(args, "producer.config", properties=properties)
     hint(settings, "producer settings")
     run(
         args,
@@ -103,17 +102,34 @@ def codec_of(args: Arguments, settings: Mapping[str, str]) -> "Codec":
     return Codec[name.upper()]
 
 
+def _options(args: Arguments) -> dict[str, str]:
+    """Settings that have options of their own, which win over properties."""
+    names = {
+        "batch-size": "batch.size",
+        "max-partition-memory-bytes": "batch.size",
+        "request-required-acks": "acks",
+    }
+    return {setting: args.text(name) for name, setting in names.items() if args.has(name)}
+
+
 async def _produce(
     args: Arguments, settings: Mapping[str, str], reader: LineReader, client: "Client"
 ) -> None:
-    from penstock.cli.lines import LONGEST_BYTES, lines
-    from penstock.client.produce import IdempotentProducer, ProducerRecord
+    from penstock.cli.lines import lines
+    from penstock.client.new_producer import new_producer
+    from penstock.client.produce import ProducerRecord, all_written
+    from penstock.client.properties import batch_bytes, producer_settings
+    from penstock.record_view.record_input import LONGEST_BYTES
 
     topic = args.text("topic")
-    size = args.find_number("max-partition-memory-bytes") or args.number("batch-size")
-    producer = IdempotentProducer(
-        client, codec=codec_of(args, settings), create_topics=True, batch_bytes=max(size, 1)
-    )
+    settings = {**settings, **_options(args)}
+    wanted = replace(producer_settings(settings), codec=codec_of(args, settings))
+    if wanted.transactional_id is not None:  # Kafka's fails at the first record
+        raise ToolError(
+            "transactional.id: this tool writes no transactions, "
+            "but penstock produce --transactional-id does"
+        )
+    producer = new_producer(client, wanted, create_topics=True, batch_bytes=batch_bytes(settings))
     _prompt()
     async for some in lines(sys.stdin.buffer):
         records = []
@@ -125,7 +141,7 @@ async def _produce(
                 records.append(ProducerRecord(topic, value, key, headers))
         finally:
             if records:  # those before a line that cannot be read
-                await producer.send(records)
+                all_written(await producer.deliver(records))
         _prompt()
 
 

@@ -14,7 +14,8 @@ from penstock.client.cluster import Client
 from penstock.client.configs import Resource, describe_configs
 from penstock.client.consume import ConsumedRecord, SimpleConsumer
 from penstock.client.errors import RETRIABLE
-from penstock.client.group_consumer import GroupConsumer, GroupSettings, OffsetReset
+from penstock.client.group_consumer import GroupConsumer
+from penstock.client.group_settings import GroupSettings, OffsetReset
 from penstock.client.listing import EARLIEST, LATEST
 from penstock.client.metadata import TopicMetadata
 from penstock.client.offsets import list_offsets
@@ -30,6 +31,7 @@ from penstock.kafka_tools.formatters import (
 )
 from penstock.kafka_tools.parser import Arguments
 from penstock.kafka_tools.tool import ToolError
+from penstock.kafka_tools.topic_pattern import topic_pattern
 from penstock.types import BrokerId, Offset, TopicPartition
 
 TERMINATED = 143
@@ -46,6 +48,19 @@ class Tally:
 
 
 def start(args: Arguments, settings: Mapping[str, str], group: str | None) -> int:
+    tally = Tally()
+    return until_ended(
+        args, settings, tally, partial(_consume, args, settings, group, tally), "console-consumer"
+    )
+
+
+def until_ended(
+    args: Arguments,
+    settings: Mapping[str, str],
+    tally: Tally,
+    work: Callable[[Client], Awaitable[None]],
+    client_id: str,
+) -> int:
     """Read until enough, too late or interrupted; then say how many records were printed."""
     ended_by: list[int] = []
 
@@ -54,20 +69,16 @@ def start(args: Arguments, settings: Mapping[str, str], group: str | None) -> in
         os.kill(os.getpid(), signal.SIGINT)
 
     before = signal.signal(signal.SIGTERM, on_term)
-    tally = Tally()
     code = 0
     try:
-        run(
-            args,
-            partial(_consume, args, settings, group, tally),
-            settings,
-            client_id="console-consumer",
-        )
+        run(args, work, settings, client_id=client_id)
     except KeyboardInterrupt:
         code = ended_by[0] if ended_by else INTERRUPTED
     finally:
         signal.signal(signal.SIGTERM, before)
         print(f"Processed a total of {tally.printed} messages", file=sys.stderr)
+        if args.has("enable-systest-events"):
+            print("shutdown_complete", flush=True)
     return code
 
 
@@ -80,7 +91,7 @@ async def _consume(
 ) -> None:
     chosen = chosen_settings(args, settings)
     topics = await _topics(args, client)
-    formatter = await _formatter(args, client, topics)
+    formatter = await chosen_formatter(args, client, topics)
     if group is not None:
         await _consume_as_member(args, chosen, group, formatter, tally, client)
         return
@@ -112,7 +123,7 @@ async def _consume_as_member(
     """Share the topics with the group; what was printed is committed at times, and at the end."""
     async with GroupConsumer(client, group, settings) as consumer:
         if args.has("include"):
-            consumer.subscribe(pattern=args.text("include").replace(",", "|"))
+            consumer.subscribe(pattern=topic_pattern(args.text("include")).pattern)
         else:
             consumer.subscribe([args.text("topic")])
         try:
@@ -165,7 +176,7 @@ async def _topics(args: Arguments, client: Client) -> list[TopicMetadata]:
     if name is not None:
         # Like Kafka's consumer, lets the broker create the topic.
         return [await client.retrying(partial(client.topic, name, create=True), retry_on=RETRIABLE)]
-    pattern = re.compile(args.text("include").replace(",", "|"))
+    pattern = topic_pattern(args.text("include"))
     return [
         each
         for each in await list_topics(client)
@@ -213,7 +224,9 @@ async def _positions(
     return positions
 
 
-async def _formatter(args: Arguments, client: Client, topics: Sequence[TopicMetadata]) -> Formatter:
+async def chosen_formatter(
+    args: Arguments, client: Client, topics: Sequence[TopicMetadata]
+) -> Formatter:
     properties: dict[str, str] = {"print.offset": "true"} if args.has("print-offsets") else {}
     if args.has("formatter-config"):
         properties |= read_properties(args.text("formatter-config"), "--formatter-config")

@@ -5,6 +5,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from penstock.kafka_tools.connection import run
+from penstock.kafka_tools.group_scope import consumer_groups
+from penstock.kafka_tools.group_states import chosen
 from penstock.kafka_tools.options import CLUSTER, Option, Table, Takes, flag, number, text
 from penstock.kafka_tools.parser import Arguments, UsageError
 from penstock.kafka_tools.tool import Tool
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
     from penstock.client.cluster import Client
     from penstock.client.groups import GroupListing
 
-ACTIONS = ("list", "describe", "delete", "reset-offsets", "delete-offsets")
+ACTIONS = ("list", "describe", "delete", "reset-offsets", "delete-offsets", "validate-regex")
 POSITIONS = (
     "to-offset",
     "to-datetime",
@@ -41,6 +43,7 @@ OPTIONS: Sequence[Option] = (
     flag("delete", "Delete groups."),
     flag("reset-offsets", "Reset offsets of groups; shows the new ones unless --execute is given."),
     flag("delete-offsets", "Delete offsets of a group."),
+    text("validate-regex", "REGEX", "Say whether a subscription may name topics by it (RE2)."),
     text("group", "GROUP", "A group; repeatable.", repeats=True),
     text("topic", "TOPIC[:0,1]", "A topic, or some of its partitions; repeatable.", repeats=True),
     flag("all-topics", "All topics with offsets of the group."),
@@ -74,9 +77,24 @@ def groups(args: Arguments) -> int:
             "--reset-offsets, --delete-offsets, --validate-regex"
         )
     (action,) = actions
+    if action == "validate-regex":
+        _validate(args.text(action))
+        return 0
     _check(args, action)
     run(args, partial(_act, args, action))
     return 0  # also after an error that was printed, as Kafka's tool
+
+
+def _validate(expression: str) -> None:
+    from penstock.config.regex import InvalidRegularExpression, matching
+
+    try:
+        matching(expression, ())
+    except InvalidRegularExpression as error:
+        reason = str(error).removeprefix(f"{expression!r}: ")
+        print(f"The regular expression `{expression}` is invalid: {reason}.")
+    else:
+        print(f"The regular expression `{expression}` is valid.")
 
 
 def _check(args: Arguments, action: str) -> None:
@@ -133,31 +151,14 @@ async def _act(args: Arguments, action: str, client: "Client") -> None:
 
 
 async def _list(args: Arguments, client: "Client") -> None:
-    from penstock.client.groups import list_groups
-
-    states = _chosen(args, "state", STATES)
-    types = _chosen(args, "type", TYPES)
+    states = chosen(args, "state", STATES)
+    types = chosen(args, "type", TYPES)
     found = [
         each
-        for each in await list_groups(client)
-        if each.protocol_type in {"consumer", ""}
-        and (not states or each.state in states)
-        and (not types or each.type.capitalize() in types)
+        for each in await consumer_groups(client)
+        if (not states or each.state in states) and (not types or each.type.capitalize() in types)
     ]
     _print_list(args, found)
-
-
-def _chosen(args: Arguments, option: str, valid: Sequence[str]) -> set[str]:
-    given = args.find(option)
-    if not given:
-        return set()
-    by_lower = {each.lower(): each for each in valid}
-    wanted = [each.strip().lower() for each in given.split(",")]
-    if any(each not in by_lower for each in wanted):
-        raise UsageError(
-            f"Invalid {option} list '{given}'. Valid {option}s are: {', '.join(valid)}"
-        )
-    return {by_lower[each] for each in wanted}
 
 
 def _print_list(args: Arguments, found: "list[GroupListing]") -> None:

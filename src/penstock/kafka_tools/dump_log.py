@@ -1,14 +1,19 @@
 """`kafka-dump-log.sh`, the former `DumpLogSegments`: what is in files of a log directory."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from penstock.kafka_tools.options import Option, Table, Takes, flag, number, text
 from penstock.kafka_tools.parser import Arguments
 from penstock.kafka_tools.tool import Tool
 
+if TYPE_CHECKING:
+    from penstock.log.inspection.row import Row
+
 DECODERS = {
     "offsets-decoder": "__consumer_offsets",
     "transaction-log-decoder": "__transaction_state",
+    "share-group-state-decoder": "__share_group_state",
     "cluster-metadata-decoder": "__cluster_metadata",
 }
 OPTIONS = (
@@ -17,13 +22,22 @@ OPTIONS = (
     flag("deep-iteration", "Print every record."),
     flag("verify-index-only", "Only verify indexes."),
     flag("index-sanity-check", "Only check that indexes are sane."),
-    flag("skip-record-metadata", "Accepted, without effect."),
+    flag("skip-record-metadata", "Of records print only keys and values."),
     *(flag(name, f"Decode records of {topic}.") for name, topic in DECODERS.items()),
     number("max-message-size", "BYTES", "Accepted, without effect.", default=5_242_880),
     number("max-bytes", "BYTES", "Accepted; files are read whole.", default=2_147_483_647),
     Option("key-decoder-class", "Accepted; keys are text.", Takes.OPTIONAL, "CLASS"),
     Option("value-decoder-class", "Accepted; values are text.", Takes.OPTIONAL, "CLASS"),
 )
+
+
+def _line(row: "Row", *, contents_only: bool) -> str:
+    from penstock.log.inspection.row import Kind, Row
+
+    if not contents_only or row.kind is not Kind.RECORD:
+        return row.text
+    contents = {name: text for name, text in row.values.items() if name in {"key", "payload"}}
+    return Row(row.kind, contents).text if contents else ""
 
 
 def dump_files(args: Arguments) -> int:
@@ -47,7 +61,7 @@ def dump_files(args: Arguments) -> int:
             is_problem = row.kind is Kind.PROBLEM
             problems += is_problem
             if is_problem or not quiet:
-                print(row.text)
+                print(_line(row, contents_only=args.has("skip-record-metadata")))
         if quiet and not problems and path.suffix in {".index", ".timeindex"}:
             print(f"{path} passed sanity check.")
         code = 1 if problems else code

@@ -67,12 +67,17 @@ def default_formatter(
     read_header = deserializer(properties.get("headers.deserializer"))
     shown = {
         name: on(f"print.{name}", "true" if name == "value" else "false")
-        for name in ("timestamp", "partition", "offset", "epoch", "headers", "key", "value")
+        for name in (
+            *("timestamp", "partition", "offset", "delivery"),
+            *("epoch", "headers", "key", "value"),
+        )
     }
 
     def headers(consumed: "ConsumedRecord") -> bytes:
         found = [
-            name.encode() + b":" + (null if value is None else read_header(value))
+            name.encode(errors="surrogateescape")
+            + b":"
+            + (null if value is None else read_header(value))
             for name, value in consumed.record.headers
         ]
         return between_headers.join(found) if found else b"NO_HEADERS"
@@ -88,6 +93,9 @@ def default_formatter(
             fields.append(f"Partition:{consumed.partition.partition}".encode())
         if shown["offset"]:
             fields.append(f"Offset:{record.offset}".encode())
+        if shown["delivery"]:  # only members of share groups know it
+            count = getattr(consumed, "delivery_count", None)
+            fields.append(f"Delivery:{'NOT_PRESENT' if count is None else count}".encode())
         if shown["epoch"]:
             fields.append(b"Epoch:NOT_PRESENT")
         if shown["headers"]:

@@ -9,6 +9,7 @@ from penstock.kafka_tools.connection import run
 from penstock.kafka_tools.options import BROKER_LIST, CLUSTER, Table, flag, number, text
 from penstock.kafka_tools.parser import Arguments, UsageError
 from penstock.kafka_tools.tool import Tool, ToolError
+from penstock.kafka_tools.topic_pattern import topic_pattern
 
 if TYPE_CHECKING:
     from penstock.client.cluster import Client
@@ -81,7 +82,7 @@ def _filter(args: Arguments) -> "Callable[[TopicMetadata, int], bool]":
     if ranges is not None:
         wanted = [_range(each) for each in ranges.split(",")]
         return lambda topic, index: any(each(topic.name, index) for each in wanted)
-    pattern = re.compile(args.find("topic") or ".*")
+    pattern = topic_pattern(args.find("topic") or ".*")
     listed = args.find("partitions")
     try:
         indexes = None if listed is None else {int(each) for each in listed.split(",") if each}
@@ -101,7 +102,7 @@ def _range(rule: str) -> Callable[[str, int], bool]:
     if match is None:
         raise ToolError(f"Invalid rule specification: {rule}")
     name, single, low, high = match.groups()
-    pattern = re.compile(name or ".*")
+    pattern = topic_pattern(name or ".*")
 
     def passes(topic: str, index: int) -> bool:
         if pattern.fullmatch(topic) is None:

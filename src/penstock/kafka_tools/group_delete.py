@@ -4,18 +4,16 @@ from penstock.client.admin import list_topics
 from penstock.client.cluster import Client
 from penstock.client.delete_offsets import delete_offsets
 from penstock.client.errors import BrokerRefused
-from penstock.client.groups import delete_group, list_groups
+from penstock.client.groups import delete_group
 from penstock.errors import ErrorCode, KafkaError
-from penstock.kafka_tools.group_scope import topic_scope
+from penstock.kafka_tools.group_scope import named_groups, topic_scope
 from penstock.kafka_tools.messages import exception_name, refusal_text
 from penstock.kafka_tools.parser import Arguments
 from penstock.types import TopicPartition
 
 
 async def delete(args: Arguments, client: Client) -> None:
-    names = list(dict.fromkeys(args.all("group")))
-    if args.has("all-groups"):
-        names = [each.id for each in await list_groups(client)]
+    names = await named_groups(args, client)
     failures: dict[str, KafkaError] = {}
     for name in names:
         try:

@@ -7,19 +7,17 @@ from dataclasses import dataclass
 
 from penstock.client.cluster import Client
 from penstock.client.errors import BrokerRefused
+from penstock.client.group_description import GroupDescription, MemberDescription
 from penstock.client.groups import (
-    GroupDescription,
-    MemberDescription,
     OffsetAndMetadata,
     committed_offsets,
     describe_group,
     find_coordinator,
-    list_groups,
 )
-from penstock.client.listing import LATEST
-from penstock.client.offsets import list_offsets
+from penstock.client.offsets import known_ends
 from penstock.client.route import ToCoordinator
 from penstock.errors import ErrorCode
+from penstock.kafka_tools.group_scope import named_groups
 from penstock.kafka_tools.parser import Arguments
 from penstock.types import TopicPartition
 
@@ -27,10 +25,7 @@ REBALANCING = {"PreparingRebalance", "CompletingRebalance", "Assigning", "Reconc
 
 
 async def describe(args: Arguments, client: Client) -> None:
-    names = list(dict.fromkeys(args.all("group")))
-    if args.has("all-groups"):
-        names = [each.id for each in await list_groups(client)]
-    for name in names:
+    for name in await named_groups(args, client):
         group = await _described(client, name)
         _print_condition(group)
         if args.has("members"):
@@ -89,9 +84,9 @@ class OffsetRow:
 async def _print_offsets(client: Client, group: GroupDescription, *, verbose: bool) -> None:
     committed = await committed_offsets(client, group.id)
     assigned = {each for member in group.members for each in member.partitions}
-    ends = await list_offsets(client, dict.fromkeys({*committed, *assigned}, LATEST))
+    ends = await known_ends(client, {*committed, *assigned})
     rows = [
-        OffsetRow(each, committed.get(each), ends[each].offset if each in ends else None, member)
+        OffsetRow(each, committed.get(each), ends.get(each), member)
         for member, partitions in _by_member(group, sorted(set(committed) - assigned))
         for each in partitions
     ]
@@ -114,7 +109,7 @@ async def _print_offsets(client: Client, group: GroupDescription, *, verbose: bo
     if not verbose:
         lines = [[*line[:2], *line[3:]] for line in lines]
         widths, growing = [15, 10, 15, 15, 15, 15, 15, 0], {0, 5, 6}
-    _print_rows(group.id, lines, widths, growing)
+    print_rows(group.id, lines, widths, growing)
 
 
 def _by_member(
@@ -150,22 +145,22 @@ def _print_members(group: GroupDescription, *, verbose: bool) -> None:
         line.append(str(len(each.partitions)))
         line += _assignment(group, each) if verbose else [""]
         lines.append(line)
-    _print_rows(group.id, lines, widths, growing)
+    print_rows(group.id, lines, widths, growing)
 
 
 def _assignment(group: GroupDescription, member: MemberDescription) -> list[str]:
     if member.place is None:
-        return ["-", _spelled(member.partitions), "-", "-"]
+        return ["-", spelled(member.partitions), "-", "-"]
     target = "-" if group.assignment_epoch is None else str(group.assignment_epoch)
     return [
         str(member.place.epoch),
-        _spelled(member.partitions),
+        spelled(member.partitions),
         target,
-        _spelled(member.place.target),
+        spelled(member.place.target),
     ]
 
 
-def _spelled(partitions: Iterable[TopicPartition]) -> str:
+def spelled(partitions: Iterable[TopicPartition]) -> str:
     """`t:0,1;u:2`"""
     by_topic = defaultdict(list)
     for each in sorted(partitions):
@@ -189,10 +184,10 @@ async def _print_state(client: Client, group: GroupDescription, *, verbose: bool
             "-" if each is None else str(each) for each in (group.epoch, group.assignment_epoch)
         ]
         widths[3:3] = [15, 25]
-    _print_rows(group.id, [header, line], widths, {0})
+    print_rows(group.id, [header, line], widths, {0})
 
 
-def _print_rows(
+def print_rows(
     group: str, lines: Sequence[Sequence[str]], widths: Sequence[int], growing: Iterable[int]
 ) -> None:
     """The header and the rows, each after the group's name; some columns grow with their cells."""

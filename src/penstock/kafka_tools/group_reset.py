@@ -10,18 +10,17 @@ from pathlib import Path
 from penstock.client.admin import describe_topics
 from penstock.client.cluster import Client
 from penstock.client.errors import BrokerRefused
+from penstock.client.group_reset import state_with_members
 from penstock.client.groups import (
     OffsetAndMetadata,
     alter_committed,
     committed_offsets,
-    describe_group,
-    list_groups,
 )
 from penstock.client.listing import EARLIEST, LATEST
 from penstock.client.offsets import list_offsets
 from penstock.clock import SystemClock
 from penstock.kafka_tools.group_errors import GroupError
-from penstock.kafka_tools.group_scope import topic_scope
+from penstock.kafka_tools.group_scope import named_groups, topic_scope
 from penstock.kafka_tools.java_order import java_order, partition_hash
 from penstock.kafka_tools.messages import refusal_text
 from penstock.kafka_tools.parser import Arguments, UsageError
@@ -40,37 +39,45 @@ Offsets = dict[TopicPartition, Offset]
 
 
 async def reset(args: Arguments, client: Client) -> None:
-    groups = list(dict.fromkeys(args.all("group")))
-    if args.has("all-groups"):
-        groups = [each.id for each in await list_groups(client)]
+    groups = await named_groups(args, client)
     if not args.has("execute", "dry-run"):
         print(NO_ACTION, file=sys.stderr)
     moved: dict[str, Offsets] = {}
     for group in groups:
-        state = (await describe_group(client, group)).state
-        if state not in {"Empty", "Dead"}:
-            raise GroupError(
-                f"Assignments can only be reset if the group '{group}' is inactive, but the "
-                f"current state is {state}.",
-                bare=True,
+        state = await state_with_members(client, group)
+        if state is not None:  # the others are reset all the same
+            print(
+                f"\nError: Assignments can only be reset if the group '{group}' is inactive, but "
+                f"the current state is {state}."
             )
+            moved[group] = {}
+            continue
         moved[group] = await _planned(args, client, group)
         if args.has("execute") and moved[group]:
             await alter_committed(client, group, moved[group])
-    _print_moved(moved, as_csv=args.has("export"))
+    if args.has("export"):
+        print_csv(moved, with_group=len(args.all("group")) != 1)
+    else:
+        print_moved(moved)
 
 
-def _print_moved(moved: Mapping[str, Offsets], *, as_csv: bool) -> None:
-    rows = [
+def _rows(moved: Mapping[str, Offsets]) -> list[tuple[str, str, int, Offset]]:
+    return [
         (group, *partition, offsets[partition])
         for group, offsets in moved.items()
         for partition in java_order(offsets, partition_hash)
     ]
-    if as_csv:
-        for group, topic, index, offset in rows:
-            print(",".join([*([group] if len(moved) > 1 else []), topic, str(index), str(offset)]))
-        print()
-        return
+
+
+def print_csv(moved: Mapping[str, Offsets], *, with_group: bool) -> None:
+    """With the group unless exactly one was named, as `--from-file` reads it again."""
+    for row in _rows(moved):
+        print(",".join(map(str, row if with_group else row[1:])))
+    print()
+
+
+def print_moved(moved: Mapping[str, Offsets]) -> None:
+    rows = _rows(moved)
     width = max([15, *map(len, moved)])
     topic_width = max([15, *(len(topic) for _, topic, _, _ in rows)])
     print(f"\n{'GROUP':<{width}} {'TOPIC':<{topic_width}} {'PARTITION':<10} NEW-OFFSET")
@@ -80,27 +87,37 @@ def _print_moved(moved: Mapping[str, Offsets], *, as_csv: bool) -> None:
 
 async def _planned(args: Arguments, client: Client, group: str) -> Offsets:
     if args.has("from-file"):
-        wanted = _from_file(args.all("from-file")[-1], group)
-        return await _within(client, wanted)
+        wanted = from_file(args.all("from-file")[-1], group)
+        return await within(client, wanted)
     committed = await committed_offsets(client, group)
-    partitions = await _partitions(args, client, committed)
+    partitions = await named_partitions(args, client, committed)
+    return await planned(args, client, partitions, committed)
+
+
+async def planned(
+    args: Arguments,
+    client: Client,
+    partitions: Sequence[TopicPartition],
+    committed: Mapping[TopicPartition, OffsetAndMetadata],
+) -> Offsets:
+    """The new offset of each partition, as the options say."""
     if not partitions:
         return {}
     if args.has("to-earliest"):
-        return await _listed(client, partitions, EARLIEST)
+        return await listed(client, partitions, EARLIEST)
     if args.has("to-latest"):
-        return await _listed(client, partitions, LATEST)
+        return await listed(client, partitions, LATEST)
     if args.has("to-offset"):
         target = Offset(args.number("to-offset"))
-        return await _within(client, dict.fromkeys(partitions, target))
+        return await within(client, dict.fromkeys(partitions, target))
     if args.has("shift-by"):
-        return await _within(client, _shifted(partitions, committed, args.number("shift-by")))
+        return await within(client, _shifted(partitions, committed, args.number("shift-by")))
     if args.has("to-current"):
-        ends = await _listed(client, partitions, LATEST)
+        ends = await listed(client, partitions, LATEST)
         return {
             each: committed[each].offset if each in committed else ends[each] for each in partitions
         }
-    return await _at_time(client, partitions, _time(args))
+    return await at_time(client, partitions, _time(args))
 
 
 def _shifted(
@@ -117,7 +134,7 @@ def _shifted(
     return {each: Offset(committed[each].offset + shift) for each in partitions}
 
 
-async def _partitions(
+async def named_partitions(
     args: Arguments, client: Client, committed: Mapping[TopicPartition, OffsetAndMetadata]
 ) -> list[TopicPartition]:
     if args.has("all-topics"):
@@ -135,16 +152,16 @@ async def _partitions(
     return found
 
 
-async def _listed(client: Client, partitions: Sequence[TopicPartition], time: int) -> Offsets:
+async def listed(client: Client, partitions: Sequence[TopicPartition], time: int) -> Offsets:
     found = await list_offsets(client, dict.fromkeys(partitions, time))
     return {each: at.offset for each, at in found.items()}
 
 
-async def _at_time(client: Client, partitions: Sequence[TopicPartition], time_ms: int) -> Offsets:
-    found, ends = await _listed(client, partitions, time_ms), {}
+async def at_time(client: Client, partitions: Sequence[TopicPartition], time_ms: int) -> Offsets:
+    found, ends = await listed(client, partitions, time_ms), {}
     late = [each for each in partitions if found[each] < 0]
     if late:
-        ends = await _listed(client, late, LATEST)
+        ends = await listed(client, late, LATEST)
     for each in late:
         print(
             f"\nWarn: Partition {each.partition} from topic {each.topic} is empty. Falling back "
@@ -153,10 +170,10 @@ async def _at_time(client: Client, partitions: Sequence[TopicPartition], time_ms
     return found | ends
 
 
-async def _within(client: Client, wanted: Offsets) -> Offsets:
+async def within(client: Client, wanted: Offsets) -> Offsets:
     """The offsets, moved into the range of offsets that their partitions have."""
-    starts = await _listed(client, list(wanted), EARLIEST)
-    ends = await _listed(client, list(wanted), LATEST)
+    starts = await listed(client, list(wanted), EARLIEST)
+    ends = await listed(client, list(wanted), LATEST)
     return {each: max(starts[each], min(at, ends[each])) for each, at in wanted.items()}
 
 
@@ -164,7 +181,8 @@ def _time(args: Arguments) -> int:
     """Milliseconds since 1970."""
     duration, datetime_text = args.find("by-duration"), args.find("to-datetime")
     if duration is not None:
-        return SystemClock().now_ms() - _milliseconds(duration)
+        # Brokers give negative times other meanings.
+        return max(SystemClock().now_ms() - _milliseconds(duration), 0)
     assert datetime_text is not None
     return parse_datetime(datetime_text)
 
@@ -195,7 +213,7 @@ def parse_datetime(text: str) -> int:
     return round(found.timestamp() * 1000)
 
 
-def _from_file(path: str, group: str) -> Offsets:
+def from_file(path: str, group: str) -> Offsets:
     """Rows of topic,partition,offset; with the group before them if there are several."""
     try:
         lines = Path(path).read_text().splitlines()

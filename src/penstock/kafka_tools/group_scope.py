@@ -1,8 +1,34 @@
-"""Which partitions `--topic` means: `t`, or `t:0,2`."""
+"""Which groups and partitions options mean: `--all-groups`, `--topic t` or `--topic t:0,2`."""
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from penstock.kafka_tools.parser import UsageError
+from penstock.kafka_tools.parser import Arguments, UsageError
+
+if TYPE_CHECKING:
+    from penstock.client.cluster import Client
+    from penstock.client.groups import GroupListing
+
+
+async def consumer_groups(client: "Client") -> "list[GroupListing]":
+    """The groups that Kafka's consumers form. Share, streams and Connect's groups have tools of
+    their own, and `--delete --all-groups` must not reach them.
+    """
+    from penstock.client.groups import list_groups  # late: `--help` needs no client
+
+    return [
+        each
+        for each in await list_groups(client)
+        if each.protocol_type in {"consumer", ""}
+        and each.type.lower() in {"classic", "consumer", ""}
+    ]
+
+
+async def named_groups(args: Arguments, client: "Client") -> list[str]:
+    """`--group`, each once, or `--all-groups`."""
+    if args.has("all-groups"):
+        return [each.id for each in await consumer_groups(client)]
+    return list(dict.fromkeys(args.all("group")))
 
 
 def topic_scope(given: Iterable[str]) -> dict[str, list[int]]:

@@ -91,17 +91,31 @@ def _misused(called: Tool, error: UsageError) -> int:
 
 
 def _failed(called: Tool, raised: Exception, words: Sequence[str]) -> int:
-    from penstock.cli.failure import EXPECTED, InternalError, sentence, ungrouped  # imports click
+    from penstock.cli.failure import (  # late: it imports click
+        EXPECTED,
+        InternalError,
+        cause,
+        sentence,
+        ungrouped,
+    )
 
-    error = ungrouped(raised)
+    error = cause(ungrouped(raised))
     if not isinstance(error, (*EXPECTED, ToolError)):
         error = InternalError(error)
     elif isinstance(error, OSError):
         error = type(error)(sentence(error))
-    stream = sys.stdout if called.failed_on_stdout else sys.stderr
-    print(called.failed(error, words), file=stream)
-    with suppress(OSError):
+    told = called.failed(error, words)
+    try:
+        if called.failed_on_stdout:
+            print(told)
         sys.stdout.flush()
+        is_told = called.failed_on_stdout
+    except OSError:  # full, or closed: what is still in its buffer is lost
+        _drop_output()
+        is_told = False
+    if not is_told:
+        with suppress(OSError):
+            print(told, file=sys.stderr)
     return 1
 
 

@@ -12,12 +12,21 @@ TEXTS = {
     ErrorCode.NON_EMPTY_GROUP: "The group is not empty.",
     ErrorCode.OFFSET_OUT_OF_RANGE: "The requested offset is not within the range of offsets "
     "maintained by the server.",
-    ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC: "The consumer group is actively subscribed to the topic.",
+    ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC: "Deleting offsets of a topic is forbidden while the "
+    "consumer group is actively subscribed to it.",
     ErrorCode.LOG_DIR_NOT_FOUND: "The user-specified log directory is not found in the broker "
     "config.",
     ErrorCode.TRANSACTIONAL_ID_NOT_FOUND: "The transactionalId could not be found",
     ErrorCode.NOT_CONTROLLER: "This is not the correct controller for this cluster.",
     ErrorCode.UNKNOWN_MEMBER_ID: "The coordinator is not aware of this member.",
+    ErrorCode.DELEGATION_TOKEN_NOT_FOUND: "Delegation Token is not found on server.",
+    ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED: "Delegation Token feature is not enabled.",
+    ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH: "Specified Principal is not valid Owner/Renewer.",
+    ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED: "Delegation Token authorization failed.",
+    ErrorCode.DELEGATION_TOKEN_EXPIRED: "Delegation Token is expired.",
+    ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED: "Delegation Token requests are not allowed on "
+    "PLAINTEXT/1-way SSL channels and on delegation token authenticated channels.",
+    ErrorCode.INVALID_PRINCIPAL_TYPE: "Supplied principalType is not supported.",
 }
 """What Kafka's client says where the broker sends no text."""
 
@@ -32,6 +41,8 @@ _NAMES = {
     "INVALID_REQUEST": "InvalidRequestException",
     "OFFSET_OUT_OF_RANGE": "OffsetOutOfRangeException",
     "UNKNOWN_MEMBER_ID": "UnknownMemberIdException",
+    "DELEGATION_TOKEN_AUTH_DISABLED": "DelegationTokenDisabledException",
+    "DELEGATION_TOKEN_REQUEST_NOT_ALLOWED": "UnsupportedByAuthenticationException",
 }
 
 

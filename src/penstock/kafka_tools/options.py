@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TypeAlias
+from typing import TypeAlias, TypedDict, Unpack
 
 Values: TypeAlias = Mapping[str, Sequence[str]]
 """Texts by option; a flag has none."""
@@ -35,59 +35,32 @@ class Option:
     old: bool = False
 
 
+class More(TypedDict, total=False):
+    """What an option with a value may have besides; see `Option`."""
+
+    also: tuple[str, ...]
+    repeats: bool
+    required: bool
+    old: bool
+
+
 def flag(name: str, text: str, *, also: tuple[str, ...] = (), old: bool = False) -> Option:
     return Option(name, text, also=also, old=old)
 
 
 def text(
-    name: str,
-    metavar: str,
-    about: str,
-    *,
-    default: str | None = None,
-    also: tuple[str, ...] = (),
-    repeats: bool = False,
-    required: bool = False,
-    old: bool = False,
+    name: str, metavar: str, about: str, *, default: str | None = None, **more: Unpack[More]
 ) -> Option:
     """An option with a text."""
-    return Option(
-        name,
-        about,
-        Takes.ONE,
-        metavar,
-        default=default,
-        also=also,
-        repeats=repeats,
-        required=required,
-        old=old,
-    )
+    return Option(name, about, Takes.ONE, metavar, default=default, **more)
 
 
 def number(
-    name: str,
-    metavar: str,
-    about: str,
-    *,
-    default: int | None = None,
-    also: tuple[str, ...] = (),
-    repeats: bool = False,
-    required: bool = False,
-    old: bool = False,
+    name: str, metavar: str, about: str, *, default: int | None = None, **more: Unpack[More]
 ) -> Option:
     """An option with an integer."""
-    return Option(
-        name,
-        about,
-        Takes.ONE,
-        metavar,
-        int,
-        None if default is None else str(default),
-        also=also,
-        repeats=repeats,
-        required=required,
-        old=old,
-    )
+    shown = None if default is None else str(default)
+    return Option(name, about, Takes.ONE, metavar, int, shown, **more)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,11 @@
 """Figures of the perf tests: latencies of records, and lines as Kafka prints them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-MEGABYTE = 1024 * 1024
+from penstock.cli.bench_figures import MB as MEGABYTE
+from penstock.cli.bench_figures import SHARES, percentile
+
+NAMES = {"999": "99.9"}
 
 
 class LatencyStats:
@@ -32,14 +35,23 @@ class LatencyStats:
         self._window_bytes = self._bytes
         return line
 
+    def metrics(self, now_s: float) -> dict[str, float]:
+        """Of a producer, by Kafka's names."""
+        seconds, count = max(now_s - self._started_s, 1e-3), len(self._latencies)
+        return {
+            "record-send-total": float(count),
+            "record-send-rate": count / seconds,
+            "byte-total": float(self._bytes),
+            "byte-rate": self._bytes / seconds,
+            "request-latency-avg": _mean(self._latencies),
+            "request-latency-max": float(max(self._latencies, default=0)),
+        }
+
     def total_line(self, now_s: float) -> str:
         seconds = max(now_s - self._started_s, 1e-3)
         count = len(self._latencies)
         ordered = sorted(self._latencies) or [0]
-        at = {
-            name: ordered[min(int(part * count), len(ordered) - 1)]
-            for name, part in (("50th", 0.5), ("95th", 0.95), ("99th", 0.99), ("99.9th", 0.999))
-        }
+        at = {f"{NAMES.get(name, name)}th": percentile(ordered, share) for name, share in SHARES}
         return (
             f"{count} records sent, {count / seconds:f} records/sec "
             f"({self._bytes / MEGABYTE / seconds:.2f} MB/sec), {_mean(ordered):.2f} ms avg "
@@ -47,6 +59,15 @@ class LatencyStats:
             + ", ".join(f"{value} ms {name}" for name, value in at.items())
             + "."
         )
+
+
+def print_metrics(group: str, client_id: str, values: Mapping[str, float]) -> None:
+    """`--print-metrics`: what was measured, by the names and in the form of Kafka's tools."""
+    named = {f"{group}:{name}:{{client-id={client_id}}}": values[name] for name in sorted(values)}
+    width = max(map(len, named))
+    print(f"\n{'Metric Name':<{width}}   Value")
+    for name, value in named.items():
+        print(f"{name:<{width}} : {value:.3f}")
 
 
 def _mean(values: Sequence[int]) -> float:

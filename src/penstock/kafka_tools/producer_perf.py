@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
-from penstock.kafka_tools.connection import command_settings, name_values, run
+from penstock.kafka_tools.connection import command_settings, run
 from penstock.kafka_tools.options import CLUSTER, Option, Table, Takes, flag, number, text
 from penstock.kafka_tools.parser import Arguments, UsageError
-from penstock.kafka_tools.perf_stats import LatencyStats
+from penstock.kafka_tools.perf_stats import LatencyStats, print_metrics
 from penstock.kafka_tools.setting_hints import hint
 from penstock.kafka_tools.tool import Tool, ToolError
 
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
 
 CHUNK_BYTES = 256 * 1024
 REPORT_MS = 5000
+TRANSACTION_MS = 3000
 PAYLOADS = ("record-size", "payload-file", "payload-monotonic")
+CLIENT_ID = "perf-producer-client"
 OPTIONS = (
     *CLUSTER,
     text("topic", "TOPIC", "The topic.", required=True),
@@ -32,11 +35,11 @@ OPTIONS = (
     Option("producer-props", "Producer settings.", Takes.MANY, "NAME=VALUE", old=True),
     Option("command-property", "Producer settings.", Takes.MANY, "NAME=VALUE"),
     text("producer.config", "FILE", "As --command-config.", old=True),
-    flag("print-metrics", "Accepted, without effect."),
+    flag("print-metrics", "Print what was measured by the names of Kafka's metrics, too."),
     number("warmup-records", "N", "Accepted, without effect."),
     number("reporting-interval", "MS", "How often to report.", default=REPORT_MS),
-    text("transactional-id", "ID", "Not offered here."),
-    number("transaction-duration-ms", "MS", "Not offered here."),
+    text("transactional-id", "ID", "Write in transactions, with this id."),
+    number("transaction-duration-ms", "MS", "Commit a transaction after this time. [3000]"),
 )
 
 
@@ -46,13 +49,16 @@ def produce(args: Arguments) -> int:
         raise UsageError(
             "one of the arguments --record-size --payload-file --payload-monotonic is required"
         )
-    if args.has("transactional-id", "transaction-duration-ms"):
-        raise ToolError("--transactional-id: not offered here")
-    settings = command_settings(args, "producer.config")
-    for name in ("producer-props", "command-property"):
-        settings |= name_values(args.all(name), f"--{name}")
+    if args.has("transaction-duration-ms") and args.number("transaction-duration-ms") <= 0:
+        raise UsageError("--transaction-duration-ms should be greater than zero.")
+    properties = ("producer-props", "command-property")
+    settings = command_settings(args, "producer.config", properties=properties)
     hint(settings, "producer settings")
-    run(args, partial(_produce, args, settings), settings, client_id="perf-producer-client")
+    if args.has("transactional-id"):
+        settings["transactional.id"] = args.text("transactional-id")
+    elif args.has("transaction-duration-ms"):
+        settings.setdefault("transactional.id", f"performance-producer-{uuid4()}")
+    run(args, partial(_produce, args, settings), settings, client_id=CLIENT_ID)
     return 0
 
 
@@ -79,21 +85,26 @@ def _payload(args: Arguments) -> Callable[[int], bytes]:
 async def _produce(args: Arguments, settings: Mapping[str, str], client: "Client") -> None:
     import asyncio
 
-    from penstock.client.produce import IdempotentProducer, ProducerRecord
-    from penstock.record.compression import Codec
+    from penstock.client.new_producer import new_producer
+    from penstock.client.produce import ProducerRecord, all_written
+    from penstock.client.properties import batch_bytes, producer_settings
+    from penstock.client.transactional_producer import TransactionalProducer
 
     topic, total = args.text("topic"), args.number("num-records")
     per_second, every_s = args.number("throughput"), args.number("reporting-interval") / 1000
     payload = _payload(args)
-    codec = Codec[settings.get("compression.type", "none").upper()]
-    batch_bytes = int(settings.get("batch.size", "16384"))
-    producer = IdempotentProducer(
-        client, codec=codec, create_topics=True, batch_bytes=max(batch_bytes, 1)
+    producer = new_producer(
+        client,
+        producer_settings(settings),
+        create_topics=True,
+        batch_bytes=batch_bytes(settings),
     )
+    in_transaction_s = (args.find_number("transaction-duration-ms") or TRANSACTION_MS) / 1000
     await client.retrying(partial(client.topic, topic, create=True))
     started = reported = time.monotonic()
     stats = LatencyStats(started)
     sent = 0
+    begun = None
     while sent < total:
         now = time.monotonic()
         due = total if per_second <= 0 else int((now - started) * per_second) + 1
@@ -106,14 +117,24 @@ async def _produce(args: Arguments, settings: Mapping[str, str], client: "Client
         if not chunk:
             await asyncio.sleep(min(1 / per_second, 0.01))
             continue
-        await producer.send(chunk)
+        if isinstance(producer, TransactionalProducer) and begun is None:
+            await producer.begin()
+            begun = now
+        all_written(await producer.deliver(chunk))
         sent += len(chunk)
         done = time.monotonic()
+        is_due = begun is not None and (done - begun >= in_transaction_s or sent == total)
+        if isinstance(producer, TransactionalProducer) and is_due:
+            await producer.commit()
+            begun = None
         stats.record([round((done - now) * 1000)] * len(chunk), size)
         if done - reported >= every_s:
             reported = done
             print(stats.window_line(done), flush=True)
-    print(stats.total_line(time.monotonic()))
+    done = time.monotonic()
+    print(stats.total_line(done))
+    if args.has("print-metrics"):
+        print_metrics("producer-metrics", settings.get("client.id", CLIENT_ID), stats.metrics(done))
 
 
 TOOL = Tool(

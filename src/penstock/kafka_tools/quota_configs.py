@@ -15,7 +15,7 @@ from penstock.client.scram_credentials import (
 from penstock.kafka_tools.entities import Entity
 from penstock.kafka_tools.parser import UsageError
 from penstock.kafka_tools.tool import ToolError
-from penstock.security.scram import SCRAM_MECHANISMS, salted
+from penstock.security.scram import SALT_BYTES, SCRAM_MECHANISMS, salted
 
 QUOTA_TYPES = {"users": "user", "clients": "client-id", "ips": "ip"}
 SPELLED = {"user": "user-principal", "client-id": "client-id", "ip": "ip"}
@@ -69,7 +69,7 @@ def _credential(mechanism: str, text: str | None) -> NewScramCredential | None:
             f"{mechanism}: must be [iterations=N,password=SECRET], without brackets "
             "for a password alone"
         )
-    iterations, salt = int(match[1] or ITERATIONS), secrets.token_bytes(16)
+    iterations, salt = int(match[1] or ITERATIONS), secrets.token_bytes(SALT_BYTES)
     password = salted(SCRAM_MECHANISMS[mechanism], match[2], salt, iterations)
     return NewScramCredential(iterations, salt, password)
 

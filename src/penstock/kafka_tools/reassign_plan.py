@@ -1,73 +1,35 @@
-"""Plans of `kafka-reassign-partitions.sh`: their JSON, and how one is generated."""
+"""Plans of `kafka-reassign-partitions.sh`: how one is read, and how one is generated."""
 
 import random
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-
-import msgspec
+from pathlib import Path
 
 from penstock.client.admin import describe_cluster, list_topics
 from penstock.client.cluster import Client
 from penstock.client.log_dirs import describe_log_dirs
 from penstock.client.metadata import TopicMetadata
+from penstock.client.reassignment_plan import (
+    ANY_DIRECTORY,
+    BadPlan,
+    ReassignmentPlan,
+    TargetReplicas,
+    parse_plan,
+    plan_json,
+)
 from penstock.controller.placement import InvalidReplicationFactor, placed
 from penstock.kafka_tools.partition_json import field, listed, read_json
 from penstock.kafka_tools.tool import ToolError
 from penstock.types import BrokerId, TopicPartition
 
-ANY_DIRECTORY = "any"
-
-
-@dataclass(frozen=True, slots=True)
-class TargetReplicas:
-    """Where a partition's replicas are to be: brokers, and a log directory on each."""
-
-    brokers: tuple[BrokerId, ...]
-    directories: tuple[str, ...]
-
-
-ReassignmentPlan = dict[TopicPartition, TargetReplicas]
-
 
 def read_plan(path: str) -> ReassignmentPlan:
     about = f"--reassignment-json-file {path}"
-    document = read_json(path, "reassignment-json-file")
-    if document.get("version", 1) != 1:
-        raise ToolError(f"{about}: Not supported version field value {document['version']}")
-    plan: ReassignmentPlan = {}
-    twice = set()
-    for row in listed(document, "partitions", about):
-        partition = TopicPartition(
-            field(row, "topic", str, about), field(row, "partition", int, about)
-        )
-        brokers = tuple(field(row, "replicas", list, about))
-        if not brokers:
-            raise ToolError(f"{about}: Partition replica list cannot be empty")
-        if not all(isinstance(each, int) for each in brokers):
-            raise ToolError(f"{about}: the replicas of {partition} must be ids of brokers")
-        if len(set(brokers)) < len(brokers):
-            raise ToolError(
-                f"Partition replica lists may not contain duplicate entries: {partition} contains "
-                "multiple entries for "
-                + ",".join(sorted({str(each) for each in brokers if brokers.count(each) > 1}))
-            )
-        directories = tuple(row.get("log_dirs") or [ANY_DIRECTORY] * len(brokers))
-        if len(directories) != len(brokers):
-            raise ToolError(
-                f"Size of replicas list {list(brokers)} is different from size of log dirs list "
-                f"{list(directories)} for partition {partition}"
-            )
-        if partition in plan:
-            twice.add(partition)
-        plan[partition] = TargetReplicas(brokers, directories)
-    if not plan:
-        raise ToolError("Partition reassignment list cannot be empty")
-    if twice:
-        raise ToolError(
-            "Partition reassignment contains duplicate topic partitions: "
-            + ",".join(map(str, sorted(twice)))
-        )
-    return plan
+    try:
+        return parse_plan(Path(path).read_bytes())
+    except OSError as error:
+        raise ToolError(f"{about}: {error.strerror}") from None
+    except BadPlan as error:
+        raise ToolError(f"{about}: {error}") from None
 
 
 def read_topics(path: str) -> list[str]:
@@ -77,19 +39,6 @@ def read_topics(path: str) -> list[str]:
     if len(set(names)) < len(names):
         raise ToolError(f"List of topics to reassign contains duplicate entries: {names}")
     return names
-
-
-def plan_json(plan: Mapping[TopicPartition, TargetReplicas]) -> str:
-    rows = [
-        {
-            "topic": partition.topic,
-            "partition": partition.partition,
-            "replicas": target.brokers,
-            "log_dirs": target.directories,
-        }
-        for partition, target in sorted(plan.items())
-    ]
-    return msgspec.json.encode({"version": 1, "partitions": rows}).decode()
 
 
 async def generate(
@@ -107,6 +56,7 @@ async def generate(
         raise ToolError(f"Unknown broker id {unknown[0]}")
     known = {each.name: each for each in await list_topics(client)}
     racks = {each: cluster.brokers[each].rack if rack_aware else None for each in sorted(wanted)}
+    hosts = {each: cluster.brokers[each].address.host for each in wanted}
     current: dict[TopicPartition, tuple[BrokerId, ...]] = {}
     proposed: ReassignmentPlan = {}
     for name in topics:
@@ -116,7 +66,7 @@ async def generate(
                 f"{name} not found."
             )
         current |= _replicas(known[name])
-        proposed |= _proposed(known[name], racks)
+        proposed |= proposal(known[name], racks, hosts)
     print("Current partition replica assignment")
     print(plan_json(await with_directories(client, current)))
     print()
@@ -131,12 +81,16 @@ def _replicas(topic: TopicMetadata) -> dict[TopicPartition, tuple[BrokerId, ...]
     }
 
 
-def _proposed(topic: TopicMetadata, racks: Mapping[BrokerId, str | None]) -> ReassignmentPlan:
+def proposal(
+    topic: TopicMetadata, racks: Mapping[BrokerId, str | None], hosts: Mapping[BrokerId, str]
+) -> ReassignmentPlan:
     factor = len(next(iter(topic.partitions.values())).replicas)
     start = random.randrange(len(racks))  # noqa: S311  only spreads leaders
     shift = random.randrange(len(racks))  # noqa: S311
     try:
-        assigned = placed(racks, len(topic.partitions), factor, start=start, shift=shift)
+        assigned = placed(
+            racks, len(topic.partitions), factor, start=start, shift=shift, hosts=hosts
+        )
     except InvalidReplicationFactor as refused:
         raise ToolError(str(refused)) from None
     return {

@@ -13,23 +13,25 @@ from penstock.client.reassignment import (
     ongoing_reassignments,
     reassign,
 )
+from penstock.client.reassignment_plan import ReassignmentPlan, plan_json
+from penstock.client.replication_throttle import (
+    FOLLOWERS,
+    LEADERS,
+    RATES,
+    apply,
+    throttle,
+    throttled_replicas,
+)
 from penstock.config.resource_type import ConfigResourceType
 from penstock.errors import ErrorCode, KafkaError
+from penstock.kafka_tools.directory_moves import directory_moves, targets, told
 from penstock.kafka_tools.messages import refusal_text
 from penstock.kafka_tools.parser import Arguments
-from penstock.kafka_tools.reassign_plan import (
-    ANY_DIRECTORY,
-    ReassignmentPlan,
-    plan_json,
-    with_directories,
-)
+from penstock.kafka_tools.reassign_plan import with_directories
 from penstock.kafka_tools.tool import ToolError
 from penstock.types import BrokerId, TopicPartition
 
-RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
 DIRECTORY_RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
-LEADERS = "leader.replication.throttled.replicas"
-FOLLOWERS = "follower.replication.throttled.replicas"
 EXISTING = (
     "Cannot execute because there is an existing partition assignment.  Use --additional to "
     "override this and create a new partition assignment in addition to the existing one. The "
@@ -76,7 +78,7 @@ async def execute(args: Arguments, client: Client, plan: ReassignmentPlan) -> No
             + "\n".join(f"{_about(error)}: {refusal_text(error)}" for error in errors)
         )
     print(f"Successfully started partition reassignment{_s(plan)} for {_joined(sorted(plan))}")
-    await _move_directories(client, plan)
+    await _move_directories(client, targets(plan))
 
 
 def _about(error: KafkaError) -> str:
@@ -109,24 +111,23 @@ async def _throttle(
     )
     brokers = _brokers(plan, known)
     if rate >= 0:
-        leaders: dict[str, list[str]] = {}
-        followers: dict[str, list[str]] = {}
-        for each, target in plan.items():
-            sources = known[each].replicas
-            if each in ongoing:
-                sources = tuple(set(sources) - set(ongoing[each].adding))
-            leaders.setdefault(each.topic, []).extend(f"{each.partition}:{n}" for n in sources)
-            followers.setdefault(each.topic, []).extend(
-                f"{each.partition}:{n}" for n in target.brokers if n not in sources
-            )
-        for topic, sources_of in leaders.items():
-            changes = {LEADERS: ",".join(sources_of), FOLLOWERS: ",".join(followers[topic])}
-            await alter_configs(client, Resource(ConfigResourceType.TOPIC, topic), changes)
-        await _set_rates(client, brokers, dict.fromkeys(RATES, str(rate)))
+        await apply(client, throttle(_limited(plan, known, ongoing), brokers, rate))
         print(f"The inter-broker throttle limit was set to {rate} B/s")
     if directory_rate >= 0:
         await _set_rates(client, brokers, {DIRECTORY_RATE: str(directory_rate)})
         print(f"The replica-alter-dir throttle limit was set to {directory_rate} B/s")
+
+
+def _limited(
+    plan: ReassignmentPlan, known: Partitions, ongoing: Ongoing
+) -> dict[str, dict[str, str]]:
+    moves = []
+    for each, target in plan.items():
+        sources = known[each].replicas
+        if each in ongoing:
+            sources = tuple(set(sources) - set(ongoing[each].adding))
+        moves.append((each, sources, [n for n in target.brokers if n not in sources]))
+    return throttled_replicas(moves)
 
 
 def _brokers(plan: ReassignmentPlan, known: Partitions) -> list[BrokerId]:
@@ -144,13 +145,7 @@ async def _set_rates(
         await alter_configs(client, Resource(ConfigResourceType.BROKER, str(broker)), changes)
 
 
-async def _move_directories(client: Client, plan: ReassignmentPlan) -> None:
-    moves = {
-        Replica(partition, broker): path
-        for partition, target in plan.items()
-        for broker, path in zip(target.brokers, target.directories, strict=True)
-        if path != ANY_DIRECTORY
-    }
+async def _move_directories(client: Client, moves: Mapping[Replica, str]) -> None:
     if not moves:
         return
     # A replica that is not there yet is created in that directory.
@@ -160,8 +155,11 @@ async def _move_directories(client: Client, plan: ReassignmentPlan) -> None:
             raise ToolError(
                 f"Error altering {replica.partition}-{replica.broker}: {refusal_text(error)}"
             )
-    names = ",".join(f"{each.partition}-{each.broker}" for each in sorted(outcomes))
-    print(f"Successfully started log directory move{_s(outcomes)} for: {names}")
+    for (partition, broker), path in sorted(moves.items()):
+        print(
+            f"Successfully started moving log directory to {path} for replica {partition} with "
+            f"broker {broker} "
+        )
 
 
 async def verify(args: Arguments, client: Client, plan: ReassignmentPlan) -> None:
@@ -184,8 +182,10 @@ async def verify(args: Arguments, client: Client, plan: ReassignmentPlan) -> Non
                 f"There is no active reassignment of partition {each}, but replica set is {now} "
                 f"rather than {','.join(map(str, target.brokers))}."
             )
-    print()
-    if not ongoing and not args.has("preserve-throttles"):
+    moves = await directory_moves(client, plan)
+    print(told(moves))
+    is_done = not ongoing and all(each.is_done for each in moves.values())
+    if is_done and not args.has("preserve-throttles"):
         await _clear_throttles(client, plan)
 
 
@@ -215,7 +215,12 @@ async def cancel(args: Arguments, client: Client, plan: ReassignmentPlan) -> Non
         print(f"Successfully cancelled partition reassignment{_s(active)} for: {_joined(active)}")
     else:
         print("None of the specified partition reassignments are active.")
-    print("None of the specified partition moves are active.", end="")
+    moves = (await directory_moves(client, plan)).items()
+    back = {each: move.current for each, move in moves if move.current and move.future}
+    if back:
+        await _move_directories(client, back)
+    else:
+        print("None of the specified partition moves are active.", end="")
     if not args.has("preserve-throttles"):
         await _clear_throttles(client, plan)
 

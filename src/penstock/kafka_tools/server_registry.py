@@ -46,7 +46,7 @@ def started(kind: str) -> Iterator[StartedServer]:
     for path in sorted(folder.glob(f"{kind}-*.json")):
         try:
             yield msgspec.json.decode(path.read_bytes(), type=StartedServer)
-        except (msgspec.DecodeError, OSError):
+        except (msgspec.DecodeError, UnicodeDecodeError, OSError):
             continue
 
 

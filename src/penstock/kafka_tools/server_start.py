@@ -17,7 +17,7 @@ USAGE = "USAGE: kafka-server-start.sh [-daemon] server.properties [--override pr
 
 def start(args: Arguments) -> int:
     if not args.words:
-        raise UsageError(USAGE)
+        raise UsageError("")  # the usage alone
     file = args.words[0]
     settings = read_properties(file, "kafka-server-start.sh")
     overrides = args.all("override")
@@ -27,7 +27,8 @@ def start(args: Arguments) -> int:
             raise UsageError(f"--override {pair}: must be property=value")
         settings[name] = value
     directory = state_directory(log_directories(settings)[0])
-    serve = [sys.executable, "-m", "penstock", "serve", str(Path(file)), "--dir", str(directory)]
+    serve = [sys.executable, "-P", "-m", "penstock", "serve"]
+    serve += [str(Path(file)), "--dir", str(directory)]
     for pair in overrides:
         serve += ["--set", pair]
     remember(StartedServer("broker", str(directory)))

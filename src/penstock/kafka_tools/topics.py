@@ -1,6 +1,5 @@
 """`kafka-topics.sh`: creates, deletes, describes, lists and alters topics."""
 
-import re
 from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -10,13 +9,14 @@ from penstock.kafka_tools.options import CLUSTER, Option, Table, flag, number, t
 from penstock.kafka_tools.parser import Arguments, UsageError
 from penstock.kafka_tools.setting_hints import hint
 from penstock.kafka_tools.tool import Tool, ToolError
+from penstock.kafka_tools.topic_pattern import topic_pattern
 
 if TYPE_CHECKING:
     from penstock.client.cluster import Client
     from penstock.client.configs import ConfigEntry
     from penstock.client.metadata import PartitionMetadata, TopicMetadata
     from penstock.client.reassignment import OngoingReassignment
-    from penstock.types import BrokerId
+    from penstock.types import BrokerId, TopicPartition
 
 ACTIONS = ("list", "describe", "create", "alter", "delete")
 FILTERS = (
@@ -153,16 +153,6 @@ async def _matching(args: Arguments, client: "Client") -> "list[TopicMetadata]":
     return found
 
 
-def topic_pattern(words: str) -> re.Pattern[str]:
-    """Names and expressions, separated by commas."""
-    cleaned = words.strip().replace(",", "|").replace(" ", "")
-    cleaned = re.sub("^[\"']+|[\"']+$", "", cleaned)
-    try:
-        return re.compile(cleaned)
-    except re.error as error:
-        raise ToolError(f"{words} is an invalid regex: {error}") from None
-
-
 async def _list(args: Arguments, client: "Client") -> None:
     for topic in await _matching(args, client):
         print(topic.name)
@@ -206,6 +196,8 @@ def assignments(words: str) -> "list[list[BrokerId]]":
         found = [[BrokerId(int(each)) for each in part.split(":")] for part in words.split(",")]
     except ValueError:
         raise ToolError(f"--replica-assignment {words}: must be like 0:1,1:2") from None
+    if any(each >= 1 << 31 for replicas in found for each in replicas):
+        raise ToolError(f"--replica-assignment {words}: no broker has an id above {(1 << 31) - 1}")
     for replicas in found:
         twice = sorted({each for each in replicas if replicas.count(each) > 1})
         if twice:
@@ -264,13 +256,12 @@ async def _delete(args: Arguments, client: "Client") -> None:
 
 async def _describe(args: Arguments, client: "Client") -> None:
     from penstock.client.admin import describe_cluster
-    from penstock.client.reassignment import ongoing_reassignments
     from penstock.types import TopicPartition
 
     found = await _matching(args, client)
     only = args.given(FILTERS)
     live = set((await describe_cluster(client)).brokers)
-    moving = await ongoing_reassignments(client) if found else {}
+    moving = await _moving(client) if found else {}
     for topic in found:
         settings = await _settings(client, topic.name)
         if args.has("topics-with-overrides") and not settings:
@@ -284,6 +275,20 @@ async def _describe(args: Arguments, client: "Client") -> None:
             if not only or _passes(only[0], partition, least, live):
                 move = moving.get(TopicPartition(topic.name, partition.index))
                 print(_line(topic, partition, move, of_old=args.has("zookeeper")))
+
+
+async def _moving(client: "Client") -> "dict[TopicPartition, OngoingReassignment]":
+    """Moves of replicas; none if the user may not ask for them, as in Kafka's tool."""
+    from penstock.client.errors import BrokerRefused
+    from penstock.client.reassignment import ongoing_reassignments
+    from penstock.errors import ErrorCode
+
+    try:
+        return await ongoing_reassignments(client)
+    except BrokerRefused as refused:
+        if refused.code is not ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
+            raise
+        return {}
 
 
 async def _described_configs(client: "Client", topic: str) -> "dict[str, ConfigEntry]":

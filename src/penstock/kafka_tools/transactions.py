@@ -37,9 +37,8 @@ def transactions(args: Arguments) -> int:
             work = _find_hanging
         case "abort":
             args.require("topic", "partition")
-            if not args.has("start-offset") and not (
-                args.has("producer-id") and args.has("producer-epoch", "coordinator-epoch")
-            ):
+            producer = ("producer-id", "producer-epoch", "coordinator-epoch")
+            if not args.has("start-offset") and not all(map(args.has, producer)):
                 raise UsageError(
                     "The transaction to abort must be identified either with --start-offset or "
                     "with the three options --producer-id, --producer-epoch, and "
@@ -206,7 +205,7 @@ async def _abort(args: Arguments, client: "Client") -> None:
             args.number("producer-epoch"),
             -1,
             -1,
-            args.find_number("coordinator-epoch") or 0,
+            max(args.number("coordinator-epoch"), 0),  # -1: it has never written a marker
             Offset(-1),
         )
     else:

@@ -46,14 +46,8 @@ def consume(args: Arguments) -> int:
 
 
 async def _consume(args: Arguments, client: "Client") -> None:
-    from penstock.client.group_consumer import (
-        CommitFailed,
-        GroupConsumer,
-        GroupProtocol,
-        GroupSettings,
-        OffsetReset,
-        RebalanceListener,
-    )
+    from penstock.client.group_consumer import CommitFailed, GroupConsumer, RebalanceListener
+    from penstock.client.group_settings import GroupProtocol, GroupSettings, OffsetReset
 
     class Rebalances(RebalanceListener):
         """An event for each change of the assignment."""
@@ -104,6 +98,17 @@ def _offsets(offsets: "Mapping[TopicPartition, Offset]") -> list[dict[str, Any]]
     return [{**_row(each), "offset": offset} for each, offset in offsets.items()]
 
 
+def record_event(consumed: "ConsumedRecord") -> None:
+    key, value = consumed.record.key, consumed.record.value
+    event(
+        "record_data",
+        key=None if key is None else bytes(key).decode(errors="replace"),
+        value=None if value is None else bytes(value).decode(errors="replace"),
+        **_row(consumed.partition),
+        offset=consumed.record.offset,
+    )
+
+
 def _consumed(records: "list[ConsumedRecord]", *, verbose: bool) -> "dict[TopicPartition, Offset]":
     """Events for these records; the offsets after them."""
     from penstock.types import Offset
@@ -112,14 +117,7 @@ def _consumed(records: "list[ConsumedRecord]", *, verbose: bool) -> "dict[TopicP
     for each in records:
         seen.setdefault(each.partition, []).append(each.record.offset)
         if verbose:
-            key, value = each.record.key, each.record.value
-            event(
-                "record_data",
-                key=None if key is None else bytes(key).decode(errors="replace"),
-                value=None if value is None else bytes(value).decode(errors="replace"),
-                **_row(each.partition),
-                offset=each.record.offset,
-            )
+            record_event(each)
     event(
         "records_consumed",
         count=len(records),

@@ -1,13 +1,14 @@
 """`kafka-verifiable-producer.sh`: writes increasing numbers; each outcome is a line of JSON."""
 
 import time
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from penstock.kafka_tools.connection import command_settings, run
 from penstock.kafka_tools.options import BROKER_LIST, CLUSTER, Table, number, text
 from penstock.kafka_tools.parser import Arguments
-from penstock.kafka_tools.tool import Tool
+from penstock.kafka_tools.tool import Tool, ToolError
 
 if TYPE_CHECKING:
     from penstock.client.cluster import Client
@@ -20,7 +21,7 @@ OPTIONS = (
     text("topic", "TOPIC", "The topic.", required=True),
     number("max-messages", "N", "How many; -1: until it is stopped.", default=-1),
     number("throughput", "N", "Records per second at most; -1: no limit.", default=-1),
-    number("acks", "ACKS", "Accepted: every record is acknowledged by all.", default=-1),
+    number("acks", "ACKS", "Who acknowledges: 0, 1, or -1 for all.", default=-1),
     text("producer.config", "FILE", "As --command-config.", old=True),
     number("message-create-time", "MS", "Timestamp of the first record.", default=-1),
     text("value-prefix", "PREFIX", "Stands before each value, with a dot."),
@@ -35,7 +36,8 @@ def produce(args: Arguments) -> int:
     started = time.monotonic()
     code = 0
     try:
-        run(args, partial(_produce, args, sent, acked), settings, client_id="verifiable-producer")
+        work = partial(_produce, args, settings, sent, acked)
+        run(args, work, settings, client_id="verifiable-producer")
     except KeyboardInterrupt:
         code = 130
     event("shutdown_complete")
@@ -72,14 +74,24 @@ def _record(args: Arguments, index: int) -> "ProducerRecord":
     )
 
 
-async def _produce(args: Arguments, sent: list[int], acked: list[int], client: "Client") -> None:
+async def _produce(
+    args: Arguments,
+    settings: Mapping[str, str],
+    sent: list[int],
+    acked: list[int],
+    client: "Client",
+) -> None:
     import asyncio
 
     from penstock.client.errors import BrokerRefused
-    from penstock.client.produce import IdempotentProducer
+    from penstock.client.new_producer import new_producer
+    from penstock.client.properties import producer_settings
     from penstock.kafka_tools.messages import exception_name, refusal_text
 
-    producer = IdempotentProducer(client, create_topics=True)
+    wanted = producer_settings({"acks": str(args.number("acks")), **settings})
+    if wanted.transactional_id is not None:
+        raise ToolError("transactional.id: this tool writes no transactions")
+    producer = new_producer(client, wanted, create_topics=True)
     total, per_second = args.number("max-messages"), args.number("throughput")
     event("startup_complete")
     started = time.monotonic()

@@ -18,14 +18,14 @@ def shell(words: Sequence[str]) -> int:
     from penstock.local.zookeeper import shell_classpath
 
     if not words or words[0].startswith("-"):
-        raise UsageError(USAGE)
+        raise UsageError("")  # the usage alone
     command = java(shell_classpath(), MAIN, "-server", *words)
     sys.stdout.flush()
     return os.execv(command[0], command)  # noqa: S606
 
 
 def no_words(_args: Arguments) -> int:
-    raise UsageError(USAGE)
+    raise UsageError("")  # the usage alone
 
 
 TOOL = Tool(Table("zookeeper-shell", USAGE, ()), no_words)

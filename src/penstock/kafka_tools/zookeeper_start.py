@@ -30,7 +30,7 @@ def start(args: Arguments) -> int:
     from penstock.local.zookeeper import MAIN, answers, classpath
 
     if not args.words:
-        raise UsageError(USAGE)
+        raise UsageError("")  # the usage alone
     file = args.words[0]
     settings = read_properties(file, "zookeeper-server-start.sh")
     data = Path(settings.get("dataDir", "/tmp/zookeeper"))  # noqa: S108  Kafka's default

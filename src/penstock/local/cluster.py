@@ -16,9 +16,11 @@ from penstock.broker.startup.state_file import read_state
 from penstock.config.sources import resolve
 from penstock.errors import ConfigError
 from penstock.local import zookeeper
+from penstock.local.format_version import refuse_newer
 from penstock.local.process import StartedProcess, end, last_line, polls, start
 
 FILE_NAME = "cluster.json"
+VERSION = 1
 START_S = 60.0
 STOP_S = 30.0
 FIRST_ADDRESS = 11
@@ -27,7 +29,7 @@ FIRST_ADDRESS = 11
 class ClusterPlan(msgspec.Struct, frozen=True, kw_only=True):
     """The cluster as requested: size, ports, ZooKeeper and settings."""
 
-    version: int = 1
+    version: int = VERSION
     brokers: int
     port: int
     zookeeper: str
@@ -57,6 +59,10 @@ class _File(msgspec.Struct, frozen=True, kw_only=True):
     brokers: dict[int, StartedProcess] = {}
 
 
+class _RawPlan(msgspec.Struct, frozen=True):
+    plan: msgspec.Raw
+
+
 class LocalCluster:
     """The cluster in a directory. Only one command at a time may work on it."""
 
@@ -69,11 +75,11 @@ class LocalCluster:
         if not path.exists():
             return None
         try:
-            file = msgspec.json.decode(path.read_bytes(), type=_File)
+            data = path.read_bytes()
+            refuse_newer(msgspec.json.decode(data, type=_RawPlan).plan, path, VERSION)
+            file = msgspec.json.decode(data, type=_File)
         except (msgspec.DecodeError, ValueError) as error:
             raise ConfigError(f"{path}: {error}") from None
-        if file.plan.version > ClusterPlan.__struct_defaults__[0]:
-            raise ConfigError(f"{path} was written by a newer version of penstock")
         return cls(directory, file, tied=tied)
 
     @classmethod
@@ -169,7 +175,8 @@ class LocalCluster:
         }
 
     def _serve(self, broker: int) -> list[str]:
-        command = [sys.executable, "-m", "penstock", "serve", "--dir", str(self.folder(broker))]
+        command = [sys.executable, "-P", "-m", "penstock", "serve"]
+        command += ["--dir", str(self.folder(broker))]
         command += ["--log-file", str(self._output(broker))]  # which is rotated
         for name, value in self._settings(broker).items():
             command += ["--set", f"{name}={value}"]
@@ -200,6 +207,11 @@ class LocalCluster:
                 (self.folder(number) / BROKER_FILE).unlink(missing_ok=True)
         if broker is None and self._file.zookeeper is not None:
             end(self._file.zookeeper, kill=kill, patience_s=STOP_S)
+
+    def forget(self) -> None:
+        """Let the next start have another plan, such as other ports, unless something runs."""
+        if not self.pids() and self.zookeeper_pid is None:
+            (self.directory / FILE_NAME).unlink(missing_ok=True)
 
     def pause(self, broker: int) -> None:
         """SIGSTOP: the broker keeps its connections but does not answer, like a hung machine."""

@@ -2,23 +2,16 @@
 
 import asyncio
 import logging
-import os
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from penstock.broker.app import RunningBroker
-from penstock.broker.startup.state_file import BrokerState
-from penstock.clock import SystemClock
 from penstock.config.broker import BrokerConfig
 from penstock.config.delay_route import DELAY_TO, RETRY_TO
-from penstock.config.listener import SecurityProtocol
-from penstock.local.restarts import restart
+from penstock.local.service_process import ServiceProcess
 from penstock.metadata.image import ClusterImage
 
 LOOK_S: Final = 0.5
-STOP_S: Final = 5.0
 
 logger = logging.getLogger(__name__)
 
@@ -30,62 +23,23 @@ def has_delays(image: ClusterImage) -> bool:
 
 
 class DelayProcess:
-    """Starts the service when it is wanted, and again when it dies; ends it with the broker."""
+    """Starts the service when it is wanted; ends it with the broker."""
 
     def __init__(self, config: BrokerConfig, directory: Path) -> None:
-        self._config = config
-        self._store = directory / "delay" / "index.sqlite"
+        self._process = ServiceProcess("delay", config)
+        self._folder = directory / "delay"
+        # In the environment, since everybody can see the arguments of a process.
+        self._secrets = {"PENSTOCK_DELAY_STORE": config.services.delay_store()}
 
     async def beside(self, broker: RunningBroker) -> None:
         """Until cancelled."""
-        clock, deaths = SystemClock(), 0
-        while True:
-            if not has_delays(broker.services.cluster.image):
-                await asyncio.sleep(LOOK_S)
-                continue
-            connection = self._connection(broker.state)
-            if connection is None:
-                logger.warning(
-                    "records of delay and retry topics are not delivered: no listener is "
-                    "PLAINTEXT, and penstock.services.config is not set"
-                )
-                return
-            started_ms = clock.monotonic_ms()
-            await self._run(connection)
-            again = restart(clock.monotonic_ms() - started_ms, deaths)
-            deaths = again.quick_deaths
-            logger.warning("the delay service ended; it starts again in %d ms", again.delay_ms)
-            await asyncio.sleep(again.delay_ms / 1000)
-
-    def _connection(self, state: BrokerState) -> list[str] | None:
-        """The options by which the service connects; None: it cannot."""
-        file = self._config.services.client_file()
-        if file is not None:
-            return ["--bootstrap-server", state.bootstrap, "--command-config", str(file)]
-        for each in self._config.listener.endpoints():
-            if each.protocol is SecurityProtocol.PLAINTEXT and each.listener in state.listeners:
-                return ["--bootstrap-server", state.listeners[each.listener]]
-        return None
-
-    async def _run(self, connection: Sequence[str]) -> None:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "penstock",
-            *("delay", "serve", *connection),
-            *("--store", f"sqlite:{self._store}", "--parent", str(os.getpid())),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.DEVNULL,
-        )
-        logger.info("delay service started as process %d", process.pid)
-        try:
-            await process.wait()
-        except asyncio.CancelledError:
-            process.terminate()
-            try:
-                async with asyncio.timeout(STOP_S):
-                    await process.wait()
-            except TimeoutError:
-                process.kill()
-                await process.wait()
-            raise
+        while not has_delays(broker.services.cluster.image):
+            await asyncio.sleep(LOOK_S)
+        connection = self._process.connection(broker.state)
+        if connection is None:
+            logger.warning(
+                "records of delay and retry topics are not delivered: no listener is "
+                "PLAINTEXT, and penstock.services.config is not set"
+            )
+            return
+        await self._process.run([*connection, "--folder", str(self._folder)], self._secrets)

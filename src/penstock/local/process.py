@@ -13,9 +13,9 @@ from typing import IO
 
 import msgspec
 
-from penstock.broker.startup.process_start import process_start
 from penstock.errors import ConfigError
 from penstock.local import bounded_file
+from penstock.process_start import process_start
 
 POLL_S = 0.02
 WRITER_S = 5
@@ -123,8 +123,11 @@ def polls(seconds: float) -> Iterator[None]:
         time.sleep(POLL_S)
 
 
-def last_line(output: Path, since: int = 0) -> str:
-    """The last line of output, without the program name; `since`: the size of the file before."""
+def last_line(output: Path, since: int = 0, *, is_shared: bool = False) -> str:
+    """The last line of output, without the program name; `since`: the size of the file before.
+
+    `is_shared`: a broker that runs may log there too, so a line that names the program is meant.
+    """
     _finish(output)
     try:
         with output.open("rb") as file:
@@ -132,4 +135,6 @@ def last_line(output: Path, since: int = 0) -> str:
             lines = file.read().decode(errors="replace").splitlines()
     except FileNotFoundError:
         lines = []
+    if is_shared:
+        lines = [each for each in lines if each.startswith("penstock: ")] or lines
     return lines[-1].removeprefix("penstock: ") if lines else "it printed nothing"

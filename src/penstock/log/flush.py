@@ -102,6 +102,7 @@ class Flusher:
         A request that comes while the log is being synced joins the next round.
         """
         future: Future[int] = Future()
+        future.set_running_or_notify_cancel()  # one who gives up waiting does not disturb others
         self._waiting.setdefault(log, []).append(future)
         self._start_waiting()
         return future

@@ -7,6 +7,7 @@ from penstock.log.partition_log import Appended, PartitionLog
 from penstock.log.replay import marker_in
 from penstock.log.truncation import truncate_fully_and_start_at
 from penstock.record.batch import BatchHeader, CorruptBatch, batches, crc_matches
+from penstock.record.control import EndTransactionMarker
 from penstock.types import Buffer
 
 
@@ -22,11 +23,16 @@ def append_as_follower(log: PartitionLog, data: Buffer, now_ms: int) -> Appended
         if first_offset < log.end_offset:
             _begin_within(log, first_offset, now_ms)
         for start, end, run in _runs(log, found, now_ms):
+            markers = list(_markers(view[start:end], run))
+            aborts = any(each is not None and not each.committed for each in markers)
+            aborted_file = log.segments.active.open_aborted() if aborts else None
             log.segments.active.append_run(view[start:end], run)
             log.end_offset = run[-1].next_offset
-            for header in run:
-                _note(log, view[start:], header, now_ms)
-                start += header.size_bytes
+            for header, marker in zip(run, markers, strict=True):
+                if header.leader_epoch >= 0 and header.leader_epoch != log.leader_epoch:
+                    log.assign_epoch(header.leader_epoch, header.base_offset)
+                if header.producer_id >= 0:
+                    log.note_producer(header, marker, now_ms, aborted_file)
     return Appended(
         first_offset,
         log.end_offset - 1,
@@ -74,12 +80,13 @@ def _runs(
     yield start, end, run
 
 
-def _note(log: PartitionLog, batch: memoryview, header: BatchHeader, now_ms: int) -> None:
-    if header.leader_epoch >= 0 and header.leader_epoch != log.leader_epoch:
-        log.assign_epoch(header.leader_epoch, header.base_offset)
-    if header.producer_id >= 0:
-        marker = marker_in(batch, header) if header.is_control else None
-        log.note_producer(header, marker, now_ms)
+def _markers(run: memoryview, headers: list[BatchHeader]) -> Iterator[EndTransactionMarker | None]:
+    """Of each batch of a run."""
+    position = 0
+    for header in headers:
+        ends = header.is_control and header.producer_id >= 0
+        yield marker_in(run[position:], header) if ends else None
+        position += header.size_bytes
 
 
 class OffsetsOutOfOrder(KafkaError):

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from penstock.errors import StorageError
 from penstock.log.corrupt import CorruptFile
+from penstock.log.epochs import EPOCHS, LeaderEpochs
 from penstock.log.files import DirectoryLocked, Files
 from penstock.log.log_dir import LogDir
 from penstock.log.meta_properties import FILE_NAME as META_PROPERTIES
@@ -29,6 +30,8 @@ class FoundLog(Struct, frozen=True):
     path: Path
     partition: TopicPartition
     topic_id: Uuid | None = None
+    last_epoch: int = -1
+    """The last leader epoch that it states, if somebody asked; see `last_epoch`."""
 
 
 class FoundDirectory(Struct, frozen=True):
@@ -92,6 +95,16 @@ def look_into(files: Files, path: Path) -> FoundDirectory:
     except StorageError:
         return FoundDirectory(path, is_readable=False)
     return FoundDirectory(path, identity, tuple(logs), tuple(others))
+
+
+def last_epoch(files: Files, log: FoundLog) -> int:
+    """The last leader epoch of a log; -1 if it states none. Damage is left to its recovery."""
+    path = log.path / EPOCHS
+    try:
+        latest = LeaderEpochs.decode(files.read(path)).latest if files.exists(path) else None
+    except StorageError:
+        return -1
+    return -1 if latest is None else latest
 
 
 def _topic_id(files: Files, directory: Path) -> Uuid | None:

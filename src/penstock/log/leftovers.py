@@ -8,9 +8,11 @@ import logging
 from collections.abc import Iterable
 from pathlib import Path
 
+from penstock.log.corrupt import CorruptFile
 from penstock.log.files import TEMPORARY, Files
 from penstock.log.scan import spans
 from penstock.log.segment_files import CLEANED, DELETED, INDEX, LOG, SWAP, TIME_INDEX, TXN_INDEX
+from penstock.record.batch import CorruptBatch
 
 logger = logging.getLogger(__name__)
 
@@ -74,8 +76,11 @@ def _swap_end(files: Files, directory: Path, base_offset: int) -> int:
     path = directory / f"{base_offset:020d}{LOG}{SWAP}"
     end = base_offset
     file = files.open(path)
-    for _, _, last_offset, _ in spans(file, 0, file.size):
-        end = last_offset + 1
+    try:
+        for _, _, last_offset, _ in spans(file, 0, file.size):
+            end = last_offset + 1
+    except CorruptBatch as error:
+        raise CorruptFile(str(path), str(error)) from None
     return end
 
 

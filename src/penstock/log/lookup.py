@@ -5,14 +5,17 @@ from typing import Final
 
 from penstock.errors import ErrorCode, KafkaError
 from penstock.log.files import LogFile
+from penstock.log.scan import headers
 from penstock.log.segments import Segments
 from penstock.log.time_index import TimestampOffset
 from penstock.log.txn_index import AbortedTxn, overlapping
-from penstock.record.batch import BatchHeader
 from penstock.record.search import first_since
 
 DECOMPRESSED_LIMIT_BYTES: Final = 1 << 28
 """Of one batch that a search by time opens; it was checked when it was produced."""
+
+BATCHES_A_TURN: Final = 5_000
+"""Headers that a search by time reads at once: some ten milliseconds."""
 
 
 class LogSlice:
@@ -65,29 +68,48 @@ def slice_from(
 
 
 @dataclass(frozen=True)
-class BatchSearch:
-    """The search for the first record at or after `timestamp`, from offset `start` on, in a batch.
+class TimeSearch:
+    """The search for the first record at or after `timestamp`, from offset `start` on, among the
+    batches in `[position, end)` of a segment.
 
     It keeps its file open as long as it lives.
     """
 
     file: LogFile
     position: int
-    header: BatchHeader
+    end: int
     timestamp: int
     start: int
+    next_segment: int | None = None
+    """Where to search on if there is none; None: nowhere."""
 
-    def run(self) -> TimestampOffset | None:
-        """On any thread: a batch may hold millions of records, and each takes a microsecond."""
-        batch = self.file.read(self.position, self.header.size_bytes)
-        found = first_since(
-            batch, self.header, self.timestamp, self.start, DECOMPRESSED_LIMIT_BYTES
+    def run(self) -> "TimestampOffset | TimeSearch | None":
+        """The record, None, or the search of what is left, so that others get their turn.
+
+        On any thread: where many batches have the same timestamp, millions lie between two entries
+        of the time index. One may hold millions of records, too.
+        """
+        found = headers(self.file, self.position, self.end)
+        for count, (position, header) in enumerate(found, 1):
+            behind = position + header.size_bytes
+            if header.max_timestamp >= self.timestamp:
+                batch = self.file.read(position, header.size_bytes)
+                record = first_since(
+                    batch, header, self.timestamp, self.start, DECOMPRESSED_LIMIT_BYTES
+                )
+                return self._behind(behind) if record is None else TimestampOffset(*record)
+            if count == BATCHES_A_TURN:
+                return self._behind(behind)
+        return None
+
+    def _behind(self, position: int) -> "TimeSearch":
+        return TimeSearch(
+            self.file, position, self.end, self.timestamp, self.start, self.next_segment
         )
-        return None if found is None else TimestampOffset(*found)
 
 
-def search_by_time(segments: Segments, timestamp: int, start: int) -> BatchSearch | None:
-    """In the first batch, from offset `start` on, that may hold a record at or after `timestamp`.
+def search_by_time(segments: Segments, timestamp: int, start: int) -> TimeSearch | None:
+    """In the first segment, from offset `start` on, that may hold a record at or after `timestamp`.
 
     None when all are older.
     """
@@ -96,20 +118,22 @@ def search_by_time(segments: Segments, timestamp: int, start: int) -> BatchSearc
             continue
         # No record before this entry's offset is newer than its timestamp, and so than ours.
         indexed = segment.time_index.lookup(timestamp).offset
-        for position, header in segment.headers_from(max(indexed, start)):
-            if header.max_timestamp >= timestamp:
-                return BatchSearch(segment.file, position, header, timestamp, start)
+        found = segment.find(max(indexed, start))
+        if found is not None:
+            file, end, following = segment.file, segment.size_bytes, segments.end_of(segment)
+            return TimeSearch(file, found[0], end, timestamp, start, following)
     return None
 
 
-def search_for_newest(segments: Segments) -> BatchSearch | None:
+def search_for_newest(segments: Segments) -> TimeSearch | None:
     """For the first record with the largest timestamp (KIP-734); None in an empty log."""
     newest = max(segments, key=lambda segment: segment.newest.timestamp)
     timestamp, offset = newest.newest
-    if timestamp >= 0:
-        for position, header in newest.headers_from(offset):
-            return BatchSearch(newest.file, position, header, timestamp, 0)
-    return None
+    found = newest.find(offset) if timestamp >= 0 else None
+    if found is None:
+        return None
+    position, size = found
+    return TimeSearch(newest.file, position, position + size, timestamp, 0)
 
 
 def end_of_slice(segments: Segments, start: int, found: LogSlice, up_to: int) -> int:

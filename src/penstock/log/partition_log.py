@@ -14,7 +14,7 @@ from penstock.errors import StorageError
 from penstock.log import lookup
 from penstock.log.corrupt import CorruptFile
 from penstock.log.epochs import LeaderEpochs
-from penstock.log.files import Files, finished_or_failed
+from penstock.log.files import Files, LogFile, finished_or_failed
 from penstock.log.flush import Flush
 from penstock.log.log_dir import LogDir
 from penstock.log.lookup import LogSlice, OffsetOutOfRange
@@ -124,7 +124,7 @@ class PartitionLog:
             segment_ms,
             config.segment_jitter_ms,
         )
-        self.segments.limits = IndexLimits(config.index_interval_bytes, config.segment_index_bytes)
+        self.segments.limits = IndexLimits.of(config)
 
     @property
     def path(self) -> Path:
@@ -198,10 +198,12 @@ class PartitionLog:
             assign(batch, first_offset, leader_epoch)
             if leader_epoch != self.leader_epoch:
                 self.assign_epoch(leader_epoch, first_offset)
+            aborts = marker is not None and not marker.committed
+            aborted_file = segment.open_aborted() if aborts else None
             segment.append(batch, last_offset, timestamp)
             self.end_offset = last_offset + 1
             if header.producer_id >= 0:
-                self.note_producer(read_header(batch), marker, now_ms)
+                self.note_producer(read_header(batch), marker, now_ms, aborted_file)
             return self._appended(first_offset, last_offset, log_append_time, duplicate=False)
 
     def _appended(self, first: int, last: int, time: int, *, duplicate: bool) -> Appended:
@@ -223,12 +225,20 @@ class PartitionLog:
         return marker
 
     def note_producer(
-        self, header: BatchHeader, marker: EndTransactionMarker | None, now_ms: int
+        self,
+        header: BatchHeader,
+        marker: EndTransactionMarker | None,
+        now_ms: int,
+        aborted_file: LogFile | None = None,
     ) -> None:
+        """Note a batch that is written; `aborted_file` is open if it ends an aborted transaction.
+
+        Opened only now, it might not be had, and the batch would be there without its entry.
+        """
         completed = note_batch(self.producers, header, marker, now_ms)
         if completed is not None:
             with finished_or_failed():
-                index_aborted(self.segments.active, completed)
+                index_aborted(self.segments.active, completed, aborted_file)
 
     def assign_epoch(self, leader_epoch: int, start_offset: int) -> None:
         """Batches from `start_offset` on are of this leader epoch.

@@ -6,10 +6,9 @@ A restart then replays the log from that offset instead of from its start.
 from collections.abc import Iterable
 from struct import Struct
 
-from crc32c import crc32c
-
 from penstock.log.corrupt import CorruptFile
 from penstock.log.producer_entry import BatchMetadata, ProducerEntry
+from penstock.record.crc import crc32c
 
 VERSION = 1
 _HEAD = Struct(">hIi")  # version, CRC-32C of all that follows it, count

@@ -14,7 +14,7 @@ from penstock.log.open_segments import OpenSegments
 from penstock.log.order import in_order
 from penstock.log.partition_log import LoadedState, PartitionLog
 from penstock.log.producer_state import CompletedTxn, ProducerState
-from penstock.log.replay import index_aborted, replay
+from penstock.log.replay import index_aborted, replay_readable
 from penstock.log.scan import checked
 from penstock.log.segment import MAX_RELATIVE_OFFSET, IndexLimits, Segment
 from penstock.log.segment_files import LOG, offset_path
@@ -55,7 +55,7 @@ def load_log(
     segments = Segments(
         files,
         path,
-        IndexLimits(config.index_interval_bytes, config.segment_index_bytes),
+        IndexLimits.of(config),
         open_segments,
         base_offsets=bases or [log_start_offset],
         now_ms=now_ms,
@@ -114,7 +114,7 @@ def _new_log(
     """
     files.make_dir(path)
     files.open(offset_path(path, 0, LOG), create=True).close()
-    limits = IndexLimits(config.index_interval_bytes, config.segment_index_bytes)
+    limits = IndexLimits.of(config)
     segments = Segments(files, path, limits, open_segments, base_offsets=[0], now_ms=now_ms)
     segments.active.begin_indexes()
     state = LoadedState(
@@ -212,13 +212,7 @@ def _producers(
         if checked_from is not None and segment.base_offset >= checked_from:
             index_aborted(segment, txn)
 
-    try:
-        replay(state, segments, end_offset, completed)
-    except CorruptBatch as error:
-        # Nothing below the recovery point is truncated at start-up: readers of that batch get an
-        # error.
-        logger.error("%s: producer state is incomplete: %s", directory, error)
-    state.map_end_offset = end_offset
+    replay_readable(state, segments, end_offset, completed)
     return state
 
 

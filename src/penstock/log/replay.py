@@ -3,8 +3,9 @@
 import logging
 from collections.abc import Callable
 
+from penstock.errors import KafkaError
 from penstock.log.corrupt import CorruptFile
-from penstock.log.files import Files
+from penstock.log.files import Files, LogFile
 from penstock.log.lookup import DECOMPRESSED_LIMIT_BYTES
 from penstock.log.producer_state import CompletedTxn, ProducerState
 from penstock.log.segment import Segment
@@ -44,6 +45,22 @@ def replay(
     state.map_end_offset = end_offset
 
 
+def replay_readable(
+    state: ProducerState,
+    segments: Segments,
+    end_offset: int,
+    completed: Callable[[Segment, CompletedTxn], None] | None = None,
+) -> None:
+    """As `replay`, up to a batch that is damaged: nothing is truncated for that, and its readers
+    get an error.
+    """
+    try:
+        replay(state, segments, end_offset, completed)
+    except KafkaError as error:  # a header that is none, or a marker
+        logger.error("%s: producer state is incomplete: %s", segments.directory, error)
+        state.map_end_offset = end_offset
+
+
 def marker_in(batch: Buffer, header: BatchHeader) -> EndTransactionMarker | None:
     """The marker that a control batch holds; compaction may have left none."""
     control = next(records(batch, header, DECOMPRESSED_LIMIT_BYTES), None)
@@ -71,12 +88,13 @@ def note_batch(
     )
 
 
-def index_aborted(segment: Segment, txn: CompletedTxn) -> None:
+def index_aborted(segment: Segment, txn: CompletedTxn, file: LogFile | None = None) -> None:
     """List a transaction that was aborted in the segment where it ended."""
     if not txn.committed:
-        segment.append_aborted(
-            AbortedTxn(txn.producer_id, txn.first_offset, txn.last_offset, txn.last_stable_offset)
+        aborted = AbortedTxn(
+            txn.producer_id, txn.first_offset, txn.last_offset, txn.last_stable_offset
         )
+        segment.append_aborted(aborted, file)
 
 
 def heal_aborted(files: Files, segments: Segments, suspects: list[Segment]) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from penstock.config.topic import TopicConfig
 from penstock.errors import StorageError
 from penstock.log.corrupt import CorruptFile
 from penstock.log.files import Files, LogFile, OutOfFiles
@@ -30,9 +31,20 @@ from penstock.record.batch import BatchHeader, CorruptBatch
 from penstock.types import Buffer
 
 MAX_RELATIVE_OFFSET: Final = (1 << 31) - 1
+MOST_INTERVAL_BYTES: Final = 1 << 19
+"""Whoever may create a topic sets `index.interval.bytes`. Between two entries batches are read one
+by one, on the loop: a segment without any would hold it up for seconds.
+"""
 NOWHERE: Final = (-1, 0)
 
 logger = logging.getLogger(__name__)
+
+
+class DamagedOffset(CorruptBatch):
+    """A base offset that no index can mend: it is out of order among the batches themselves.
+
+    No CRC covers it. Readers of other batches are served.
+    """
 
 
 @dataclass(frozen=True)
@@ -41,6 +53,11 @@ class IndexLimits:
 
     interval_bytes: int
     size_bytes: int
+
+    @classmethod
+    def of(cls, config: TopicConfig) -> "IndexLimits":
+        interval_bytes = min(config.index_interval_bytes, MOST_INTERVAL_BYTES)
+        return cls(interval_bytes, config.segment_index_bytes)
 
     def reached(self, offset_index: OffsetIndex, time_index: TimeIndex) -> bool:
         # The last slot of a time index is kept for the newest timestamp, noted at the roll.
@@ -198,17 +215,41 @@ class Segment:
         after_offset, after = self._after
         is_next = offset == after_offset and after < self.size_bytes
         entry_offset, position = self._after if is_next else self.offset_index.lookup(offset)
+        # The batch of an entry may begin before it, as the first one may before the segment.
+        before = offset - 1 if is_next else -1
+        found: tuple[int, int] | None = None
+        is_behind_entry = False
         try:
             if position >= self.size_bytes > 0:
                 raise CorruptBatch("an index entry points behind the end")
             for at, base_offset, last_offset, size in spans(
                 self._file or self.file, position, self.size_bytes
             ):
-                if at == position and base_offset > entry_offset and position > 0 and not is_next:
-                    raise CorruptBatch("the batch lies behind its index entry")
-                if last_offset >= offset:
-                    self._after = last_offset + 1, at + size
-                    return at, size
+                if base_offset <= before:
+                    raise DamagedOffset(f"{self.path()}: offset {base_offset} follows {before}")
+                if found is not None or is_behind_entry:
+                    break
+                if at == position and not is_next and position > 0:
+                    # The next batch tells whether the entry is wrong, or the batch.
+                    is_behind_entry = base_offset > entry_offset
+                elif not 0 <= last_offset - self.base_offset <= MAX_RELATIVE_OFFSET:
+                    raise DamagedOffset(f"{self.path()}: offset {last_offset} is too far")
+                before = last_offset
+                if last_offset >= offset and not is_behind_entry:
+                    found = at, size
+                    if base_offset <= offset:
+                        break
+                    if offset == entry_offset and position > 0 and not is_next:
+                        raise CorruptBatch("an index entry is of no batch")
+                    # The next batch tells whether this one follows a gap, or is damaged.
+            if is_behind_entry:
+                raise CorruptBatch("the batch lies behind its index entry")
+            if found is not None:
+                self._after = before + 1, found[0] + found[1]
+                return found
+        except DamagedOffset:
+            self._after = NOWHERE
+            raise
         except CorruptBatch as error:
             self._after = NOWHERE
             if self._rebuilt:
@@ -240,9 +281,14 @@ class Segment:
             self._aborted = decode_aborted(data, self.base_offset, str(path))
         return self._aborted
 
-    def append_aborted(self, txn: AbortedTxn) -> None:
-        self._files.open(self.path(TXN_INDEX), create=True).append(encode_aborted(txn))
-        self._aborted = None
+    def open_aborted(self) -> LogFile:
+        """For `append_aborted`: whoever writes the marker first may find no descriptor left."""
+        return self._files.open(self.path(TXN_INDEX), create=True)
+
+    def append_aborted(self, txn: AbortedTxn, file: LogFile | None = None) -> None:
+        (file or self.open_aborted()).append(encode_aborted(txn))
+        if self._aborted is not None:
+            self._aborted.append(txn)
 
     def forget_aborted(self) -> None:
         self._files.remove(self.path(TXN_INDEX))
@@ -373,18 +419,23 @@ class Segment:
         self._newest = self._time_index.last
         entry_offset, position = self._offset_index.last()
         self._since_entry = 0
-        last_offset = entry_offset
+        last_offset = highest = entry_offset
         for at, header in headers(self.file, position, self.size_bytes):
+            if not 0 <= header.last_offset - self.base_offset <= MAX_RELATIVE_OFFSET:
+                # No CRC covers the base offset.
+                raise CorruptBatch(f"offset {header.last_offset} is far from the base offset")
             if at == position > 0:
                 if header.base_offset > entry_offset:
                     raise CorruptBatch("the batch lies behind its index entry")
                 if header.max_timestamp > self._newest.timestamp:
                     raise CorruptBatch("the time index ends before the offset index")
                 self._since_entry = header.size_bytes
-            elif position == 0 or header.last_offset > entry_offset:
+            elif at == 0 or header.base_offset > highest:
                 # Kafka may index a run of batches as one, by the last offset of all of them.
+                # A batch whose offset is damaged may be out of order: no entry leads to it.
                 self.note(at, header.size_bytes, header.last_offset, header.max_timestamp)
             last_offset = header.last_offset
+            highest = max(highest, last_offset)
         if last_offset < entry_offset:
             raise CorruptBatch("the last index entry is of no batch")
         self.index_is_full = self._limits.reached(self._offset_index, self._time_index)

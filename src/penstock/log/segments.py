@@ -178,6 +178,9 @@ class Segments:
 
         Synced at once: a crash must not bring back what was cut behind what was written since.
         """
+        last = self.floor(offset)
+        assert last is not None
+        last.find(offset)  # raises while all segments are there, if the place to cut is damaged
         self.drop([segment for segment in self._segments if segment.base_offset > offset])
         # Before the truncation: if they came back after a crash, there would be a hole.
         self.sync_names()

@@ -137,7 +137,7 @@ class LogStore:
         """A new, empty log, in the directory `path` or in the one with the fewest logs of those
         that are not cordoned (KIP-1066).
         """
-        log_dir = self._roomiest() if path is None else self._dir(path)
+        log_dir = self._dir_of(partition) if path is None else self._dir(path)
         role = Role.FUTURE if future else Role.CURRENT
         logs = self.future_logs if future else self.logs
         assert partition not in logs
@@ -173,6 +173,11 @@ class LogStore:
             write(self.files, log.path / PARTITION_METADATA, data)
         log.sync_later(PARTITION_METADATA)
         self.topic_ids[log.topic_partition] = topic_id
+
+    def _dir_of(self, partition: TopicPartition) -> LogDir:
+        """Where its log was begun, if files were lacking then: it must not be there twice."""
+        begun = (each for each in self.online if self.files.exists(each.path / str(partition)))
+        return next(begun, None) or self._roomiest()
 
     def _roomiest(self) -> LogDir:
         if not self.online:
@@ -350,7 +355,7 @@ class LogStore:
                     self._close_logs(self.logs_in(log_dir))
                     self.checkpoint(log_dir)
                     log_dir.release(broker_epoch=broker_epoch)
-            except StorageError as error:
+            except (StorageError, KafkaError) as error:  # the disk fails, or a batch is damaged
                 logger.error("a log directory was not stopped cleanly: %s", error)
                 log_dir.release(broker_epoch=None)
 

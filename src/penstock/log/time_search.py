@@ -1,29 +1,30 @@
-"""Finds offsets by timestamp in a partition's log, batch by batch."""
+"""Finds offsets by timestamp in a partition's log, segment by segment."""
 
 from collections.abc import Iterable, Iterator
 
 from penstock.log import lookup
-from penstock.log.lookup import BatchSearch
+from penstock.log.lookup import TimeSearch
 from penstock.log.partition_log import PartitionLog
 from penstock.log.time_index import TimestampOffset
 
 
-def searches_by_time(log: PartitionLog, timestamp: int) -> Iterator[BatchSearch]:
-    """For the first record at or after `timestamp`: the batches that may hold it, in order.
+def searches_by_time(log: PartitionLog, timestamp: int) -> Iterator[TimeSearch]:
+    """For the first record at or after `timestamp`: the segments that may hold it, in order.
 
     The log may change between two of them.
     """
-    start = log.log_start_offset
-    while True:
+    start: int | None = 0
+    while start is not None:
         with log.log_dir:
+            start = max(start, log.log_start_offset)
             search = lookup.search_by_time(log.segments, timestamp, start)
         if search is None:
             return
         yield search
-        start = max(search.header.next_offset, log.log_start_offset)
+        start = search.next_segment
 
 
-def searches_for_newest(log: PartitionLog) -> Iterator[BatchSearch]:
+def searches_for_newest(log: PartitionLog) -> Iterator[TimeSearch]:
     """For the first record with the largest timestamp (KIP-734): the batch that holds it."""
     with log.log_dir:
         search = lookup.search_for_newest(log.segments)
@@ -41,10 +42,12 @@ def offset_of_max_timestamp(log: PartitionLog) -> TimestampOffset | None:
     return _first_of(log, searches_for_newest(log))
 
 
-def _first_of(log: PartitionLog, searches: Iterable[BatchSearch]) -> TimestampOffset | None:
+def _first_of(log: PartitionLog, searches: Iterable[TimeSearch]) -> TimestampOffset | None:
     for search in searches:
-        with log.log_dir:
-            found = search.run()
+        found: TimestampOffset | TimeSearch | None = search
+        while isinstance(found, TimeSearch):
+            with log.log_dir:
+                found = found.run()
         if found is not None:
             return found
     return None

@@ -4,7 +4,7 @@ from penstock.log.epochs import LeaderEpochs
 from penstock.log.files import finished_or_failed
 from penstock.log.partition_log import PartitionLog
 from penstock.log.producer_state import ProducerState
-from penstock.log.replay import heal_aborted, replay
+from penstock.log.replay import heal_aborted, replay_readable
 from penstock.log.snapshots import latest_state, remove_snapshots
 
 
@@ -32,7 +32,7 @@ def truncate_to(log: PartitionLog, offset: int) -> bool:
         log.producers = latest_state(
             log.files, log.path, up_to=end_offset, log_start_offset=log.log_start_offset
         )
-        replay(log.producers, log.segments, end_offset)
+        replay_readable(log.producers, log.segments, end_offset)
         log.producers.copy_append_times(former)
     log.log_start_offset = min(log.log_start_offset, end_offset)
     log.set_high_watermark(log.high_watermark)

@@ -15,15 +15,20 @@ from tempfile import TemporaryDirectory
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from penstock.clock import Clock
 from penstock.errors import ConfigError, StorageError
+from penstock.metadata import paths
+from penstock.metadata.lost_producer_ids import beyond_lost
 from penstock.metadata.schema import SCHEMA_VERSION, NewerSchema, schema_version
 from penstock.metadata.store import Node
 from penstock.metadata.tree import SavedNode, Tree
 from penstock.metadata.tree_transaction import parent_of
+from penstock.types import BrokerId
 
 FORMAT = "penstock-metadata"
+UNKNOWN_BROKER = BrokerId(-1)
 
 
 class Header(Struct, frozen=True, kw_only=True):
@@ -91,8 +96,11 @@ def _readable(path: Path) -> Iterator[Path]:
 def import_lines(path: Path, lines: Iterable[bytes], clock: Clock) -> int:
     """Import into the file at `path`, new or empty, in a folder that is made if it is missing;
     returns the number of nodes.
+
+    Producer ids that were allocated since the backup are not allocated again.
     """
     header, nodes = _parsed(lines)
+    nodes = [_beyond_lost_ids(each, clock.now_ms()) for each in nodes]
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -102,6 +110,13 @@ def import_lines(path: Path, lines: Iterable[bytes], clock: Clock) -> int:
             raise ConfigError(f"{path} is not empty: a backup is imported into an empty store only")
         tree.restore(header.zxid, nodes)
     return len(nodes)
+
+
+def _beyond_lost_ids(saved: SavedNode, now_ms: int) -> SavedNode:
+    if saved.node.path != paths.LATEST_PRODUCER_ID_BLOCK:
+        return saved
+    data = beyond_lost(saved.node, UNKNOWN_BROKER, now_ms)
+    return saved._replace(node=replace(saved.node, data=data))
 
 
 def _exported(connection: sqlite3.Connection, path: Path) -> Iterator[bytes]:
@@ -151,7 +166,7 @@ def _parsed(lines: Iterable[bytes]) -> tuple[Header, list[SavedNode]]:
             raise BadBackup(f"its format is {header.format!r}")
         if header.schema_version > SCHEMA_VERSION:
             raise NewerSchema(header.schema_version, SCHEMA_VERSION)
-        nodes = [_saved(msgspec.json.decode(line, type=Line)) for line in given]
+        nodes = [saved_node(line) for line in given]
         known = {saved.node.path for saved in nodes}
         orphans = [path for path in known - {"/"} if parent_of(path) not in known]
     except (msgspec.DecodeError, ValueError) as error:
@@ -165,7 +180,9 @@ def _parsed(lines: Iterable[bytes]) -> tuple[Header, list[SavedNode]]:
     return header, nodes
 
 
-def _saved(line: Line) -> SavedNode:
+def saved_node(encoded: bytes) -> SavedNode:
+    """The node of any line but the first."""
+    line = msgspec.json.decode(encoded, type=Line)
     data = line.text.encode() if line.text is not None else None
     if line.base64 is not None:
         data = b64decode(line.base64, validate=True)

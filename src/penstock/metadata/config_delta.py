@@ -17,6 +17,7 @@ def changed_configs(
     brokers: Mapping[str, Configs],
     groups: Mapping[str, Configs],
     clients: Mapping[ClientEntity, Configs],
+    metrics: Mapping[str, Configs],
 ) -> ImageDelta | None:
     """What the image lacks; None for nothing. Settings of an existing topic are never removed."""
     removed: dict[str, Configs | None] = {
@@ -36,6 +37,8 @@ def changed_configs(
         group_configs=_removed(groups, image.group_configs) | _changed(groups, image.group_configs),
         client_configs=_removed(clients, image.client_configs)
         | _changed(clients, image.client_configs),
+        client_metrics=_removed(metrics, image.client_metrics)
+        | _changed(metrics, image.client_metrics),
         default_broker_config=default if default != image.default_broker_config else None,
     )
     return None if delta == ImageDelta() else delta

@@ -32,11 +32,13 @@ async def open_embedded(path: Path, clock: Clock) -> AsyncIterator["EmbeddedStor
     """The store in this file. A thread owns the file, so that syncs do not block the loop."""
     loop = asyncio.get_running_loop()
     with ThreadPoolExecutor(1, "metadata-store") as thread:
-        tree = await loop.run_in_executor(thread, Tree.open, path, clock)
+        opening = thread.submit(Tree.open, path, clock)
         try:
+            tree = await asyncio.shield(asyncio.wrap_future(opening))
             yield EmbeddedStore(tree, loop.call_soon, thread)
         finally:
-            thread.submit(tree.close).result()  # after the last write, even of a cancelled caller
+            # After the last write. A caller that is cancelled may leave while the file is opened.
+            thread.submit(lambda: opening.result().close()).result()
 
 
 class EmbeddedStore(Writes):

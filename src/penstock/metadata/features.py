@@ -16,6 +16,14 @@ TRANSACTION_VERSION = "transaction.version"
 own producer epoch (KIP-890).
 """
 
+SHARE_VERSION = "share.version"
+"""From level 1, groups may share the records of partitions (KIP-932); from level 2, they have dead
+letters (KIP-1191).
+"""
+
+STREAMS_VERSION = "streams.version"
+"""From level 1, brokers assign the tasks of Kafka Streams (KIP-1071)."""
+
 NO_EPOCH = -1
 
 
@@ -31,6 +39,8 @@ class Levels(Struct, frozen=True):
 
 SUPPORTED: Final[Mapping[str, Levels]] = {
     GROUP_VERSION: Levels(0, 1),
+    SHARE_VERSION: Levels(0, 2),
+    STREAMS_VERSION: Levels(0, 1),
     TRANSACTION_VERSION: Levels(0, 2),
 }
 """A new cluster begins at the highest levels."""

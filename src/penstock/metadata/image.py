@@ -87,6 +87,7 @@ class ImageDelta:
     broker_configs: Mapping[BrokerId, Configs | None] = field(default_factory=dict)
     group_configs: Mapping[str, Configs | None] = field(default_factory=dict)
     client_configs: Mapping[ClientEntity, Configs | None] = field(default_factory=dict)
+    client_metrics: Mapping[str, Configs | None] = field(default_factory=dict)
     # The fields below replace the whole value; None: unchanged.
     default_broker_config: Configs | None = None
     deleting: frozenset[str] | None = None
@@ -113,6 +114,8 @@ class ClusterImage:
     client_configs: Mapping[ClientEntity, Configs] = field(default_factory=dict)
     """Settings of users, client ids and addresses: quotas, and SCRAM credentials, which are secret.
     """
+    client_metrics: Mapping[str, Configs] = field(default_factory=dict)
+    """Subscriptions to metrics of clients, by name (KIP-714)."""
     default_broker_config: Configs = field(default_factory=dict)
     deleting: frozenset[str] = frozenset()
     features: Features = field(default_factory=Features)
@@ -142,6 +145,7 @@ class ClusterImage:
             broker_configs=_changed(self.broker_configs, delta.broker_configs),
             group_configs=_changed(self.group_configs, delta.group_configs),
             client_configs=_changed(self.client_configs, delta.client_configs),
+            client_metrics=_changed(self.client_metrics, delta.client_metrics),
             default_broker_config=_newer(delta.default_broker_config, self.default_broker_config),
             deleting=_newer(delta.deleting, self.deleting),
             controller=_newer(delta.controller, self.controller),

@@ -18,9 +18,12 @@ CONFIG_TOPICS = "/config/topics"
 CONFIG_BROKERS = "/config/brokers"
 CONFIG_CLIENTS = "/config/clients"
 CONFIG_USERS = "/config/users"
+SCRAM_SALT_SECRET = "/penstock/scram_salt_secret"  # noqa: S105 - a path
 CONFIG_IPS = "/config/ips"
 CONFIG_GROUPS = "/config/groups"
 """Not in Kafka 3.9: created when the first group gets settings."""
+CONFIG_CLIENT_METRICS = "/config/client-metrics"
+"""Also created by its first entry."""
 CONFIG_CHANGES = "/config/changes"
 
 DELETE_TOPICS = "/admin/delete_topics"
@@ -108,6 +111,10 @@ def ip_config(address: str | None) -> str:
 
 def group_config(group: str) -> str:
     return f"{CONFIG_GROUPS}/{_entity(group)}"
+
+
+def client_metrics_config(subscription: str) -> str:
+    return f"{CONFIG_CLIENT_METRICS}/{_entity(subscription)}"
 
 
 def sequence_number(name: str) -> int:

@@ -66,8 +66,9 @@ async def read_image(store: MetadataStore) -> ClusterImage:
             for name, given in broker_configs.items()
             if (broker_id := broker_id_of(name)) is not None
         },
-        group_configs=await read_group_configs(store),
+        group_configs=await read_named_configs(store, paths.CONFIG_GROUPS),
         client_configs=await read_client_configs(store),
+        client_metrics=await read_named_configs(store, paths.CONFIG_CLIENT_METRICS),
         deleting=frozenset(await _children(store, paths.DELETE_TOPICS)),
         features=features_of(single.get(paths.FEATURE)),
     )
@@ -148,9 +149,9 @@ async def read_configs(store: MetadataStore, parent: str) -> dict[str, Configs]:
     }
 
 
-async def read_group_configs(store: MetadataStore) -> dict[str, Configs]:
-    """By group name, which is escaped in the path."""
-    found = await read_configs(store, paths.CONFIG_GROUPS)
+async def read_named_configs(store: MetadataStore, parent: str) -> dict[str, Configs]:
+    """By the name of a group or subscription, which is escaped in the path."""
+    found = await read_configs(store, parent)
     return {paths.entity_of(name) or name: given for name, given in found.items()}
 
 

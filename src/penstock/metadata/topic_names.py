@@ -12,7 +12,8 @@ MAX_NAME_LENGTH: Final = 249
 
 LEGAL_CHARACTERS: Final = re.compile(r"[a-zA-Z0-9._-]+")
 
-INTERNAL_TOPICS: Final = frozenset({"__consumer_offsets", "__transaction_state"})
+COMPACTED_TOPICS: Final = frozenset({"__consumer_offsets", "__transaction_state"})
+INTERNAL_TOPICS: Final = COMPACTED_TOPICS | {"__share_group_state"}
 
 
 class InternalTopic(KafkaError):

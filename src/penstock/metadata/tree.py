@@ -11,6 +11,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
+from shlex import quote
 from typing import IO, NamedTuple
 
 from penstock.clock import Clock
@@ -19,6 +20,8 @@ from penstock.metadata.errors import NoNode, StoreError
 from penstock.metadata.schema import migrate
 from penstock.metadata.store import Answer, Change, Node, Operation
 from penstock.metadata.tree_transaction import SELECT_NODE, TreeTransaction, parent_of
+
+DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 FILE_NAME = "metadata.sqlite"
 """Beside the partitions' directories: Kafka tolerates files in a log directory, but no other
@@ -51,11 +54,13 @@ class Tree:
         clock: Clock,
         lock: IO[bytes] | None = None,
         *,
+        path: Path | None = None,
         keep_sessions: bool = False,
     ) -> None:
         self._connection, self._clock, self._lock = connection, clock, lock
+        self._errors = _SqliteErrors(path)
         self.listeners: list[Callable[[Iterable[Change]], object]] = []
-        with _as_storage_error:
+        with self._errors:
             migrate(connection)
             (zxid,) = connection.execute("SELECT zxid FROM store").fetchone()
             self._zxid: int = zxid
@@ -65,13 +70,15 @@ class Tree:
     @classmethod
     def open(cls, path: Path, clock: Clock, *, keep_sessions: bool = False) -> "Tree":
         """The tree in this file, created if missing; `TreeLocked` if another process has it."""
-        with _as_storage_error, ExitStack() as undo:
+        with _SqliteErrors(path), ExitStack() as undo:
             # A separate file: closing a second handle of the database would drop SQLite's locks.
             lock = undo.enter_context(path.with_name(f"{path.name}.lock").open("ab"))
             _acquire(lock, path)
+            if not path.exists():  # it will have users' credentials; its log gets the same mode
+                path.touch(mode=0o600)
             connection = undo.enter_context(closing(sqlite3.connect(path, isolation_level=None)))
             _make_durable(connection)
-            tree = cls(connection, clock, lock, keep_sessions=keep_sessions)
+            tree = cls(connection, clock, lock, path=path, keep_sessions=keep_sessions)
             undo.pop_all()
             return tree
 
@@ -81,7 +88,7 @@ class Tree:
         return cls(sqlite3.connect(":memory:", isolation_level=None), clock)
 
     def close(self) -> None:
-        with _as_storage_error:
+        with self._errors:
             self._connection.close()
         if self._lock is not None:
             self._lock.close()
@@ -101,14 +108,14 @@ class Tree:
             changes += self._applied(transaction)
 
     def get(self, path: str) -> Node:
-        with _as_storage_error:
+        with self._errors:
             found = self._connection.execute(SELECT_NODE, (path,)).fetchall()
         if not found:
             raise NoNode(path)
         return Node(*found[0])
 
     def children(self, path: str) -> list[str]:
-        with _as_storage_error:
+        with self._errors:
             found = self._connection.execute(
                 "SELECT path FROM node WHERE parent = ? ORDER BY path", (path,)
             ).fetchall()
@@ -164,7 +171,7 @@ class Tree:
         """One transaction of SQLite; the block adds its changes. Any error undoes all of it."""
         changes: list[Change] = []
         before = self._zxid
-        with _as_storage_error:
+        with self._errors:
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield changes
@@ -210,7 +217,12 @@ def _row(saved: SavedNode) -> tuple[object, ...]:
 
 
 class _SqliteErrors:
-    """A class, because a generator would cost as much as the query inside."""
+    """Names the file; for a damaged one, says what to do. A class, because a generator would cost
+    as much as the query inside.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
 
     def __enter__(self) -> None: ...
 
@@ -218,7 +230,13 @@ class _SqliteErrors:
         if isinstance(error, OSError) and error.filename is not None:
             raise StorageError(f"{error.filename}: {error.strerror}") from error
         if isinstance(error, sqlite3.Error | OSError):
-            raise StorageError(f"metadata store: {error}") from error
-
-
-_as_storage_error = _SqliteErrors()
+            name = "metadata store" if self._path is None else self._path
+            advice = ""
+            if self._path is not None and getattr(error, "sqlite_errorcode", 0) & 0xFF in DAMAGED:
+                home = quote(str(self._path.parent))
+                advice = (
+                    "; it is damaged: move it away, with the files that its name begins, and "
+                    f"restore a backup (penstock metadata import --dir {home} FILE); "
+                    "without one, the next start says how to register its topics again"
+                )
+            raise StorageError(f"{name}: {error}{advice}") from error

@@ -9,10 +9,9 @@ from collections.abc import Iterator
 from struct import Struct
 from typing import Final
 
-from crc32c import crc32c
-
 from penstock.errors import ErrorCode, KafkaError
 from penstock.record.compression import CODECS, Codec, UnknownCodec
+from penstock.record.crc import crc32c
 from penstock.types import Buffer, LeaderEpoch, Offset, ProducerEpoch, ProducerId
 
 HEADER: Final = Struct(">qiibIhiqqqhii")

@@ -2,13 +2,12 @@
 
 cramjam's own `output_len` is a hint, not a limit, so output goes only into buffers allocated here.
 A buffer starts at the size that the data declares, or at a guess, and grows up to the limit.
+cramjam is imported at its first use: a broker that opens no compressed batch saves 2 MB.
 """
 
 from collections.abc import Callable
 from enum import IntEnum
 from struct import Struct
-
-import cramjam
 
 from penstock.errors import ErrorCode, KafkaError
 from penstock.record import lz4, snappy
@@ -58,6 +57,8 @@ _DEFLATE_MAX_RATIO = 1032
 
 def compress(codec: Codec, data: Buffer, level: int | None = None) -> bytes:
     """`data` in the framing of Kafka's clients; what `level` means depends on the codec."""
+    import cramjam
+
     match codec:
         case Codec.NONE:
             return bytes(data)
@@ -79,6 +80,8 @@ def decompress(
     The result may be a view of `scratch`, valid until its next use: the page faults of fresh memory
     for every batch cost more than most decompression.
     """
+    import cramjam
+
     try:
         out = _decompressed(codec, data, limit_bytes, scratch or bytearray())
     except cramjam.DecompressionError as error:
@@ -92,6 +95,8 @@ def _decompressed(
     codec: Codec, data: Buffer, limit_bytes: int, scratch: bytearray
 ) -> Buffer | None:
     """None means "past the limit", here and in `snappy`."""
+    import cramjam
+
     match codec:
         case Codec.NONE:
             return data if len(data) <= limit_bytes else None
@@ -115,6 +120,8 @@ def _into_growing(
     scratch: bytearray,
 ) -> memoryview | None:
     """One call if `declared` (0: unknown) or the guess is large enough; None past the limit."""
+    import cramjam
+
     size = declared or max(len(data) * _FIRST_GUESS, _LEAST_BUFFER)
     while True:
         size = min(size, limit_bytes)

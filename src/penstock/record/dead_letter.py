@@ -4,7 +4,7 @@ Everything that writes dead letters uses these names, so that one tool can read 
 all. Values are UTF-8 text.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -18,9 +18,16 @@ ORIGIN_OFFSET: Final = "penstock-origin-offset"
 ORIGIN_GROUP: Final = "penstock-origin-group"
 SOURCE: Final = "penstock-source"
 
+SUFFIX: Final = ".dlq"
+"""Of the names that Penstock gives to topics of dead letters."""
+PREFIX: Final = "dlq."
+"""Of the names that Kafka's share groups ask for (KIP-1191)."""
+
 NAMES: Final = frozenset(
     {ERROR, ATTEMPT, ORIGIN_TOPIC, ORIGIN_PARTITION, ORIGIN_OFFSET, ORIGIN_GROUP, SOURCE}
 )
+
+OURS: Final = {each: each for each in NAMES}
 
 FORMER: Final = {
     "penstock.reason": ERROR,
@@ -30,6 +37,16 @@ FORMER: Final = {
     "penstock.offset": ORIGIN_OFFSET,
 }
 """Names that Spark pipelines of version 0.1 wrote; their source was the pipeline's bare name."""
+
+SHARE: Final = {
+    "__dlq.errors.message": ERROR,
+    "__dlq.errors.topic": ORIGIN_TOPIC,
+    "__dlq.errors.partition": ORIGIN_PARTITION,
+    "__dlq.errors.offset": ORIGIN_OFFSET,
+    "__dlq.errors.group": ORIGIN_GROUP,
+    "__dlq.errors.delivery.count": ATTEMPT,
+}
+"""Names that Kafka's share groups write (KIP-1191)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +65,28 @@ class DeadLetter:
 
 def dead_letter_headers(letter: DeadLetter, headers: Iterable[Header]) -> list[Header]:
     """The headers of a dead letter: the record's own, then ours, which replace older ones."""
-    ours = {
+    ours = _values(letter)
+    return [
+        *without(headers, NAMES),
+        *((name, str(value).encode()) for name, value in ours.items() if value is not None),
+    ]
+
+
+def share_letter_headers(letter: DeadLetter, headers: Iterable[Header]) -> list[Header]:
+    """The same, and again by the names that Kafka's share groups use, which say no source."""
+    values = _values(letter)
+    return [
+        *dead_letter_headers(letter, without(headers, frozenset(SHARE))),
+        *(
+            (name, str(values[ours]).encode())
+            for name, ours in SHARE.items()
+            if values[ours] is not None
+        ),
+    ]
+
+
+def _values(letter: DeadLetter) -> dict[str, str | int | None]:
+    return {
         ERROR: letter.error,
         SOURCE: letter.source,
         ATTEMPT: letter.attempt,
@@ -57,27 +95,20 @@ def dead_letter_headers(letter: DeadLetter, headers: Iterable[Header]) -> list[H
         ORIGIN_OFFSET: letter.offset,
         ORIGIN_GROUP: letter.group,
     }
-    return [
-        *without(headers, NAMES),
-        *((name, str(value).encode()) for name, value in ours.items() if value is not None),
-    ]
 
 
 def read_dead_letter(headers: Sequence[Header]) -> DeadLetter | None:
-    """What the headers say, by today's names or the former ones; None if they say no error.
+    """What the headers say, by our names, KIP-1191's or our former ones; None if they say no error.
 
     Anybody can write headers: a number that is none counts as absent.
     """
-    texts: dict[str, str] = {}
-    for name, value in headers:
-        if name in NAMES and value is not None:
-            texts[name] = _text(value)
-    if ERROR not in texts:
-        for name, value in headers:
-            if name in FORMER and value is not None:
-                texts[FORMER[name]] = _text(value)
-        if SOURCE in texts and ERROR in texts:
-            texts[SOURCE] = f"spark:{texts[SOURCE]}"
+    texts = _renamed(headers, OURS)
+    if ERROR not in texts and (share := _renamed(headers, SHARE)):
+        texts |= {ERROR: "", SOURCE: "share", **share}
+    if ERROR not in texts and ERROR in (former := _renamed(headers, FORMER)):
+        texts |= former
+        if SOURCE in former:
+            texts[SOURCE] = f"spark:{former[SOURCE]}"
     if ERROR not in texts:
         return None
     return DeadLetter(
@@ -91,14 +122,28 @@ def read_dead_letter(headers: Sequence[Header]) -> DeadLetter | None:
     )
 
 
+def own_headers(headers: Iterable[Header]) -> list[Header]:
+    """The headers that the record had before it became a dead letter."""
+    return without(headers, NAMES | FORMER.keys() | SHARE.keys())
+
+
 def without(headers: Iterable[Header], names: frozenset[str]) -> list[Header]:
     return [each for each in headers if each[0] not in names]
 
 
-def _text(value: bytes) -> str:
-    return value.decode(errors="replace")
+def _renamed(headers: Iterable[Header], names: Mapping[str, str]) -> dict[str, str]:
+    return {
+        names[name]: value.decode(errors="replace")
+        for name, value in headers
+        if name in names and value is not None
+    }
 
 
 def _number(text: str | None) -> int | None:
     plain = text is not None and text.isascii() and text.isdecimal() and len(text) <= 19
     return int(text) if plain and text is not None else None
+
+
+def is_named_for_letters(topic: str) -> bool:
+    """Whether a topic has dead letters by its name alone; a route may give it any other name."""
+    return topic.endswith(SUFFIX) or topic.startswith(PREFIX)

@@ -6,8 +6,6 @@ The batch's CRC covers everything; further checksums would only cost time.
 
 from struct import Struct
 
-import cramjam
-
 from penstock.types import Buffer
 
 # Magic, FLG (version 1, independent blocks), BD (64 KB), and the descriptor's checksum: the
@@ -34,6 +32,8 @@ def compress(data: Buffer, level: int | None = None) -> bytes:
 
 
 def _block(plain: memoryview, level: int | None) -> bytes:
+    import cramjam  # late, as in `compression`
+
     if level is None:
         return bytes(cramjam.lz4.compress_block(plain, store_size=False))
     return bytes(

@@ -6,8 +6,6 @@ Writes the framing, as Java clients do. Reads both: librdkafka and others may se
 from collections.abc import Iterator
 from struct import Struct
 
-import cramjam
-
 from penstock.record.fresh import fresh
 from penstock.record.invalid import InvalidRecord
 from penstock.types import Buffer
@@ -22,6 +20,8 @@ _LEAST_CHARGE_BYTES = 512
 
 
 def compress(data: Buffer) -> bytes:
+    import cramjam  # late, as in `compression`
+
     view = memoryview(data)
     parts: list[bytes] = [_HEADER]
     for start in range(0, len(view), _BLOCK_BYTES):
@@ -32,6 +32,8 @@ def compress(data: Buffer) -> bytes:
 
 def decompress(data: Buffer, limit_bytes: int, scratch: bytearray) -> memoryview | None:
     """All blocks in one buffer; None, before allocating, if their declared sizes pass the limit."""
+    import cramjam
+
     view = memoryview(data)
     blocks: list[memoryview] = []
     ends: list[int] = []

@@ -3,9 +3,8 @@
 from struct import Struct
 from typing import Final
 
-from crc32c import crc32c
-
 from penstock.record.batch import CHECKED_FROM, LENGTH_END, LOG_APPEND_TIME
+from penstock.record.crc import crc32c
 
 _LENGTH: Final = Struct(">i")
 _LENGTH_AT: Final = 8

@@ -29,8 +29,11 @@ def stored(
     now_ms: int,
     limit_bytes: int,
     scratch: bytearray | None = None,
+    names_records: bool = True,
 ) -> tuple[memoryview | bytearray, BatchHeader, int]:
     """The batch to append, its header, and the size of its decompressed records.
+
+    A refusal names the records at fault if `names_records` is set.
 
     Raises `DecompressionLimit` if that size exceeds `limit_bytes`, or a fraction of it if the batch
     is recompressed. All other errors are independent of the limit.
@@ -45,6 +48,8 @@ def stored(
         )
         check_timestamps(timestamps, rules, now_ms)
     except (InvalidRecord, InvalidTimestamp) as error:
+        if not names_records:
+            raise
         named = rejection(
             batch, header, rules, topic_partition, now_ms=now_ms, limit_bytes=limit_bytes
         )

@@ -2,17 +2,26 @@
 
 from collections.abc import Mapping
 from io import BytesIO
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from penstock.errors import ConfigError
+from penstock.record_view.avro_hazards import (
+    contains_itself,
+    has_items_without_bytes,
+    takes_no_bytes,
+)
 from penstock.record_view.decoded import Decode, Decoded, Undecodable, plain
 from penstock.record_view.extra import library
 
 CONTAINER = b"Obj\x01"
 """How an Avro file begins; some producers send whole files as values."""
+MOST_ROWS: Final = 10_000
+COMPRESSED_BYTES: Final = 16 * 1024
+"""Larger files are not decompressed: 16 MiB may come of these already."""
 
 
 def avro_decoder(schema: Any, named: Mapping[str, Any] | None = None) -> Decode:
@@ -21,13 +30,18 @@ def avro_decoder(schema: Any, named: Mapping[str, Any] | None = None) -> Decode:
     try:
         # Expanded, because a reader of an array or union forgets what it refers to.
         parsed = fastavro.parse_schema(schema, named_schemas=dict(named or {}), expand=bool(named))
+        is_endless, is_nested = has_items_without_bytes(parsed), contains_itself(parsed)
     except Exception as error:  # noqa: BLE001  a schema is the user's; fastavro raises what it likes
         raise ConfigError(f"not an Avro schema: {error}") from None
+    if is_endless:
+        raise ConfigError("the Avro schema has an array whose items take no bytes")
+    # The reader in Python refuses what is nested too deep; the compiled one ends the process.
+    reading = library("fastavro._read_py", "decoding Avro") if is_nested else fastavro
 
     def decode(data: bytes) -> Decoded:
         source = BytesIO(data)
         try:
-            value = fastavro.schemaless_reader(source, parsed, None)
+            value = reading.schemaless_reader(source, parsed, None)
         except Exception as error:  # noqa: BLE001  any bytes come here
             raise Undecodable(f"not Avro of this schema: {error}") from None
         if source.read(1):
@@ -41,7 +55,7 @@ def avro_file_decoder(path: Path) -> Decode:
     """By the schema in a file."""
     try:
         schema = msgspec.json.decode(path.read_bytes())
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: not an Avro schema: {error}") from None
     try:
         return avro_decoder(schema)
@@ -50,10 +64,19 @@ def avro_file_decoder(path: Path) -> Decode:
 
 
 def decode_container(data: bytes) -> Decoded:
-    """An Avro file, which has its schema in it."""
-    fastavro = library("fastavro", "decoding Avro")
+    """An Avro file, which has its schema in it, from whoever wrote it."""
+    reading = library("fastavro._read_py", "decoding Avro")
     try:
-        rows = [plain(each) for each in fastavro.reader(BytesIO(data))]
+        file = reading.reader(BytesIO(data))
+        schema = file.writer_schema
+        if takes_no_bytes(schema) or has_items_without_bytes(schema):
+            raise Undecodable("its schema has items that take no bytes")
+        is_small = file.codec in {"deflate", "snappy"} and len(data) <= COMPRESSED_BYTES
+        if file.codec != "null" and not is_small:
+            raise Undecodable("it is compressed, and may be very large")
+        rows = [plain(each) for each in islice(file, MOST_ROWS + 1)]
     except Exception as error:  # noqa: BLE001  any bytes come here
         raise Undecodable(f"not an Avro file: {error}") from None
+    if len(rows) > MOST_ROWS:
+        raise Undecodable(f"an Avro file of more than {MOST_ROWS} rows")
     return Decoded("avro", rows[0] if len(rows) == 1 else rows)

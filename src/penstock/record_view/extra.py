@@ -3,9 +3,8 @@
 from importlib import import_module
 from typing import Any
 
+from penstock.config.extra import install
 from penstock.errors import ConfigError
-
-INSTALL = "pip install 'penstock[cli]'"
 
 
 def library(name: str, wanted_for: str) -> Any:
@@ -14,4 +13,4 @@ def library(name: str, wanted_for: str) -> Any:
         return import_module(name)
     except ImportError:
         package = name.partition(".")[0]
-        raise ConfigError(f"{wanted_for} needs {package}: {INSTALL}") from None
+        raise ConfigError(f"{wanted_for} needs {package}: {install('cli')}") from None

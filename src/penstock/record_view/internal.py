@@ -17,6 +17,10 @@ from penstock.wire.messages.group_metadata_key import GroupMetadataKey
 from penstock.wire.messages.group_metadata_value import GroupMetadataValue
 from penstock.wire.messages.offset_commit_key import OffsetCommitKey
 from penstock.wire.messages.offset_commit_value import OffsetCommitValue
+from penstock.wire.messages.share_snapshot_key import ShareSnapshotKey
+from penstock.wire.messages.share_snapshot_value import ShareSnapshotValue
+from penstock.wire.messages.share_update_key import ShareUpdateKey
+from penstock.wire.messages.share_update_value import ShareUpdateValue
 from penstock.wire.messages.transaction_log_key import TransactionLogKey
 from penstock.wire.messages.transaction_log_value import TransactionLogValue
 from penstock.wire.schema import Message
@@ -33,6 +37,10 @@ GROUP_KINDS: Kinds = {
     **KINDS,
 }
 TRANSACTION_KINDS: Kinds = {0: (TransactionLogKey, TransactionLogValue)}
+SHARE_KINDS: Kinds = {
+    0: (ShareSnapshotKey, ShareSnapshotValue),
+    1: (ShareUpdateKey, ShareUpdateValue),
+}
 
 
 def group_record(record: Record) -> dict[str, str]:
@@ -43,6 +51,11 @@ def group_record(record: Record) -> dict[str, str]:
 def transaction_record(record: Record) -> dict[str, str]:
     """A record of `__transaction_state`."""
     return _shown(record, TRANSACTION_KINDS)
+
+
+def share_record(record: Record) -> dict[str, str]:
+    """A record of `__share_group_state`."""
+    return _shown(record, SHARE_KINDS)
 
 
 def metadata_record(record: Record) -> dict[str, str]:

@@ -9,7 +9,8 @@ import urllib.parse
 import urllib.request
 from base64 import b64decode, b64encode
 from collections.abc import Iterator
-from typing import Any, Final
+from http.client import HTTPException
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -19,9 +20,13 @@ from penstock.record_view.decoded import Decode, Decoded, Undecodable, decode_js
 from penstock.record_view.extra import library
 from penstock.record_view.protobuf import message_decoder
 
+T = TypeVar("T")
 MAGIC: Final = 0
 PREFIX_BYTES: Final = 5
 TIMEOUT_S: Final = 10.0
+JSON: Final = "application/vnd.schemaregistry.v1+json"
+_NOT_FOUND: Final = {40401, 40402, 40403}
+"""Of a subject, a version and a schema. A proxy whose registry is away says 404 too, but not so."""
 
 
 class SchemaReference(msgspec.Struct):
@@ -38,10 +43,34 @@ class RegisteredSchema(msgspec.Struct, rename="camel"):
     schema: str
     schema_type: str = "AVRO"
     references: list[SchemaReference] = []
+    id: int = 0
+    """Of a version; a schema that was asked for by its id does not repeat it."""
+
+
+class _Registered(msgspec.Struct):
+    id: int
+
+
+class _Level(msgspec.Struct, rename="camel"):
+    compatibility_level: str
+
+
+class _Verdict(msgspec.Struct):
+    is_compatible: bool
+    messages: list[str] = []
+
+
+class _Refusal(msgspec.Struct):
+    message: str
+    error_code: int = 0
 
 
 class RegistryFailed(ConfigError):
     """The registry cannot be reached, or refuses."""
+
+
+class SchemaNotFound(RegistryFailed):
+    """The registry has no such schema, version or subject."""
 
 
 class SchemaRegistry:
@@ -53,7 +82,7 @@ class SchemaRegistry:
             raise ConfigError(f"--registry {url!r} is not http://host:port")
         host = parts.netloc.rpartition("@")[2]
         self._url = f"{parts.scheme}://{host}{parts.path.rstrip('/')}"
-        self._headers = {"Accept": "application/vnd.schemaregistry.v1+json"}
+        self._headers = {"Accept": JSON, "Content-Type": JSON}
         if parts.username is not None:
             login = f"{_unquoted(parts.username)}:{_unquoted(parts.password or '')}"
             self._headers["Authorization"] = f"Basic {b64encode(login.encode()).decode()}"
@@ -64,7 +93,14 @@ class SchemaRegistry:
             raise Undecodable("no schema id")
         schema_id = int.from_bytes(data[1:PREFIX_BYTES])
         if schema_id not in self._decoders:
-            self._decoders[schema_id] = self._decoder(schema_id)
+            try:
+                self._decoders[schema_id] = self._decoder(schema_id)
+            except ConfigError:
+                raise
+            except Exception as error:  # noqa: BLE001  a schema is anybody's; libraries raise much
+                raise RegistryFailed(
+                    f"registry {self._url}: schema {schema_id} cannot be read: {error}"
+                ) from None
         return self._decoders[schema_id](data[PREFIX_BYTES:])
 
     def _decoder(self, schema_id: int) -> Decode:
@@ -72,7 +108,7 @@ class SchemaRegistry:
         match found.schema_type:
             case "AVRO":
                 named: dict[str, Any] = {}
-                for each in self._imported(found):
+                for each in self.imported(found):
                     parsed = msgspec.json.decode(each.schema)
                     library("fastavro", "decoding Avro").parse_schema(parsed, named_schemas=named)
                 return avro_decoder(msgspec.json.decode(found.schema), named)
@@ -83,55 +119,117 @@ class SchemaRegistry:
             case other:
                 raise ConfigError(f"schema {schema_id} is {other}, which is not known")
 
-    def _imported(self, schema: RegisteredSchema) -> Iterator[RegisteredSchema]:
+    def imported(self, schema: RegisteredSchema) -> Iterator[RegisteredSchema]:
+        """What a schema refers to, each before those that need it."""
         for each in schema.references:
-            subject = urllib.parse.quote(each.subject, safe="")
-            found = self._schema(f"/subjects/{subject}/versions/{each.version}")
-            yield from self._imported(found)
+            found = self._schema(_version_path(each.subject, each.version))
+            yield from self.imported(found)
             yield found
 
-    def _protobuf(self, schema_id: int, schema: RegisteredSchema) -> Decode:
+    def files(self, schema_id: int, schema: RegisteredSchema) -> list[Any]:
+        """A Protobuf schema as FileDescriptorProtos, each after those that it imports."""
         descriptors = library("google.protobuf.descriptor_pb2", "decoding Protobuf")
+        found: dict[str, Any] = {}
 
-        def file_of(path: str, name: str) -> Any:
+        def add(path: str, name: str, schema: RegisteredSchema) -> None:
+            for each in schema.references:
+                if each.name not in found:
+                    inner = _version_path(each.subject, each.version)
+                    add(inner, each.name, self._schema(inner))
             file = descriptors.FileDescriptorProto()
             file.ParseFromString(b64decode(self._schema(f"{path}?format=serialized").schema))
             file.name = name
-            return file
+            found[name] = file
 
-        files = [
-            file_of(
-                f"/subjects/{urllib.parse.quote(each.subject, safe='')}/versions/{each.version}",
-                each.name,
-            )
-            for each in schema.references
-        ]
-        files.append(file_of(f"/schemas/ids/{schema_id}", f"schema-{schema_id}.proto"))
+        add(f"/schemas/ids/{schema_id}", f"schema-{schema_id}.proto", schema)
+        return list(found.values())
+
+    def _protobuf(self, schema_id: int, schema: RegisteredSchema) -> Decode:
+        files = self.files(schema_id, schema)
         decoders: dict[str, Decode] = {}
 
         def decode(data: bytes) -> Decoded:
             path, rest = message_path(data)
-            name = _message_at(files[-1], path)
+            name = message_at(files[-1], path)
             if name not in decoders:
                 decoders[name] = message_decoder(files, name)
             return decoders[name](rest)
 
         return decode
 
+    def by_id(self, schema_id: int) -> RegisteredSchema:
+        return self._schema(f"/schemas/ids/{schema_id}")
+
+    def versions(self, subject: str) -> list[RegisteredSchema]:
+        """The newest first."""
+        path = f"/subjects/{urllib.parse.quote(subject, safe='')}/versions"
+        numbers = sorted(self._get(path, list[int]), reverse=True)
+        return [self._schema(_version_path(subject, each)) for each in numbers]
+
+    def subjects(self) -> list[str]:
+        return sorted(self._get("/subjects", list[str]))
+
+    def numbers(self, subject: str) -> list[int]:
+        """The versions of a subject, the oldest first."""
+        path = f"/subjects/{urllib.parse.quote(subject, safe='')}/versions"
+        return sorted(self._get(path, list[int]))
+
+    def version(self, subject: str, number: int) -> RegisteredSchema:
+        return self._schema(_version_path(subject, number))
+
+    def level(self, subject: str) -> str:
+        """The compatibility level that applies to a subject."""
+        quoted = urllib.parse.quote(subject, safe="")
+        return self._get(f"/config/{quoted}?defaultToGlobal=true", _Level).compatibility_level
+
+    def incompatibilities(self, subject: str, schema: str, schema_type: str) -> list[str]:
+        """Why a schema could not be the next version; none if it could."""
+        quoted = urllib.parse.quote(subject, safe="")
+        # Not the latest alone: the subject's level says which ones count, and there may be none.
+        path = f"/compatibility/subjects/{quoted}/versions?verbose=true"
+        body = msgspec.json.encode({"schema": schema, "schemaType": schema_type})
+        found = self._get(path, _Verdict, body)
+        return [] if found.is_compatible else found.messages or ["it is not compatible"]
+
+    def latest(self, subject: str) -> RegisteredSchema:
+        return self._schema(f"/subjects/{urllib.parse.quote(subject, safe='')}/versions/latest")
+
+    def register(self, subject: str, schema: str, schema_type: str) -> int:
+        """The id of a schema; it is a version of the subject then, if it was not before."""
+        path = f"/subjects/{urllib.parse.quote(subject, safe='')}/versions"
+        body = msgspec.json.encode({"schema": schema, "schemaType": schema_type})
+        return self._get(path, _Registered, body).id
+
     def _schema(self, path: str) -> RegisteredSchema:
-        request = urllib.request.Request(self._url + path, headers=self._headers)  # noqa: S310  http(s)
+        return self._get(path, RegisteredSchema)
+
+    def _get(self, path: str, kind: type[T], body: bytes | None = None) -> T:
+        request = urllib.request.Request(self._url + path, body, self._headers)  # noqa: S310  http(s)
         try:
             with urllib.request.urlopen(request, timeout=TIMEOUT_S) as response:  # noqa: S310  checked above
-                return msgspec.json.decode(response.read(), type=RegisteredSchema)
+                return msgspec.json.decode(response.read(), type=kind)
         except urllib.error.HTTPError as error:
-            raise RegistryFailed(
-                f"registry {self._url}{path}: {error.code} {error.reason}"
-            ) from None
-        except OSError as error:
+            said = _said(error)
+            about = f"registry {self._url}{path}: {error.code} {said.message}"
+            missing = said.error_code in _NOT_FOUND
+            raise (SchemaNotFound if missing else RegistryFailed)(about) from None
+        except (OSError, HTTPException) as error:
             reason = getattr(error, "reason", error)
             raise RegistryFailed(f"registry {self._url} cannot be reached: {reason}") from None
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise RegistryFailed(f"registry {self._url}{path}: not a schema: {error}") from None
+
+
+def _said(error: urllib.error.HTTPError) -> _Refusal:
+    """The registry's own words, if it has any."""
+    try:
+        return msgspec.json.decode(error.read(), type=_Refusal)
+    except (msgspec.DecodeError, UnicodeDecodeError, OSError, HTTPException):
+        return _Refusal(error.reason)
+
+
+def _version_path(subject: str, version: int) -> str:
+    return f"/subjects/{urllib.parse.quote(subject, safe='')}/versions/{version}"
 
 
 def has_schema_id(data: bytes) -> bool:
@@ -163,7 +261,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
             return (number >> 1) ^ -(number & 1), at
 
 
-def _message_at(file: Any, path: list[int]) -> str:
+def message_at(file: Any, path: list[int]) -> str:
     names = [file.package] if file.package else []
     messages = file.message_type
     for index in path:

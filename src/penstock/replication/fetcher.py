@@ -9,6 +9,7 @@ Otherwise a new partition, or one with a new leader, would take no acks=all writ
 import asyncio
 import logging
 from collections.abc import Callable
+from concurrent.futures import Future
 from typing import Protocol
 
 from msgspec import Struct
@@ -19,6 +20,7 @@ from penstock.clock import Clock
 from penstock.config.replication import ReplicationConfig
 from penstock.errors import ErrorCode, KafkaError, ProtocolError, StorageError
 from penstock.log.files import OutOfFiles
+from penstock.log.partition_log import PartitionLog
 from penstock.replication.fetch_session import SESSION_LOST, FollowerSession, PartitionFetch
 from penstock.replication.follower import (
     FollowerLogs,
@@ -83,6 +85,8 @@ class FetcherContext(Struct, frozen=True):
     config: Callable[[], ReplicationConfig]
     logs: FollowerLogs
     clock: Clock
+    flush: Callable[[PartitionLog], Future[int]]
+    """Syncs what the log holds now; see `Flusher.request`."""
     quota: ReplicaQuota = UnlimitedQuota()
 
 
@@ -104,6 +108,8 @@ class Fetcher:
         self.leader = leader
         self._context, self._connect = context, connect
         self._states: dict[TopicPartition, PartitionFetchState] = {}
+        self._unflushed: set[TopicPartition] = set()
+        """Partitions that have to be on the disk before they are fetched again."""
         self._session = FollowerSession()
         self._connection: Connection | None = None
         self._changed = asyncio.Event()
@@ -118,6 +124,8 @@ class Fetcher:
 
     def add(self, partition: Partition) -> None:
         self._states[partition.topic_partition] = PartitionFetchState(partition)
+        if partition.log.flush_due:
+            self._unflushed.add(partition.topic_partition)
         self._changed.set()
         if self._fetching and self._interrupt is None:
             loop = asyncio.get_running_loop()
@@ -138,6 +146,8 @@ class Fetcher:
         try:
             while True:
                 self._changed.clear()
+                if self._unflushed:
+                    await self._flush()
                 wanted, wait_ms = self._ready()
                 if wanted:
                     await self._round(wanted, wait_ms)
@@ -145,6 +155,39 @@ class Fetcher:
                     await self._rest(wait_ms)
         finally:
             self.break_connection()
+
+    async def _flush(self) -> None:
+        """Sync the logs that `flush.messages` requires: a fetch acknowledges what came before it.
+
+        A partition that cannot be synced, as for want of files, is not fetched until it is.
+        """
+        now_ms = self._context.clock.monotonic_ms()
+        self._unflushed &= self._states.keys()
+        states = {
+            each: state
+            for each in self._unflushed
+            if (state := self._states[each]).ready_ms <= now_ms
+        }
+        self._unflushed -= states.keys()
+        flushes = {
+            topic_partition: self._context.flush(state.partition.log)
+            for topic_partition, state in states.items()
+            if state.partition.log.flush_due
+        }
+        for topic_partition, flush in flushes.items():
+            try:
+                await asyncio.wrap_future(flush)
+            except (OutOfFiles, KafkaError) as error:  # no more files, or a damaged batch
+                logger.warning("%s waits to be fetched: %s", topic_partition, error)
+                self._unflushed.add(topic_partition)
+                self._schedule(topic_partition, states[topic_partition], NextStep.LATER)
+            except StorageError as error:
+                self._give_up(topic_partition, error)
+
+    def _give_up(self, topic_partition: TopicPartition, error: StorageError) -> None:
+        """Its directory is offline; partitions in others go on."""
+        logger.error("%s is no longer fetched: %s", topic_partition, error)
+        self.remove(topic_partition)
 
     def _ready(self) -> tuple[dict[TopicPartition, PartitionFetch], int | None]:
         """What to fetch now, and when the next partition is ready; None: none is waiting."""
@@ -154,6 +197,9 @@ class Fetcher:
         soonest: int | None = None
         for topic_partition, state in self._states.items():
             partition = state.partition
+            if topic_partition in self._unflushed and state.ready_ms <= now_ms:
+                soonest = now_ms  # added, or its backoff ended, while others were synced
+                continue
             if state.ready_ms <= now_ms:
                 state.ready_ms = now_ms + self._context.quota.delay_ms(partition, THROTTLE_CHECK_MS)
             if state.ready_ms <= now_ms:
@@ -261,11 +307,11 @@ class Fetcher:
                 state.partition, fetch.request, data, context.logs, context.clock.now_ms()
             )
         except OutOfFiles as error:  # nobody else would start it again: its directory is online
-            logger.warning("%s waits to be fetched: %s", topic_partition, error)
+            level = logging.DEBUG if state.backoff_ms else logging.WARNING  # once, not each try
+            logger.log(level, "%s waits to be fetched: %s", topic_partition, error)
             step = NextStep.LATER
         except StorageError as error:
-            logger.error("%s is no longer fetched: %s", topic_partition, error)
-            self.remove(topic_partition)  # its directory is offline; partitions in others go on
+            self._give_up(topic_partition, error)
             return NextStep.FETCH
         except KafkaError as error:
             logger.error(
@@ -274,6 +320,8 @@ class Fetcher:
             step = NextStep.LATER
         if data.records:
             context.quota.record(state.partition, len(data.records))
+            if state.partition.log.flush_due:
+                self._unflushed.add(topic_partition)
         self._schedule(topic_partition, state, step)
         return step
 
@@ -307,8 +355,7 @@ class Fetcher:
         except OutOfFiles as error:
             logger.warning("%s waits to be fetched: %s", topic_partition, error)
         except StorageError as error:
-            logger.error("%s is no longer fetched: %s", topic_partition, error)
-            self.remove(topic_partition)
+            self._give_up(topic_partition, error)
         except KafkaError as error:
             logger.warning(
                 "%s: cannot get the range of its leader's log: %s", topic_partition, error

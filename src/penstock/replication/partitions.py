@@ -27,6 +27,8 @@ class Partitions:
         self._broker_id, self.store, self._environment = broker_id, store, environment
         self.isr_counts = environment.isr_counts
         self._partitions: dict[tuple[str, int], Partition] = {}
+        self.failed_produces = self.failed_fetches = 0
+        """Batches and reads that were refused, of unknown partitions too."""
 
     def __iter__(self) -> Iterator[Partition]:
         return iter(self._partitions.values())

@@ -49,15 +49,11 @@ Settlement: TypeAlias = Accepted | Rejected
 NOT_DONE: Final = frozenset({ErrorCode.OPERATION_NOT_ATTEMPTED, ErrorCode.INELIGIBLE_REPLICA})
 """From a controller that knows the epochs and did not write: the old state surely holds."""
 
-OUTDATED: Final = frozenset(
-    {
-        ErrorCode.FENCED_LEADER_EPOCH,
-        ErrorCode.INVALID_REQUEST,
-        ErrorCode.INVALID_UPDATE_VERSION,
-        ErrorCode.NEW_LEADER_ELECTED,
-        ErrorCode.UNKNOWN_TOPIC_ID,
-        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-    }
-)
-"""The controller has newer state, and its LeaderAndIsr is on its way. Until then the proposal
-counts as pending, since an earlier attempt may have been written."""
+OUTDATED: Final = frozenset({ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.NEW_LEADER_ELECTED})
+"""A newer leader epoch is written, and whoever is the controller sends it. Until then the proposal
+counts as pending, since an earlier attempt may have been written.
+
+After any other refusal it is proposed again, where Kafka waits for UNKNOWN_TOPIC_ID and the like: a
+controller that was deposed, or is about to be, knows less than the next one, which has nothing
+new to send to the leader of an epoch that has not changed.
+"""

@@ -6,10 +6,12 @@ as in every cron.
 """
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
 from typing import Final
 from zoneinfo import ZoneInfo
 
+from penstock.config.duration import MINUTE_MS
 from penstock.errors import ConfigError
 
 MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -21,8 +23,10 @@ FIELDS: Final = (
     ("month", 1, 12, MONTHS),
     ("day of week", 0, 7, DAYS),
 )
-HORIZON: Final = timedelta(days=366 * 8 + 1)
-"""The 29th of February comes at least once in eight years, across 2100 too."""
+HORIZON: Final = timedelta(days=366 * 41)
+"""The 29th of February comes on each day of the week at least once in 40 years, across 2100 too."""
+LONGEST: Final = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+"""How many days a month may have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,38 +40,69 @@ class Cron:
     weekdays: frozenset[int]
     either_day: bool
     """Both kinds of days are restricted: one that fits is enough."""
+    every_hour: bool
     zone: ZoneInfo
 
     def next_after_ms(self, now_ms: int) -> int:
         """The first time after now, as epoch milliseconds.
 
-        A local time that a change of clocks leaves out is skipped on that day; one that comes
-        twice counts once.
+        A local time that a change of clocks leaves out is skipped on that day. One that comes twice
+        counts once, unless every hour is meant: then a pause of an hour would be the surprise.
+
+        Raises `ConfigError` if there is none, such as for 2:30 on the last Sundays of March.
         """
-        now = datetime.fromtimestamp(now_ms / 1000, self.zone)
-        day = now.date()
+        at_ms = _next_after_ms(self, now_ms // MINUTE_MS)
+        if at_ms is None:
+            raise ConfigError(
+                f"the cron expression names no time that exists: the clocks of {self.zone} leave "
+                "out each that it names"
+            )
+        return at_ms
+
+    def search_ms(self, now_ms: int) -> int | None:
+        """The same, without what is remembered of earlier searches; None: there is none."""
+        day = datetime.fromtimestamp(now_ms / 1000, self.zone).date()
         last = day + HORIZON
         while day <= last:
-            if day.month in self.months and self._has_day(day.day, day.isoweekday() % 7):
+            if day.month not in self.months:
+                day = (day.replace(day=1) + timedelta(days=31)).replace(day=1)
+                continue
+            if self._has_day(day.day, day.isoweekday() % 7):
                 for hour in self.hours:
-                    for minute in self.minutes:
-                        local = datetime(
-                            day.year, day.month, day.day, hour, minute, tzinfo=self.zone
-                        )
-                        utc = local.astimezone(UTC)
-                        exists = utc.astimezone(self.zone).replace(tzinfo=None) == local.replace(
-                            tzinfo=None
-                        )
-                        at_ms = round(utc.timestamp() * 1000)
-                        if exists and at_ms > now_ms:
-                            return at_ms
+                    if (at_ms := self._in_hour(day, hour, now_ms)) is not None:
+                        return at_ms
             day += timedelta(days=1)
-        raise ConfigError("the cron expression names no day that exists")
+        return None
+
+    def _in_hour(self, day: date, hour: int, now_ms: int) -> int | None:
+        """The first time of a local hour that is after now."""
+        end = datetime(day.year, day.month, day.day, hour, 59, tzinfo=self.zone)
+        if max(end.timestamp(), end.replace(fold=1).timestamp()) * 1000 <= now_ms:
+            return None
+        times = set()
+        for minute in self.minutes:
+            for fold in (0, 1) if self.every_hour else (0,):
+                local = datetime(
+                    day.year, day.month, day.day, hour, minute, tzinfo=self.zone, fold=fold
+                )
+                utc = local.astimezone(UTC)
+                exists = utc.astimezone(self.zone).replace(tzinfo=None) == local.replace(
+                    tzinfo=None
+                )
+                if exists:
+                    times.add(round(utc.timestamp() * 1000))
+        return min((each for each in times if each > now_ms), default=None)
 
     def _has_day(self, day: int, weekday: int) -> bool:
         if self.either_day:
             return day in self.days or weekday in self.weekdays
         return day in self.days and weekday in self.weekdays
+
+
+@lru_cache(maxsize=1024)
+def _next_after_ms(cron: Cron, minute: int) -> int | None:
+    """The same throughout a minute: what many keys have in common is found once."""
+    return cron.search_ms(minute * MINUTE_MS)
 
 
 def parse_cron(text: str, zone: ZoneInfo) -> Cron:
@@ -80,13 +115,17 @@ def parse_cron(text: str, zone: ZoneInfo) -> Cron:
     minutes, hours, days, months, weekdays = (
         _field(field, *bounds) for field, bounds in zip(fields, FIELDS, strict=True)
     )
+    either_day = not fields[2].startswith("*") and not fields[4].startswith("*")
+    if not either_day and all(min(days) > LONGEST[each - 1] for each in months):
+        raise ConfigError("the cron expression names no day that exists")
     return Cron(
         tuple(sorted(minutes)),
         tuple(sorted(hours)),
         days,
         months,
         frozenset(each % 7 for each in weekdays),
-        not fields[2].startswith("*") and not fields[4].startswith("*"),
+        either_day,
+        fields[1] == "*",
         zone,
     )
 

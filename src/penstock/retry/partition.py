@@ -5,7 +5,10 @@ appends the next one each time it fires. The newest origin of a key counts, and 
 the chains before it, whichever of them the log has later.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import sha256
 from typing import assert_never
 
 from penstock.config.delay_route import Route
@@ -13,7 +16,7 @@ from penstock.record.record import Record
 from penstock.retry.policy import Cancel, Dead, Recur, Wait, judge
 from penstock.retry.progress import Progress
 from penstock.retry.store.index import Entry, IndexKey, Kind
-from penstock.types import TopicPartition
+from penstock.types import TopicPartition, Uuid
 
 AT_ONCE = 0
 
@@ -33,18 +36,69 @@ class DelayPartition:
         self, partition: TopicPartition, key: IndexKey, route: Route, progress: Progress
     ) -> None:
         self.partition, self.key, self.route, self.progress = partition, key, route, progress
-        self.written_to = -1
-        """Offset of the last record that must be read before the next delivery: the end of the log
-        at first, then what the service itself appended. A tombstone before it may be meant for it.
+        self.leader_epoch = -1
+        """Of the leader whose log is known to have what was read."""
+        self.opened_to = -1
+        """Offset of the last record that must be read before the first delivery: what is in the log
+        already may cancel what is due.
         """
+        self.written_to = -1
+        """Offset of the last record that the service itself appended. A tombstone before it may be
+        meant for it: until it is read, schedules wait. That may take as long as a transaction of
+        others is open before it.
+        """
+        self.next_due_ms: int | None = None
+        """No entry is due before; None: there is none."""
+        self.held_until_ms = 0
+        """Its target cannot be written: no delivery before, by the monotonic clock."""
+        self.batch = 0
+        """How many entries the next transaction takes; 0: as many as one may have."""
         self._chains: dict[bytes, _Chain] = {}
         self._tombstones: dict[bytes, int] = {}
         """Of keys without a schedule: the next record of one may still lie ahead."""
 
     @property
-    def is_read(self) -> bool:
+    def stored(self) -> IndexKey:
+        """Its entries in the index. Once the log has lost records, those from before count no more,
+        wherever they are kept.
+        """
+        return stored_key(self.key, self.progress.history.rewinds)
+
+    @property
+    def is_opened(self) -> bool:
         """What must be read before a delivery was read."""
-        return self.progress.read_to > self.written_to
+        return self.progress.read_to > self.opened_to
+
+    @property
+    def is_read(self) -> bool:
+        """So was what must be read before a schedule changes."""
+        return self.progress.read_to > max(self.opened_to, self.written_to)
+
+    def is_free(self, entry: Entry) -> bool:
+        """Whether a delivery may take it now."""
+        if self.is_read or entry.kind in (Kind.RECORD, Kind.DEAD):
+            return True
+        return entry.kind is Kind.CANCEL and not any(
+            chain.entry is not None and chain.entry.offset == entry.origin
+            for chain in self._chains.values()
+        )
+
+    def indexed(self, entries: Iterable[Entry]) -> None:
+        """These entries are in the index now."""
+        due = [each.due_ms for each in entries]
+        if due:
+            known = self.next_due_ms
+            self.next_due_ms = min(due) if known is None else min(known, *due)
+
+    def caught_up(self) -> None:
+        """Forget what ended schedules: none of their records lies ahead once all is read that must
+        be.
+        """
+        if self.is_read:
+            self._tombstones.clear()
+            self._chains = {
+                key: chain for key, chain in self._chains.items() if chain.entry is not None
+            }
 
     def resume(self, schedules: list[Entry]) -> None:
         """Go on with an index that has these schedules, and tombstones that ended some."""
@@ -65,7 +119,7 @@ class DelayPartition:
             case Cancel(offset):
                 entries = [Entry(AT_ONCE, record.offset, Kind.CANCEL, origin=offset)]
             case Dead():
-                entries = [Entry(AT_ONCE, record.offset)]
+                entries = [Entry(AT_ONCE, record.offset, Kind.DEAD)]
             case Wait(due_ms):
                 entries = self._read_tombstone(record) or [Entry(due_ms, record.offset)]
             case _:
@@ -89,7 +143,7 @@ class DelayPartition:
             return [_ended(entry.offset, Kind.CANCELLED), _spent(tombstone, entry.key)]
         self._chains[entry.key] = _Chain(entry.origin, entry)
         replaced = [] if chain is None or chain.entry is None else [chain.entry]
-        return [entry, *(replace(each, due_ms=AT_ONCE, kind=Kind.CANCELLED) for each in replaced)]
+        return [entry, *(each._replace(due_ms=AT_ONCE, kind=Kind.CANCELLED) for each in replaced)]
 
     def _read_tombstone(self, record: Record) -> list[Entry]:
         """Empty unless the record ends a schedule."""
@@ -101,6 +155,15 @@ class DelayPartition:
             return []
         self._chains[record.key] = _Chain(record.offset, None)
         return [_ended(chain.entry.offset, Kind.CANCELLED), _spent(record.offset, record.key)]
+
+
+@lru_cache(maxsize=4096)
+def stored_key(key: IndexKey, rewinds: int) -> IndexKey:
+    """The key of a partition in the index after its log had lost records so often."""
+    if rewinds == 0:
+        return key
+    made = sha256(key.topic_id + b"%d" % rewinds).digest()[: len(key.topic_id)]
+    return IndexKey(Uuid(made), key.partition)
 
 
 def _ended(offset: int, kind: Kind) -> Entry:

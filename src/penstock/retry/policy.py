@@ -3,8 +3,9 @@
 Headers are input: anybody can write them. Each value is bounded, and one that does not parse makes
 its record a dead letter; it never holds up the records behind it.
 
-A verdict depends on the record and its position alone (and on the time, where a timestamp lies in
-the future), so that reading the topic again gives the same verdicts.
+A verdict depends on the record and its position alone, so that reading the topic again gives the
+same verdicts; except where a timestamp lies in the future, and for retries, which wait from when
+they are read.
 """
 
 import zlib
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, TypeAlias
 
-from penstock.config.delay_route import DelayBy, DelayRoute, RetryRoute, Route
+from penstock.config.delay_route import DELAY_MAX_MS, DelayBy, DelayRoute, RetryRoute, Route
 from penstock.config.duration import LEAST_MS, MOST_MS
 from penstock.errors import ConfigError
 from penstock.record.dead_letter import (
@@ -42,6 +43,8 @@ SCHEDULE_ORIGIN: Final = "penstock-schedule-origin"
 CANCEL: Final = "penstock-cancel"
 """Offset of a record in the same partition that shall not be delivered."""
 NEXT_AT: Final = "penstock-next-at"
+MOST_SPELLED: Final = 500
+"""Characters of a schedule: to read one that fills a record takes seconds, and all others wait."""
 
 WHEN: Final = frozenset(
     {DELIVER_AT, DELAY_MS, SCHEDULE, SCHEDULE_START, SCHEDULE_ORIGIN, CANCEL, NEXT_AT}
@@ -95,7 +98,7 @@ class _Invalid(Exception):
 
 
 def judge(record: Record, partition: TopicPartition, route: Route, now_ms: int) -> Verdict:
-    """What happens to the record."""
+    """What happens to the record, which arrived now."""
     # A producer whose clock is ahead must not make records wait for longer than they ask.
     since_ms = min(record.timestamp, now_ms) if record.timestamp >= 0 else now_ms
     try:
@@ -103,7 +106,8 @@ def judge(record: Record, partition: TopicPartition, route: Route, now_ms: int) 
         if cancelled is not None:
             return Cancel(_whole(CANCEL, cancelled, 0, record.offset - 1))
         if isinstance(route, RetryRoute):
-            return _judge_retry(record, partition, route, since_ms)
+            # A consumer may pass on the old record's timestamp: the wait counts from the arrival.
+            return _judge_retry(record, partition, route, now_ms)
         return _judge_delay(record, route, since_ms, now_ms)
     except _Invalid as error:
         return Dead(str(error))
@@ -117,40 +121,49 @@ def _judge_retry(
     if attempt > route.max_attempts:
         failed = read_dead_letter(record.headers)
         cause = f": {failed.error}" if failed and failed.error else ""
-        return Dead(f"gave up after {route.max_attempts} attempts{cause}", attempt - 1)
-    due_ms = _asked_ms(record, since_ms)
+        return Dead(f"gave up after {_attempts(attempt - 1, route)}{cause}", attempt - 1)
+    due_ms = _asked_ms(record, route, since_ms, since_ms)
     if due_ms is None:
         chance = _chance(partition, record.offset)
         due_ms = since_ms + route.backoff.delay_ms(attempt, chance)
     return Wait(due_ms, attempt)
 
 
+def _attempts(done: int, route: RetryRoute) -> str:
+    """How many; the limit too if they are more, because it was lowered or a header was forged."""
+    over = f", where {route.topic} allows {route.max_attempts}" * (done > route.max_attempts)
+    return f"{done} attempt{'s' * (done != 1)}{over}"
+
+
 def _judge_delay(record: Record, route: DelayRoute, since_ms: int, now_ms: int) -> Verdict:
     spelled = _last(record.headers, SCHEDULE)
     if spelled is not None:
-        return _judge_schedule(record, spelled, since_ms)
+        return _judge_schedule(record, spelled, route, since_ms)
     if route.by is DelayBy.TIMESTAMP:
-        if record.timestamp > now_ms + MOST_MS:
-            return Dead(f"the timestamp {record.timestamp} lies more than ten years ahead")
+        _check_ahead(f"the timestamp {record.timestamp}", record.timestamp, route, now_ms)
         return Wait(max(record.timestamp, 0))
-    due_ms = _asked_ms(record, since_ms)
+    due_ms = _asked_ms(record, route, since_ms, now_ms)
     if due_ms is None:
         due_ms = since_ms + (route.default_ms or 0)
     return Wait(due_ms)
 
 
-def _judge_schedule(record: Record, spelled: str, since_ms: int) -> Verdict:
+def _judge_schedule(record: Record, spelled: str, route: DelayRoute, since_ms: int) -> Verdict:
     if record.key is None:
         return Dead(f"{SCHEDULE} needs a key: by it a schedule is replaced or cancelled")
+    if len(spelled) > MOST_SPELLED:
+        return Dead(f"{SCHEDULE} {_shown(spelled)} is longer than {MOST_SPELLED} characters")
+    start, origin = _last(record.headers, SCHEDULE_START), _last(record.headers, SCHEDULE_ORIGIN)
     try:
         schedule = parse_schedule(spelled)
+        if start is None or origin is None:
+            due_ms = next_ms(schedule, since_ms, since_ms)
+            _check_ahead(f"{SCHEDULE} {_shown(spelled)}", due_ms, route, since_ms)
+            return Recur(due_ms, schedule, since_ms, record.offset)
     except ConfigError as error:
         return Dead(f"{SCHEDULE}: {error}")
-    start, origin = _last(record.headers, SCHEDULE_START), _last(record.headers, SCHEDULE_ORIGIN)
-    if start is None or origin is None:
-        return Recur(next_ms(schedule, since_ms, since_ms), schedule, since_ms, record.offset)
     return Recur(
-        _whole(NEXT_AT, _last(record.headers, NEXT_AT) or "", 0, since_ms + MOST_MS),
+        _whole(NEXT_AT, _last(record.headers, NEXT_AT) or "", 0, since_ms + route.most_ms),
         schedule,
         _whole(SCHEDULE_START, start, 0, since_ms + MOST_MS),
         _whole(SCHEDULE_ORIGIN, origin, 0, record.offset),
@@ -197,7 +210,10 @@ def dead_headers(
 
 
 def recurring_headers(record: Record, verdict: Recur, now_ms: int) -> list[Header]:
-    """The headers of the record that the schedule goes on with, in the delay topic itself."""
+    """The headers of the record that the schedule goes on with, in the delay topic itself.
+
+    Raises `ConfigError` if the schedule has no more times.
+    """
     due_ms = next_ms(verdict.schedule, verdict.start_ms, now_ms)
     return [
         *without(record.headers, WHEN - {SCHEDULE}),
@@ -207,16 +223,27 @@ def recurring_headers(record: Record, verdict: Recur, now_ms: int) -> list[Heade
     ]
 
 
-def _asked_ms(record: Record, since_ms: int) -> int | None:
+def _asked_ms(record: Record, route: Route, since_ms: int, now_ms: int) -> int | None:
     """When the headers say that the record is due. The time wins over the delay."""
     at = _last(record.headers, DELIVER_AT)
     if at is not None:
         due_ms = _time_ms(at)
-        if due_ms > since_ms + MOST_MS:
-            raise _Invalid(f"{DELIVER_AT} {at!r} lies more than ten years ahead")
+        _check_ahead(f"{DELIVER_AT} {_shown(at)}", due_ms, route, now_ms)
         return due_ms
     delay = _last(record.headers, DELAY_MS)
-    return None if delay is None else since_ms + max(_whole(DELAY_MS, delay, 0, MOST_MS), LEAST_MS)
+    if delay is None:
+        return None
+    wait_ms = _whole(DELAY_MS, delay, 0, 10**15)
+    _check_ahead(f"{DELAY_MS} {delay}", since_ms + wait_ms, route, since_ms)
+    return since_ms + max(wait_ms, LEAST_MS)
+
+
+def _check_ahead(what: str, due_ms: int, route: Route, since_ms: int) -> None:
+    """One record that waits for years keeps all behind it on disk: the topic sets the limit."""
+    if due_ms > since_ms + route.most_ms:
+        raise _Invalid(
+            f"{what} is more ahead than {DELAY_MAX_MS} of {route.topic}: {route.most_ms}"
+        )
 
 
 def _time_ms(text: str) -> int:

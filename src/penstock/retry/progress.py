@@ -7,12 +7,13 @@ lowest chunk with a pending record; bitmaps below it go.
 Changes are staged while a transaction writes them, and count once it is committed.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from penstock.errors import KafkaError
+from penstock.client.offsets import LeaderLog
+from penstock.retry.history import History, UnreadableState
 from penstock.types import Offset, Uuid, parse_uuid, uuid_text
 
 CHUNK: Final = 4096
@@ -27,10 +28,6 @@ class Outcome(Enum):
     DELIVERED = "delivered"
     """To its target, or as a dead letter."""
     CANCELLED = "cancelled"
-
-
-class UnreadableState(KafkaError):
-    """A record of the state topic was written by a newer version, or is broken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +92,22 @@ class StateKey:
             raise UnreadableState(f"the key {key!r} of the state topic is broken") from None
 
 
+def decode_floor(value: bytes | None) -> Offset:
+    try:
+        return Offset(int(value or b"0"))
+    except ValueError:
+        raise UnreadableState(f"the floor {value!r} of the state topic is broken") from None
+
+
 class Progress:
     """What is done in one partition."""
 
-    def __init__(self, floor: Offset, chunks: Mapping[int, Bitmaps]) -> None:
+    def __init__(
+        self, floor: Offset, chunks: Mapping[int, Bitmaps], history: History | None = None
+    ) -> None:
         """`floor` is the group's committed offset; all before it is done."""
         self._start = floor
+        self.history = history or History()
         self._chunks = {number: bits for number, bits in chunks.items() if _end(number) > floor}
         self._pending: dict[int, int] = {}
         """How many records of a chunk wait, of those that were read."""
@@ -112,6 +119,19 @@ class Progress:
     def read_to(self) -> Offset:
         """The next offset to read; what is before it is known."""
         return self._read_to
+
+    @property
+    def end(self) -> Offset:
+        """What is done lies before."""
+        marked = max((chunk for chunk, bits in self._chunks.items() if bits.done), default=None)
+        if marked is None:
+            return self._start
+        return Offset(max(self._start, marked * CHUNK + self._bits(marked).done.bit_length()))
+
+    @property
+    def pending(self) -> int:
+        """How many records wait, of those that were read."""
+        return sum(self._pending.values())
 
     def is_done(self, offset: int) -> bool:
         """By what is committed."""
@@ -134,6 +154,33 @@ class Progress:
     def read(self, to: Offset) -> None:
         """All before this offset was read, also offsets without a record."""
         self._read_to = max(self._read_to, to)
+
+    def lost(self, log: LeaderLog) -> list[range]:
+        """Offsets of known records where the log has others now, or none.
+
+        Where epochs are not known, only a log that ends too early tells.
+        """
+        found = self.history.lost(log) if log.starts else []
+        unknown = range(max(log.end, self.history.end if log.starts else 0), self.end)
+        return [*found, unknown] if unknown else found
+
+    def rewind(self, lost: Sequence[range]) -> None:
+        """Records at these offsets were lost: those that the log has there now are others. Staged.
+
+        What the log has of those that are done stays done.
+        """
+        to = min(each.start for each in lost)
+        # Of chunks that the floor had passed only those with records that are left: a log that
+        # lost all may have had any number.
+        for chunk in {*self._chunks, *_chunks_between(lost, self._start)}:
+            if _end(chunk) > to:
+                bits, gone = self._bits(chunk), 0
+                for each in lost:
+                    gone |= _mask(chunk, each.start, each.stop)
+                delivered = bits.delivered | _mask(chunk, 0, self._start) & ~bits.cancelled
+                self._staged[chunk] = Bitmaps(delivered & ~gone, bits.cancelled & ~gone)
+        self._start = self._read_to = Offset(min(self._start, to))
+        self.history.forget(lost)
 
     def stage(self, offset: int, outcome: Outcome) -> bool:
         """The open transaction does this record; False if it is done already."""
@@ -159,11 +206,13 @@ class Progress:
         """What the open transaction writes: chunks and their bitmaps; None: the chunk goes."""
         floor = self.staged_floor()
         for chunk in sorted(self._staged.keys() | self._passed(floor)):
-            if _end(chunk) <= floor:
-                if chunk in self._chunks:
-                    yield chunk, None
-            else:
-                yield chunk, self._staged[chunk].encode()
+            passed = _end(chunk) <= floor
+            staged = self._staged.get(chunk, _NOTHING)
+            # A cancelled record is named once even if its chunk goes: its canceller reads it.
+            if not passed or staged.cancelled:
+                yield chunk, staged.encode()
+            if passed and (chunk in self._chunks or staged.cancelled):
+                yield chunk, None
 
     def commit(self) -> None:
         floor = self.staged_floor()
@@ -193,3 +242,20 @@ _NOTHING: Final = Bitmaps()
 
 def _end(chunk: int) -> int:
     return (chunk + 1) * CHUNK
+
+
+def _chunks_between(lost: Sequence[range], end: int) -> Iterator[int]:
+    """The chunks that have offsets after the first that is lost and before the end, which are not
+    lost.
+    """
+    ordered = sorted(lost, key=lambda each: each.start)
+    for each, following in zip(ordered, [*ordered[1:], range(end, end)], strict=True):
+        rest = range(each.stop, min(following.start, end))
+        if rest:
+            yield from range(rest[0] // CHUNK, rest[-1] // CHUNK + 1)
+
+
+def _mask(chunk: int, first: int, end: int) -> int:
+    """The bits of offsets from the first one to the end, in a chunk."""
+    low, high = (min(max(0, each - chunk * CHUNK), CHUNK) for each in (first, end))
+    return (1 << high) - (1 << low) if low < high else 0

@@ -1,12 +1,20 @@
 """Finds the delay and retry topics of a cluster, and sees that they keep their records."""
 
 import logging
+from collections.abc import Mapping
 from typing import Final
 
 from penstock.client.admin import list_topics
 from penstock.client.cluster import Client
 from penstock.client.configs import Resource, alter_configs, describe_configs
-from penstock.config.delay_route import ROUTE_SETTINGS, Route, route_of
+from penstock.config.delay_route import (
+    ROUTE_SETTINGS,
+    DelayBy,
+    DelayRoute,
+    Route,
+    route_of,
+)
+from penstock.config.duration import MOST_MS
 from penstock.config.resource_type import ConfigResourceType
 from penstock.errors import ConfigError, KafkaError
 from penstock.wire.messages.describe_configs import (
@@ -20,14 +28,36 @@ KEEPS: Final = {"retention.ms": "-1", "retention.bytes": "-1", "cleanup.policy":
 """Records go by DeleteRecords once they are delivered, and never before: compaction would keep only
 the last one of a key.
 """
+TAKES_TIMES: Final = {
+    "message.timestamp.type": "CreateTime",
+    "message.timestamp.after.max.ms": str(MOST_MS),
+}
+"""Where the timestamp says when a record is due: Kafka refuses those over an hour ahead."""
 
 log = logging.getLogger(__name__)
 
 
-async def find_routes(client: Client) -> dict[str, Route]:
-    """By topic. A topic whose settings contradict each other is left out, and named in the log."""
+class Refusals:
+    """Says in the log why topics are not served, once for each change."""
+
+    def __init__(self) -> None:
+        self._logged: Mapping[str, str] = {}
+
+    def log(self, found: Mapping[str, str]) -> None:
+        """All that are refused now, by topic."""
+        for topic, reason in found.items():
+            if self._logged.get(topic) != reason:
+                log.error("topic %s is not served: %s", topic, reason)
+        self._logged = dict(found)
+
+
+async def find_routes(client: Client, refusals: Refusals | None = None) -> dict[str, Route]:
+    """By topic. A topic whose settings contradict each other is left out, and named in the log;
+    who asks again and again gives the same `refusals`.
+    """
     names = [each.name for each in await list_topics(client) if not each.is_internal]
     routes: dict[str, Route] = {}
+    refused: dict[str, str] = {}
     for first in range(0, len(names), AT_A_TIME):
         request = DescribeConfigsRequest(
             resources=[
@@ -45,20 +75,30 @@ async def find_routes(client: Client) -> dict[str, Route]:
             try:
                 route = route_of(each.resource_name, texts)
             except ConfigError as error:
-                log.error("topic %s is not served: %s", each.resource_name, error)
+                refused[each.resource_name] = str(error)
                 continue
             if route is not None:
                 routes[each.resource_name] = route
+    (refusals or Refusals()).log(refused)
     return routes
 
 
-async def keep_records(client: Client, topic: str) -> None:
-    """Turn off the topic's retention: a record may wait for longer."""
+async def existing_routes(client: Client, routes: Mapping[str, Route]) -> dict[str, Route]:
+    """Those whose topics exist; the others are served once theirs do."""
+    found = {each.name for each in await list_topics(client)}
+    return {topic: route for topic, route in routes.items() if topic in found}
+
+
+async def keep_records(client: Client, route: Route) -> None:
+    """Turn off the topic's retention: a record may wait for longer. Let timestamps be due times."""
+    topic, wanted = route.topic, dict(KEEPS)
+    if isinstance(route, DelayRoute) and route.by is DelayBy.TIMESTAMP:
+        wanted |= TAKES_TIMES
     resource = Resource(ConfigResourceType.TOPIC, topic)
     try:
-        found = await describe_configs(client, resource, names=list(KEEPS))
-        if any(found[name].value != value for name, value in KEEPS.items()):
-            await alter_configs(client, resource, KEEPS)
+        found = await describe_configs(client, resource, names=list(wanted))
+        if any(found[name].value != value for name, value in wanted.items()):
+            await alter_configs(client, resource, wanted)
             log.info("retention of %s is off: its records go when they are delivered", topic)
     except KafkaError as error:
         log.warning("retention of %s cannot be turned off: %s", topic, error)

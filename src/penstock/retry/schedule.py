@@ -28,7 +28,10 @@ Schedule: TypeAlias = Every | Cron
 
 
 def next_ms(schedule: Schedule, start_ms: int, now_ms: int) -> int:
-    """The first time after now of a schedule that started then."""
+    """The first time after now of a schedule that started then.
+
+    Raises `ConfigError` if there is none.
+    """
     if isinstance(schedule, Every):
         return schedule.next_after_ms(start_ms, now_ms)
     return schedule.next_after_ms(now_ms)
@@ -44,9 +47,7 @@ def parse_schedule(text: str) -> Schedule:
         return Every(period_ms)
     fields = stripped.split()
     zone = fields.pop() if len(fields) == CRON_FIELDS + 1 else "UTC"
-    schedule = parse_cron(" ".join(fields), _zone(zone))
-    schedule.next_after_ms(0)  # refuses days that do not exist, such as the 31st of February
-    return schedule
+    return parse_cron(" ".join(fields), _zone(zone))
 
 
 def _zone(name: str) -> ZoneInfo:

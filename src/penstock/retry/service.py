@@ -1,91 +1,63 @@
 """The delay service: reads delay and retry topics, and moves records to their targets when due.
 
-One loop: read what is new and index it; deliver what is due in one transaction, with the progress
-and the group's offsets. The offsets fence a member whose partitions have moved: its transaction
-cannot be committed. So a crash at any point neither loses nor repeats a record.
+One loop: read what is new and index it; deliver what is due in a transaction of each route, with
+the progress and the group's offsets. The offsets fence a member whose partitions have moved: its
+transactions cannot be committed. So a crash at any point neither loses nor repeats a record.
 """
 
+import asyncio
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Final, assert_never
+from typing import Final, NoReturn
 
 from penstock.client.cluster import Client
 from penstock.client.consume import ConsumedRecord
-from penstock.client.errors import RETRIABLE, BrokerRefused
-from penstock.client.group_consumer import (
-    NOT_A_MEMBER,
-    GroupConsumer,
-    GroupSettings,
-    OffsetReset,
-    RebalanceListener,
-)
+from penstock.client.group_consumer import GroupConsumer, RebalanceListener
+from penstock.client.group_settings import GroupSettings, OffsetReset
 from penstock.client.listing import EARLIEST, LATEST, IsolationLevel
-from penstock.client.offsets import delete_records, list_offsets
-from penstock.client.record_sender import ProducerRecord, RecordMetadata
-from penstock.client.transactional_producer import TransactionalProducer
+from penstock.client.metadata import NO_LEADER
+from penstock.client.offsets import LeaderLog, delete_records, leader_logs, list_offsets
 from penstock.clock import Clock, SystemClock
 from penstock.config.delay_route import Route
-from penstock.errors import ErrorCode, KafkaError
-from penstock.record.record import Record
-from penstock.retry.partition import DelayPartition
-from penstock.retry.policy import (
-    Cancel,
-    Dead,
-    Recur,
-    dead_headers,
-    delivered_headers,
-    judge,
-    recurring_headers,
-)
-from penstock.retry.positions import records_at
-from penstock.retry.progress import CHUNK, Outcome
-from penstock.retry.state_topic import create_state_topic, load_progress, state_records
-from penstock.retry.store.index import Entry, IndexKey, Kind, TimeIndex
-from penstock.types import Offset, TopicPartition
+from penstock.errors import KafkaError
+from penstock.retry.counts import DelayCounts
+from penstock.retry.partition import DelayPartition, stored_key
+from penstock.retry.positions import TopicMadeAnew
+from penstock.retry.progress import Progress
+from penstock.retry.route_mover import RouteMover
+from penstock.retry.state_topic import create_state_topic, load_progress
+from penstock.retry.store.index import Entry, IndexKey, StoreChanged, TimeIndex
+from penstock.retry.topics import Topics
+from penstock.types import BrokerId, Offset, TopicPartition, Uuid
 
 GROUP: Final = "penstock-delay"
-BATCH: Final = 1000
-"""Records of one transaction, by partition."""
+SESSION_MS: Final = 6_000
+"""For so long the partitions of a killed instance wait: the least that brokers allow by default."""
 IDLE_MS: Final = 500
-TRANSACTION_TIMEOUT_MS: Final = 10_000
-"""For so long a killed instance may hold up the one that takes over."""
-POSTPONED_MS: Final = 60_000
+UNREAD_MS: Final = 20
 TRIM_MS: Final = 30_000
 CHECK_MS: Final = 1_000
-
-CREATION_MS: Final = 1_000
-"""For so long a target that does not exist may take to be created."""
-REFUSED_MS: Final = 10_000
-UNUSABLE: Final = frozenset(
-    {
-        ErrorCode.INVALID_TOPIC_EXCEPTION,
-        ErrorCode.TOPIC_AUTHORIZATION_FAILED,
-        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-    }
-)
+MOST_ASK_MS: Final = 4_000
+"""How long a new leader may take to tell its epochs: what is due elsewhere waits meanwhile."""
+APPEARS_S: Final = 5.0
+"""For so long an assigned topic may be unknown to the broker that is asked."""
+LOOK_S: Final = 0.05
+SHORTENED_S: Final = 10.0
+"""For so long a log may seem to end too early: whoever answers may be a leader no more."""
+FORMER: Final = 8
+"""Indexes from before a log had lost records that are looked for, the newest."""
+TURN: Final = 100
+"""Records that are judged before others have a turn: each may have a schedule of its own."""
 
 log = logging.getLogger(__name__)
 
 
-class TopicMadeAnew(KafkaError):
-    """A topic has another id than the progress that is known of it: a new service begins anew."""
+class TopicNotThere(KafkaError):
+    """A topic is assigned, but its metadata is not there: a new service tries again."""
 
 
-class MissingTopic(BrokerRefused):
-    """A topic does not exist, and cannot be created."""
-
-
-@dataclass(slots=True)
-class Delivery:
-    """What an entry becomes: records to write, and how its record is done with."""
-
-    entry: Entry
-    record: ProducerRecord | None = None
-    onward: ProducerRecord | None = None
-    """With which a schedule goes on."""
-    outcome: Outcome = Outcome.DELIVERED
-    also_cancelled: int | None = None
+class LogShortened(KafkaError):
+    """The log ends before what was read of it: a new service begins where it was cut."""
 
 
 class DelayService(RebalanceListener):
@@ -102,29 +74,28 @@ class DelayService(RebalanceListener):
         *,
         instance: str,
         clock: Clock | None = None,
+        counts: DelayCounts | None = None,
     ) -> None:
-        """`instance` names this service for good: a restart ends its own open transaction."""
+        """`instance` names this service for good: a restart ends its own open transactions."""
         self._client, self._index, self.routes = client, index, dict(routes)
         self._clock = clock or SystemClock()
-        self._partitions: dict[TopicPartition, DelayPartition] = {}
-        self._refused: dict[str, tuple[int, BrokerRefused]] = {}
-        """Topics that cannot be written, and until when none is asked about them again."""
-        self._check_at_ms = self._trim_at_ms = 0
-        self._producer = TransactionalProducer(
-            client,
-            f"{GROUP}-{instance}",
-            timeout_ms=TRANSACTION_TIMEOUT_MS,
-            create_topics=True,
-            clock=self._clock,
-        )
+        self.counts = counts or DelayCounts()
+        self.partitions: dict[TopicPartition, DelayPartition] = {}
+        self.topics = Topics(client, self._clock)
+        self._check_at_ms = self._trim_at_ms = self._leaders_at_ms = 0
+        self._ask_ms = CHECK_MS
+        self._instance = instance
+        self._movers: dict[str, RouteMover] = {}
         self._consumer = GroupConsumer(
             client,
             GROUP,
             GroupSettings(
                 offset_reset=OffsetReset.EARLIEST,
                 isolation=IsolationLevel.READ_COMMITTED,
-                session_timeout_ms=TRANSACTION_TIMEOUT_MS,
+                session_timeout_ms=SESSION_MS,
+                heartbeat_interval_ms=SESSION_MS // 3,
                 max_poll_records=5000,
+                metadata_max_age_ms=CHECK_MS,  # records of new partitions are due too
             ),
             listener=self,
             clock=self._clock,
@@ -132,23 +103,31 @@ class DelayService(RebalanceListener):
 
     async def __aenter__(self) -> "DelayService":
         await create_state_topic(self._client)
-        await self._producer.init()
         await self._consumer.__aenter__()
         self._subscribe()
         return self
 
     async def __aexit__(self, *error: object) -> None:
         await self._consumer.close()
-        await self._producer.close()
+        for each in self._movers.values():
+            await each.close()
 
     def route(self, routes: Mapping[str, Route]) -> None:
         """Serve these routes from now on. Records that wait already keep their due times."""
         if routes == self.routes:
             return
         self.routes = dict(routes)
-        for each in self._partitions.values():
+        for each in self.partitions.values():
             each.route = routes.get(each.partition.topic, each.route)
+        self._check_at_ms = 0
         self._subscribe()
+
+    @property
+    def waiting_for(self) -> set[str]:
+        """Topics that cannot be written now, of those that this instance writes."""
+        routes = {each.route for each in self.partitions.values()}
+        failing = {each.to for each in routes if self._movers[each.topic].failures}
+        return failing | (self.topics.refused.keys() & _names(routes))
 
     def _subscribe(self) -> None:
         if self.routes:
@@ -158,8 +137,9 @@ class DelayService(RebalanceListener):
         """Read what is new, or wait for it until something is due; deliver. Returns how many."""
         if not self.routes:
             return 0
-        records = await self._consumer.poll(await self._wait_ms())
-        await self._check_topics()
+        records = await self._consumer.poll(self._wait_ms())
+        await self._check()
+        await self._check_leaders()
         await self._read(records)
         count = await self._deliver_due()
         await self._trim()
@@ -168,329 +148,330 @@ class DelayService(RebalanceListener):
     # Partitions that come and go, inside a poll.
 
     async def on_assigned(self, partitions: Sequence[TopicPartition]) -> None:
-        topics = {each.topic for each in partitions}
-        ids = {each.name: each.id for each in await self._client.existing_topics(topics)}
-        keys = {
-            each: IndexKey(ids[each.topic], each.partition)
-            for each in partitions
-            if each.topic in ids and each.topic in self.routes
-        }
+        routes = self.routes  # may be others after each wait
+        mine = [each for each in partitions if each.topic in routes]
+        ids = await self._ids({each.topic for each in mine})
+        for topic in ids:
+            await self._mover(topic).init()
+        keys = {each: IndexKey(ids[each.topic], each.partition) for each in mine}
         progress = await load_progress(self._client, keys.values())
+        found = {
+            each: DelayPartition(each, key, routes[each.topic], progress[key])
+            for each, key in keys.items()
+        }
+        logs, lost = await self._looked_at(found)
+        await self._rewind(found, lost)
+        # Not before: what a former leader says may never be there to be read.
         starts = await list_offsets(self._client, dict.fromkeys(keys, EARLIEST))
         ends = await list_offsets(
             self._client, dict.fromkeys(keys, LATEST), isolation=IsolationLevel.READ_COMMITTED
         )
-        for partition, key in keys.items():
-            opened = DelayPartition(partition, key, self.routes[partition.topic], progress[key])
-            # What is in the log already may cancel what is due.
-            opened.written_to = ends[partition].offset - 1
-            await self._open(opened, starts[partition].offset, ends[partition].offset)
-            self._partitions[partition] = opened
+        for partition, opened in found.items():
+            opened.opened_to = ends[partition].offset - 1
+            log_end, log_here = ends[partition].offset, logs.get(partition)
+            await self._open(opened, starts[partition].offset, log_end, log_here)
+            opened.route = self.routes.get(partition.topic, opened.route)
+            self.partitions[partition] = opened
             self._consumer.seek(partition, opened.progress.read_to)
+        self._check_at_ms = 0
+
+    async def _looked_at(
+        self, found: Mapping[TopicPartition, DelayPartition]
+    ) -> tuple[dict[TopicPartition, LeaderLog], dict[TopicPartition, list[range]]]:
+        """The leaders' logs, and where these have other records than those that were read, or none.
+
+        A leader of the epoch of what was read, or of a later one, knows. Others are asked again for
+        a while: it may be a leader no more. A log that was seen too short stays so when it grows.
+        """
+        until_ms = self._clock.monotonic_ms() + int(SHORTENED_S * 1000)
+        unsure: dict[TopicPartition, tuple[int, list[range]]] = {}
+        while True:
+            logs = await leader_logs(self._client, _since(found))
+            rest = [each for each in found if each not in logs]
+            ends = await list_offsets(self._client, dict.fromkeys(rest, LATEST))
+            lost: dict[TopicPartition, list[range]] = {}
+            before, unsure = unsure, {}
+            for at, each in found.items():
+                log_here, progress = logs.get(at), each.progress
+                epoch = -1 if log_here is None else log_here.epoch
+                gone = progress.lost(log_here or LeaderLog(-1, ends[at].offset, []))
+                if at in before and before[at][0] == epoch:
+                    gone = before[at][1]
+                if gone:
+                    lost[at] = gone
+                if gone and (not progress.history.runs or epoch < progress.history.latest):
+                    unsure[at] = epoch, gone
+            if not unsure or self._clock.monotonic_ms() >= until_ms:
+                return logs, lost
+            self._client.forget()
+            await asyncio.sleep(LOOK_S)
+
+    async def _rewind(
+        self,
+        found: Mapping[TopicPartition, DelayPartition],
+        lost: Mapping[TopicPartition, Sequence[range]],
+    ) -> None:
+        """What a log has at offsets that it lost is new, whatever was delivered."""
+        by_topic: dict[str, list[DelayPartition]] = {}
+        for partition, gone in lost.items():
+            each = found[partition]
+            for some in gone:
+                log.error("%s lost its records from %d to %d", partition, some[0], some[-1])
+            each.progress.rewind(gone)
+            by_topic.setdefault(partition.topic, []).append(each)
+        for topic, partitions in by_topic.items():
+            await self._mover(topic).write_progress(partitions, self._consumer.group_metadata)
+            for each in partitions:  # not before: another service may be the one to go back
+                await self._index.reset(each.stored, each.progress.read_to)
+
+    def _mover(self, topic: str) -> RouteMover:
+        if topic not in self._movers:
+            self._movers[topic] = RouteMover(
+                self._client,
+                self._index,
+                self.topics,
+                transactional_id=f"{GROUP}-{self._instance}-{topic}",
+                clock=self._clock,
+                counts=self.counts,
+            )
+        return self._movers[topic]
+
+    async def _ids(self, topics: set[str]) -> dict[str, Uuid]:
+        try:
+            async with asyncio.timeout(APPEARS_S):
+                while True:
+                    found = await self._client.existing_topics(topics) if topics else []
+                    if len(found) == len(topics):
+                        return {each.name: each.id for each in found}
+                    await asyncio.sleep(LOOK_S)
+        except TimeoutError:
+            raise TopicNotThere(f"topics that were assigned are not there: {topics}") from None
 
     async def on_revoked(self, partitions: Sequence[TopicPartition]) -> None:
         await self.on_lost(partitions)
 
     async def on_lost(self, partitions: Sequence[TopicPartition]) -> None:
         for each in partitions:
-            self._partitions.pop(each, None)
+            self.partitions.pop(each, None)
 
-    async def _open(self, opened: DelayPartition, log_start: Offset, log_end: Offset) -> None:
-        """Go on with the index if it is of use; else it is built from the log.
-
-        An index that has more than the log is of a log that lost its end.
-        """
-        key, progress = opened.key, opened.progress
+    async def _open(
+        self, opened: DelayPartition, log_start: Offset, log_end: Offset, leader: LeaderLog | None
+    ) -> None:
+        """Go on with the index if it is of use; else it is built from the log."""
+        progress = opened.progress
         progress.read(log_start)
-        indexed_to = await self._index.indexed_to(key)
-        if indexed_to is None or not progress.read_to <= indexed_to <= log_end:
-            await self._index.clear(key)
-            return
-        # Delivered before a crash, or by another instance, and not removed from this index.
-        entries = await self._index.offsets(key, 0, indexed_to)
-        await self._index.remove(key, [each for each in entries if progress.is_done(each)])
-        for chunk, count in (await self._index.counts(key, CHUNK)).items():
-            progress.waits(chunk * CHUNK, count)
+        await self._forget_former(opened)
+        indexed_to = await self._index.indexed_to(opened.stored)
+        if indexed_to is not None and _is_of(progress, indexed_to, log_end, leader):
+            await self._resume(opened, indexed_to)
+        else:
+            await self._index.reset(opened.stored, progress.read_to)
+        if leader is not None:
+            opened.leader_epoch = leader.epoch
+            # Also what is done, though it is read again only now: another leader may have lost it.
+            progress.history.adopt(leader, max(progress.read_to, progress.end))
+
+    async def _forget_former(self, opened: DelayPartition) -> None:
+        """Entries from before the log had lost records."""
+        rewinds = opened.progress.history.rewinds
+        for each in range(max(0, rewinds - FORMER), rewinds):
+            former = stored_key(opened.key, each)
+            if await self._index.indexed_to(former):
+                await self._index.reset(former, Offset(0))
+
+    async def _resume(self, opened: DelayPartition, indexed_to: Offset) -> None:
+        key, progress = opened.stored, opened.progress
+        done: list[int] = []
+        """Delivered before a crash, or by another instance, and not removed from this index."""
+        async for page in self._index.pages(key):
+            for offset in page:
+                if progress.is_done(offset):
+                    done.append(offset)
+                else:
+                    progress.waits(offset)
+        await self._index.remove(key, done)
         progress.read(indexed_to)
         opened.resume(await self._index.schedules(key))
+        opened.next_due_ms = await self._index.next_due_ms(key)
 
-    async def _check_topics(self) -> None:
-        """Offsets of a topic that was made anew mean other records."""
-        now_ms = self._clock.now_ms()
-        if now_ms < self._check_at_ms:
+    async def _check(self) -> None:
+        """Once a second: are topics and index still those that are known?"""
+        now_ms = self._clock.monotonic_ms()
+        if not self.partitions or (now_ms < self._check_at_ms and not self.topics.is_stale):
             return
         self._check_at_ms = now_ms + CHECK_MS
-        known = {each.topic: owned.key.topic_id for each, owned in self._partitions.items()}
-        for topic in await self._client.existing_topics(known) if known else ():
-            if topic.id != known[topic.name]:
-                raise TopicMadeAnew(f"topic {topic.name} was made anew")
+        await self.topics.refresh(_names(each.route for each in self.partitions.values()))
+        for partition, owned in self.partitions.items():
+            topic = self.topics.get(partition.topic)
+            # Offsets of a topic that was made anew mean other records.
+            if topic is not None and topic.id != owned.key.topic_id:
+                raise TopicMadeAnew(f"topic {partition.topic} was made anew")
+            if await self._index.indexed_to(owned.stored) != owned.progress.read_to:
+                raise StoreChanged(f"the store lost entries of {partition}")
+
+    async def _check_leaders(self) -> None:
+        """Does a new leader have what was read? Until it has said so, what is due waits."""
+        now_ms = self._clock.monotonic_ms()
+        if now_ms < self._leaders_at_ms:
+            return
+        new: dict[BrokerId, dict[TopicPartition, int]] = {}
+        for partition, owned in list(self.partitions.items()):
+            try:
+                topic = await self._client.topic(partition.topic)  # as fetches know it
+            except KafkaError as error:  # deleted, it may be
+                log.debug("the leader of %s is not known: %s", partition, error)
+                continue
+            led = topic.partitions.get(partition.partition)
+            if (
+                led is not None
+                and led.leader != NO_LEADER
+                and led.leader_epoch > owned.leader_epoch
+            ):
+                new.setdefault(led.leader, {})[partition] = led.leader_epoch
+        for epochs in new.values():  # each leader alone: one may be out of reach
+            await self._ask_leader(epochs)
+
+    async def _ask_leader(self, epochs: Mapping[TopicPartition, int]) -> None:
+        changed = {each: self.partitions[each] for each in epochs}
+        try:
+            logs = await leader_logs(self._client, _since(changed), timeout_ms=self._ask_ms)
+        except KafkaError as error:
+            about = ", ".join(map(str, changed))
+            log.warning("records of %s wait for what their new leader has: %s", about, error)
+            self._ask_ms = min(2 * self._ask_ms, MOST_ASK_MS)  # it may be slow, or have many epochs
+            self._leaders_at_ms = self._clock.monotonic_ms() + 2 * self._ask_ms
+            return
+        for partition, owned in changed.items():
+            log_here = logs.get(partition)
+            if log_here is None:
+                owned.leader_epoch = epochs[partition]
+            elif log_here.epoch >= max(owned.leader_epoch, owned.progress.history.latest):
+                if owned.progress.history.lost(log_here):
+                    await self._shortened(owned)
+                owned.leader_epoch = log_here.epoch
 
     # Reading.
 
-    async def _wait_ms(self) -> int:
+    def _wait_ms(self) -> int:
         now_ms, wait_ms = self._clock.now_ms(), IDLE_MS
-        for each in self._partitions.values():
-            due_ms = await self._index.next_due_ms(each.key) if each.is_read else None
-            if due_ms is not None:
-                wait_ms = min(wait_ms, max(0, due_ms - now_ms))
+        monotonic_ms = self._clock.monotonic_ms()
+        for each in self.partitions.values():
+            if each.is_opened and each.next_due_ms is not None:
+                # While schedules wait, the next one that is due may be one of them.
+                least_ms = 0 if each.is_read else UNREAD_MS
+                held_ms = each.held_until_ms - monotonic_ms
+                wait_ms = min(wait_ms, max(least_ms, each.next_due_ms - now_ms, held_ms))
         return wait_ms
 
     async def _read(self, records: Iterable[ConsumedRecord]) -> None:
-        now_ms = self._clock.now_ms()
+        now_ms, positions = self._clock.now_ms(), self._consumer.positions()
+        for partition, at in positions.items():
+            await self._check_onward(partition, at)
         entries: dict[TopicPartition, dict[int, Entry]] = {}
-        for each in records:
-            owned = self._partitions.get(each.partition)
+        for number, each in enumerate(records, 1):
+            if number % TURN == 0:
+                await asyncio.sleep(0)  # heartbeats go on
+            owned = self.partitions.get(each.partition)
             if owned is not None:
-                found = {entry.offset: entry for entry in owned.read(each.record, now_ms)}
-                entries.setdefault(each.partition, {}).update(found)
-        for partition, owned in self._partitions.items():
-            try:
-                position = self._consumer.position(partition)
-            except KeyError:
-                continue  # its topic was deleted: the next rebalance revokes it
-            if partition in entries or position > owned.progress.read_to:
-                new = list(entries.get(partition, {}).values())
-                await self._index.put(owned.key, new, position)
+                offset = each.record.offset
+                if offset < owned.progress.read_to:
+                    await self._check_onward(each.partition, offset)
+                owned.progress.history.seen(each.leader_epoch, offset, offset)
+                new = entries.setdefault(each.partition, {})
+                for entry in owned.read(each.record, now_ms):
+                    new[entry.offset] = entry
+        for partition, owned in self.partitions.items():
+            position = positions.get(partition)  # None: its topic was deleted
+            if position is not None and position > owned.progress.read_to:
+                found = list(entries.get(partition, {}).values())
+                since = owned.progress.read_to
+                await self._index.put(owned.stored, found, since=since, to=position)
                 owned.progress.read(position)
+                owned.indexed(found)
+                owned.caught_up()
+
+    async def _check_onward(self, partition: TopicPartition, offset: int) -> None:
+        """A reader goes back if it is out of range: then it begins at the log's start."""
+        owned = self.partitions.get(partition)
+        if owned is not None and offset < owned.progress.read_to:
+            await self._shortened(owned)
+
+    async def _shortened(self, owned: DelayPartition) -> NoReturn:
+        """What is seen now counts: when the partition is opened again, the log may be as long as it
+        was.
+        """
+        partition, read_to = owned.partition, owned.progress.read_to
+        await self._index.reset(owned.stored, Offset(0))
+        logs = await leader_logs(self._client, _since({partition: owned}), timeout_ms=CHECK_MS)
+        log_here = logs.get(partition)
+        if log_here is not None and log_here.epoch >= owned.progress.history.latest >= 0:
+            lost = owned.progress.lost(log_here)
+            await self._rewind({partition: owned}, {partition: lost} if lost else {})
+        raise LogShortened(f"{owned.partition} has other records before {read_to} than were read")
 
     # Delivering.
 
     async def _deliver_due(self) -> int:
-        now_ms = self._clock.now_ms()
-        deliveries: dict[TopicPartition, list[Delivery]] = {}
-        for partition, owned in self._partitions.items():
-            due = await self._index.due(owned.key, now_ms, BATCH) if owned.is_read else []
-            if due:
-                deliveries[partition] = await self._planned(owned, due, now_ms)
-        if not deliveries:
-            return 0
-        await self._producer.begin()
-        try:
-            await self._write(deliveries, now_ms)
-            await self._commit(deliveries)
-        except BrokerRefused as error:
-            if error.code not in NOT_A_MEMBER:
-                raise
-            await self._producer.abort()  # the partitions have moved: the next poll tells
-            for partition in deliveries:
-                self._partitions[partition].progress.abort()
-            return 0
-        for partition, done in deliveries.items():
-            owned = self._partitions[partition]
-            owned.progress.commit()
-            gone = [each.entry.offset for each in done]
-            gone += [each.also_cancelled for each in done if each.also_cancelled is not None]
-            await self._index.remove(owned.key, gone)
-        return sum(len(each) for each in deliveries.values())
-
-    async def _planned(
-        self, owned: DelayPartition, due: Sequence[Entry], now_ms: int
-    ) -> list[Delivery]:
-        offsets = [each.offset for each in due if each.kind in (Kind.RECORD, Kind.SCHEDULE)]
-        records = await records_at(self._client, owned.partition, offsets) if offsets else {}
-        same = await self._has_same_partitions(owned)
-        planned = []
-        for entry in due:
-            delivery = Delivery(entry)
-            match entry.kind:
-                case Kind.SPENT:
-                    pass
-                case Kind.CANCELLED:
-                    delivery.outcome = Outcome.CANCELLED
-                case Kind.CANCEL:
-                    waiting = await self._index.offsets(owned.key, entry.origin, entry.origin + 1)
-                    delivery.also_cancelled = entry.origin if waiting else None
-                case Kind.RECORD | Kind.SCHEDULE if entry.offset in records:
-                    record = records[entry.offset]
-                    delivery.record, delivery.onward = _written(owned, record, now_ms, same=same)
-                case Kind.RECORD | Kind.SCHEDULE:
-                    log.warning(
-                        "%s: the record at %d was deleted before it was due",
-                        owned.partition,
-                        entry.offset,
-                    )
-                case _:
-                    assert_never(entry.kind)
-            planned.append(delivery)
-        cancelled = {each.also_cancelled for each in planned}
-        return [each for each in planned if each.entry.offset not in cancelled]
-
-    async def _has_same_partitions(self, owned: DelayPartition) -> bool:
-        """Whether records can keep their partitions."""
-        (topic,) = await self._client.topics([owned.route.topic])
-        if topic.id != owned.key.topic_id:
-            raise TopicMadeAnew(f"topic {topic.name} was made anew")
-        try:
-            target = await self._client.existing_topics([owned.route.to])
-        except BrokerRefused as error:
-            if error.code not in UNUSABLE:
-                raise
-            return False
-        return [len(each.partitions) for each in target] == [len(topic.partitions)]
-
-    async def _write(self, deliveries: dict[TopicPartition, list[Delivery]], now_ms: int) -> None:
-        """Write the records; those that a broker rejects become dead letters.
-
-        What neither the target nor the dead letters take waits on, and so does its schedule.
-        """
-        everything = [
-            (partition, each, each.record)
-            for partition, planned in deliveries.items()
-            for each in planned
-            if each.record is not None
+        """Each route by itself, at the same time. Partitions do not move before all are done."""
+        member = self._consumer.group_metadata
+        moving = [
+            self._movers[topic].move(partitions, member)
+            for topic, partitions in self._by_topic().items()
         ]
-        for partition, delivery, refused in await self._written_or_dead(everything):
-            log.error("%s at %d stays: %s", partition, delivery.entry.offset, refused)
-            deliveries[partition].remove(delivery)
-            owned, later_ms = self._partitions[partition], now_ms + POSTPONED_MS
-            postponed = replace(delivery.entry, due_ms=later_ms)
-            await self._index.put(owned.key, [postponed], owned.progress.read_to)
-        onward = [
-            (partition, each, each.onward)
-            for partition, planned in deliveries.items()
-            for each in planned
-            if each.onward is not None
-        ]
-        for partition, delivery, refused in await self._written_or_dead(onward):
-            log.error("%s at %d: the schedule ends: %s", partition, delivery.entry.offset, refused)
-
-    async def _written_or_dead(
-        self, records: Sequence[tuple[TopicPartition, Delivery, ProducerRecord]]
-    ) -> list[tuple[TopicPartition, Delivery, BrokerRefused]]:
-        """Write the records or their dead letters; returns those for which neither works.
-
-        A missing target is no fault of its records: they wait for it.
-        """
-        letters = []
-        stay: list[tuple[TopicPartition, Delivery, BrokerRefused]] = []
-        results = await self._sent([record for _, _, record in records])
-        for (partition, delivery, record), result in zip(records, results, strict=True):
-            owned = self._partitions[partition]
-            if isinstance(result, MissingTopic):
-                stay.append((partition, delivery, result))
-            elif isinstance(result, BrokerRefused):
-                letters.append((partition, delivery, _rejected(owned, record, result)))
-            elif isinstance(result, RecordMetadata) and record.topic == partition.topic:
-                owned.written_to = max(owned.written_to, result.offset)
-        again = await self._sent([record for _, _, record in letters])
-        for (partition, delivery, _), refused in zip(letters, again, strict=True):
-            if isinstance(refused, BrokerRefused):
-                stay.append((partition, delivery, refused))
-        return stay
-
-    async def _sent(
-        self, records: Sequence[ProducerRecord]
-    ) -> list[RecordMetadata | BrokerRefused | None]:
-        """The result of each; a topic that cannot be written must not hold up the others."""
-        missing = {
-            name: refused
-            for name in {each.topic for each in records}
-            if (refused := await self._unusable(name)) is not None
-        }
-        results = iter(
-            await self._producer.deliver(
-                [each for each in records if each.topic not in missing], past_refused=True
-            )
-        )
-        return [missing[each.topic] if each.topic in missing else next(results) for each in records]
-
-    async def _unusable(self, topic: str) -> BrokerRefused | None:
-        """Why the topic cannot be written, unless it can or that may pass soon."""
-        now_ms = self._clock.now_ms()
-        until_ms, known = self._refused.get(topic, (0, None))
-        if now_ms < until_ms:
-            return known
-        self._refused.pop(topic, None)
+        if len(moving) == 1:
+            return await moving[0]
         try:
-            await self._client.retrying(
-                lambda: self._client.topic(topic, create=True),
-                retry_on=RETRIABLE,
-                timeout_ms=CREATION_MS,
-            )
-        except BrokerRefused as error:
-            if error.code not in UNUSABLE:
-                return None
-            is_missing = error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            refused = MissingTopic(error.code, f"topic {topic}") if is_missing else error
-            self._refused[topic] = now_ms + REFUSED_MS, refused
-            return refused
-        return None
+            async with asyncio.TaskGroup() as tasks:
+                moved = [tasks.create_task(each) for each in moving]
+        except BaseExceptionGroup as errors:
+            raise errors.exceptions[0] from errors
+        return sum(each.result() for each in moved)
 
-    async def _commit(self, deliveries: Mapping[TopicPartition, Sequence[Delivery]]) -> None:
-        state: list[ProducerRecord] = []
-        floors: dict[TopicPartition, Offset] = {}
-        for partition, done in deliveries.items():
-            owned = self._partitions[partition]
-            for each in done:
-                if each.also_cancelled is not None:
-                    owned.progress.stage(each.also_cancelled, Outcome.CANCELLED)
-                owned.progress.stage(each.entry.offset, each.outcome)
-            state += state_records(owned.key, owned.progress)
-            floors[partition] = owned.progress.staged_floor()
-        await self._producer.send(state)
-        await self._producer.send_offsets(floors, self._consumer.group_metadata)
-        await self._producer.commit()
+    def _by_topic(self) -> dict[str, list[DelayPartition]]:
+        now_ms = self._clock.now_ms()
+        found: dict[str, list[DelayPartition]] = {}
+        for partition, owned in self.partitions.items():
+            if owned.next_due_ms is not None and owned.next_due_ms <= now_ms:
+                found.setdefault(partition.topic, []).append(owned)
+        return found
 
     async def _trim(self) -> None:
         """Records before the floor are done: the topic need not keep them."""
-        now_ms = self._clock.now_ms()
+        now_ms = self._clock.monotonic_ms()
         if now_ms < self._trim_at_ms:
             return
         self._trim_at_ms, self._check_at_ms = now_ms + TRIM_MS, 0
-        await self._check_topics()
-        floors = {
-            each.partition: each.progress.staged_floor() for each in self._partitions.values()
-        }
+        await self._check()
+        floors = {each.partition: each.progress.staged_floor() for each in self.partitions.values()}
         try:
             await delete_records(self._client, {each: at for each, at in floors.items() if at > 0})
         except KafkaError as error:
             log.warning("records that are done stay for now: %s", error)
 
 
-def _written(
-    owned: DelayPartition, record: Record, now_ms: int, *, same: bool
-) -> tuple[ProducerRecord, ProducerRecord | None]:
-    """What is written for a record that is due, and what its schedule goes on with."""
-    route, partition = owned.route, owned.partition
-    verdict = judge(record, partition, route, now_ms)
-    if isinstance(verdict, Dead | Cancel):
-        dead = verdict if isinstance(verdict, Dead) else Dead("a cancellation is not delivered")
-        return _letter(owned, record, dead), None
-    target = ProducerRecord(
-        route.to,
-        record.value,
-        record.key,
-        delivered_headers(record, partition, verdict),
-        partition.partition if same else None,
-        record.timestamp,
-    )
-    if not isinstance(verdict, Recur):
-        return target, None
-    onward = ProducerRecord(
-        partition.topic,
-        record.value,
-        record.key,
-        recurring_headers(record, verdict, now_ms),
-        partition.partition,
-        now_ms,
-    )
-    return target, onward
+def _since(found: Mapping[TopicPartition, DelayPartition]) -> dict[TopicPartition, int]:
+    """From where on the epochs of logs matter."""
+    return {
+        at: each.progress.read_to if (first := each.progress.history.first) is None else first
+        for at, each in found.items()
+    }
 
 
-def _rejected(
-    owned: DelayPartition, record: ProducerRecord, refused: BrokerRefused
-) -> ProducerRecord:
-    """The dead letter of a record that its target does not take."""
-    origin = Record(-1, record.timestamp or 0, record.key, record.value, list(record.headers))
-    return _letter(owned, origin, Dead(f"{record.topic} rejected it: {refused}"))
+def _is_of(
+    progress: Progress, indexed_to: Offset, log_end: Offset, leader: LeaderLog | None
+) -> bool:
+    """Whether an index has what the log has.
+
+    One that has more is of a log that lost its end. One that has more than is known of the epochs
+    may be so too, if another epoch wrote that.
+    """
+    if not progress.read_to <= indexed_to <= log_end:
+        return False
+    history = progress.history
+    if leader is None or not history.runs or indexed_to <= history.end:
+        return True
+    return leader.epoch_at(indexed_to - 1) == history.latest
 
 
-def _letter(owned: DelayPartition, record: Record, dead: Dead) -> ProducerRecord:
-    return ProducerRecord(
-        owned.route.dead_letters,
-        record.value,
-        record.key,
-        dead_headers(record, owned.partition, owned.route, dead),
-        None,
-        record.timestamp,
-    )
+def _names(routes: Iterable[Route]) -> set[str]:
+    return {name for each in routes for name in (each.topic, each.to, each.dead_letters)}

@@ -3,35 +3,42 @@
 It is written in the transactions that deliver, so it says what was delivered, and nothing else.
 """
 
+import logging
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Final
 
-from penstock.client.admin import NewTopic, create_topic, describe_cluster
+from penstock.client.admin import NewTopic, create_topic
 from penstock.client.cluster import Client
-from penstock.client.consume import SimpleConsumer
+from penstock.client.consume import ConsumedRecord, SimpleConsumer
 from penstock.client.errors import RETRIABLE, BrokerRefused
 from penstock.client.listing import EARLIEST, LATEST, IsolationLevel
 from penstock.client.offsets import list_offsets
 from penstock.client.record_sender import ProducerRecord
+from penstock.client.state_replicas import state_replicas
 from penstock.errors import ErrorCode
-from penstock.retry.progress import Bitmaps, Progress, StateKey
+from penstock.retry.history import HEADER, History, UnreadableState
+from penstock.retry.progress import Bitmaps, Progress, StateKey, decode_floor
 from penstock.retry.store.index import IndexKey
 from penstock.types import Offset, TopicPartition
 
 STATE_TOPIC: Final = "__penstock_delay_state"
+REDRIVE_TOPIC: Final = "__penstock_redrive_state"
+"""Of the same form, for dead letters that were redriven or purged."""
 PARTITIONS: Final = 8
-REPLICAS: Final = 3
+
+log = logging.getLogger(__name__)
 
 
-async def create_state_topic(client: Client) -> None:
-    """Make it, unless it is there."""
-    cluster = await describe_cluster(client)
+async def create_state_topic(client: Client, name: str = STATE_TOPIC) -> None:
+    """Make it, unless it is there: then no right to create topics is needed."""
+    if await client.existing_topics([name]):
+        return
     topic = NewTopic(
-        name=STATE_TOPIC,
+        name=name,
         partitions=PARTITIONS,
-        replication_factor=min(REPLICAS, len(cluster.brokers)),
+        replication_factor=await state_replicas(client),
         configs={"cleanup.policy": "compact", "segment.bytes": str(16 << 20)},
     )
     try:
@@ -39,7 +46,7 @@ async def create_state_topic(client: Client) -> None:
     except BrokerRefused as error:
         if error.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
             raise
-    await client.retrying(lambda: client.topic(STATE_TOPIC), retry_on=RETRIABLE)
+    await client.retrying(lambda: client.topic(name), retry_on=RETRIABLE)
 
 
 def state_partition(key: IndexKey) -> int:
@@ -47,31 +54,37 @@ def state_partition(key: IndexKey) -> int:
     return zlib.crc32(key.topic_id + b"%d" % key.partition) % PARTITIONS
 
 
-def state_records(key: IndexKey, progress: Progress) -> Iterator[ProducerRecord]:
+def state_records(
+    key: IndexKey, progress: Progress, topic: str = STATE_TOPIC
+) -> Iterator[ProducerRecord]:
     """What the open transaction of the progress writes."""
-    floor = (None, b"%d" % progress.staged_floor())
+    floor, history = (None, b"%d" % progress.staged_floor()), progress.history
+    epochs = [(HEADER, history.encode())] if history.runs or history.rewinds else []
     for chunk, value in (*progress.staged_values(), floor):
         yield ProducerRecord(
-            STATE_TOPIC,
+            topic,
             value,
             key=StateKey(key.topic_id, key.partition, chunk).encode(),
+            headers=epochs if chunk is None else (),
             partition=state_partition(key),
         )
 
 
-async def load_progress(client: Client, keys: Iterable[IndexKey]) -> dict[IndexKey, Progress]:
+async def load_progress(
+    client: Client, keys: Iterable[IndexKey], topic: str = STATE_TOPIC
+) -> dict[IndexKey, Progress]:
     """The progress of these partitions.
 
     Whoever had them before may have a transaction open that will be committed or aborted without
     us; so it is read up to the end of the log, which takes until that is decided.
     """
     wanted = set(keys)
-    partitions = [
-        TopicPartition(STATE_TOPIC, each) for each in {state_partition(k) for k in wanted}
-    ]
+    partitions = [TopicPartition(topic, each) for each in {state_partition(k) for k in wanted}]
     starts = await list_offsets(client, dict.fromkeys(partitions, EARLIEST))
     ends = await list_offsets(client, dict.fromkeys(partitions, LATEST))
+    foreign: list[ConsumedRecord] = []
     floors: dict[IndexKey, Offset] = {}
+    histories: dict[IndexKey, History] = {}
     chunks: dict[IndexKey, dict[int, Bitmaps]] = {each: {} for each in wanted}
     async with SimpleConsumer(
         client,
@@ -81,17 +94,50 @@ async def load_progress(client: Client, keys: Iterable[IndexKey]) -> dict[IndexK
         max_wait_ms=50,
     ) as consumer:
         async for each in consumer:
-            if each.record.key is None:
+            found = state_key(each.record.key)
+            if found is None:
+                foreign.append(each)
                 continue
-            found = StateKey.decode(each.record.key)
             key, value = IndexKey(found.topic_id, found.partition), each.record.value
             if key not in wanted:
                 continue
             if found.chunk is None:
-                floors[key] = Offset(int(value or b"0"))
+                floors[key] = decode_floor(value)
+                epochs = dict(each.record.headers).get(HEADER)
+                histories[key] = History() if epochs is None else History.decode(epochs)
             elif value is None:
                 with suppress(KeyError):
                     del chunks[key][found.chunk]
             else:
                 chunks[key][found.chunk] = Bitmaps.decode(value)
-    return {each: Progress(floors.get(each, Offset(0)), chunks[each]) for each in wanted}
+    if foreign:
+        first = foreign[0]
+        log.warning(
+            "%s: skipped %d records that no delay service wrote, the first at offset %d, key %r",
+            first.partition,
+            len(foreign),
+            first.record.offset,
+            first.record.key,
+        )
+    return {
+        each: Progress(floors.get(each, Offset(0)), chunks[each], histories.get(each))
+        for each in wanted
+    }
+
+
+def state_key(key: bytes | None) -> StateKey | None:
+    """None: somebody else wrote the record."""
+    try:
+        return StateKey.decode(key or b"")
+    except UnreadableState:
+        return None
+
+
+async def known_progress(
+    client: Client, keys: Iterable[IndexKey], topic: str = STATE_TOPIC
+) -> dict[IndexKey, Progress]:
+    """Like `load_progress`; without a state topic nothing is done yet."""
+    wanted = list(keys)
+    if await client.existing_topics([topic]):
+        return await load_progress(client, wanted, topic)
+    return {each: Progress(Offset(0), {}) for each in wanted}

@@ -1,11 +1,18 @@
-"""For authors of assignors: how a broker assigns partitions to a group's members.
+"""For authors of assignors: how a broker assigns partitions, or tasks, to a group's members.
 
     def one_each(
         subscribers: Mapping[str, Subscriber], partitions: Mapping[Uuid, int]
     ) -> GroupAssignment: ...
 
 `group.consumer.assignors=uniform,package.module:one_each` offers it beside `uniform`; consumers
-ask for it by its name (`group.remote.assignor=one_each`). See docs/groups.md.
+ask for it by its name (`group.remote.assignor=one_each`).
+
+    def by_rack(
+        members: Mapping[str, StreamsSubscriber], topology: TopologyTasks, /
+    ) -> Mapping[str, TaskAssignment]: ...
+
+is a `TaskAssignor`, for Kafka Streams: `group.streams.assignors=sticky,package.module:by_rack`, and
+the group's setting `streams.assignor.name=by_rack`. See docs/groups.md.
 """
 
 from penstock.coordinator.group.consumer.assignor.assignor import Assignor
@@ -17,6 +24,10 @@ from penstock.coordinator.group.consumer.assignor.subscriber import (
 )
 from penstock.coordinator.group.consumer.assignor.uniform import uniform
 from penstock.coordinator.group.consumer.member import Assignment, TopicIdPartition
+from penstock.coordinator.group.streams.assignor import sticky
+from penstock.coordinator.group.streams.assignors import TaskAssignor
+from penstock.coordinator.group.streams.subscriber import StreamsSubscriber, TopologyTasks
+from penstock.coordinator.group.streams.task import TaskAssignment, TaskId
 from penstock.types import Uuid
 
 Share, Shares = Assignment, GroupAssignment
@@ -28,10 +39,16 @@ __all__ = [
     "GroupAssignment",
     "Share",
     "Shares",
+    "StreamsSubscriber",
     "Subscriber",
+    "TaskAssignment",
+    "TaskAssignor",
+    "TaskId",
     "TopicIdPartition",
+    "TopologyTasks",
     "Uuid",
     "by_range",
     "in_order",
+    "sticky",
     "uniform",
 ]

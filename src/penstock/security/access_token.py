@@ -61,7 +61,7 @@ def parse_keys(name: str, data: bytes) -> tuple[VerificationKey, ...]:
     """
     try:
         found = msgspec.json.decode(data)
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise ConfigError(f"{name} is not JSON") from None
     listed = found.get("keys") if isinstance(found, dict) else None
     if not isinstance(listed, list):
@@ -100,14 +100,15 @@ def checked(
     on_unknown_key: Callable[[], None] = lambda: None,
 ) -> AccessToken:
     """What the token says, if it is good at this time; otherwise raises `InvalidToken`."""
-    if len(token) > MAX_TOKEN_CHARS:
-        raise InvalidToken(f"the token has {len(token)} characters")
-    return _subject(_claims(token, keys, on_unknown_key), expected, now_s)
+    return _subject(signed_claims(token, keys, on_unknown_key), expected, now_s)
 
 
-def _claims(
+def signed_claims(
     token: str, keys: Sequence[VerificationKey], on_unknown_key: Callable[[], None]
 ) -> dict[str, Any]:
+    """What a token says, if the issuer has signed it. Nothing else is checked."""
+    if len(token) > MAX_TOKEN_CHARS:
+        raise InvalidToken(f"the token has {len(token)} characters")
     signatures = jwt.PyJWS()
     try:
         header = signatures.get_unverified_header(token)
@@ -134,12 +135,12 @@ def _claims(
 
 
 def _subject(claims: dict[str, Any], expected: Expectations, now_s: float) -> AccessToken:
-    expires_s, issued_s = _second(claims, "exp"), _second(claims, "iat")
+    expires_s, issued_s = claimed_second(claims, "exp"), claimed_second(claims, "iat")
     if expires_s is None or issued_s is None:
         raise InvalidToken(f"the token has no {'exp' if expires_s is None else 'iat'}")
     if now_s - expected.skew_s >= expires_s:
         raise InvalidToken("the token has expired")
-    starts_s = _second(claims, "nbf")
+    starts_s = claimed_second(claims, "nbf")
     if starts_s is not None and now_s + expected.skew_s < starts_s:
         raise InvalidToken("the token does not hold yet (nbf)")
     if issued_s > expires_s:
@@ -164,7 +165,8 @@ def _check_scope(scope: object, name: str) -> None:
         raise InvalidToken(f"the {name} of the token is not text")
 
 
-def _second(claims: dict[str, Any], name: str) -> float | None:
+def claimed_second(claims: dict[str, Any], name: str) -> float | None:
+    """A time that a token says, in seconds; None: it says none."""
     value = claims.get(name)
     if value is None:
         return None

@@ -5,14 +5,13 @@ alter-configs implies describe-configs. A deny implies nothing. Where no ACL spe
 only super users may do anything, unless `allow.everyone.if.no.acl.found`.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from enum import IntEnum
 from typing import Final
 
 import msgspec
 
 from penstock.config.address import canonical
-from penstock.security.principal import Principal
 
 
 class ResourceType(IntEnum):
@@ -106,7 +105,7 @@ OPERATIONS: Final[Mapping[ResourceType, frozenset[AclOperation]]] = {
 }
 """The operations that each resource knows; an ACL may also name ALL."""
 
-_ALLOWED_BY: Final[Mapping[AclOperation, frozenset[AclOperation]]] = {
+ALLOWED_BY: Final[Mapping[AclOperation, frozenset[AclOperation]]] = {
     **{each: frozenset({each, _Op.ALL}) for each in AclOperation},
     _Op.DESCRIBE: frozenset({_Op.DESCRIBE, _Op.READ, _Op.WRITE, _Op.DELETE, _Op.ALTER, _Op.ALL}),
     _Op.DESCRIBE_CONFIGS: frozenset({_Op.DESCRIBE_CONFIGS, _Op.ALTER_CONFIGS, _Op.ALL}),
@@ -189,149 +188,3 @@ class Verdict(msgspec.Struct, frozen=True):
 
     allowed: bool
     acl: Acl | None = None
-
-
-class Acls:
-    """All ACLs, as of one moment. Never changes: a change makes a new one.
-
-    Decisions are remembered, since a connection asks for the same ones with every request.
-    """
-
-    MAX_REMEMBERED: Final = 100_000
-
-    def __init__(
-        self,
-        acls: Iterable[Acl] = (),
-        super_users: frozenset[Principal] = frozenset(),
-        *,
-        allow_if_none: bool = False,
-    ) -> None:
-        self.all: Final = frozenset(acls)
-        self._super_users, self._allow_if_none = super_users, allow_if_none
-        self._literal: dict[tuple[ResourceType, str], list[AccessRule]] = {}
-        self._prefixed: dict[ResourceType, dict[str, list[AccessRule]]] = {}
-        for each in sorted(self.all):
-            kind, name = each.resource.type, each.resource.name
-            if each.resource.pattern is PatternType.PREFIXED:
-                self._prefixed.setdefault(kind, {}).setdefault(name, []).append(each.rule)
-            else:
-                self._literal.setdefault((kind, name), []).append(each.rule)
-        self._lengths = {
-            kind: sorted({len(name) for name in names}) for kind, names in self._prefixed.items()
-        }
-        self._decided: dict[tuple[Principal, str, AclOperation, ResourceType, str], bool] = {}
-
-    def with_changes(self, added: Iterable[Acl] = (), removed: Iterable[Acl] = ()) -> "Acls":
-        return Acls(
-            (self.all - frozenset(removed)) | frozenset(added),
-            self._super_users,
-            allow_if_none=self._allow_if_none,
-        )
-
-    def allows(
-        self,
-        principal: Principal,
-        host: str,
-        operation: AclOperation,
-        kind: ResourceType,
-        name: str,
-    ) -> bool:
-        key = (principal, host, operation, kind, name)
-        known = self._decided.get(key)
-        if known is None:
-            if len(self._decided) >= self.MAX_REMEMBERED:
-                self._decided.clear()  # names that clients made up must not fill the memory
-            known = self._decided[key] = self.decide(principal, host, operation, kind, name).allowed
-        return known
-
-    def decide(
-        self,
-        principal: Principal,
-        host: str,
-        operation: AclOperation,
-        kind: ResourceType,
-        name: str,
-    ) -> Verdict:
-        """The verdict with its reason."""
-        if principal in self._super_users:
-            return Verdict(allowed=True)
-        text, found_any, allow = str(principal), False, None
-        for resource, rules in self._about(kind, name):
-            for rule in rules:
-                found_any = True
-                if not rule.concerns(text, host):
-                    continue
-                if rule.permission is Permission.DENY:
-                    if rule.operation in {operation, AclOperation.ALL}:
-                        return Verdict(allowed=False, acl=Acl(resource, rule))
-                elif allow is None and rule.operation in _ALLOWED_BY[operation]:
-                    allow = Acl(resource, rule)
-        if allow is not None:
-            return Verdict(allowed=True, acl=allow)
-        return Verdict(allowed=not found_any and self._allow_if_none)
-
-    def _about(
-        self, kind: ResourceType, name: str
-    ) -> Iterator[tuple[ResourcePattern, list[AccessRule]]]:
-        for literal in dict.fromkeys((name, WILDCARD)):
-            rules = self._literal.get((kind, literal))
-            if rules:
-                yield ResourcePattern(kind, literal), rules
-        prefixed = self._prefixed.get(kind, {})
-        for length in self._lengths.get(kind, ()):
-            if length > len(name):
-                return
-            rules = prefixed.get(name[:length])
-            if rules:
-                yield ResourcePattern(kind, name[:length], PatternType.PREFIXED), rules
-
-    def allows_any(
-        self, principal: Principal, host: str, operation: AclOperation, kind: ResourceType
-    ) -> bool:
-        """Whether there is a resource of this type on which the operation is allowed (KIP-679)."""
-        if principal in self._super_users:
-            return True
-        text = str(principal)
-        allows: list[tuple[str, bool]] = []
-        denied: set[tuple[str, bool]] = set()
-        for resource, rules in self._of(kind):
-            is_prefix = resource.pattern is PatternType.PREFIXED
-            for rule in rules:
-                if not rule.concerns(text, host):
-                    continue
-                if rule.permission is Permission.DENY:
-                    if rule.operation in {operation, AclOperation.ALL}:
-                        denied.add((resource.name, is_prefix))
-                elif rule.operation in {operation, AclOperation.ALL}:
-                    allows.append((resource.name, is_prefix))
-        if (WILDCARD, False) in denied:
-            return False
-        if self._allow_if_none and (kind, WILDCARD) not in self._literal:
-            return True  # there is always another name, of which no ACL speaks
-        prefixes = {name for name, is_prefix in denied if is_prefix}
-        for name, is_prefix in allows:
-            if name == WILDCARD and not is_prefix:
-                return True
-            if not is_prefix and (name, False) in denied:
-                continue
-            if not any(name[:end] in prefixes for end in range(len(name) + 1)):
-                return True
-        return False
-
-    def _of(self, kind: ResourceType) -> Iterator[tuple[ResourcePattern, list[AccessRule]]]:
-        for (found, name), rules in self._literal.items():
-            if found is kind:
-                yield ResourcePattern(kind, name), rules
-        for name, rules in self._prefixed.get(kind, {}).items():
-            yield ResourcePattern(kind, name, PatternType.PREFIXED), rules
-
-    def matching(self, wanted: AclFilter) -> list[Acl]:
-        return sorted(each for each in self.all if wanted.matches(each))
-
-    def operations(
-        self, principal: Principal, host: str, kind: ResourceType, name: str
-    ) -> frozenset[AclOperation]:
-        """The operations on a resource that are allowed, for responses that tell them."""
-        return frozenset(
-            each for each in OPERATIONS[kind] if self.allows(principal, host, each, kind, name)
-        )

@@ -38,9 +38,13 @@ class DelegationToken(msgspec.Struct, frozen=True):
     """Nobody can renew it beyond this time."""
     expires_ms: int
 
+    @property
+    def principals(self) -> tuple[Principal, ...]:
+        """Those who may renew, expire and see it."""
+        return (self.owner, self.requester, *self.renewers)
+
     def is_of(self, principal: Principal) -> bool:
-        """Whether the principal may renew, expire and see it."""
-        return principal in {self.owner, self.requester, *self.renewers}
+        return principal in self.principals
 
     def has_ended(self, now_ms: int) -> bool:
         return self.max_ms < now_ms or self.expires_ms < now_ms

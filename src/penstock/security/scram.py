@@ -8,7 +8,7 @@ import hashlib
 import hmac
 import re
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from enum import IntEnum
 from typing import Final, TypeAlias
 
@@ -17,9 +17,18 @@ import msgspec
 from penstock.security.delegation_token import DelegationToken
 from penstock.security.errors import AuthenticationFailed, InvalidCredentials
 from penstock.security.sasl import SaslStep
+from penstock.security.scram_look import OUR_LOOK, ScramLook, unknown_user
 
+SALT_BYTES: Final = 16
+"""Of salts that are made here."""
 MIN_ITERATIONS: Final = 4096
 MAX_ITERATIONS: Final = 16384
+MOST_BYTES: Final = 1 << 14
+"""Of a message, for names and nonces of any use. A listener takes more, and reading that would hold
+up the loop.
+"""
+MOST_TOLD: Final = 100
+"""Characters of a name in the log: strangers choose it."""
 
 
 class ScramMechanism(IntEnum):
@@ -100,7 +109,7 @@ def parse_stored(mechanism: ScramMechanism, text: str) -> ScramCredential | None
     return found
 
 
-_NAME: Final = r"(?:[^=,\0]|=2C|=3D)+"
+_NAME: Final = r"(?:[^=,\0]++|=2C|=3D)++"  # possessive: a long name is read fast, and once
 _EXTENSIONS: Final = r"(?P<extensions>(?:,[A-Za-z]+=[^,\0]+)*)"
 _BASE64: Final = r"[A-Za-z0-9+/]+={0,2}"
 _FIRST: Final = re.compile(
@@ -127,8 +136,9 @@ class ScramExchange:
     """`find` gives the credential of a user for this mechanism, `find_token` that of a delegation
     token with the token.
 
-    `nonce` and `secret` are random. An unknown user gets a salt that follows from `secret` and its
-    name, and fails only at the end, as a wrong password does: nobody learns which users exist.
+    `nonce` is random, and `secret` the same on all brokers, for ever. An unknown user gets a salt
+    that follows from `secret` and its name, of a kind that known users have (`looks`), and fails
+    only at the end, as a wrong password does: nobody learns which users exist.
     """
 
     def __init__(
@@ -138,14 +148,18 @@ class ScramExchange:
         nonce: str,
         secret: bytes,
         find_token: FindToken = no_token,
+        looks: Callable[[], Collection[ScramLook]] = lambda: (OUR_LOOK,),
     ) -> None:
+        self._looks = looks
         self._mechanism, self._find, self._nonce, self._secret = mechanism, find, nonce, secret
         self._find_token = find_token
         self._token: DelegationToken | None = None
         self._known: ScramCredential | None = None
-        self._name = self._first = self._gs2 = ""
+        self._name = self._first = self._gs2 = self._told = ""
 
     def step(self, token: bytes) -> SaslStep:
+        if len(token) > MOST_BYTES:
+            raise InvalidCredentials(f"SCRAM: a message of {len(token)} bytes")
         try:
             message = token.decode()
         except UnicodeDecodeError:
@@ -166,12 +180,16 @@ class ScramExchange:
                 "from username"
             )
         self._name, self._gs2 = name, match["gs2"]
+        self._told = repr(name[:MOST_TOLD])
         if by_token:
             found = self._find_token(name)
             self._known, self._token = found or (None, None)
         else:
             self._known = self._find(name)
-        salt, iterations = hmac.digest(self._secret, name.encode(), "sha256"), MIN_ITERATIONS
+        # Also for a known user: the time must not tell.
+        salt, iterations = unknown_user(
+            self._secret, self._mechanism.mechanism, name, self._looks()
+        )
         if self._known is not None:
             salt, iterations = self._known.salt, self._known.iterations
         self._nonce = match["nonce"] + self._nonce
@@ -190,7 +208,7 @@ class ScramExchange:
             raise InvalidCredentials("SCRAM: the nonce is not that of this login")
         known, digest = self._known, self._mechanism.digest
         if known is None:
-            raise InvalidCredentials(f"SCRAM: there is no user or token {self._name!r}")
+            raise InvalidCredentials(f"SCRAM: there is no user or token {self._told}")
         signed = f"{self._first},{match['unsigned']}".encode()
         signature = hmac.digest(known.stored_key, signed, digest)
         try:
@@ -201,7 +219,7 @@ class ScramExchange:
             raise InvalidCredentials("SCRAM: the proof has another length")
         client_key = bytes(a ^ b for a, b in zip(proof, signature, strict=True))
         if not hmac.compare_digest(hashlib.new(digest, client_key).digest(), known.stored_key):
-            raise InvalidCredentials(f"SCRAM: a wrong password of {self._name!r}")
+            raise InvalidCredentials(f"SCRAM: a wrong password of {self._told}")
         verifier = hmac.digest(known.server_key, signed, digest)
         answer, token = f"v={_base64(verifier)}".encode(), self._token
         if token is None:

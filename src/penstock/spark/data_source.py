@@ -1,6 +1,9 @@
 """The data source `penstock` as Spark finds it; readers and writers are imported when used."""
 
 import logging
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import (
     DataSource,
@@ -9,10 +12,13 @@ from pyspark.sql.datasource import (
     DataSourceStreamWriter,
     DataSourceWriter,
 )
-from pyspark.sql.types import StructType
+from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
 from penstock.errors import ConfigError
 from penstock.spark.options import Options
+
+if TYPE_CHECKING:
+    from penstock.spark.source.settings import SourceSettings
 
 _COLUMNS = {
     "key": "binary",
@@ -23,6 +29,7 @@ _COLUMNS = {
     "timestamp": "timestamp",
     "timestampType": "int",
 }
+_PLAIN = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 _HEADERS = {"headers": "array<struct<key: string, value: binary>>"}
 
 logger = logging.getLogger("penstock.spark")
@@ -30,6 +37,8 @@ logger = logging.getLogger("penstock.spark")
 
 class PenstockSource(DataSource):
     """`spark.read.format("penstock")`: columns and options of the `kafka` format."""
+
+    _resolved: Options | None = None
 
     @classmethod
     def name(cls) -> str:
@@ -43,17 +52,22 @@ class PenstockSource(DataSource):
         from penstock.spark.source.settings import batch_settings
 
         self._check(schema)
-        settings, warnings = batch_settings(Options(self.options))
+        settings, warnings = batch_settings(self._given())
         _log(warnings)
-        return batch_reader(settings)
+        return batch_reader(self._of_subject(settings))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
         from penstock.spark.source.settings import stream_settings
         from penstock.spark.source.stream_reader import StreamReader
 
         self._check(schema)
-        settings, warnings = stream_settings(Options(self.options))
+        settings, warnings = stream_settings(self._given())
         _log(warnings)
+        settings = self._of_subject(settings)
+        if settings.share_group is not None:
+            from penstock.spark.source.share.reader import ShareStreamReader
+
+            return ShareStreamReader(settings, settings.share_group)
         return StreamReader(settings)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:  # noqa: FBT001 - Spark's
@@ -66,8 +80,33 @@ class PenstockSource(DataSource):
 
         return stream_writer(self.options, schema)
 
+    def _given(self) -> Options:
+        """The options, with the columns that a subject of a registry has now."""
+        from penstock.spark.source.settings import REGISTRY, subject_of
+
+        if self._resolved is None:
+            options = Options(self.options)
+            subject = subject_of(options)
+            if subject is not None:
+                from penstock.spark.confluent.values import reader_schema
+
+                name, url = options.text("valueFormat").lower(), options.required(REGISTRY)
+                columns = reader_schema(name, url, subject)
+                options = Options({**self.options, "valueSchema": columns})
+            self._resolved = options
+        return self._resolved
+
+    def _of_subject(self, settings: "SourceSettings") -> "SourceSettings":
+        """With the subject that says the columns, if one does."""
+        from penstock.spark.source.settings import subject_of
+
+        subject = subject_of(Options(self.options))
+        if subject is None or settings.value is None:
+            return settings
+        return replace(settings, value=replace(settings.value, subject=subject))
+
     def _columns(self) -> dict[str, str]:
-        options = Options(self.options)
+        options = self._given()
         columns = dict(_COLUMNS)
         if options.flag("includeHeaders", default=False):
             columns |= _HEADERS
@@ -85,10 +124,31 @@ class PenstockSource(DataSource):
 
 def _fields(options: Options) -> dict[str, str]:
     from penstock.spark.avro.schema import record_type
-    from penstock.spark.source.settings import read_value_schema
+    from penstock.spark.source.settings import read_value
 
-    schema = read_value_schema(options)
-    return {} if schema is None else {"fields": record_type(schema).spark.simpleString()}
+    value = read_value(options)
+    return {} if value is None else {"fields": ddl(record_type(value.schema).spark)}
+
+
+def ddl(kind: DataType) -> str:
+    """A type in Spark's DDL, where names such as `first-name` need quotes."""
+    match kind:
+        case StructType():
+            return f"struct<{','.join(f'{_name(each)}:{ddl(each.dataType)}' for each in kind)}>"
+        case ArrayType():
+            return f"array<{ddl(kind.elementType)}>"
+        case MapType():
+            return f"map<{ddl(kind.keyType)},{ddl(kind.valueType)}>"
+        case _:
+            return kind.simpleString()
+
+
+def quoted(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"
+
+
+def _name(field: StructField) -> str:
+    return field.name if _PLAIN.fullmatch(field.name) else quoted(field.name)
 
 
 def _log(warnings: list[str]) -> None:

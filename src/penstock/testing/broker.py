@@ -5,6 +5,8 @@
 
 With pytest, ask for the fixture `broker`; see `penstock.testing.plugin`.
 
+Records of delay and retry topics are delivered too: the service starts with the first such topic.
+
 `EmbeddedBroker(workers=2)` starts processes instead, as `penstock serve --workers 2` does, for
 tests of what depends on where partitions are led.
 """
@@ -22,6 +24,7 @@ from penstock.broker.app import RunningBroker, new_event_loop, running
 from penstock.broker.startup.state_file import BrokerState
 from penstock.config.sources import resolve
 from penstock.local.workers.temporary import temporary_workers
+from penstock.testing.delays import deliver_delays
 from penstock.testing.topics import make_topic
 
 START_S = 30.0
@@ -140,9 +143,16 @@ class EmbeddedBroker:
             pairs=[f"{name}={text}" for name, text in self._settings.items()],
             strict=True,
         )
-        async with running(resolved, self._directory) as self._running:
+        async with (
+            running(resolved, self._directory) as self._running,
+            asyncio.TaskGroup() as tasks,
+        ):
+            delays = tasks.create_task(
+                deliver_delays(resolved.config, self._running, self._directory)
+            )
             self._ready.set()
             await self._stop.wait()
+            delays.cancel()
 
 
 Broker = EmbeddedBroker

@@ -37,6 +37,7 @@ class RecordingBrokers:
         self.controller: Controller
         self.failed: set[TopicPartition] = set()
         """The controller's own replicas in a failed log directory."""
+        self.resignations = 0
 
     async def apply(self, change: StateChange) -> Collection[TopicPartition]:
         self.changes.append(change)
@@ -56,7 +57,8 @@ class RecordingBrokers:
     def _not_deleted(self) -> set[tuple[BrokerId, TopicPartition]]:
         return {(self.controller.broker, each) for each in self.failed}
 
-    def resign(self) -> None: ...
+    def resign(self) -> None:
+        self.resignations += 1
 
 
 class CrashError(Exception):

@@ -9,6 +9,8 @@
 settings, such as `{"auto.create.topics.enable": "false"}`; `group.initial.rebalance.delay.ms` is 0
 unless set there.
 
+`registry` is a schema registry at `registry.url`, with the test's `broker`.
+
 `cluster` and `shared_cluster` are three brokers with ZooKeeper, or as many as the fixture
 `cluster_size` returns, also with the settings of `broker_settings`.
 """
@@ -21,6 +23,7 @@ import pytest
 if TYPE_CHECKING:
     from penstock.testing.broker import EmbeddedBroker
     from penstock.testing.cluster import TemporaryCluster
+    from penstock.testing.registry import EmbeddedRegistry
 
 
 QUICK = {"group.initial.rebalance.delay.ms": "0"}
@@ -51,6 +54,15 @@ def _started(settings: Mapping[str, str]) -> "Iterator[EmbeddedBroker]":
 
     with EmbeddedBroker(settings={**QUICK, **settings}) as broker:
         yield broker
+
+
+@pytest.fixture
+def registry(broker: "EmbeddedBroker") -> "Iterator[EmbeddedRegistry]":
+    """A schema registry of the test's broker; `registry.url` is its address."""
+    from penstock.testing.registry import EmbeddedRegistry
+
+    with EmbeddedRegistry(broker.bootstrap) as registry:
+        yield registry
 
 
 @pytest.fixture(scope="session")

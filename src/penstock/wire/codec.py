@@ -22,10 +22,22 @@ Encoder: TypeAlias = Callable[[M, bytearray], Sequence[Splice]]
 
 
 def decoder(message: type[M], version: int) -> Decoder[M]:
-    return cast("Decoder[M]", _decoder(message, version))
+    return cast("Decoder[M]", _fastest_decoder(message, version))
 
 
 def encoder(message: type[M], version: int) -> Encoder[M]:
+    return cast("Encoder[M]", _fastest_encoder(message, version))
+
+
+def yielding_decoder(message: type[M], version: int, most_items: int | None = None) -> Decoder[M]:
+    """For large messages, on another thread: compiled code would not let other threads run.
+
+    With more than `most_items` in all of its arrays together a message is refused.
+    """
+    return cast("Decoder[M]", _decoder(message, version, most_items))
+
+
+def yielding_encoder(message: type[M], version: int) -> Encoder[M]:
     return cast("Encoder[M]", _encoder(message, version))
 
 
@@ -59,18 +71,27 @@ def _struct_encoder(struct: type[Message], version: int, within: type[Message]) 
 
 
 @cache
-def _decoder(message: type[Message], version: int) -> Decoder[Message]:
+def _fastest_decoder(message: type[Message], version: int) -> Decoder[Message]:
     known = hot.DECODERS.get((message, version))
-    if known is not None:
-        return cast("Decoder[Message]", known)
+    return _decoder(message, version) if known is None else cast("Decoder[Message]", known)
+
+
+@cache
+def _fastest_encoder(message: type[Message], version: int) -> Encoder[Message]:
+    known = hot.ENCODERS.get((message, version))
+    return _encoder(message, version) if known is None else cast("Encoder[Message]", known)
+
+
+@cache
+def _decoder(
+    message: type[Message], version: int, most_items: int | None = None
+) -> Decoder[Message]:
     flexible = version >= first_flexible(message)
-    return cast("Decoder[Message]", DecoderSource(version, flexible=flexible).function(message))
+    source = DecoderSource(version, flexible=flexible, most_items=most_items)
+    return cast("Decoder[Message]", source.function(message))
 
 
 @cache
 def _encoder(message: type[Message], version: int) -> Encoder[Message]:
-    known = hot.ENCODERS.get((message, version))
-    if known is not None:
-        return cast("Encoder[Message]", known)
     flexible = version >= first_flexible(message)
     return cast("Encoder[Message]", EncoderSource(version, flexible=flexible).function(message))

@@ -15,9 +15,11 @@ from penstock.wire.source import FIXED, SIZES, FunctionSource, min_size_bytes
 class DecoderSource(FunctionSource):
     """Collects fields of fixed size in `run` until one of variable size needs the position."""
 
-    def __init__(self, version: int, *, flexible: bool) -> None:
+    def __init__(self, version: int, *, flexible: bool, most_items: int | None = None) -> None:
         super().__init__(version, flexible=flexible)
         self.run: list[tuple[str, str]] = []
+        self._most_items = most_items
+        """Of all arrays together; None: as many as there are bytes for."""
 
     def function(self, message: type[Message]) -> Any:
         self.write(message)
@@ -29,6 +31,8 @@ class DecoderSource(FunctionSource):
         """The lines of the function; `fields_of` is the expression for their fields."""
         with self.block(f"def {name}(buf: Buffer, pos: int = 0) -> tuple[Any, int]:"):
             self.emit("end = len(buf)")
+            if self._most_items is not None:
+                self.emit(f"left = {self._most_items}")
             with self.block("try:"):
                 made = self.struct(message)
                 self.flush()
@@ -130,6 +134,10 @@ class DecoderSource(FunctionSource):
         least = min_size_bytes(item, self.version, flexible=self.flexible)
         with self.block(f"if {count} < 0 or {count} * {least} > end - pos:"):
             self.emit(f'raise MalformedError(f"impossible count {{{count}}}")')
+        if self._most_items is not None:
+            self.emit(f"left -= {count}")
+            with self.block("if left < 0:"):
+                self.emit(f'raise MalformedError("more than {self._most_items:,} items")')
         if isinstance(item, str) and item in FIXED:
             self.emit(f"{made} = list(repeated({FIXED[item]!r}, {count}).unpack_from(buf, pos))")
             self.emit(f"pos += {count} * {least}")

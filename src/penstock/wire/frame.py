@@ -1,6 +1,6 @@
 """Splits a byte stream into frames and builds responses: a four-byte size, then the message."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from struct import Struct
 from typing import Final, cast
 
@@ -16,6 +16,10 @@ SMALL_BYTES: Final = 4096
 GROWTH_BYTES: Final = 65536
 
 
+class FrameHeldBack(Exception):
+    """There is no memory for a large frame now. Nothing is lost: receive again later."""
+
+
 class FrameBuffer:
     """Receives into one buffer and returns frames as views of it.
 
@@ -23,10 +27,15 @@ class FrameBuffer:
     A frame is valid until the next `space()`: a request that waits copies what it needs before.
     The declared size is checked against the limit first, and the buffer grows with the bytes
     received, so a peer that only announces a large frame costs no memory.
+
+    `reserve` is asked before the buffer grows for a large frame, with the frame's size. A buffer
+    that has grown beyond `kept_bytes` is not kept for the next frame.
     """
 
     def __init__(self, max_frame_bytes: int) -> None:
         self.max_frame_bytes = max_frame_bytes
+        self.reserve: Callable[[int], bool] | None = None
+        self.kept_bytes = 1 << 62
         self._buffer = memoryview(bytearray(SMALL_BYTES))
         self._start = self._end = 0
         self._largest = 0
@@ -47,6 +56,8 @@ class FrameBuffer:
         if self._end == capacity:
             grown = max(2 * capacity, GROWTH_BYTES)
             needed = self._needed()
+            if needed > GROWTH_BYTES and self.reserve is not None and not self.reserve(needed):
+                raise FrameHeldBack
             self._resize(min(grown, needed) if needed > capacity else grown)
         return self._buffer[self._end :]
 
@@ -79,8 +90,18 @@ class FrameBuffer:
             return None
         frame = self._buffer[self._start + 4 : self._start + needed]
         self._start += needed
-        self._largest = max(self._largest, needed)
+        if needed > self.kept_bytes and self._start == self._end:
+            # The frame keeps the large buffer alive until it is handled, an idle connection not.
+            self.trim()
+        else:
+            self._largest = max(self._largest, needed)
         return frame
+
+    def trim(self) -> None:
+        """Give back the memory of an empty buffer."""
+        if self._start == self._end and len(self._buffer) > SMALL_BYTES:
+            self._buffer = memoryview(bytearray(SMALL_BYTES))
+            self._start = self._end = self._largest = 0
 
     def _needed(self) -> int:
         """Bytes of the first frame in the buffer, including its size field."""

@@ -114,7 +114,7 @@ def test_records_are_counted_though_the_reader_of_their_places_has_left(
     def closed(_: object) -> None:
         raise BrokenPipeError
 
-    monkeypatch.setattr("penstock.cli.produce.print_json", closed)
+    monkeypatch.setattr("penstock.cli.producing.print_json", closed)
     left = penstock_command("produce", made, "--format", "json", given=numbers(1, 9))
     assert (left.exit_code, left.stderr) == (1, f"produced 9 records to {made}\n")
     assert len(values(penstock_command("consume", made))) == 9

@@ -12,7 +12,8 @@ from peers.kafka import KafkaCluster
 from penstock.client.admin import create_partitions
 from penstock.client.cluster import Client
 from penstock.client.consume import SimpleConsumer
-from penstock.client.group_consumer import GroupConsumer, GroupProtocol, GroupSettings, OffsetReset
+from penstock.client.group_consumer import GroupConsumer
+from penstock.client.group_settings import GroupProtocol, GroupSettings, OffsetReset
 from penstock.client.groups import committed_offsets, describe_group
 from penstock.client.listing import EARLIEST, LATEST, IsolationLevel
 from penstock.client.membership.assignor import ASSIGNORS

@@ -44,6 +44,12 @@ def _in_transaction(count: int = 2, *, sequence: int = 0, epoch: int = 0) -> At:
     return At(FIRST_GENERATION, produce(data, transactional_id="~x"))
 
 
+def _begun_by(sequence: int) -> At:
+    """A first write, which adds its partition."""
+    data = batch(producer_id=PRODUCER, producer_epoch=0, base_sequence=sequence, transactional=True)
+    return At(FIRST_GENERATION + 1, produce(data, transactional_id="~x"))
+
+
 def _marker(
     *, committed: bool = False, epoch: int = 0, coordinator: int = 0, version: int = 0
 ) -> WriteTxnMarkersRequest:
@@ -96,6 +102,8 @@ def _case(name: str, *steps: Step, **more: Any) -> Case:
 
 
 CASES: list[Case] = [
+    case("transaction, begun by a second batch", _init(), _begun_by(1), _begun_by(0), _begun_by(1),
+         STABLE, ALL, topics=ONE, api=FetchRequest, rules=RULES, since=17),
     _case("open", STABLE, ALL, COMMITTED_ONLY, fetch(0), PRODUCERS),
     _case("committed", _end(), COMMITTED, STABLE, COMMITTED_ONLY),
     _case("aborted", _end(committed=False), ABORTED, STABLE, COMMITTED_ONLY,

@@ -82,7 +82,8 @@ def test_a_token_is_renewed_and_ended_by_its_id(broker: EmbeddedBroker) -> None:
     made = created(broker, "alice", "--renewer", "User:bob")
     renewed = as_user(broker, "bob", "token", "renew", made["id"], "--period-ms", "60000")
     assert f"token {made['id']} ends 20" in renewed.output
-    assert as_user(broker, "alice", "token", "expire", made["id"]).exit_code == 0
+    ended = as_user(broker, "alice", "token", "expire", made["id"], "--format", "json")
+    assert json.loads(ended.stdout).keys() == {"id", "expires"}
     assert by_token(broker, made, "topic", "list").exit_code == ExitCode.UNAUTHORIZED
     gone = as_user(broker, "alice", "token", "expire", made["id"])
     assert f"there is no token {made['id']}" in gone.output

@@ -47,6 +47,19 @@ def test_lag_is_reported_in_records_and_in_seconds() -> None:
     assert found['kafka_consumergroup_members{consumergroup="g"}'] == 0
 
 
+def test_lag_in_seconds_is_by_the_brokers_time_where_a_topic_has_that() -> None:
+    with EmbeddedBroker(settings=SETTINGS) as broker:
+        broker.create_topic("t", 1, configs={"message.timestamp.type": "LogAppendTime"})
+        producer = Producer({"bootstrap.servers": broker.bootstrap, **QUIET})
+        producer.produce("t", b"x", timestamp=1000)
+        producer.flush()
+        consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "g", **QUIET})
+        consumer.commit(offsets=[TopicPartition("t", 0, 0)], asynchronous=False)
+        found = read(broker)
+        consumer.close()
+    assert found['kafka_consumergroup_lag_seconds{consumergroup="g",topic="t",partition="0"}'] < 1e6
+
+
 def test_members_and_lag_of_a_consumer_protocol_group_are_reported() -> None:
     with EmbeddedBroker(settings=SETTINGS) as broker:
         producer = Producer({"bootstrap.servers": broker.bootstrap, **QUIET})

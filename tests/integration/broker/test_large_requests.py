@@ -1,35 +1,156 @@
 """Requests that name very many partitions or topics: answered in turns, and as small ones are."""
 
+import struct
+from collections import Counter
 from collections.abc import Coroutine, Iterator
-from typing import Any
+from itertools import pairwise
+from types import SimpleNamespace
+from typing import Any, cast
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
 from penstock.broker.context import Context, Peer
+from penstock.broker.handlers.alter_replica_log_dirs import altered
 from penstock.broker.handlers.fetch import MANY_PARTITIONS, fetch
 from penstock.broker.handlers.metadata import MANY_TOPICS, metadata
+from penstock.broker.handlers.table import HANDLERS as HANDLED
+from penstock.broker.handling import turns
+from penstock.broker.handling.pieces import in_pieces_each
+from penstock.broker.handling.turns import PARTITIONS_A_TURN, by_topic, joined
 from penstock.broker.net.dispatch import LARGE_BYTES
+from penstock.broker.parked import Parked
+from penstock.broker.translate.commits import MOST_OFFSETS
 from penstock.errors import ErrorCode
 from penstock.testing.broker import EmbeddedBroker
+from penstock.types import Uuid
 from penstock.wire.apis import api_of
 from penstock.wire.client_frame import request_frame
 from penstock.wire.header import RequestHeader
+from penstock.wire.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTransaction,
+)
+from penstock.wire.messages.alter_configs import AlterConfigsRequest
+from penstock.wire.messages.alter_configs import AlterConfigsResource as AlteredResource
+from penstock.wire.messages.alter_replica_log_dirs import (
+    AlterReplicaLogDir,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirsResponse,
+    AlterReplicaLogDirTopic,
+)
+from penstock.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from penstock.wire.messages.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsTopic,
+)
+from penstock.wire.messages.create_topics import (
+    CreatableTopic,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from penstock.wire.messages.delete_groups import DeleteGroupsRequest
+from penstock.wire.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
+from penstock.wire.messages.delete_topics import (
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DeleteTopicState,
+)
+from penstock.wire.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+)
+from penstock.wire.messages.describe_groups import (
+    DescribedGroup,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+)
+from penstock.wire.messages.describe_log_dirs import DescribableLogDirTopic as DirTopic
+from penstock.wire.messages.describe_log_dirs import DescribeLogDirsRequest
+from penstock.wire.messages.describe_producers import (
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    TopicRequest,
+)
+from penstock.wire.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
+from penstock.wire.messages.describe_topic_partitions import TopicRequest as DescribedTopic
+from penstock.wire.messages.describe_transactions import DescribeTransactionsRequest
+from penstock.wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from penstock.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
+from penstock.wire.messages.find_coordinator import FindCoordinatorRequest
+from penstock.wire.messages.incremental_alter_configs import (
+    AlterConfigsResource as IncrementallyAltered,
+)
+from penstock.wire.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
+from penstock.wire.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
+from penstock.wire.messages.list_transactions import ListTransactionsRequest
 from penstock.wire.messages.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
     MetadataResponse,
 )
+from penstock.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+)
+from penstock.wire.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+)
+from penstock.wire.messages.offset_for_leader_epoch import (
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopic,
+)
 from penstock.wire.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
+    ProduceResponse,
     TopicProduceData,
 )
+from penstock.wire.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
+from penstock.wire.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
+from penstock.wire.produce_count import MOST_PARTITIONS
 from penstock.wire.schema import Message
 from support.brokers.wire_link import WireLink
 from support.records.produced_batches import produced
 
+HANDLERS = in_pieces_each(HANDLED)
+WAIT_FOR_OTHERS = (
+    FindCoordinatorRequest,
+    DeleteTopicsRequest,
+    CreatePartitionsRequest,
+    AlterConfigsRequest,
+    IncrementalAlterConfigsRequest,
+    ElectLeadersRequest,
+)
+"""These wait for other brokers or for the controller, and so for more than their turns."""
 COUNT = 20_000
 PRODUCE, FETCH, METADATA = 9, 12, 9
 ONE_RECORD = ProduceRequest(
@@ -43,8 +164,14 @@ ONE_RECORD = ProduceRequest(
 
 @pytest.fixture(scope="module")
 def broker() -> Iterator[EmbeddedBroker]:
+    """Its coordinators have loaded: a refusal would take no turns."""
     with EmbeddedBroker() as running:
         running.create_topic("t")
+        with WireLink(running.bootstrap) as client:
+            for key_type in (0, 1):
+                client.ask(FindCoordinatorRequest(key_type=key_type, coordinator_keys=["g"]), 4)
+            while (group := fetched(client.ask(COMMITTED, 9))).error_code:
+                assert group.error_code in LOADING
         yield running
 
 
@@ -65,6 +192,440 @@ def names(count: int) -> MetadataRequest:
     return MetadataRequest(
         topics=[*topics, MetadataRequestTopic(name="t")], allow_auto_topic_creation=False
     )
+
+
+def spread(count: int) -> list[str]:
+    return [f"missing-{i}" for i in range(count)]
+
+
+LISTED = ListOffsetsRequest(
+    replica_id=-1,
+    topics=[
+        ListOffsetsTopic(
+            name="t",
+            partitions=[ListOffsetsPartition(partition_index=i, timestamp=-1) for i in range(3000)],
+        ),
+        *(
+            ListOffsetsTopic(name=each, partitions=[ListOffsetsPartition(timestamp=-1)])
+            for each in spread(3000)
+        ),
+    ],
+)
+BY_TIME = replace(
+    LISTED, topics=[ListOffsetsTopic("x", [ListOffsetsPartition(0, -1, 5)]), *LISTED.topics]
+)
+DESCRIBED = DescribeTopicPartitionsRequest(
+    topics=[DescribedTopic(name=each) for each in spread(3000)], response_partition_limit=2000
+)
+ADDED = AddPartitionsToTxnRequest(
+    transactions=[
+        AddPartitionsToTxnTransaction(
+            transactional_id=each, verify_only=True, topics=[AddPartitionsToTxnTopic("t", [0])]
+        )
+        for each in spread(3000)
+    ]
+)
+MARKED = WriteTxnMarkersRequest(
+    markers=[
+        WritableTxnMarker(topics=[WritableTxnMarkerTopic(each, [0]) for each in spread(3000)]),
+        WritableTxnMarker(topics=[WritableTxnMarkerTopic("t", list(range(3000)))]),
+    ]
+)
+MOVED = AlterReplicaLogDirsRequest(
+    [AlterReplicaLogDir("/x", [AlterReplicaLogDirTopic(each, [0]) for each in spread(6000)])]
+)
+COMMITTED = OffsetFetchRequest(
+    groups=[
+        OffsetFetchRequestGroup(
+            "g",
+            topics=[
+                OffsetFetchRequestTopics(name=each, partition_indexes=[0]) for each in spread(6000)
+            ],
+        )
+    ]
+)
+LONG: list[tuple[Message, int]] = [
+    (DeleteTopicsRequest(topics=[DeleteTopicState(each) for each in spread(3000)]), 6),
+    (DeleteTopicsRequest(topic_names=spread(3000)), 5),
+    (CreatePartitionsRequest([CreatePartitionsTopic(each, 2) for each in spread(3000)]), 3),
+    (AlterConfigsRequest([AlteredResource(2, each) for each in spread(3000)]), 2),
+    (
+        IncrementalAlterConfigsRequest([IncrementallyAltered(2, each) for each in spread(3000)]),
+        1,
+    ),
+    (LISTED, 7),
+    (BY_TIME, 7),
+    (
+        OffsetCommitRequest(
+            group_id="g",
+            topics=[
+                OffsetCommitRequestTopic(name=each, partitions=[OffsetCommitRequestPartition()])
+                for each in spread(3000)
+            ],
+        ),
+        8,
+    ),
+    (
+        TxnOffsetCommitRequest(
+            group_id="g",
+            topics=[
+                TxnOffsetCommitRequestTopic(
+                    name=each, partitions=[TxnOffsetCommitRequestPartition()]
+                )
+                for each in spread(3000)
+            ],
+        ),
+        3,
+    ),
+    (
+        AddPartitionsToTxnRequest(
+            v3_and_below_topics=[AddPartitionsToTxnTopic(each, [0]) for each in spread(3000)]
+        ),
+        3,
+    ),
+    (ElectLeadersRequest(0, [TopicPartitions(each, [0]) for each in spread(3000)]), 2),
+    (
+        OffsetForLeaderEpochRequest(
+            topics=[
+                OffsetForLeaderTopic(each, [OffsetForLeaderPartition(0, -1, 1)])
+                for each in spread(6000)
+            ]
+        ),
+        4,
+    ),
+    (
+        DeleteRecordsRequest(
+            timeout_ms=100,
+            topics=[
+                DeleteRecordsTopic("t", [DeleteRecordsPartition(0, 0)]),
+                *(
+                    DeleteRecordsTopic(each, [DeleteRecordsPartition(0, 1)])
+                    for each in spread(6000)
+                ),
+            ],
+        ),
+        2,
+    ),
+    (DescribeProducersRequest([TopicRequest(each, [0]) for each in spread(6000)]), 0),
+    (DescribeGroupsRequest(spread(3000)), 5),
+    (ConsumerGroupDescribeRequest(spread(3000)), 0),
+    (DeleteGroupsRequest(spread(3000)), 2),
+    (DescribeTransactionsRequest(spread(3000)), 0),
+    (FindCoordinatorRequest(coordinator_keys=spread(3000)), 4),
+    (OffsetFetchRequest(groups=[OffsetFetchRequestGroup(each) for each in spread(3000)]), 9),
+    (
+        DescribeConfigsRequest(
+            resources=[DescribeConfigsResource(2, each) for each in spread(3000)]
+        ),
+        4,
+    ),
+]
+
+
+LOADING = {ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
+
+
+def fetched(response: Message) -> OffsetFetchResponseGroup:
+    assert isinstance(response, OffsetFetchResponse)
+    (group,) = response.groups
+    return group
+
+
+def test_many_topics_of_one_group_are_answered_together(broker: EmbeddedBroker) -> None:
+    with WireLink(broker.bootstrap) as client:
+        client.ask(FindCoordinatorRequest(coordinator_keys=["g"]), 4)
+        while (group := fetched(client.ask(COMMITTED, 9))).error_code:
+            assert group.error_code in LOADING
+    assert [each.name for each in group.topics] == spread(6000)
+
+
+@pytest.mark.parametrize("version", [1, 7, 9])
+def test_many_partitions_of_groups_are_answered_as_they_were_named(
+    broker: EmbeddedBroker, version: int
+) -> None:
+    """Also where the list is cut: in a topic, between two, and at one without partitions."""
+    named = [("a", 498), ("b", 1), ("c", 0), ("d", 1201), ("e", 499), ("f", 499), ("g", 0)]
+    if version < 8:
+        one = [OffsetFetchRequestTopic(name, list(range(count))) for name, count in named]
+        request = OffsetFetchRequest(group_id="g", topics=one)
+    else:
+        topics = [
+            OffsetFetchRequestTopics(name=name, partition_indexes=list(range(count)))
+            for name, count in named
+        ]
+        groups = [OffsetFetchRequestGroup(each, topics=topics) for each in ("g", "h")]
+        request = OffsetFetchRequest(groups=groups)
+    with WireLink(broker.bootstrap) as client:
+        client.ask(FindCoordinatorRequest(coordinator_keys=["g", "h"]), 4)
+        while True:
+            response = client.ask(request, version)
+            assert isinstance(response, OffsetFetchResponse)
+            answers: list[Any] = [*response.groups] if version >= 8 else [response]
+            codes = {each.error_code for each in answers} | {
+                part.error_code
+                for each in answers
+                for topic in each.topics
+                for part in topic.partitions
+            }
+            if codes == {0}:
+                break
+            assert codes <= {0, *LOADING}
+    for each in answers:
+        assert [
+            (topic.name, [part.partition_index for part in topic.partitions])
+            for topic in each.topics
+        ] == [(name, list(range(count))) for name, count in named]
+
+
+def test_many_replicas_that_cannot_move_are_all_refused(broker: EmbeddedBroker) -> None:
+    with WireLink(broker.bootstrap) as client:
+        response = client.ask(MOVED, 2)
+    assert isinstance(response, AlterReplicaLogDirsResponse)
+    assert [each.topic_name for each in response.results] == spread(6000)
+
+
+def test_more_new_topics_than_a_request_may_have_are_refused_one_by_one(
+    broker: EmbeddedBroker,
+) -> None:
+    topics = [
+        CreatableTopic(each, num_partitions=1, replication_factor=1) for each in spread(COUNT)
+    ]
+    with WireLink(broker.bootstrap) as client:
+        response = client.ask(CreateTopicsRequest(topics=topics), 7)
+    assert isinstance(response, CreateTopicsResponse)
+    assert [each.name for each in response.topics] == spread(COUNT)
+    assert {each.error_code for each in response.topics} == {ErrorCode.POLICY_VIOLATION}
+
+
+def test_names_far_apart_are_one_name_twice(broker: EmbeddedBroker) -> None:
+    """By name and by id alike: nothing is deleted that is named twice."""
+    topic_id = broker.running.services.cluster.image.topics["t"].id
+    topics = [
+        DeleteTopicState("t"),
+        *(DeleteTopicState(each) for each in spread(1000)),
+        DeleteTopicState(None, topic_id),
+    ]
+    with WireLink(broker.bootstrap) as client:
+        response = client.ask(DeleteTopicsRequest(topics=topics), 6)
+    assert isinstance(response, DeleteTopicsResponse)
+    (told,) = (each for each in response.responses if each.name == "t")
+    assert told.error_code == ErrorCode.INVALID_REQUEST
+    assert "t" in broker.running.services.cluster.image.topics
+
+
+AGAIN: list[tuple[Message, int]] = [
+    (DeleteGroupsRequest(["again", *spread(1000), "again", "again"]), 2),
+    (AlterConfigsRequest([AlteredResource(2, e) for e in ["t", *spread(1000), "t", "t"]]), 2),
+    (
+        IncrementalAlterConfigsRequest(
+            [IncrementallyAltered(2, each) for each in ["t", *spread(1000), *["t"] * 400]]
+        ),
+        1,
+    ),
+    (
+        DeleteTopicsRequest(
+            topics=[
+                DeleteTopicState("again", Uuid(b"i" * 16)),
+                DeleteTopicState("again", Uuid(b"j" * 16)),
+                *(DeleteTopicState(each) for each in spread(1000)),
+                DeleteTopicState("again"),
+            ]
+        ),
+        6,
+    ),
+]
+
+
+@pytest.mark.parametrize(("request_", "version"), AGAIN, ids=[type(r).__name__ for r, _ in AGAIN])
+def test_what_is_named_again_is_answered_as_in_one_piece(
+    broker: EmbeddedBroker, monkeypatch: pytest.MonkeyPatch, request_: Message, version: int
+) -> None:
+    def told() -> Counter[str]:
+        with WireLink(broker.bootstrap) as client:
+            [results] = parts(client.ask(request_, version))
+        return Counter(map(repr, results))
+
+    in_pieces = told()
+    monkeypatch.setattr(turns, "NAMES_A_PIECE", 1 << 30)
+    assert in_pieces == told()
+
+
+def test_what_is_named_very_often_is_not_described_so_often(broker: EmbeddedBroker) -> None:
+    """A description is many times as long as a name: a small request would fill the memory."""
+    services, many = broker.running.services, 100
+    topic_id, broker_id = services.cluster.image.topics["t"].id, str(services.broker_id)
+    requests: list[tuple[Message, int]] = [
+        (DescribeConfigsRequest([DescribeConfigsResource(4, broker_id, None)] * many), 4),
+        (DescribeGroupsRequest(["g"] * many), 5),
+        (ConsumerGroupDescribeRequest(["g"] * many), 0),
+        (DescribeTransactionsRequest(["i"] * many), 0),
+        (OffsetFetchRequest(groups=[OffsetFetchRequestGroup("g")] * many), 9),
+        (
+            MetadataRequest([MetadataRequestTopic(topic_id, f"{n}") for n in range(many)]),
+            12,
+        ),
+    ]
+    with WireLink(broker.bootstrap) as client:
+        for request, version in requests:
+            *_, results = parts(client.ask(request, version))
+            assert 1 <= len(results) <= 2, request
+        producers = client.ask(DescribeProducersRequest([TopicRequest("t", [0] * 3)] * many), 0)
+    assert isinstance(producers, DescribeProducersResponse)
+    assert [len(each.partitions) for each in producers.topics] == [1, *[0] * (many - 1)]
+
+
+class Key(str):
+    """Counts how often it is compared."""
+
+    __slots__ = ()
+    compared = 0
+
+    def __eq__(self, other: object) -> bool:
+        Key.compared += 1
+        return str.__eq__(self, other)
+
+    __hash__ = str.__hash__
+
+
+def test_very_many_keys_of_settings_are_not_compared_one_by_one(broker: EmbeddedBroker) -> None:
+    services, count = broker.running.services, 1000
+    resource = DescribeConfigsResource(
+        4, str(services.broker_id), [Key(f"no.{n}") for n in range(count)]
+    )
+    header = RequestHeader(api_of(DescribeConfigsRequest), 4, 1, "")
+    ctx = Context(header, 4, Peer("PLAINTEXT", "127.0.0.1", 1), 0, services)
+    response: Any = HANDLERS[32](DescribeConfigsRequest([resource]), ctx)
+    assert response.results[0].configs == []
+    assert Key.compared < count
+
+
+def test_an_error_of_all_is_that_of_any_piece() -> None:
+    denied = AddPartitionsToTxnResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    together = joined([AddPartitionsToTxnResponse(), denied], "results_by_transaction")
+    assert together.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+
+
+@pytest.mark.parametrize(("request_", "version"), LONG, ids=[type(r).__name__ for r, _ in LONG])
+def test_an_answer_in_turns_is_that_of_the_parts(
+    broker: EmbeddedBroker, request_: Message, version: int
+) -> None:
+    """Each list of the response has one entry for each of the request, in its order."""
+    with WireLink(broker.bootstrap) as client:
+        response = client.ask(request_, version)
+    [asked] = [each for each in parts(request_) if len(each) >= 3000]
+    [told] = [each for each in parts(response) if len(each) >= 3000]
+    assert [name_of(each) for each in told] == [name_of(each) for each in asked]
+
+
+def parts(message: Message) -> list[list[Any]]:
+    return [each for each in msgspec.structs.astuple(message) if isinstance(each, list)]
+
+
+def name_of(item: Any) -> str:
+    if isinstance(item, str):
+        return item
+    names = ("name", "topic", "group_id", "key", "transactional_id", "resource_name")
+    return next(str(getattr(item, each)) for each in names if hasattr(item, each))
+
+
+def test_pieces_that_wait_are_answered_together() -> None:
+    ready: dict[str, DescribeGroupsResponse] = {}
+
+    def piece(name: str) -> DescribeGroupsResponse:
+        return DescribeGroupsResponse(groups=[DescribedGroup(group_id=name)])
+
+    def later(name: str) -> Parked[DescribeGroupsResponse]:
+        return Parked([name], 10, lambda: ready.get(name), lambda: piece(f"{name} late"))
+
+    together = joined([piece("zero"), later("one"), later("two")], "groups")
+    assert set(together.keys) == {"one", "two"}
+    ready["two"] = piece("2")
+    assert together.attempt() is None
+    assert [each.group_id for each in together.expire().groups] == ["zero", "one late", "two late"]
+    ready["one"] = piece("1")
+    assert [each.group_id for each in together.attempt().groups] == ["zero", "1", "2"]
+
+
+def test_a_piece_whose_wait_has_ended_meanwhile_is_not_waited_for() -> None:
+    """Its change was told before anybody listened."""
+    done = DescribeGroupsResponse(groups=[DescribedGroup(group_id="g")])
+    later = Parked(["key"], 5000, lambda: done, lambda: done)
+    assert joined([done, later], "groups").groups == [*done.groups, *done.groups]
+
+
+def test_moves_between_directories_begin_a_few_in_a_turn() -> None:
+    """Each makes a log."""
+    begun: list[object] = []
+    moves = SimpleNamespace(start=lambda *each: begun.append(each))
+    ctx = SimpleNamespace(services=SimpleNamespace(replicas=SimpleNamespace(log_dir_moves=moves)))
+    topic = AlterReplicaLogDirTopic("t", list(range(100)))
+    steps = altered(
+        AlterReplicaLogDirsRequest([AlterReplicaLogDir("/d", [topic])]), cast("Context", ctx)
+    )
+    counts = [0]
+    while next(steps, steps) is not steps:
+        counts.append(len(begun))
+    assert max(after - before for before, after in pairwise([*counts, len(begun)])) <= 5
+    assert len(begun) == 100
+
+
+def test_topics_without_partitions_take_turns_too() -> None:
+    steps = by_topic(
+        range(3 * PARTITIONS_A_TURN), lambda _: (), lambda *_: 0, lambda topic, _: topic
+    )
+    assert len(list(steps)) == 3
+
+
+def test_offsets_that_cannot_be_written_together_are_refused_before_records_are_made(
+    broker: EmbeddedBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def commits(count: int) -> OffsetCommitRequest:
+        parts = [OffsetCommitRequestPartition(committed_offset=i) for i in range(count)]
+        topic = OffsetCommitRequestTopic(name="t", partitions=parts)
+        return OffsetCommitRequest(group_id="g", generation_id_or_member_epoch=-1, topics=[topic])
+
+    def told(response: Message) -> set[int]:
+        assert isinstance(response, OffsetCommitResponse)
+        return {each.error_code for topic in response.topics for each in topic.partitions}
+
+    groups = broker.running.services.coordination.groups
+    with WireLink(broker.bootstrap) as client:
+        client.ask(FindCoordinatorRequest(coordinator_keys=["g"]), 4)
+        while told(few := client.ask(commits(3000), 8)) != {ErrorCode.NONE}:
+            assert told(few) < LOADING
+        monkeypatch.setattr(groups, "commit", None)
+        for count in (MOST_OFFSETS + 1, 100_000):
+            many = client.ask(commits(count), 8)
+            assert told(many) == {ErrorCode.INVALID_COMMIT_OFFSET_SIZE}
+
+
+def test_a_partition_that_is_missing_among_many_keeps_all_out_of_a_transaction(
+    broker: EmbeddedBroker,
+) -> None:
+    topics = [AddPartitionsToTxnTopic("t", [0]), AddPartitionsToTxnTopic("t", list(range(1000)))]
+    with WireLink(broker.bootstrap) as client:
+        response = client.ask(AddPartitionsToTxnRequest(v3_and_below_topics=topics), 3)
+    assert isinstance(response, AddPartitionsToTxnResponse)
+    one, many = (
+        [each.partition_error_code for each in topic.results_by_partition]
+        for topic in response.results_by_topic_v3_and_below
+    )
+    unknown = [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION] * 999
+    assert one == [ErrorCode.OPERATION_NOT_ATTEMPTED]
+    assert many == [ErrorCode.OPERATION_NOT_ATTEMPTED, *unknown]
+
+
+def test_transactions_and_markers_in_turns_are_all_answered(broker: EmbeddedBroker) -> None:
+    with WireLink(broker.bootstrap) as client:
+        added, marked = client.ask(ADDED, 5), client.ask(MARKED, 1)
+    assert isinstance(added, AddPartitionsToTxnResponse)
+    assert isinstance(marked, WriteTxnMarkersResponse)
+    assert [each.transactional_id for each in added.results_by_transaction] == spread(3000)
+    first, second = marked.markers
+    assert [each.name for each in first.topics] == spread(3000)
+    ((led, *others),) = (each.partitions for each in second.topics)
+    assert led.error_code == ErrorCode.NONE
+    assert {each.error_code for each in others} == {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
 
 
 def test_very_many_partitions_are_fetched(broker: EmbeddedBroker) -> None:
@@ -101,6 +662,18 @@ def test_very_many_topics_are_described(broker: EmbeddedBroker) -> None:
         (fetch, partitions(MANY_PARTITIONS + 1), FETCH, 30),
         (fetch, partitions(MANY_PARTITIONS + 1, epoch=0), FETCH, 30),
         (metadata, names(MANY_TOPICS), METADATA, 4),
+        (HANDLERS[24], ADDED, 5, 10),
+        (HANDLERS[75], DESCRIBED, 0, 5),
+        (HANDLERS[27], MARKED, 1, 10),
+        (HANDLERS[34], MOVED, 2, 10),
+        (HANDLERS[9], COMMITTED, 9, 10),
+        (HANDLERS[35], DescribeLogDirsRequest([DirTopic("t", list(range(60_000)))]), 4, 10),
+        (HANDLERS[66], ListTransactionsRequest(state_filters=spread(100_000)), 1, 30),
+        *(
+            (HANDLERS[api_of(type(each)).key], each, version, 10)
+            for each, version in LONG
+            if not isinstance(each, WAIT_FOR_OTHERS)
+        ),
     ],
 )
 def test_other_requests_get_turns_in_between(
@@ -113,6 +686,50 @@ def test_other_requests_get_turns_in_between(
     for _ in range(turns):
         work.send(None)
     work.close()
+
+
+def produced_to(count: int) -> ProduceRequest:
+    """The first one of `t` exists; every tenth has a record."""
+    parts = [
+        PartitionProduceData(index=i, records=None if i % 10 else produced()) for i in range(count)
+    ]
+    return replace(ONE_RECORD, topic_data=[TopicProduceData(name="t", partition_data=parts)] * 2)
+
+
+def test_very_many_partitions_are_produced_to_in_turns(broker: EmbeddedBroker) -> None:
+    """Each batch once, and in the order of the request."""
+    request = produced_to(3000)
+    header = RequestHeader(api_of(ProduceRequest), PRODUCE, 1, "")
+    context = Context(
+        header, PRODUCE, Peer("PLAINTEXT", "127.0.0.1", 1), 0, broker.running.services
+    )
+    refused = replace(request, acks=7)
+    work = HANDLERS[0](refused, context)
+    assert isinstance(work, Coroutine)
+    for _ in range(10):
+        work.send(None)
+    work.close()
+    with WireLink(broker.bootstrap) as client:
+        before = client.ask(ONE_RECORD, PRODUCE)
+        response = client.ask(request, PRODUCE)
+    assert isinstance(before, ProduceResponse)
+    assert isinstance(response, ProduceResponse)
+    last = before.responses[0].partition_responses[0].base_offset
+    firsts = [topic.partition_responses[0].base_offset for topic in response.responses]
+    assert firsts == [last + 3, last + 6]  # batches of three records
+    for topic in response.responses:
+        assert [each.index for each in topic.partition_responses] == list(range(3000))
+        codes = {each.error_code for each in topic.partition_responses[1:]}
+        assert codes == {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+
+
+def test_a_produce_request_with_absurdly_many_partitions_ends_its_connection(
+    broker: EmbeddedBroker,
+) -> None:
+    parts = [PartitionProduceData(index=i, records=None) for i in range(MOST_PARTITIONS + 1)]
+    request = replace(ONE_RECORD, topic_data=[TopicProduceData(name="t", partition_data=parts)])
+    with WireLink(broker.bootstrap) as client, pytest.raises((struct.error, ConnectionError)):
+        client.ask(request, PRODUCE)
 
 
 def test_a_session_that_would_have_too_many_partitions_ends(broker: EmbeddedBroker) -> None:

@@ -20,6 +20,7 @@ from penstock.config.sources import resolve
 from penstock.errors import ConfigError
 from penstock.log.disk import DiskFiles
 from penstock.log.inspection.adopt import adopted_topics
+from penstock.log.meta_properties import FILE_NAME as META_PROPERTIES
 from penstock.metadata.backup import export_lines, import_lines
 from penstock.metadata.tree import FILE_NAME
 from penstock.record.batch import read_header
@@ -206,5 +207,29 @@ def test_a_topic_deleted_and_created_again_begins_empty(tmp_path: Path) -> None:
         async with broker(tmp_path) as started:
             assert end_of(started, "t") == 1
             assert started.services.replicas.partitions.store.count_stray() == 0
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("has_id", [True, False])
+def test_topics_that_were_adopted_are_not_served_without_their_directory(
+    tmp_path: Path, has_id: bool
+) -> None:
+    """They would be empty, and what is written to them lost when their directory is named."""
+    kafka, home, adopted = tmp_path / "kafka", tmp_path / "home", tmp_path / "home" / "logs"
+
+    async def main() -> None:
+        async with broker(kafka) as started:
+            await make(started, "t")
+        meta = kafka / META_PROPERTIES
+        if not has_id:  # as Kafka writes it without KRaft
+            lines = meta.read_text().splitlines(keepends=True)
+            meta.write_text("".join(each for each in lines if "directory.id" not in each))
+        await adopt(home, adopted_topics(DiskFiles(), kafka))
+        with pytest.raises(StartRefused, match=rf"t-0\) is in none of them, and {kafka}"):
+            async with broker(home, adopted):
+                pass
+        async with broker(home, adopted, kafka) as started:
+            assert end_of(started, "t") == 1
 
     asyncio.run(main())

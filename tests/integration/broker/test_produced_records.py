@@ -207,3 +207,22 @@ def test_a_refusal_names_the_records_at_fault(link: WireLink) -> None:
     assert at_fault.batch_index == 1
     assert "without key in topic partition named-0" in (at_fault.batch_index_error_message or "")
     assert "rejected due to 1 record errors in total" in (answer.error_message or "")
+
+
+def test_a_response_does_not_name_the_records_of_batch_after_batch(link: WireLink) -> None:
+    """A hundred bytes hold thousands of records, and a request may have 20,000 such batches."""
+    name = topic(link, "named-once", cleanup_policy="compact")
+    count = 4_000
+    batch = build_batch([Record(i, NOW_MS, None, b"", []) for i in range(count)], codec=Codec.ZSTD)
+    parts = [PartitionProduceData(index=0, records=memoryview(batch)) for _ in range(20)]
+    request = ProduceRequest(
+        acks=1,
+        timeout_ms=5000,
+        topic_data=[TopicProduceData(name=name, partition_data=parts)],
+    )
+    response = link.ask(request, 9)
+    assert isinstance(response, ProduceResponse)
+    answers = response.responses[0].partition_responses
+    assert {each.error_code for each in answers} == {ErrorCode.INVALID_RECORD}
+    named = [len(each.record_errors) for each in answers]
+    assert named == [count] * 3 + [0] * 17

@@ -745,6 +745,33 @@ def test_a_large_compressed_batch_is_copied_once_and_the_loop_decompresses_none_
     run(tmp_path, test, {"message.max.bytes": f"{2 * TURN_BYTES}"})
 
 
+@pytest.mark.pure
+@pytest.mark.parametrize(("level", "is_on_loop"), [("3", True), ("19", False)])
+def test_a_topics_own_level_of_compression_does_not_hold_up_the_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, level: str, is_on_loop: bool
+) -> None:
+    made: list[bool] = []
+
+    def watched(batch: memoryview | bytearray, *args: Any, **more: Any) -> Any:
+        found = stored(batch, *args, **more)
+        made.append(threading.current_thread() is threading.main_thread())
+        return found
+
+    monkeypatch.setattr(produce_appending, "stored", watched)
+
+    async def test(leader: Leading, connection: Connection) -> None:
+        plain = build_batch([Record(0, 0, None, bytes(TURN_BYTES // 5), [])])
+        part = PartitionProduceData(index=0, records=memoryview(plain))
+        topic = TopicProduceData(
+            name=TOPIC, topic_id=leader.partition().topic_id, partition_data=[part]
+        )
+        request = ProduceRequest(acks=1, timeout_ms=30_000, topic_data=[topic])
+        assert await code_of(connection.send(request, ProduceResponse)) == 0
+        assert made == [is_on_loop]
+
+    run(tmp_path, test, {"compression.type": "zstd", "compression.zstd.level": level})
+
+
 def test_a_batch_checked_off_the_loop_bears_the_time_of_its_append(tmp_path: Path) -> None:
     async def test(leader: Leading, connection: Connection) -> None:
         may_go_on = threading.Event()

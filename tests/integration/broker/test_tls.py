@@ -1,6 +1,5 @@
 """TLS of a listener: where keys come from, what is refused at start, what a client must show."""
 
-import asyncio
 import socket
 import ssl
 import time
@@ -11,7 +10,7 @@ from random import Random
 import pytest
 
 from penstock.broker.key_store import pem
-from penstock.broker.net.protection import follow_certificates, peer_security, protections
+from penstock.broker.net.protection import peer_security, protections
 from penstock.broker.net.tls import TlsListener
 from penstock.client.sasl import Login
 from penstock.clock import SystemClock
@@ -20,7 +19,13 @@ from penstock.config.listener_security import ListenerSecurity
 from penstock.errors import ConfigError, ProtocolError
 from penstock.security.principal import ANONYMOUS, user
 from penstock.testing.broker import EmbeddedBroker
-from support.security.certificates import KeyFiles, certified, encrypted, pkcs12
+from support.security.certificates import (
+    KeyFiles,
+    certified,
+    encrypted,
+    pkcs12,
+    served_certificate,
+)
 
 CANARY = "canary-9f31"
 
@@ -142,6 +147,10 @@ def test_a_sasl_listener_asks_for_certificates_only_by_its_own_setting(keys: Key
             "ssl.enabled.protocols names no version of TLS",
         ),
         (
+            {"ssl_keystore_location": "STORE", "ssl_cipher_suites": "TLS_NULL"},
+            "ssl.cipher.suites: TLS_NULL is not known",
+        ),
+        (
             {"ssl_keystore_location": "STORE", "ssl_principal_mapping_rules": "RULE:x"},
             "ssl.principal.mapping.rules: 'RULE:x' must be DEFAULT",
         ),
@@ -235,17 +244,6 @@ def test_pem_in_one_line_gets_its_line_breaks(keys: KeyFiles) -> None:
     assert pem("x", "text before\n" + text + "text behind") == text
 
 
-def served(address: str, trusted: KeyFiles) -> str:
-    """The fingerprint of what the broker shows to a new connection."""
-    host, _, port = address.rpartition(":")
-    context = ssl.create_default_context(cafile=str(trusted.certificate))
-    with (
-        socket.create_connection((host, int(port)), timeout=10) as plain,
-        context.wrap_socket(plain, server_hostname=host) as sock,
-    ):
-        return (sock.getpeercert(binary_form=True) or b"").hex()
-
-
 def test_changed_certificates_are_used_without_a_restart(tmp_path: Path) -> None:
     first, second = certified(tmp_path, "first"), certified(tmp_path, "second")
     store = tmp_path / "store.pem"
@@ -256,12 +254,12 @@ def test_changed_certificates_are_used_without_a_restart(tmp_path: Path) -> None
         "ssl.keystore.location": str(store),
     }
     with EmbeddedBroker(settings=settings) as broker:
-        served(broker.bootstrap, first)
+        served_certificate(broker.bootstrap, first)
         store.write_text(second.pem)
         deadline = time.monotonic() + 10
         while True:
             try:
-                served(broker.bootstrap, second)
+                served_certificate(broker.bootstrap, second)
                 break
             except ssl.SSLCertVerificationError:
                 assert time.monotonic() < deadline, "the new certificate is not used"
@@ -291,15 +289,6 @@ def test_another_subject_replaces_it_where_that_is_allowed(tmp_path: Path) -> No
     assert listener.context is not old
 
 
-def test_following_certificates_of_nothing_ends_when_it_is_cancelled() -> None:
-    async def main() -> None:
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.01):
-                await follow_certificates([], SystemClock())
-
-    asyncio.run(main())
-
-
 def test_a_client_that_does_not_speak_tls_is_cut_off_and_others_are_served(
     keys: KeyFiles,
 ) -> None:
@@ -317,7 +306,7 @@ def test_a_client_that_does_not_speak_tls_is_cut_off_and_others_are_served(
                 with suppress(ConnectionResetError):
                     while sock.recv(100):  # an alert, perhaps, and then the end
                         pass
-        served(broker.bootstrap, keys)
+        served_certificate(broker.bootstrap, keys)
 
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"

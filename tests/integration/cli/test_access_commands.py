@@ -32,7 +32,7 @@ class Commands:
         self._plain = broker.running.state.listeners["PLAINTEXT"]
         self.sasl = broker.running.state.listeners["SASL_PLAINTEXT"]
 
-    def run(self, *words: str, stdin: str = "", at: str | None = None) -> Result:
+    def run(self, *words: str, stdin: str | bytes = "", at: str | None = None) -> Result:
         where = ("--bootstrap", at or self._plain)
         return CliRunner().invoke(main, [*words, *where], input=stdin)
 
@@ -124,6 +124,10 @@ def test_acls_are_made_explained_and_deleted(commands: Commands) -> None:
     assert why == "this rule denies it, and a deny wins"
     allowed, why, _ = explained(commands, "eve", "describe", "topic:payments")
     assert why == "rules speak of topic:payments, and none of them allows it to User:eve"
+    allowed, why, rule = explained(commands, "bob", "idempotent-write", "cluster")
+    assert (allowed, rule["resource"]) == (True, "topic:pay*")
+    assert why == "who may write to any topic may write idempotently, and this rule allows that"
+    assert not explained(commands, "eve", "idempotent-write", "cluster")[0]
     assert explained(commands, "admin", "alter", "cluster")[:2] == (
         True,
         "User:admin is in super.users",
@@ -136,13 +140,14 @@ def test_acls_are_made_explained_and_deleted(commands: Commands) -> None:
 
 def test_quotas_are_set_and_removed(commands: Commands) -> None:
     of = ("--user", "bob", "--client-id", "<default>")
-    commands.run("quota", "set", *of, "producer_byte_rate=1024", "request_percentage=12.5")
+    commands.run("quota", "set", *of, "producer_byte_rate=12345678", "request_percentage=12.5")
     commands.run("quota", "set", "--ip", "127.0.0.9", "connection_creation_rate=7")
     expected = {"user": "bob", "client_id": "<default>", "ip": None}
-    limits = {"producer_byte_rate": 1024.0, "request_percentage": 12.5}
+    limits = {"producer_byte_rate": 12345678.0, "request_percentage": 12.5}
     assert commands.rows("quota", "describe", *of) == [{**expected, "quotas": limits}]
     assert (
-        "producer_byte_rate=1024, request_percentage=12.5" in commands.run("quota", "list").output
+        "producer_byte_rate=12345678, request_percentage=12.5"
+        in commands.run("quota", "list").output
     )
     assert len(commands.rows("quota", "list")) == 2
     commands.run("quota", "unset", *of, "producer_byte_rate", "request_percentage")
@@ -157,6 +162,8 @@ def test_quotas_are_set_and_removed(commands: Commands) -> None:
         (("acl", "create", "bob", "read", "table:t"), "'table' is no type of resource"),
         (("acl", "create", "bob", "read", "topic"), "'topic' names no resource"),
         (("acl", "create", "bob", "alter", "group:g"), "a group knows only alter-configs"),
+        (("acl", "create", "bob", "read", "topic:t", "--deny", "--host", "box"), "an IP address"),
+        (("acl", "create", "bob", "read", "topic:t", "--host", "10.0.0.0/8"), "an IP address"),
         (("acl", "explain", "bob", "read", "topic:t*"), "'topic:t*' is a pattern"),
         (("acl", "delete"), "say which: --principal"),
         (("quota", "set", "producer_byte_rate=1"), "say whose quota"),
@@ -170,3 +177,8 @@ def test_bad_input_is_a_sentence(commands: Commands, words: tuple[str, ...], tol
     assert done.exit_code != 0
     assert told in done.output
     assert "Traceback" not in done.output
+
+
+def test_a_password_that_is_not_text_is_refused_and_not_quoted(commands: Commands) -> None:
+    done = commands.run("user", "create", "bytes", stdin=CANARY.encode() + b"\xff\n")
+    assert (done.exit_code, done.output) == (2, "penstock: the password is not UTF-8\n")

@@ -21,12 +21,14 @@ from penstock.clock import SystemClock
 from penstock.metadata.store import Create
 from penstock.metadata.tree import FILE_NAME, Tree
 from penstock.testing.broker import EmbeddedBroker
+from support.security.certificates import certified, pkcs12
 
 EMPTY_BACKUP = (
     '{"format":"penstock-metadata","schema_version":1,"zxid":1,"nodes":1}\n'
     '{"path":"/","version":0,"created_zxid":0,"modified_zxid":0,"created_ms":0,'
     '"children_created":0}\n'
 )
+IN_USE = "cannot listen on 127.0.0.1:TAKEN: Address already in use"
 FAILED, USAGE, UNREACHABLE = ExitCode.FAILED, ExitCode.USAGE, ExitCode.UNREACHABLE
 
 
@@ -47,6 +49,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The working folder: a file, an empty folder, and files that are not what they should be."""
     (tmp_path / "file").write_text("x")
     (tmp_path / "empty").mkdir()
+    (tmp_path / "kafka").mkdir()
+    (tmp_path / "kafka" / "meta.properties").write_text("version=0\nbroker.id=0\n")
     (tmp_path / "junk.toml").write_text("= [")
     (tmp_path / "junk.properties").write_text("num.partitions=many\n")
     (tmp_path / "bad-escape.properties").write_text("a=\\u12\n")
@@ -70,6 +74,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (partition / f"{0:020d}.log").write_bytes(b"\x00" * 100)
     (tmp_path / "logs" / "meta.properties").write_text("version=9\n")
     (tmp_path / "machine" / "logs" / "worker.0" / "t-0").mkdir(parents=True)
+    (tmp_path / "machine" / "broker.lock").write_bytes(b"")
+    (tmp_path / "damaged").mkdir()
+    (tmp_path / "damaged" / "metadata.sqlite").write_bytes(b"no database" * 1000)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -107,6 +114,30 @@ SERVE = [
     ),
     (
         (
+            "--set=listeners=SSL://127.0.0.1:0",
+            "--set=security.inter.broker.protocol=SSL",
+            "--set=ssl.keystore.location=junk.toml",
+        ),
+        "ssl.keystore.location: junk.toml is neither PEM nor PKCS12",
+    ),
+    (
+        (
+            "--set=listeners=SSL://127.0.0.1:0",
+            "--set=security.inter.broker.protocol=SSL",
+            "--set=ssl.principal.mapping.rules=RULE:x",
+        ),
+        "ssl.principal.mapping.rules: 'RULE:x' must be DEFAULT",
+    ),
+    (
+        (
+            "--set=listeners=SASL_PLAINTEXT://127.0.0.1:0",
+            "--set=security.inter.broker.protocol=SASL_PLAINTEXT",
+            "--set=sasl.enabled.mechanisms=PLAIN",
+        ),
+        "listener.name.sasl_plaintext.plain.sasl.jaas.config names no users",
+    ),
+    (
+        (
             "--set=listeners=PLAINTEXT://127.0.0.1:0,OUTSIDE://127.0.0.1:0",
             "--set=listener.security.protocol.map=PLAINTEXT:PLAINTEXT,OUTSIDE:SASL_PLAINTEXT",
         ),
@@ -136,6 +167,7 @@ SERVE = [
     (("--set", "penstock.http.listen=here"), "must be host:port"),
     (("--set", "penstock.http.listen=127.0.0.1:99999"), "must be host:port"),
     (("--set", "penstock.http.listen=127.0.0.1:TAKEN"), "Address already in use"),
+    (("--dir", "kafka"), "--dir kafka is a log directory of another broker"),
     (("--set", "penstock.http.listen=host.invalid:0"), "host.invalid"),
     (("--set", "log.dirs=file"), "log.dirs"),
     (
@@ -158,12 +190,20 @@ SERVE = [
     (("--dir", "/proc/penstock"), "/proc/penstock"),
     (("--dir", "/proc/penstock", "--daemon"), "/proc/penstock"),
     (("--dir", "a,b"), "a comma separates them"),
+    (("--dir", "machine/logs"), "has logs of the data directory HERE/machine: start with --dir"),
+    (("--dir", "machine/logs/worker.0/t-0"), "has logs of the data directory HERE/machine: start"),
     (("--set", "log.dirs=x,y,x"), "log.dirs names x twice"),
     (
         ("--set", "log.dirs=x,y", "--set", "cordoned.log.dirs=y,z"),
         "cordoned.log.dirs: z is not among log.dirs, which are x, y",
     ),
     (("--set", "replica.selector.class=a.Mine"), "replica.selector.class is 'a.Mine', must be"),
+    (("--set", "penstock.registry.listen=127.0.0.1:TAKEN"), f"penstock.registry.listen: {IN_USE}"),
+    (
+        ("--set=penstock.rest.listen=127.0.0.1:TAKEN", "--set=penstock.rest.token=none"),
+        f"penstock.rest.listen: {IN_USE}",
+    ),
+    (("--daemon", "--set=penstock.registry.listen=127.0.0.1:TAKEN"), "penstock.registry.listen:"),
     (("--nonsense",), "--nonsense"),
     (("one", "two"), "one"),
 ]
@@ -177,16 +217,56 @@ STARTED_S = 30
 def test_a_broker_is_not_started(
     words: tuple[str, ...], told: str, folder: Path, taken: str
 ) -> None:
-    del folder
+    before = sorted((folder / "machine").rglob("*"))
     stop = threading.Timer(STARTED_S, partial(os.kill, os.getpid(), signal.SIGTERM))
     stop.start()
     given = [word.replace("TAKEN", taken) for word in words]
     default = [] if "--port" in words or "listeners" in "".join(words) else ["--port", "0"]
     try:
-        ends_in_a_sentence(["serve", *default, *given], USAGE, told)
+        ends_in_a_sentence(
+            ["serve", *default, *given],
+            USAGE,
+            told.replace("HERE", str(folder)).replace("TAKEN", taken),
+        )
+        assert sorted((folder / "machine").rglob("*")) == before
     finally:
         stop.cancel()
         stop.join()
+
+
+ON_TLS = ("--set=listeners=SSL://127.0.0.1:0", "--set=security.inter.broker.protocol=SSL")
+ON_SASL = (
+    "--set=listeners=SASL_PLAINTEXT://127.0.0.1:0",
+    "--set=security.inter.broker.protocol=SASL_PLAINTEXT",
+)
+UNPROTECTED = {
+    "a keystore with a wrong password": (
+        *ON_TLS,
+        "--set=ssl.keystore.location=broker.p12",
+        "--set=ssl.keystore.password=wrong",
+    ),
+    "a mechanism without users": (*ON_SASL, "--set=sasl.enabled.mechanisms=PLAIN"),
+    "a rule that does not parse": (*ON_TLS, "--set=ssl.principal.mapping.rules=RULE:x"),
+    "another authorizer": ("--set=authorizer.class.name=X",),
+    "users without a type": (
+        "--set=authorizer.class.name=kafka.security.authorizer.AclAuthorizer",
+        "--set=super.users=admin",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", UNPROTECTED)
+@pytest.mark.parametrize("way", [(), ("--daemon",)], ids=["here", "daemon"])
+def test_a_broker_that_cannot_be_protected_leaves_nothing_behind(
+    what: str, way: tuple[str, ...], folder: Path
+) -> None:
+    keys = certified(folder, "broker")
+    pkcs12(keys, "right").rename("broker.p12")
+    result = CliRunner().invoke(main, ["serve", "--dir", "unmade", *UNPROTECTED[what], *way])
+    assert result.exit_code == USAGE
+    (line,) = result.output.splitlines()
+    assert line.startswith("penstock: ")
+    assert not (folder / "unmade").exists()
 
 
 OTHERS: list[tuple[str, ExitCode, str]] = [
@@ -195,6 +275,19 @@ OTHERS: list[tuple[str, ExitCode, str]] = [
     ("topic lst", USAGE, "lst"),
     ("serve --port 0 --set log.dirs=logs", FAILED, "meta.properties"),
     ("serve --port 0 --dir locked", FAILED, "locked/metadata.sqlite.lock: Is a directory"),
+    (
+        "serve --port 0 --dir damaged",
+        FAILED,
+        "damaged/metadata.sqlite: file is not a database; it is damaged: move it away",
+    ),
+    ("config describe -b B broker 99", USAGE, "broker 99 is not up; there are 1"),
+    ("config set -b B broker 99 log.cleaner.threads=2", USAGE, "broker 99 is not up; there are 1"),
+    ("config unset -b B broker 99 log.cleaner.threads", USAGE, "broker 99 is not up"),
+    ("config diff -b B broker 1 99", USAGE, "broker 99 is not up; there are 1"),
+    ("logs --dir empty --level nonsense", USAGE, "'nonsense' is not one of 'debug', 'info',"),
+    ("plan -t t --messages 1 --size 1 --retention 1d", USAGE, "--topic needs --from-cluster"),
+    ("log adopt .", USAGE, ". is no log directory: it has no meta.properties; name kafka, logs"),
+    ("log adopt machine/logs", USAGE, "its workers have: name machine/logs/worker.0 and so on"),
     ("stop --dir ''", USAGE, "must not be empty"),
     ("topic list --dir ''", USAGE, "must not be empty"),
     ("metadata export --dir ''", USAGE, "must not be empty"),
@@ -261,6 +354,7 @@ OTHERS: list[tuple[str, ExitCode, str]] = [
     ("consume -b B missing -o @1969-12-31T23:59:59.999Z", USAGE, "before 1970"),
     ("consume -b B missing -o soon", USAGE, "is not an offset"),
     ("consume -b B missing -f -u end", USAGE, "--until"),
+    ("consume -b B -r missing-.* -g g", USAGE, "--regex: it matches no topic"),
     ("partition describe -b B missing", FAILED, "missing"),
     ("partition describe -b B missing --watch nan", USAGE, "--watch"),
     ("log dump nowhere.log", FAILED, "nowhere.log: No such file or directory"),
@@ -293,6 +387,12 @@ OTHERS: list[tuple[str, ExitCode, str]] = [
     ("cluster start --dir c --zookeeper :::", USAGE, ":::"),
     ("cluster start --brokers 0", USAGE, "--brokers"),
     ("lab nonsense", USAGE, "nonsense"),
+    ("rest serve -b B", USAGE, "--no-token turns it off, on loopback only"),
+    ("rest serve -b B --no-token --listen :0", USAGE, "--no-token is for loopback only"),
+    ("rest serve -b B --no-token --listen 127.0.0.1:TAKEN", USAGE, f"--listen: {IN_USE}"),
+    ("registry serve -b B --listen 127.0.0.1:TAKEN", USAGE, f"--listen: {IN_USE}"),
+    ("delay serve -b B --http-listen 127.0.0.1:TAKEN", USAGE, f"--http-listen: {IN_USE}"),
+    ("console -b B --listen 127.0.0.1:TAKEN", USAGE, f"--listen: {IN_USE}"),
 ]
 
 
@@ -383,7 +483,7 @@ def ends_in_a_sentence(words: list[str], code: ExitCode, told: str) -> None:
     sentences = [line for line in shown if line.startswith(("penstock: ", "Error: "))]
     assert len(sentences) == 1, result.stderr
     assert shown[-1] == sentences[0]
-    assert not any("consumed" in line or "produced" in line for line in shown[:-1])
+    assert not any(line.startswith(("consumed ", "produced ")) for line in shown[:-1])
     assert told in sentences[0]
     assert "internal error" not in result.stderr
     assert "Traceback" not in result.output

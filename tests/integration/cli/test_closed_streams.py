@@ -57,6 +57,29 @@ def test_commands_without_streams_end_as_with_them_unless_their_output_is_lost()
             assert (done.returncode, done.stderr) == expected
 
 
+def test_kafkas_tools_say_that_their_output_is_lost() -> None:
+    full, closed = "No space left on device", "standard output is closed"
+    with EmbeddedBroker() as broker:
+        broker.create_topic("t")
+        for words, where, reason in (
+            ("kafka-topics.sh --list", "> /dev/full", full),
+            ("kafka-topics.sh --list", ">&-", closed),
+            ("kafka-get-offsets.sh --topic t", "> /dev/full", full),
+            ("kafka-topics.sh --list", "<&- >&- 2>&-", None),
+        ):
+            line = f"{sys.executable} -m penstock.kafka_tools {words}"
+            done = subprocess.run(
+                ["/bin/sh", "-c", f"{line} --bootstrap-server {broker.bootstrap} {where}"],
+                capture_output=True,
+                timeout=LIMIT_S,
+                check=False,
+            )
+            assert (done.returncode, done.stdout) == (1, b""), words
+            told = done.stderr.decode().splitlines()
+            assert len(told) == (reason is not None), done.stderr
+            assert all(f"cannot write the output: {reason}" in each for each in told)
+
+
 def test_a_broker_runs_on_without_its_standard_output(tmp_path: Path) -> None:
     words = ["serve", "--port", "0", "--dir", str(tmp_path)]
     command = ["/bin/sh", "-c", f'exec {PENSTOCK} "$@" >&-', "sh", *words]

@@ -15,7 +15,8 @@ ELSEWHERE = (
     *("serve", "stop", "shell", "sql", "lab", "pipeline", "cluster start", "cluster stop"),
     *("cluster status", "metadata import", "log adopt", "log forget", "bundle"),
     *("broker decommission", "reassign run", "txn abort", "txn describe", "logs", "group watch"),
-    *("metadata export", "acl", "user", "quota", "token", "delay serve"),
+    *("metadata export", "acl", "user", "quota", "token", "delay", "dlq", "registry"),
+    *("console", "mcp", "rest", "backup", "restore"),
 )
 """Servers, Spark, and what needs more than a broker with some topics: other tests run them."""
 
@@ -29,6 +30,27 @@ def examples(command: click.Command = main, name: str = "") -> Iterator[str]:
             yield from examples(child, f"{name} {each}".strip())
     elif isinstance(command, Verb) and not name.startswith(ELSEWHERE):
         yield from command.examples
+
+
+def test_every_command_has_an_example() -> None:
+    def commands(command: click.Command, name: str) -> Iterator[tuple[str, click.Command]]:
+        if isinstance(command, click.Group):
+            context = click.Context(command)
+            for each in command.list_commands(context):
+                child = command.get_command(context, each)
+                assert child is not None
+                yield from commands(child, f"{name} {each}")
+        else:
+            yield name, command
+
+    lacking = [
+        name
+        for name, each in commands(main, "penstock")
+        if not isinstance(each, Verb)
+        or not each.examples
+        or not any(f"{name} " in f"{example} " for example in each.examples)
+    ]
+    assert lacking == []
 
 
 def test_examples_do_what_they_say(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,26 +1,32 @@
 """What every command prints, in all formats; `PENSTOCK_REWRITE=1` rewrites it: review it then.
 
-A call with {n} is made once for each format, with another number; so each creates its own.
+A call with {n} is made once for each format, with another number; so each creates its own. What
+stands behind <<< is typed. Every command is here, among the schemas, or in a table with the test
+that shows its output.
 """
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from click.testing import CliRunner
 
 from penstock.cli.main import main
+from penstock.testing.broker import EmbeddedBroker
 from support.commands.command_stage import Stage
 from support.commands.golden_output import FORMATS, block
 from support.commands.json_schemas import SCHEMAS, problem
 
+ROOT = Path(__file__).parents[3]
 GOLDEN = Path(__file__).parent / "golden"
 
 CALLS: dict[str, list[str]] = {
     "status": ["status --dir {folder}", "status --dir {folder}/logs"],
-    "cluster": ["cluster info", "cluster health"],
+    "cluster": ["cluster info", "cluster health", "cluster rebalance --topic events"],
     "broker": [
         "broker list",
         "broker describe 1",
@@ -74,6 +80,38 @@ CALLS: dict[str, list[str]] = {
         "group rebalances billing",
         "group delete new-{n} none",
         "group delete --regex nothing-.*",
+    ],
+    "records": [
+        "topic create typed-{n} --partitions 1",
+        "produce typed-{n} -t 1700000000000 -s : <<< k:v\n",
+        "produce typed-{n} -t 1700000000000 -H h=1 <<< w\n",
+        "produce typed-{n} -p 7 <<< x\n",
+        "consume typed-{n} --keys --headers --offsets",
+        "consume typed-{n} --last 1",
+        "consume typed-{n}s",
+        "topic delete typed-{n}",
+    ],
+    "user": [
+        "user create bob-{n} --iterations 4096 <<< secret\n",
+        "user create bob-{n} <<< \n",
+        "user describe bob-{n}",
+        "user list",
+        "user delete bob-{n}",
+        "user describe bob-{n}",
+    ],
+    "quota": [
+        "quota set --user bob-{n} producer_byte_rate=1024",
+        "quota set --user bob-{n} producer_byte=1024",
+        "quota describe --user bob-{n}",
+        "quota list",
+        "quota unset --user bob-{n} producer_byte_rate",
+        "quota describe --user bob-{n}",
+    ],
+    "log": [
+        "log dump {folder}/logs/events-1/00000000000000000000.log",
+        "log dump {folder}/logs/events-1/00000000000000000000.log --print-data-log",
+        "log dump {folder}/none.log",
+        "log adopt {folder}/none --dry-run",
     ],
     "partition": ["partition describe events", "partition describe events 7"],
     "config": [
@@ -134,6 +172,125 @@ CALLS: dict[str, list[str]] = {
         "profile list",
     ],
 }
+APART: dict[str, list[str]] = {
+    "delay": [
+        "topic create other --partitions 1 --if-not-exists",
+        "topic create later-{n} --partitions 1 --config penstock.delay.to=other",
+        "produce later-{n} -k order -H penstock-delay-ms=3600000 <<< v\n",
+        "delay list later-{n}",
+        "delay list other",
+        "delay peek later-{n} 0:0",
+        "delay cancel later-{n} --key order",
+        "delay cancel later-{n} --key none",
+        "topic delete later-{n}",
+    ],
+    "acl": [
+        "acl list",
+        "acl create bob-{n} read topic:payments",
+        "acl create bob-{n} all group:app* --deny --host 127.0.0.9",
+        "acl create bob-{n} fly topic:payments",
+        "acl create bob-{n} read payments",
+        "acl list --principal bob-{n}",
+        "acl explain bob-{n} read topic:payments",
+        "acl explain bob-{n} write topic:payments",
+        "acl explain bob-{n} read group:app --host 127.0.0.9",
+        "acl explain bob-{n} read topic:pay*",
+        "acl delete",
+        "acl delete --principal bob-{n} --resource topic:payments",
+        "acl list",
+    ],
+    "token": [
+        "token list",
+        "token create --renewer User:spark --max-lifetime-ms 60000",
+        "token create --owner spark",
+        "token list",
+        "token renew none",
+        "token expire none",
+    ],
+}
+"""On a broker of their own: they make transactions, topics and rules that others would list."""
+OWN_SETTINGS = {
+    "acl": {
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:ANONYMOUS",
+    },
+    "token": {
+        "listeners": "SASL_PLAINTEXT://127.0.0.1:0",
+        "security.inter.broker.protocol": "SASL_PLAINTEXT",
+        "sasl.enabled.mechanisms": "PLAIN",
+        "listener.name.sasl_plaintext.plain.sasl.jaas.config": (
+            "org.apache.kafka.common.security.plain.PlainLoginModule required "
+            'username="alice" password="a" user_alice="a";'
+        ),
+        "delegation.token.secret.key": "secret",
+    },
+}
+LOGIN = (
+    *("-X", "security.protocol=SASL_PLAINTEXT", "-X", "sasl.mechanism=PLAIN"),
+    *("-X", "sasl.username=alice", "-X", "sasl.password=a"),
+)
+
+SHOWN_ELSEWHERE = {
+    "serve": "tests/contract/test_serve.py",
+    "stop": "tests/unit/cli/test_stop.py",
+    "logs": "tests/unit/cli/test_logs.py",
+    "cluster start": "tests/contract/cli/test_cluster.py",
+    "cluster status": "tests/contract/cli/test_cluster.py",
+    "cluster stop": "tests/contract/cli/test_cluster.py",
+    "delay serve": "tests/integration/local/test_delay_process.py",
+    "delay stats": "tests/integration/cli/test_delay_commands.py",
+    "dlq list": "tests/integration/cli/test_dlq_commands.py",
+    "dlq peek": "tests/integration/cli/test_dlq_commands.py",
+    "dlq redrive": "tests/integration/cli/test_dlq_commands.py",
+    "dlq purge": "tests/integration/cli/test_dlq_commands.py",
+    "registry serve": "tests/integration/registry/test_registry_process.py",
+    "registry user": "tests/integration/registry/test_registry_process.py",
+    "log verify": "tests/unit/cli/test_log_commands.py",
+    "log forget": "tests/integration/cli/test_log_forget.py",
+    "rest serve": "tests/integration/rest/test_rest.py",
+    "backup": "tests/contract/test_backup.py",
+    "restore": "tests/contract/test_backup.py",
+    "metadata export": "tests/unit/cli/test_metadata_commands.py",
+    "metadata import": "tests/unit/cli/test_metadata_commands.py",
+    "pipeline init": "tests/unit/cli/test_pipeline_commands.py",
+    "pipeline pack": "tests/contract/test_spark_cluster.py",
+    "pipeline run": "tests/contract/test_pipeline_command.py",
+    "pipeline status": "tests/contract/test_pipeline_command.py",
+    "pipeline stop": "tests/contract/test_pipeline_command.py",
+    "pipeline validate": "tests/contract/test_pipeline_command.py",
+    "sql": "tests/contract/test_sql_command.py",
+    "shell": "tests/contract/test_sql_command.py",
+    **{
+        f"lab {each}": "tests/contract/cli/test_lab.py"
+        for each in ("hw", "isr", "fetch", "truncation", "divergence", "epoch", "unclean")
+    },
+    "console": "tests/integration/console/test_console.py",
+    "mcp": "tests/integration/console/test_mcp.py",
+}
+"""What needs Java, other servers or signals, or runs until it is stopped."""
+
+
+def leaves(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[str]:
+    """The names of all commands, such as `topic list`."""
+    if not isinstance(command, click.Group):
+        yield " ".join(path)
+        return
+    context = click.Context(command)
+    for name in command.list_commands(context):
+        found = command.get_command(context, name)
+        assert found is not None
+        yield from leaves(found, (*path, name))
+
+
+def test_the_output_of_every_command_is_shown_somewhere() -> None:
+    calls = [each for some in (CALLS | APART).values() for each in some]
+    calls += [each.call for each in SCHEMAS.values()]
+    every = set(leaves(main))
+    here = {each for each in every if any(f"{call} ".startswith(f"{each} ") for call in calls)}
+    assert every - here == SHOWN_ELSEWHERE.keys()
+    for name, test in SHOWN_ELSEWHERE.items():
+        text = (ROOT / test).read_text(encoding="utf-8")
+        assert f'"{name.split()[-1]}"' in text or f"{name} " in text, (name, test)
 
 
 @pytest.fixture(autouse=True)
@@ -148,9 +305,27 @@ def environment(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("noun", CALLS)
 def test_a_command_prints_the_same_as_ever(noun: str, stage: Stage) -> None:
+    check(noun, CALLS[noun], stage)
+
+
+@pytest.mark.parametrize("noun", APART)
+def test_a_command_on_a_broker_of_its_own_does_too(
+    noun: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = {"num.partitions": "1", **OWN_SETTINGS.get(noun, {})}
+    with EmbeddedBroker(directory=tmp_path, settings=settings) as broker:
+        monkeypatch.setenv("PENSTOCK_BOOTSTRAP", broker.bootstrap)
+        if "listeners" in settings:
+            monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+            CliRunner().invoke(main, ["profile", "create", "alice", *LOGIN])
+            monkeypatch.setenv("PENSTOCK_PROFILE", "alice")
+        check(noun, APART[noun], Stage(tmp_path, broker.bootstrap))
+
+
+def check(noun: str, calls: list[str], stage: Stage) -> None:
     printed = "\n".join(
-        block([*call(each, number, stage), "--format", style], stage.folder)
-        for each in CALLS[noun]
+        block([*call(each, number, stage), "--format", style], stage.folder, typed(each))
+        for each in calls
         for number, style in enumerate(FORMATS)
     )
     path = GOLDEN / f"{noun}.txt"
@@ -160,7 +335,12 @@ def test_a_command_prints_the_same_as_ever(noun: str, stage: Stage) -> None:
 
 
 def call(text: str, number: int, stage: Stage) -> list[str]:
-    return text.replace("{n}", str(number)).replace("{folder}", str(stage.folder)).split()
+    words = text.partition(" <<< ")[0].replace("{n}", str(number))
+    return words.replace("{folder}", str(stage.folder)).split()
+
+
+def typed(text: str) -> str:
+    return text.partition(" <<< ")[2]
 
 
 @pytest.mark.parametrize("name", SCHEMAS)

@@ -128,7 +128,7 @@ def test_a_reset_is_shown_before_it_is_done(bootstrap: str) -> None:
             "executed": True,
         }
     ]
-    assert run(bootstrap, "delete", "r").stdout == "deleted r\n"
+    assert run(bootstrap, "delete", "r", "r").stdout == "deleted r\n"
     assert "r" not in {each["id"] for each in told(bootstrap, "list")}
 
 

@@ -166,6 +166,74 @@ def test_a_member_that_commits_by_itself_does_not_commit_what_was_not_printed(
     assert printed(penstock(*words, *template)) == ["2", "3", "4"]
 
 
+def test_the_group_and_the_start_may_be_settings(penstock: Penstock, five: str) -> None:
+    words = ("consume", five, "--format", r"%o\n", "-X", f"group.id={five}-x")
+    assert printed(penstock(*words, "-n", "2")) == ["0", "1"]
+    assert printed(penstock(*words)) == ["2", "3", "4"]
+    alone = penstock(*words, "-p", "0")
+    assert printed(alone) == ["0", "1", "2", "3", "4"]
+    assert "group.id has no effect with --until, --partition and --last" in alone.stderr
+    latest = ("consume", five, "-X", "auto.offset.reset=latest")
+    assert printed(penstock(*latest)) == []
+    assert len(printed(penstock(*latest, "-o", "3"))) == 2
+    assert printed(penstock(*latest, "-g", f"{five}-y")) == []
+
+
+def test_a_setting_that_does_nothing_is_warned_of_once(penstock: Penstock, topic: str) -> None:
+    names = (
+        "request.required.acks",
+        "compresion.type",
+        "nonsense",
+        "nonsense",
+        "linger.ms",
+        "acks",
+    )
+    given = [word for each in names for word in ("-X", f"{each}=1")]
+    done = penstock("produce", topic, *given, given=b"a\n")
+    assert done.exit_code == 0, done.output
+    assert done.stderr.splitlines()[:-1] == [
+        "penstock: warning: -X: unknown setting request.required.acks; did you mean acks?",
+        "penstock: warning: -X: unknown setting compresion.type; did you mean compression.type?",
+        "penstock: warning: -X: unknown setting nonsense",
+        "penstock: warning: -X: linger.ms has no effect here",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [("compress.type=gzip", "compression.type"), ("retention.mss=1", "retention.ms")],
+)
+def test_a_setting_of_a_topic_under_an_old_name_gets_a_hint(
+    penstock: Penstock, topic: str, given: str, meant: str
+) -> None:
+    for words in (("create", f"{topic}-h", "-c", given), ("alter", topic, "-c", given)):
+        refused = penstock("topic", *words)
+        assert refused.exit_code == 1
+        assert f"Did you mean {meant!r}?" in refused.stderr
+
+
+def test_several_topics_are_trimmed_by_a_pattern(penstock: Penstock, five: str) -> None:
+    other = f"{five}-trimmed"
+    penstock("produce", other, "--create-topic", given=b"x\ny\n")
+    words = ("topic", "trim", "--regex", f"{five}(-trimmed)?", "--before", "2", "--yes")
+    rows = [json.loads(each) for each in printed(penstock(*words, "--format", "json"))]
+    assert [(each["topic"], each["deleted"]) for each in rows if each["deleted"]] == [
+        (five, 2),
+        (other, 2),
+    ]
+    assert len(printed(penstock("consume", five))) == 3
+
+
+def test_nothing_is_trimmed_if_a_topic_lacks_the_partition(penstock: Penstock, five: str) -> None:
+    larger = f"{five}-larger"
+    penstock("topic", "create", larger, "--partitions", "2")
+    penstock("produce", larger, "-p", "1", given=b"x\n")
+    words = ("topic", "trim", larger, five, "--before", "end", "--partition", "1", "--yes")
+    refused = penstock(*words)
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert len(printed(penstock("consume", larger))) == 1
+
+
 def test_a_group_starts_at_the_end_if_asked(penstock: Penstock, five: str) -> None:
     assert printed(penstock("consume", five, "-g", f"{five}-end", "-o", "end")) == []
     refused = penstock("consume", five, "-g", five, "-o", "3")
@@ -208,6 +276,7 @@ def test_a_commit_that_fails_is_not_told_as_produced(
         (("--no-idempotent",), [0, 1]),
         (("-X", "acks=1"), [0, 1]),
         (("--profile", "classic", "--codec", "zstd"), [0, 1]),
+        (("--profile", "classic", "--transactional-id", "classic"), [0, 1]),
     ],
 )
 def test_acknowledgements(
@@ -246,6 +315,15 @@ def test_a_rate_is_kept(penstock: Penstock, topic: str) -> None:
     penstock("produce", topic, "--rate", "20", given=b"a\n" * 12)
     assert time.monotonic() - began >= 0.5
     assert len(printed(penstock("consume", topic))) == 12
+
+
+def test_a_rate_is_that_of_all_files(penstock: Penstock, topic: str, tmp_path: Path) -> None:
+    files = [tmp_path / f"{number}.txt" for number in range(6)]
+    for each in files:
+        each.write_text("a\n")
+    began = time.monotonic()
+    penstock("produce", topic, *map(str, files), "--rate", "10")
+    assert time.monotonic() - began >= 0.5
 
 
 def test_files_in_every_form(penstock: Penstock, topic: str, tmp_path: Path) -> None:

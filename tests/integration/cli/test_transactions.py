@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 from confluent_kafka import Producer
 
 from penstock.cli.main import main
@@ -17,6 +17,19 @@ def bootstrap() -> Iterator[str]:
     with EmbeddedBroker(settings=settings) as broker:
         broker.create_topic("t", 1)
         yield broker.bootstrap
+
+
+def test_records_of_a_transaction_are_told_once_it_is_committed(bootstrap: str) -> None:
+    words = ("produce", "t", "-i", "json", "--transactional-id", "x", "--format", "json")
+    good, bad = '{"value": "a"}\n', "{\n"
+
+    def run(given: str) -> Result:
+        return CliRunner().invoke(main, [*words, "-b", bootstrap], input=given)
+
+    assert [json.loads(each)["offset"] for each in run(good * 2).stdout.splitlines()] == [0, 1]
+    failed = run(good * 50_000 + bad)  # more than a batch
+    assert failed.exit_code != 0
+    assert failed.stdout == ""
 
 
 def test_an_open_transaction_is_shown_and_aborted(bootstrap: str) -> None:

@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import pytest
+from confluent_kafka import Producer
 
 from support.commands.command_stage import Stage
 from support.commands.penstock_command import ENVIRONMENT, PENSTOCK
@@ -25,6 +26,37 @@ def test_a_person_is_asked_before_something_is_deleted(stage: Stage) -> None:
     assert "Delete, with all records, doomed? [y/N]: n" in kept
     assert kept.endswith("penstock: nothing was done\n[2]")
     assert run(stage, *words, answer="y\n").endswith("deleted doomed\n[0]")
+
+
+def test_dead_letters_are_purged_after_a_question_and_redriven_with_a_bar(stage: Stage) -> None:
+    run(stage, "topic", "create", "asked.dlq")
+    words = ("dlq", "purge", "asked.dlq")
+    kept = run(stage, *words, answer="n\n")
+    assert "Purge 0 dead letters of asked.dlq? [y/N]: n" in kept
+    assert kept.endswith("penstock: nothing was done\n[2]")
+    assert run(stage, *words, "--yes").startswith("purged 0 letters")
+    assert "redriving [##############################] 100%" in run(
+        stage, "dlq", "redrive", "asked.dlq"
+    )
+
+
+def test_a_person_is_asked_for_the_topics_that_dead_letters_name(stage: Stage) -> None:
+    for topic in ("pay", "sell", "forged.dlq"):
+        run(stage, "topic", "create", topic, "--partitions", "1")
+    producer = Producer({"bootstrap.servers": stage.bootstrap})
+    for origin in ("sell", "sell", "pay"):
+        headers: dict[str, str | bytes | None] = {
+            "penstock-error": "e",
+            "penstock-origin-topic": origin,
+        }
+        producer.produce("forged.dlq", b"v", headers=headers)
+    producer.flush(20)
+    words = ("dlq", "redrive", "forged.dlq")
+    kept = run(stage, *words, answer="n\n")
+    assert "Redrive letters of forged.dlq: 1 to pay, 2 to sell? [y/N]: n" in kept
+    assert kept.endswith("penstock: nothing was done\n[2]")
+    assert "[y/N]" not in run(stage, *words, "--origin", "sell", "--to", "sell")
+    assert "forged.dlq: 1 to pay? [y/N]" in run(stage, *words, answer="y\n")
 
 
 def test_colours_are_for_a_terminal_that_wants_them(

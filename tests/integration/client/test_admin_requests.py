@@ -15,6 +15,7 @@ from penstock.client.errors import BrokerRefused
 from penstock.client.features import UpgradeType, describe_features, update_features
 from penstock.client.hanging import find_hanging
 from penstock.client.log_dirs import Replica, alter_replica_log_dirs, describe_log_dirs
+from penstock.client.offsets import known_ends
 from penstock.client.producers import describe_producers
 from penstock.client.route import ANY, KeyType, ToCoordinator, ToLeader
 from penstock.client.transaction_admin import (
@@ -54,6 +55,14 @@ def run(broker: EmbeddedBroker, scenario: Callable[[Client], Awaitable[T]]) -> T
             return await scenario(client)
 
     return asyncio.run(main())
+
+
+def test_log_ends_are_those_that_somebody_can_tell(broker: EmbeddedBroker) -> None:
+    """A group that has also read a topic that is gone is shown all the same."""
+    others = [TopicPartition("orders", 7), TopicPartition("gone", 0)]
+    assert run(broker, lambda client: known_ends(client, [PARTITION, *others])).keys() == {
+        PARTITION
+    }
 
 
 def test_log_directories_hold_replicas(broker: EmbeddedBroker) -> None:

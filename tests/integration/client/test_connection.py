@@ -243,6 +243,7 @@ def mad(data: bytes) -> Broker:
         (b"\x00\x00\x00\x05\x00\x00\x00\x63\x00", "response 99 instead of 2"),
         (b"\x00\x00\x00\x06\x00\x00\x00\x02\x00\x00", "Metadata"),
         (b"\xff\xff\xff\xff", "frame of -1 bytes"),
+        (b"\x7f\xff\xff\xff", "frame of 2147483647 bytes"),  # CVE-2026-10142
         (b"HTTP/1.1 400 Bad Request\r\n", "frame of"),
     ],
 )
@@ -337,3 +338,27 @@ def test_another_failure_at_one_of_several_addresses_is_not_a_refusal() -> None:
 
 def test_an_api_is_found_by_its_request_and_its_response() -> None:
     assert api_of(MetadataRequest) is api_of(MetadataResponse) is APIS[3]
+
+
+class Closed(asyncio.Transport):
+    """As TLS of Python 3.11.2, which forgets its protocol when it is closed twice."""
+
+    def get_extra_info(self, name: str, default: object = None) -> object:  # noqa: ARG002
+        return default
+
+    def close(self) -> None:
+        pass
+
+    def abort(self) -> None:
+        raise AttributeError
+
+
+def test_a_lost_connection_is_not_aborted_once_more() -> None:
+    async def lose() -> None:
+        connection = Connection(Address("localhost", 1), "me", "test")
+        connection.connection_made(Closed())
+        connection.abort()  # lost, but not told of it yet
+        connection.connection_lost(None)
+        connection.abort()
+
+    asyncio.run(lose())

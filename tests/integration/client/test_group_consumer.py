@@ -5,22 +5,18 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequen
 from contextlib import asynccontextmanager
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from penstock.client import cluster, connection
 from penstock.client.address import parse_addresses
 from penstock.client.admin import NewTopic, create_topic, delete_topic
 from penstock.client.cluster import Client
+from penstock.client.connection import Connection
 from penstock.client.consume import ConsumedRecord
-from penstock.client.group_consumer import (
-    CommitFailed,
-    GroupConsumer,
-    GroupProtocol,
-    GroupSettings,
-    NoOffset,
-    OffsetReset,
-    RebalanceListener,
-)
+from penstock.client.group_consumer import CommitFailed, GroupConsumer, NoOffset, RebalanceListener
+from penstock.client.group_settings import GroupProtocol, GroupSettings, OffsetReset
 from penstock.client.groups import committed_offsets, describe_group
 from penstock.client.membership.assignor import ASSIGNORS
 from penstock.client.membership.member import MembershipFailed
@@ -267,11 +263,29 @@ def test_without_an_offset_the_policy_decides(bootstrap: str, topic: str) -> Non
         async with member(client, topic, settings(offset_reset=OffsetReset.LATEST)) as one:
             await shared([one], 1)
             assert one.position(TopicPartition(topic, 0)) == 3
+        # Before anybody reads: what a member has fetched already stays with it.
+        await delete_records(client, {TopicPartition(topic, 0): Offset(2)})
         async with member(client, topic, settings()) as one:
             await shared([one], 1)
-            await delete_records(client, {TopicPartition(topic, 0): Offset(2)})
             one.seek(TopicPartition(topic, 0), Offset(0))
             assert (await read(one, 1))[0].record.offset == 2, "out of range: reset to earliest"
+
+    run(bootstrap, scenario)
+
+
+@PROTOCOLS
+def test_records_that_come_between_two_members_are_read_also_from_the_latest_offset_on(
+    bootstrap: str, topic: str, protocol: GroupProtocol
+) -> None:
+    wanted = settings(protocol, offset_reset=OffsetReset.LATEST, auto_commit_interval_ms=60_000)
+
+    async def scenario(client: Client) -> None:
+        await filled(client, topic, 3, partitions=1)
+        async with member(client, topic, wanted) as first:
+            await shared([first], 1)  # it has nothing to read, and leaves
+        await IdempotentProducer(client).send([ProducerRecord(topic, b"between")])
+        async with member(client, topic, wanted) as second:
+            assert [each.record.value for each in await read(second, 1)] == [b"between"]
 
     run(bootstrap, scenario)
 
@@ -323,7 +337,7 @@ def test_auto_commit_covers_what_earlier_polls_returned(bootstrap: str, topic: s
         wanted = settings(auto_commit_interval_ms=0, max_poll_records=2)
         async with member(client, topic, wanted) as one:
             await read(one, 2)
-            assert place not in await committed_offsets(client, topic)
+            assert (await committed_offsets(client, topic))[place].offset == 0
             await read(one, 2)
             assert (await committed_offsets(client, topic))[place].offset == 2
         assert (await committed_offsets(client, topic))[place].offset == 4, "closing commits"
@@ -406,3 +420,39 @@ def test_members_live_through_a_restart_of_the_broker(
     first = EmbeddedBroker(directory=tmp_path, settings=broker_settings)
     first.__enter__()
     asyncio.run(scenario(first))
+
+
+@pytest.mark.parametrize("turns", [0, 2, 4])
+def test_a_close_that_is_cancelled_leaves_no_connection_open(
+    bootstrap: str, topic: str, turns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wherever it is: after so many turns of the event loop."""
+    opened: list[Connection] = []
+
+    async def noted(*args: Any, **options: Any) -> Connection:
+        opened.append(await connection.connect(*args, **options))
+        return opened[-1]
+
+    async def scenario(client: Client) -> None:
+        await filled(client, topic, 1)
+        opened.clear()
+        consumer = GroupConsumer(client, topic, settings())
+        is_read = asyncio.Event()
+
+        async def read_and_close() -> None:
+            async with consumer:
+                consumer.subscribe([topic])
+                await read(consumer, 2)
+                is_read.set()
+
+        async with asyncio.TaskGroup() as tasks:
+            closing = tasks.create_task(read_and_close())
+            await is_read.wait()
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            closing.cancel()
+        assert opened
+        assert not [each for each in opened if each.is_open]
+
+    monkeypatch.setattr(cluster, "connect", noted)
+    run(bootstrap, scenario)

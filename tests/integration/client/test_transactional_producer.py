@@ -11,7 +11,8 @@ from penstock.client.admin import NewTopic, create_topic
 from penstock.client.cluster import Client
 from penstock.client.consume import SimpleConsumer
 from penstock.client.errors import BrokerRefused
-from penstock.client.group_consumer import GroupConsumer, GroupSettings, OffsetReset
+from penstock.client.group_consumer import GroupConsumer
+from penstock.client.group_settings import GroupSettings, OffsetReset
 from penstock.client.groups import committed_offsets
 from penstock.client.listing import EARLIEST, LATEST, IsolationLevel
 from penstock.client.membership.member import GroupMetadata
@@ -201,6 +202,23 @@ def test_a_cancelled_send_is_aborted(bootstrap: str, topic: str) -> None:
         async with TransactionalProducer(client, topic) as producer, producer.transaction():
             await producer.send([record(topic, b"after")])
         assert await committed_values(client, topic) == [b"after"]
+
+    run(bootstrap, topic, scenario)
+
+
+def test_a_cancelled_commit_of_offsets_is_aborted(bootstrap: str, topic: str) -> None:
+    place = TopicPartition(topic, 0)
+
+    async def scenario(client: Client) -> None:
+        async with TransactionalProducer(client, topic) as producer:
+            await producer.begin()
+            await producer.send([record(topic, b"without its offset")])
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0):
+                    await producer.send_offsets({place: Offset(1)}, GroupMetadata(topic, "", -1))
+            with pytest.raises(TransactionMustAbort, match="interrupted"):
+                await producer.commit()
+        assert await committed_values(client, topic) == []
 
     run(bootstrap, topic, scenario)
 

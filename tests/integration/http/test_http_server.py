@@ -181,6 +181,7 @@ def test_a_wrong_method_is_answered_with_the_allowed_ones() -> None:
         (get("/echo", "Content-Length: 1", "Content-Length: 2"), 400),
         (get("/echo", "Content-Length: -1"), 400),
         (get("/echo", "Content-Length: ²"), 400),
+        (get("/echo", "Content-Length: " + "9" * 5_000), 400),
         (get("/echo", "Transfer-Encoding: chunked"), 501),
         (get("/echo", "Content-Length: 1048577"), 413),
         (get("/echo", "Long: " + "x" * 20_000), 431),
@@ -273,6 +274,30 @@ def test_clients_beyond_the_limit_are_rejected_until_one_leaves() -> None:
     codes = run(scenario, limits=Limits(connections=1))
     assert codes[0] == 503
     assert codes[-1] == 200
+
+
+def test_a_large_body_of_a_stranger_is_not_waited_for() -> None:
+    """Else a thousand of them fill the memory before anybody looks at their login."""
+
+    async def admit(request: HttpRequest) -> HttpResponse | None:
+        return None if "authorization" in request.headers else plain(HTTPStatus.UNAUTHORIZED)
+
+    async def scenario(address: BoundAddress) -> list[int]:
+        found = []
+        for size, sent, login in ((1 << 20, 0, ()), (9, 9, ()), (1 << 20, 1 << 20, ("known",))):
+            lines = [f"Content-Length: {size}", *(f"Authorization: {each}" for each in login)]
+            reader, writer = await asyncio.open_connection(*address)
+            writer.write(get("/echo", "Connection: close", *lines, method="POST") + bytes(sent))
+            async with asyncio.timeout(10):
+                found.append(status(await reader.read()))
+            writer.close()
+        return found
+
+    async def main() -> list[int]:
+        async with asyncio.TaskGroup() as group, serving(group, ROUTES, admit=admit) as address:
+            return await scenario(address)
+
+    assert asyncio.run(main()) == [401, 200, 200]
 
 
 def test_readiness_names_the_failed_checks() -> None:

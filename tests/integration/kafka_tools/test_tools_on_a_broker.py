@@ -43,6 +43,10 @@ def test_quotas_and_passwords_of_users(broker: EmbeddedBroker) -> None:
         "Quota configs for user-principal 'alice' are producer_byte_rate=1024.0\n"
         "SCRAM credential configs for user-principal 'alice' are SCRAM-SHA-256=iterations=4096\n"
     )
+    weak = call(
+        broker, f"{alter} {alice} --add-config SCRAM-SHA-256=[iterations=1,password=a,canary]"
+    )
+    assert (weak.code, "canary" in weak.out + weak.err) == (1, False)
     everybody = "--entity-type clients --entity-default"
     assert out(broker, f"{alter} {everybody} --add-config consumer_byte_rate=7") == (
         "Completed updating default config for clients in the cluster.\n"
@@ -91,6 +95,82 @@ def test_throughput_is_reported(broker: EmbeddedBroker) -> None:
     assert row.split(", ")[4] == "500"
 
 
+def test_figures_are_printed_in_the_forms_that_were_asked_for(broker: EmbeddedBroker) -> None:
+    for topic in ("fig.ures", "fig-ures"):
+        broker.create_topic(topic, 1)
+        line = f"kafka-producer-perf-test.sh --topic {topic} --num-records 9 --record-size 10"
+        told = out(broker, f"{line} --throughput -1 --print-metrics")
+        assert "\nMetric Name " in told
+        assert "producer-metrics:record-send-total:{client-id=perf-producer-client}" in told
+    line = "kafka-consumer-perf-test.sh --topic fig.ures --messages 18 --hide-header"
+    options = "--timeout 500 --date-format HH'h' --print-metrics --fetch-size 1"
+    row, _, _, _, *metrics = out(broker, f"{line} {options}").splitlines()
+    start, end, _, _, count, *_ = row.split(", ")
+    assert (start[2:], end[2:], count) == ("h", "h", "9"), "a topic's name is no pattern"
+    assert [each.split()[-1] for each in metrics][1::2] == ["90.000", "9.000"]
+    refused = call(broker, f"{line} --date-format b")
+    assert (refused.code, refused.err) == (
+        1,
+        "Error: --date-format: Illegal pattern character 'b'\n",
+    )
+
+
+def test_throughput_is_that_of_the_settings(broker: EmbeddedBroker) -> None:
+    """Acks, transactions and groups are those that were asked for."""
+    broker.create_topic("asked", 1)
+    line = "kafka-producer-perf-test.sh --topic asked --num-records 40 --record-size 10"
+    line += " --throughput 400 --producer-props"
+    log = broker.running.services.replicas.partitions.get("asked", 0).log
+    for settings, ids in (("acks=0", 0), ("acks=1", 0), ("acks=all", 1)):
+        out(broker, f"{line} {settings}")
+        assert len(log.producers.producers) == ids, settings
+    for acks in ("0", "1"):
+        console = f"kafka-console-producer.sh --topic asked --request-required-acks {acks}"
+        out(broker, console, "a\nb\n")
+        assert len(log.producers.producers) == 1, "no new id"
+    console = "kafka-console-producer.sh --topic asked --producer-property"
+    out(broker, f"{console} acks=all --request-required-acks 1", "a\n")
+    assert len(log.producers.producers) == 1, "an option wins over a property"
+    refused = call(broker, f"{console} batch.size=large", "a\n")
+    assert refused == (1, "", "batch.size is 'large', which is not a value of it\n")
+    numbers = "kafka-verifiable-producer.sh --topic asked --max-messages 2"
+    for acks, ids in (("0", 1), ("1", 1), ("-1", 2)):
+        assert '"acked":2' in out(broker, f"{numbers} --acks {acks}")
+        assert len(log.producers.producers) == ids, acks
+    transactional = f"{line} acks=all --transactional-id perf --transaction-duration-ms 1"
+    markers = 0
+    for count in (40, 400, 4000):  # a busy machine may be late, and send the first ones at once
+        before = log.end_offset
+        told = out(broker, transactional.replace("records 40", f"records {count}"))
+        assert f"{count} records sent, " in told
+        markers = log.end_offset - before - count
+        if markers > 1:
+            break
+    assert markers > 1
+    described = out(broker, "kafka-transactions.sh describe --transactional-id perf")
+    assert "CompleteCommit" in described
+    line = "kafka-consumer-perf-test.sh --topic asked --messages 171 --group perf"
+    assert out(broker, line).splitlines()[1].split(", ")[4] == "171"
+    row = out(broker, "kafka-consumer-groups.sh --describe --group perf").splitlines()[-1].split()
+    assert (row[0], row[5]) == ("perf", "0")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "kafka-console-producer.sh --topic numbers --producer-property transactional.id=x",
+        "kafka-verifiable-producer.sh --topic numbers --max-messages 1 --command-config FILE",
+    ],
+)
+def test_a_transaction_that_would_not_be_one_is_refused(
+    broker: EmbeddedBroker, line: str, tmp_path: Path
+) -> None:
+    (tmp_path / "producer.properties").write_text("transactional.id=x\n")
+    refused = call(broker, line.replace("FILE", str(tmp_path / "producer.properties")), "a\n")
+    assert refused.code == 1
+    assert "transactional.id: this tool writes no transactions" in refused.err + refused.out
+
+
 def test_a_broken_line_leaves_the_lines_before_it(broker: EmbeddedBroker) -> None:
     broker.create_topic("lines", 1)
     line = "kafka-console-producer.sh --topic lines --property parse.key=true"
@@ -108,6 +188,32 @@ def test_a_group_goes_on_after_the_last_record_that_was_printed(broker: Embedded
     row = out(broker, "kafka-consumer-groups.sh --describe --group g").splitlines()[-1]
     assert row.split()[3:6] == ["3", "20", "17"]
     assert out(broker, line).split() == ["3", "4", "5"]
+
+
+def test_topics_are_names_and_expressions_separated_by_commas(broker: EmbeddedBroker) -> None:
+    for topic in ("left", "right"):
+        broker.create_topic(topic, 1)
+        out(broker, f"kafka-console-producer.sh --topic {topic}", f"{topic}\n")
+    assert out(broker, "kafka-get-offsets.sh --topic left,rig.t") == "left:0:1\nright:0:1\n"
+    line = "kafka-console-consumer.sh --from-beginning --include left,right --max-messages 2"
+    told = out(broker, f"{line} --enable-systest-events").split()
+    assert (sorted(told[:2]), told[2:]) == (["left", "right"], ["shutdown_complete"])
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "kafka-get-offsets.sh --topic [",
+        "kafka-get-offsets.sh --topic-partitions [:1",
+        "kafka-console-consumer.sh --include [",
+        "kafka-console-consumer.sh --include [ --group g",
+        "kafka-consumer-perf-test.sh --include [ --messages 1",
+    ],
+)
+def test_what_is_no_expression_is_refused(broker: EmbeddedBroker, line: str) -> None:
+    refused = call(broker, line)
+    assert refused.code == 1
+    assert "[ is an invalid regex: " in refused.err
 
 
 def test_what_could_not_be_printed_is_not_committed(broker: EmbeddedBroker) -> None:
@@ -190,6 +296,54 @@ def test_client_settings_come_from_a_file(broker: EmbeddedBroker, tmp_path: Path
     assert call_tool("kafka-cluster.sh", *words).out.startswith("Cluster ID: ")
     done = call_tool("kafka-cluster.sh", "cluster-id", "--config", "/no/such")
     assert done.err == "Error: --command-config /no/such: No such file or directory\n"
+
+
+def test_client_settings_may_be_kept_elsewhere(
+    broker: EmbeddedBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text(
+        "config.providers=env\n"
+        "config.providers.env.class="
+        "org.apache.kafka.common.config.provider.EnvVarConfigProvider\n"
+        "bootstrap.servers=${env:BROKERS}\n"
+    )
+    monkeypatch.setenv("BROKERS", broker.bootstrap)
+    listed = call_tool("kafka-consumer-groups.sh", "--command-config", str(file), "--list")
+    assert listed.code == 0, listed.err
+
+
+def test_any_setting_of_a_client_may_be_kept_elsewhere(
+    broker: EmbeddedBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic = "kept-elsewhere"
+    broker.create_topic(topic, 1)
+    file = tmp_path / "client.properties"
+    file.write_text(
+        "config.providers=env\n"
+        "config.providers.env.class="
+        "org.apache.kafka.common.config.provider.EnvVarConfigProvider\n"
+        "acks=${env:ACKS}\n"
+    )
+    monkeypatch.setenv("ACKS", "all")
+    monkeypatch.setenv("RESET", "earliest")
+    to = ("--bootstrap-server", broker.bootstrap, "--topic", topic)
+    words = (*to, "--producer.config", str(file), "--producer-property", "acks=${env:ACKS}")
+    written = call_tool("kafka-console-producer.sh", *words, stdin="one\n")
+    assert (written.code, written.err) == (0, "")
+    reset = ("--consumer-property", "auto.offset.reset=${env:RESET}")
+    few = ("--max-messages", "1", "--timeout-ms", "60000")
+    read = call_tool("kafka-console-consumer.sh", *to, "--consumer.config", str(file), *reset, *few)
+    assert read.out == "one\n", read.err
+
+
+def test_words_that_no_request_can_hold(broker: EmbeddedBroker) -> None:
+    wide = call(broker, "kafka-topics.sh --create --topic wide --replica-assignment 2147483648")
+    assert "no broker has an id above 2147483647" in wide.out
+    bytes_only = call_tool("kafka-groups.sh", "--list", "--bootstrap-server", "a\udcffb:1")
+    assert bytes_only.code == 1
+    assert "is not UTF-8" in bytes_only.err
+    assert "internal error" not in wide.out + bytes_only.err
 
 
 def test_nobody_listens() -> None:

@@ -7,6 +7,7 @@ import sys
 import time
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
 from confluent_kafka import Consumer, Producer
@@ -14,6 +15,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from peers.penstock import PenstockBroker
 from peers.process import wait_until
+from penstock.retry.address_file import read_address
 from penstock.testing.broker import EmbeddedBroker
 
 WAIT_S = 20
@@ -91,12 +93,16 @@ def test_delayed_and_retried_records_arrive_at_any_client(
 def test_the_service_alone(tmp_path: Path) -> None:
     with EmbeddedBroker() as broker:
         command = ["delay", "serve", "--bootstrap-server", broker.bootstrap]
-        store = f"sqlite:{tmp_path}/index"
         with subprocess.Popen(
-            [sys.executable, "-m", "penstock", *command, "--store", store],
+            [sys.executable, "-m", "penstock", *command, "--folder", str(tmp_path)],
             stdout=subprocess.PIPE,
         ) as process:
             assert process.stdout is not None
             assert process.stdout.readline() == b"ready\n"
+            address = read_address(tmp_path)
+            assert address is not None
+            for page, says in (("readyz", b"OK"), ("metrics", b"penstock_delay_store_up 1")):
+                with urlopen(f"http://{address}/{page}") as answer:
+                    assert says in answer.read()
             process.terminate()
             assert process.wait(WAIT_S) == 0

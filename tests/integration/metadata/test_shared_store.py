@@ -11,12 +11,15 @@ from functools import wraps
 from itertools import count
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
 from penstock.clock import SystemClock
 from penstock.errors import ConfigError
 from penstock.metadata.errors import ConnectionLost, NotConnected
+from penstock.metadata.shared import server as server_module
+from penstock.metadata.shared import store as store_module
 from penstock.metadata.shared.connection import listening
 from penstock.metadata.shared.server import SESSIONS, StoreServer
 from penstock.metadata.shared.session_deadlines import SessionDeadlines
@@ -256,6 +259,35 @@ async def test_a_store_whose_disk_refuses_is_asked_again(tmp_path: Path) -> None
         asyncio.get_running_loop().call_later(0.1, connection.execute, "PRAGMA query_only = OFF")
         store = await ensemble.connect()
         assert len(await store.children(SESSIONS)) == 1
+
+
+def test_a_disk_that_stays_full_does_not_fill_the_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(store_module, "REFUSED_S", 0.01)
+    monkeypatch.setattr(server_module, "CHECK_MS", 5)
+
+    async def scenario() -> None:
+        async with owned(tmp_path) as (owner, ensemble):
+            connection = owner._tree._connection
+            former = await ensemble.connect("worker 0")
+            attempts, real_apply = 0, owner._tree.apply
+
+            def counted(*arguments: Any) -> Any:
+                nonlocal attempts
+                attempts += 1
+                if attempts == 5:
+                    connection.execute("PRAGMA query_only = OFF")
+                return real_apply(*arguments)
+
+            owner._tree.apply = counted  # type: ignore[method-assign,assignment]
+            connection.execute("PRAGMA query_only = ON")
+            owner.server.expire(former.session_id)
+            await ensemble.connect("worker 1")
+
+    asyncio.run(scenario())
+    for told in ("the session of worker 0 cannot be ended yet", "opens no session"):
+        assert caplog.text.count(told) == 1
 
 
 @in_a_loop

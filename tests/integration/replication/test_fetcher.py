@@ -4,6 +4,7 @@ import asyncio
 import errno
 import socket
 from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
 
@@ -13,16 +14,25 @@ from penstock.client.address import Address
 from penstock.client.errors import ConnectionFailed
 from penstock.client.produce import ProducerRecord
 from penstock.config.replication import ReplicationConfig
-from penstock.log.files import Files
+from penstock.config.topic import TopicConfig
+from penstock.log.files import Files, OutOfFiles
 from penstock.log.follower_append import append_as_follower
-from penstock.record.batch import read_header
+from penstock.log.partition_log import PartitionLog
+from penstock.record.batch import CorruptBatch, read_header
 from penstock.replication.fetcher import FIRST_BACKOFF_MS
 from penstock.replication.fetchers import Fetchers, SetupTimeout
 from penstock.replication.partition import Partition
+from penstock.testing.clock import ManualClock
 from penstock.testing.files import FakeFiles
 from penstock.testing.logs import batch_of
 from penstock.types import TopicPartition
-from support.brokers.following_broker import QUICK, FollowingBroker, log_files, until
+from support.brokers.following_broker import (
+    QUICK,
+    FollowingBroker,
+    flushed,
+    log_files,
+    until,
+)
 from support.brokers.leading_broker import TOPIC, Leading, leading
 
 
@@ -92,6 +102,141 @@ def test_acks_all_waits_for_a_follower_whose_files_are_the_leaders(tmp_path: Pat
                         await until(partial(committed, theirs, copy))
                     state = leader.partition(0).followers[1]
                     assert (state.broker_epoch, state.log_start_offset) == (7, 0)
+
+    run(test)
+
+
+@pytest.mark.parametrize(
+    "failure", [None, OutOfFiles("too many open files"), CorruptBatch("damaged")]
+)
+def test_a_copy_counts_once_it_is_flushed_where_the_topic_requires_that(
+    tmp_path: Path, failure: Exception | None
+) -> None:
+    async def test() -> None:
+        async with leading(tmp_path) as leader:
+            leader.lead(0, 3)
+            follower = Following(leader, tmp_path)
+            copy = follower.begin()
+            copy.configure(TopicConfig(flush_messages=1))
+            flushes: list[Future[int]] = []
+
+            def flush(_: PartitionLog) -> Future[int]:
+                flushes.append(Future())
+                return flushes[-1]
+
+            follower.flush = flush
+            leader.append(b"a")
+            async with follower.copying():
+                await until(lambda: bool(flushes))
+                assert same(leader.partition(), copy)
+                if failure is not None:
+                    flushes[0].set_exception(failure)
+                    await until(lambda: len(flushes) == 2)
+                assert leader.partition().log.high_watermark == 0
+                copy.log.flush()
+                flushes[-1].set_result(1)
+                await until(lambda: leader.partition().log.high_watermark == 1)
+
+    run(test)
+
+
+def test_what_a_follower_has_from_another_leader_is_flushed_before_it_counts(
+    tmp_path: Path,
+) -> None:
+    async def test() -> None:
+        async with leading(tmp_path) as leader:
+            leader.lead(0, 3)
+            leader.append(b"a")
+            follower = Following(leader, tmp_path)
+            copy = follower.copy()
+            first = leader.partition().log.read(0, 1, up_to=1)
+            assert first is not None
+            append_as_follower(copy.log, first.read(), 0)
+            copy.configure(TopicConfig(flush_messages=1))
+            flushes: list[Future[int]] = []
+
+            def flush(log: PartitionLog) -> Future[int]:
+                flushes.append(flushed(log))
+                return flushes[-1]
+
+            follower.flush = flush
+            follower.begin()
+            async with follower.copying():
+                await until(lambda: leader.partition().log.high_watermark == 1)
+                assert len(flushes) == 1
+
+    run(test)
+
+
+def test_a_copy_that_comes_while_others_are_flushed_is_flushed_too(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with leading(tmp_path, 2) as leader:
+            follower = FollowingBroker(leader.address, tmp_path, QUICK)
+            flushes: list[tuple[PartitionLog, Future[int]]] = []
+
+            def flush(log: PartitionLog) -> Future[int]:
+                flushes.append((log, Future()))
+                return flushes[-1][1]
+
+            follower.flush = flush
+            copies = []
+            for index in (0, 1):
+                leader.lead(index, 3)
+                leader.append(b"a", index=index)
+                led = leader.partition(index)
+                copy = follower.partition(TopicPartition(TOPIC, index), led.topic_id)
+                first = led.log.read(0, 1, up_to=1)
+                assert first is not None
+                append_as_follower(copy.log, first.read(), 0)
+                copy.configure(TopicConfig(flush_messages=1))
+                copies.append(copy)
+            follower.follow(copies[0], 3)
+            async with follower.copying():
+                await until(lambda: len(flushes) == 1)
+                follower.follow(copies[1], 3)
+                flushes[0][0].flush()
+                flushes[0][1].set_result(1)
+                await until(lambda: len(flushes) == 2)
+                assert flushes[1][0] is copies[1].log
+                assert leader.partition(1).log.high_watermark == 0
+                flushes[1][0].flush()
+                flushes[1][1].set_result(1)
+                await until(lambda: leader.partition(1).log.high_watermark == 1)
+
+    run(test)
+
+
+class SlowClock(ManualClock):
+    """As long as a first backoff passes between any two looks at it."""
+
+    def monotonic_ms(self) -> int:
+        self.advance(FIRST_BACKOFF_MS)
+        return super().monotonic_ms()
+
+
+def test_a_flush_is_tried_again_though_its_backoff_ends_at_once(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with leading(tmp_path) as leader:
+            leader.lead(0, 3)
+            leader.append(b"a")
+            follower = FollowingBroker(leader.address, tmp_path, clock=SlowClock())
+            copy = follower.partition(TopicPartition(TOPIC, 0), leader.partition().topic_id)
+            copy.configure(TopicConfig(flush_messages=1))
+            flushes = 0
+
+            def flush(log: PartitionLog) -> Future[int]:
+                nonlocal flushes
+                flushes += 1
+                if flushes > 1:
+                    return flushed(log)
+                failed: Future[int] = Future()
+                failed.set_exception(OutOfFiles("too many open files"))
+                return failed
+
+            follower.flush = flush
+            follower.follow(copy, 3)
+            async with follower.copying():
+                await until(lambda: leader.partition().log.high_watermark == 1)
 
     run(test)
 

@@ -17,9 +17,11 @@ from penstock.client.errors import (
     UnsupportedVersion,
 )
 from penstock.client.route import CONTROLLER, ToCoordinator, ToLeader
+from penstock.client.sasl import Login
 from penstock.errors import ErrorCode
 from penstock.spark.client.cluster import BlockingClient
 from penstock.spark.client.connection import BlockingConnection, connect
+from penstock.spark.client.security import Security
 from penstock.spark.client.settings import ClientSettings
 from penstock.testing.broker import EmbeddedBroker
 from penstock.types import TopicPartition
@@ -29,6 +31,8 @@ from penstock.wire.messages.api_versions import ApiVersion, ApiVersionsResponse
 from penstock.wire.messages.fetch import FetchRequest, FetchResponse
 from penstock.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from penstock.wire.messages.metadata import MetadataRequest, MetadataResponse
+from penstock.wire.messages.sasl_authenticate import SaslAuthenticateResponse
+from penstock.wire.messages.sasl_handshake import SaslHandshakeResponse
 from penstock.wire.schema import Message
 
 Script: TypeAlias = Callable[[RequestHeader], bytes | None]
@@ -105,6 +109,59 @@ def test_a_response_is_received_into_the_callers_buffer() -> None:
         ticket = connection.send(MetadataRequest(), MetadataResponse)
         connection.receive(ticket, into=buffer)
         assert b"asked 2" in buffer
+
+
+@contextmanager
+def logged_in(*logins: SaslAuthenticateResponse) -> Iterator[BlockingConnection]:
+    """To a broker that answers one login after the other like this."""
+    left = iter(logins)
+
+    def script(header: RequestHeader) -> bytes:
+        match header.api.name:
+            case "ApiVersions":
+                keys = [
+                    *SPOKEN,
+                    ApiVersion(api_key=17, min_version=0, max_version=1),
+                    ApiVersion(api_key=36, min_version=0, max_version=2),
+                ]
+                return answer(header, ApiVersionsResponse(api_keys=keys))
+            case "SaslHandshake":
+                return answer(header, SaslHandshakeResponse(mechanisms=["PLAIN"]))
+            case "SaslAuthenticate":
+                return answer(header, next(left))
+            case _:
+                return modern(header)
+
+    with scripted(script) as address:
+        security = Security(login=Login("PLAIN", "ann", "secret"))
+        connection = connect(address, ClientSettings((address,), security=security))
+        try:
+            yield connection
+        finally:
+            connection.close()
+
+
+def test_a_login_in_between_leaves_requests_in_flight_alone() -> None:
+    accepted = SaslAuthenticateResponse(session_lifetime_ms=60_000)
+    with logged_in(accepted, accepted) as connection:
+        first = connection.send(MetadataRequest(), MetadataResponse)
+        connection._renew_at = 0
+        second = connection.send(MetadataRequest(), MetadataResponse)
+        buffer = bytearray(4096)
+        assert connection.receive(second, into=buffer).cluster_id == "asked 7"
+        assert connection.receive(first).cluster_id == "asked 4"
+        assert b"asked 7" in buffer
+
+
+def test_a_connection_whose_login_is_refused_is_not_used_again() -> None:
+    accepted = SaslAuthenticateResponse(session_lifetime_ms=60_000)
+    refused = SaslAuthenticateResponse(error_code=58, error_message="no more")
+    with logged_in(accepted, refused) as connection:
+        connection._renew_at = 0
+        for _ in range(2):
+            with pytest.raises(BrokerRefused, match="no more"):
+                connection.send(MetadataRequest(), MetadataResponse)
+        assert not connection.is_open
 
 
 def test_an_unsupported_api_is_an_error() -> None:

@@ -2,16 +2,18 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from penstock.client.address import Address
-from penstock.clock import SystemClock
+from penstock.clock import Clock, SystemClock
 from penstock.config.replication import ReplicationConfig
 from penstock.config.topic import TopicConfig
 from penstock.log.disk import DiskFiles
 from penstock.log.files import Files
 from penstock.log.loading import load_logs
+from penstock.log.partition_log import PartitionLog
 from penstock.log.store import LogStore
 from penstock.replication.fetcher import FetcherContext
 from penstock.replication.fetchers import Fetchers
@@ -33,6 +35,7 @@ class FollowingBroker:
         config: ReplicationConfig = QUICK,
         files: Files | None = None,
         dirs: int = 1,
+        clock: Clock | None = None,
     ) -> None:
         files = files or DiskFiles()
         if not files.exists(folder):
@@ -43,10 +46,18 @@ class FollowingBroker:
         self.partitions = Partitions(BrokerId(1), self.store)
         self.cuts: list[tuple[TopicPartition, int]] = []
         self.address: Address | None = address
+        self.flush: Callable[[PartitionLog], Future[int]] = flushed
         logs = FollowerLogs(
             self.store, lambda log, offset: self.cuts.append((log.topic_partition, offset))
         )
-        follower = FetcherContext(BrokerId(1), lambda: 7, lambda: config, logs, SystemClock())
+        follower = FetcherContext(
+            BrokerId(1),
+            lambda: 7,
+            lambda: config,
+            logs,
+            clock or SystemClock(),
+            lambda log: self.flush(log),  # noqa: PLW0108 (a test may replace it)
+        )
         self.fetchers = Fetchers(follower, lambda _: self.address, source="127.0.0.1")
 
     def partition(self, where: TopicPartition, topic_id: Uuid) -> Partition:
@@ -64,6 +75,14 @@ class FollowingBroker:
                 yield
             finally:
                 task.cancel()
+
+
+def flushed(log: PartitionLog) -> Future[int]:
+    """Synced at once, on the loop."""
+    future: Future[int] = Future()
+    log.flush()
+    future.set_result(log.recovery_point)
+    return future
 
 
 async def until(holds: Callable[[], bool], timeout_s: float = 10) -> None:

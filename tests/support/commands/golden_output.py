@@ -14,6 +14,7 @@ _MASKS = [
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"), "<time>"),
     (re.compile(r"\b1[6-9]\d{11}\b"), "<ms>"),
     (re.compile(r"127\.0\.0\.1:\d+"), "127.0.0.1:<port>"),
+    (re.compile(r"[\w+/]{86}=="), "<hmac>"),
     (re.compile(r"(?<![\w-])(?=[\w-]*[A-Z0-9])[\w-]{22}(?![\w-])"), "<id>"),
     (re.compile(r"\b\d+(\.\d)? ([KMGTP]i)?B\b"), "<size>"),
     (re.compile(r'("?(?:\w+_bytes|pid|bytes)"?: ?)\d+'), r"\1<number>"),

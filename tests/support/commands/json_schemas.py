@@ -96,6 +96,7 @@ SCHEMAS: dict[str, Command] = {
             "cluster_id": (str, None),
             "bootstrap": (str, None),
             "http": (str, None),
+            "delay_http": (str, None),
             "workers": [int],
         },
     ),
@@ -170,6 +171,33 @@ SCHEMAS: dict[str, Command] = {
             ],
         },
     ),
+    "topic create": Command(
+        "topic create made --partitions 1 --validate-only",
+        {
+            "name": str,
+            "id": str,
+            "partition_count": int,
+            "replication_factor": int,
+            "created": bool,
+        },
+    ),
+    "topic alter": Command(
+        "topic alter other --config retention.ms=1000 --validate-only",
+        {"name": str, "altered": bool},
+    ),
+    "consume": Command(
+        "consume events",
+        {
+            "topic": str,
+            "partition": int,
+            "offset": int,
+            "timestamp": str,
+            "timestamp_ms": int,
+            "key": (str, None),
+            "value": (str, None),
+            "headers": [{"key": str, "value": (str, None)}],
+        },
+    ),
     "topic trim": Command("topic trim events --before 0 --dry-run", TRIMMED),
     "group list": Command(
         "group list", {"id": str, "protocol_type": str, "state": str, "type": str}
@@ -192,7 +220,7 @@ SCHEMAS: dict[str, Command] = {
                     "topic": str,
                     "partition": int,
                     "offset": (int, None),
-                    "end": int,
+                    "end": (int, None),
                     "lag": (int, None),
                     "lag_seconds": (*NUMBER, None),
                     "metadata": (str, None),
@@ -204,6 +232,10 @@ SCHEMAS: dict[str, Command] = {
         },
     ),
     "group describe --summary": Command("group describe --summary", SUMMARY),
+    "group why": Command(
+        "group why billing --seconds 0.1",
+        {"group": str, "cause": str, "sentence": str, "advice": str},
+    ),
     "group watch": Command(
         "group watch --count 1",
         {
@@ -276,7 +308,10 @@ SCHEMAS: dict[str, Command] = {
     ),
     "doctor": Command(
         "doctor --folder {folder}/logs",
-        {"level": str, "check": str, "what": str, "meaning": str, "advice": str},
+        {
+            **dict.fromkeys(("level", "check", "what", "meaning", "advice", "subject"), str),
+            "since_ms": (int, None),
+        },
     ),
     "bundle": Command("bundle --output {folder}/b.tar.gz", {"file": str, "contents": [str]}),
     "profile list": Command(

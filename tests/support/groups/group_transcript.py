@@ -17,6 +17,7 @@ from typing import Any
 from penstock.clock import Clock
 from penstock.config.consumer_group import ConsumerGroupConfig
 from penstock.config.group import GroupConfig
+from penstock.config.streams import StreamsConfig
 from penstock.coordinator.errors import RecordTooLarge
 from penstock.coordinator.group.classic.join import GroupJoin
 from penstock.coordinator.group.classic.leave import LeavingMember
@@ -28,6 +29,8 @@ from penstock.coordinator.group.coordinator import GroupCoordinator
 from penstock.coordinator.group.offsets import CommittedOffset, Committer
 from penstock.coordinator.group.records import GroupFormat, GroupShardRecord
 from penstock.coordinator.group.shard import GroupShard
+from penstock.coordinator.group.streams.assignors import OFFERED as OFFERED_FOR_TASKS
+from penstock.coordinator.group.streams.assignors import TaskAssignors
 from penstock.coordinator.result import PendingReply
 from penstock.coordinator.runtime import CoordinatorRuntime
 from penstock.coordinator.storage import ProducerIdAndEpoch, RawRecord
@@ -117,6 +120,9 @@ class MemoryLog:
         else:
             self._waiting.append((offset, then))
 
+    def delete_before(self, offset: int) -> None:
+        self.start_offset = offset
+
     def read(self, offset: int) -> Buffer:
         """One batch at a time, so that loading has many slices."""
         at = next((i for i, end in enumerate(self.ends) if end > offset), None)
@@ -144,11 +150,21 @@ def coordinator(
     topics: Callable[[], Topics] = dict,
     assignors: Assignors = OFFERED,
     settings: Callable[[str], ConsumerGroupConfig] | None = None,
+    streams: StreamsConfig | None = None,
+    task_assignors: TaskAssignors = OFFERED_FOR_TASKS,
 ) -> GroupCoordinator:
     """A coordinator of this partition alone, whose log it has not loaded yet."""
     runtime: CoordinatorRuntime[GroupShard, GroupShardRecord] = CoordinatorRuntime(
         "offsets",
-        lambda pending: GroupShard(config, assignors, topics, settings, pending),
+        lambda pending: GroupShard(
+            config,
+            assignors,
+            topics,
+            settings,
+            pending,
+            streams_config=streams,
+            task_assignors=task_assignors,
+        ),
         GroupFormat(),
         loop=loop,
         clock=clock,

@@ -5,6 +5,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from msgspec.structs import force_setattr
+
 from peers.kafka import KafkaCluster
 from peers.process import free_ports
 from penstock.testing.broker import EmbeddedBroker
@@ -23,7 +25,10 @@ class SecuredBrokers(NamedTuple):
 
 
 @contextmanager
-def secured_brokers(common: Mapping[str, object], folder: Path) -> Iterator[SecuredBrokers]:
+def secured_brokers(
+    common: Mapping[str, object], folder: Path, *, as_brokers: bool = False
+) -> Iterator[SecuredBrokers]:
+    """`as_brokers`: ours takes clients of its SASL listener for brokers, as Kafka does anywhere."""
     settings: dict[str, object] = dict(common)
     cluster = KafkaCluster(settings=settings, folder=folder)
     (port,) = free_ports(1)
@@ -38,7 +43,14 @@ def secured_brokers(common: Mapping[str, object], folder: Path) -> Iterator[Secu
     ours["listeners"] = "PLAINTEXT://127.0.0.1:0,SASL_PLAINTEXT://127.0.0.1:0"
     with cluster, EmbeddedBroker(settings=ours) as broker:
         listeners = broker.running.state.listeners
-        yield SecuredBrokers(
-            SecuredBroker(listeners["PLAINTEXT"], listeners["SASL_PLAINTEXT"]),
-            SecuredBroker(cluster.bootstrap, f"127.0.0.1:{port}"),
-        )
+        serving = broker.running.services.listeners
+        if as_brokers:
+            force_setattr(serving, "clustered", True)
+            force_setattr(serving, "inter_broker_listener", "SASL_PLAINTEXT")
+        try:
+            yield SecuredBrokers(
+                SecuredBroker(listeners["PLAINTEXT"], listeners["SASL_PLAINTEXT"]),
+                SecuredBroker(cluster.bootstrap, f"127.0.0.1:{port}"),
+            )
+        finally:
+            force_setattr(serving, "clustered", False)  # it has no others to take leave of

@@ -1,5 +1,7 @@
 """Keys and certificates for tests, made by OpenSSL."""
 
+import socket
+import ssl
 import subprocess
 from pathlib import Path
 from typing import NamedTuple
@@ -45,6 +47,17 @@ def encrypted(files: KeyFiles, password: str) -> Path:
     command = ["openssl", "pkcs8", "-topk8", "-in", str(files.key), "-passout", f"pass:{password}"]
     path.write_text(_run(*command) + files.certificate.read_text())
     return path
+
+
+def served_certificate(address: str, trusted: KeyFiles) -> str:
+    """The fingerprint of what the broker shows to a new connection."""
+    host, _, port = address.rpartition(":")
+    context = ssl.create_default_context(cafile=str(trusted.certificate))
+    with (
+        socket.create_connection((host, int(port)), timeout=10) as plain,
+        context.wrap_socket(plain, server_hostname=host) as sock,
+    ):
+        return (sock.getpeercert(binary_form=True) or b"").hex()
 
 
 def _run(*command: str) -> str:

@@ -1,17 +1,20 @@
-"""One request of each API, about the same resources, and the error codes that come back."""
+"""One request of each API, about the same resources; the error codes and names that come back."""
 
+from base64 import urlsafe_b64encode
 from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
 from differential.batches import batch
+from penstock.types import Uuid
 from penstock.wire.messages import add_offsets_to_txn as aot
 from penstock.wire.messages import add_partitions_to_txn as apt
 from penstock.wire.messages import alter_client_quotas as acq
 from penstock.wire.messages import alter_configs as ac
 from penstock.wire.messages import alter_partition_reassignments as apr
 from penstock.wire.messages import alter_replica_log_dirs as ard
+from penstock.wire.messages import alter_share_group_offsets as aso
 from penstock.wire.messages import alter_user_scram_credentials as aus
 from penstock.wire.messages import consumer_group_describe as cgd
 from penstock.wire.messages import consumer_group_heartbeat as cgh
@@ -21,6 +24,8 @@ from penstock.wire.messages import create_topics as ct
 from penstock.wire.messages import delete_acls as da
 from penstock.wire.messages import delete_groups as dg
 from penstock.wire.messages import delete_records as dr
+from penstock.wire.messages import delete_share_group_offsets as xso
+from penstock.wire.messages import delete_share_group_state as xss
 from penstock.wire.messages import delete_topics as dt
 from penstock.wire.messages import describe_acls as dsa
 from penstock.wire.messages import describe_client_quotas as dcq
@@ -29,6 +34,7 @@ from penstock.wire.messages import describe_configs as dc
 from penstock.wire.messages import describe_groups as dsg
 from penstock.wire.messages import describe_log_dirs as dl
 from penstock.wire.messages import describe_producers as dp
+from penstock.wire.messages import describe_share_group_offsets as dso
 from penstock.wire.messages import describe_topic_partitions as dtp
 from penstock.wire.messages import describe_transactions as dst
 from penstock.wire.messages import describe_user_scram_credentials as dus
@@ -39,6 +45,7 @@ from penstock.wire.messages import find_coordinator as fc
 from penstock.wire.messages import heartbeat as hb
 from penstock.wire.messages import incremental_alter_configs as iac
 from penstock.wire.messages import init_producer_id as ip
+from penstock.wire.messages import initialize_share_group_state as iss
 from penstock.wire.messages import join_group as jg
 from penstock.wire.messages import leave_group as lv
 from penstock.wire.messages import list_config_resources as lc
@@ -52,13 +59,25 @@ from penstock.wire.messages import offset_delete as od
 from penstock.wire.messages import offset_fetch as of
 from penstock.wire.messages import offset_for_leader_epoch as oe
 from penstock.wire.messages import produce as p
+from penstock.wire.messages import read_share_group_state as rss
+from penstock.wire.messages import read_share_group_state_summary as sss
+from penstock.wire.messages import share_acknowledge as sa
+from penstock.wire.messages import share_fetch as sf
+from penstock.wire.messages import share_group_describe as sgd
+from penstock.wire.messages import share_group_heartbeat as sgh
+from penstock.wire.messages import streams_group_describe as std
+from penstock.wire.messages import streams_group_heartbeat as sth
 from penstock.wire.messages import sync_group as sg
 from penstock.wire.messages import txn_offset_commit as to
 from penstock.wire.messages import update_features as uf
+from penstock.wire.messages import write_share_group_state as wss
 from penstock.wire.messages import write_txn_markers as wm
 from penstock.wire.schema import Message
 
+SECRET = "secret"
+"""Names of topics, groups and transactions begin so, in requests and in what is made before."""
 TOPIC, GROUP, TRANSACTION = "secret-topic", "secret-group", "secret-transaction"
+NO_TOPIC = Uuid(b"secret-topic-id.")
 ANY = 1
 
 
@@ -225,14 +244,78 @@ def samples() -> Iterator[tuple[str, Message, int]]:
     )
     yield "ConsumerGroupHeartbeat", beat, 1
     yield "ConsumerGroupDescribe", cgd.ConsumerGroupDescribeRequest([GROUP]), 0
+    yield from _of_share_groups()
+    yield from _of_share_state()
+    yield from _of_streams_groups()
     yield "ListConfigResources", lc.ListConfigResourcesRequest([]), 1
     page = dtp.DescribeTopicPartitionsRequest([dtp.TopicRequest(TOPIC)])
     yield "DescribeTopicPartitions", page, 0
     yield "DescribeTopicPartitions of all", dtp.DescribeTopicPartitionsRequest(), 0
 
 
+def _of_streams_groups() -> Iterator[tuple[str, Message, int]]:
+    join = sth.StreamsGroupHeartbeatRequest(
+        group_id="secret-streams-group",
+        member_id="AAAAAAAAAAAAAAAAAAAAAg",
+        rebalance_timeout_ms=60_000,
+        topology=sth.Topology(0, [sth.Subtopology("0", [TOPIC])]),
+        active_tasks=[],
+        standby_tasks=[],
+        warmup_tasks=[],
+        process_id="p",
+    )
+    yield "StreamsGroupHeartbeat", join, 0
+    yield "StreamsGroupDescribe", std.StreamsGroupDescribeRequest([GROUP]), 0
+
+
+def _of_share_groups() -> Iterator[tuple[str, Message, int]]:
+    member = "AAAAAAAAAAAAAAAAAAAAAg"
+    join = sgh.ShareGroupHeartbeatRequest(
+        group_id="secret-share-group", member_id=member, subscribed_topic_names=[TOPIC]
+    )
+    yield "ShareGroupHeartbeat", join, 1
+    yield "ShareGroupDescribe", sgd.ShareGroupDescribeRequest([GROUP]), 1
+    yield "ShareFetch", sf.ShareFetchRequest(GROUP, member, max_records=1), 1
+    yield "ShareAcknowledge", sa.ShareAcknowledgeRequest(GROUP, member, 1), 1
+    asked = dso.DescribeShareGroupOffsetsRequestTopic(TOPIC, [0])
+    of_group = dso.DescribeShareGroupOffsetsRequestGroup(GROUP, [asked])
+    yield "DescribeShareGroupOffsets", dso.DescribeShareGroupOffsetsRequest([of_group]), 0
+    start = aso.AlterShareGroupOffsetsRequestTopic(
+        TOPIC, [aso.AlterShareGroupOffsetsRequestPartition(0, 0)]
+    )
+    yield "AlterShareGroupOffsets", aso.AlterShareGroupOffsetsRequest(GROUP, [start]), 0
+    gone = xso.DeleteShareGroupOffsetsRequestTopic(TOPIC)
+    yield "DeleteShareGroupOffsets", xso.DeleteShareGroupOffsetsRequest(GROUP, [gone]), 0
+
+
+def _of_share_state() -> Iterator[tuple[str, Message, int]]:
+    """What leaders of partitions ask a share coordinator for, and where that is."""
+    key = f"{GROUP}:{urlsafe_b64encode(NO_TOPIC).decode().rstrip('=')}:0"
+    where = fc.FindCoordinatorRequest(key_type=2, coordinator_keys=[key])
+    yield "FindCoordinator of share state", where, 6
+    new = iss.InitializeStateData(NO_TOPIC, [iss.PartitionData(0, 0, 0)])
+    yield "InitializeShareGroupState", iss.InitializeShareGroupStateRequest(GROUP, [new]), 0
+    read = rss.ReadStateData(NO_TOPIC, [rss.PartitionData(0, 0)])
+    yield "ReadShareGroupState", rss.ReadShareGroupStateRequest(GROUP, [read]), 0
+    kept = wss.WriteStateData(NO_TOPIC, [wss.PartitionData(0, 0, 0, 0)])
+    yield "WriteShareGroupState", wss.WriteShareGroupStateRequest(GROUP, [kept]), 0
+    short = sss.ReadStateSummaryData(NO_TOPIC, [sss.PartitionData(0, 0)])
+    yield "ReadShareGroupStateSummary", sss.ReadShareGroupStateSummaryRequest(GROUP, [short]), 0
+    gone = xss.DeleteStateData(NO_TOPIC, [xss.PartitionData(0)])
+    yield "DeleteShareGroupState", xss.DeleteShareGroupStateRequest(GROUP, [gone]), 0
+
+
+def told(message: Any) -> list[str]:
+    """The names of topics, groups and transactions in a message, in order."""
+    if isinstance(message, str):
+        return [message] if message.startswith(SECRET) else []
+    if isinstance(message, msgspec.Struct):
+        return [each for name in message.__struct_fields__ for each in told(getattr(message, name))]
+    return [each for part in message for each in told(part)] if isinstance(message, list) else []
+
+
 def codes(response: Any) -> list[tuple[str, int]]:
-    """All error codes of a response, in order, and the operations and names that it tells."""
+    """All error codes of a response, in order, and the operations that it tells."""
     found: list[tuple[str, int]] = []
     _collect(response, found)
     return found

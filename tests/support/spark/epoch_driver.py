@@ -52,7 +52,8 @@ TASK_STEPS = (
 )
 STEPS = (*DRIVER_STEPS, *TASK_STEPS)
 SERVERS = ("broker", "coordinator")
-WAIT_S = 60
+WAIT_S = 300
+"""For a killed server to come back; more than what its start may take on a busy machine."""
 
 
 class Steps:

@@ -8,7 +8,7 @@ from support.transactions.stable_offsets import wait_for_markers
 
 
 def committed(
-    bootstrap: str, topic: str, partitions: int, *, while_open: bool = False, wait_s: float = 30
+    bootstrap: str, topic: str, partitions: int, *, while_open: bool = False, wait_s: float = 120
 ) -> list[list[str]]:
     """The values of each partition that a read_committed reader sees.
 

@@ -9,7 +9,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from peers.process import wait_until
 
-WAIT_S = 30
+WAIT_S = 120
 NEW_PARTITION = {
     KafkaError.NOT_LEADER_FOR_PARTITION,
     KafkaError.LEADER_NOT_AVAILABLE,

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from penstock.advice.cluster_checks import cluster_findings
-from penstock.advice.finding import Finding, Level, some
+from penstock.advice.finding import Finding, Level, Problems, some
 from penstock.advice.folder_checks import FolderSnapshot, folder_findings
 from penstock.advice.snapshot import ClusterSnapshot, GroupState
 from penstock.client.address import Address
 from penstock.client.errors import ConnectionFailed
-from penstock.client.groups import GroupDescription, MemberDescription
+from penstock.client.group_description import GroupDescription, MemberDescription
 from penstock.client.hanging import OpenTransaction
 from penstock.client.log_dirs import LogDirDescription
 from penstock.client.metadata import BrokerNode, ClusterMetadata, PartitionMetadata, TopicMetadata
@@ -126,10 +126,39 @@ def test_a_backlog_is_told_with_what_helps(members: int, told: str) -> None:
     assert told in backlog.advice
 
 
+def test_a_client_with_very_many_partitions_is_warned_of_its_memory() -> None:
+    assert "fetch_memory" not in found(replace(seen(partition()), groups=[group(1, 0, 1000)]))
+    tps = tuple(TopicPartition("t", index) for index in range(1024))
+    member = MemberDescription("m", None, "client-9", "h", tps)
+    state = GroupState(GroupDescription("g", "Stable", "consumer", "range", (member,)), {})
+    many = found(replace(seen(partition()), groups=[state]))["fetch_memory"]
+    assert many.what == "client client-9 of group g reads 1024 partitions"
+    assert "1024 MiB" in many.meaning
+
+
+def test_a_problem_is_known_since_it_was_first_seen() -> None:
+    problems = Problems()
+    one = Finding(Level.ERROR, "disk", "90 % full", "m", "a", subject="1 /d")
+    other = replace(one, subject="2 /d")
+    dated = replace(one, check="backlog", since_ms=50)
+    assert [each.since_ms for each in problems.seen([one], 100)] == [100]
+    worse = replace(one, what="95 % full")
+    assert [each.since_ms for each in problems.seen([worse, other, dated], 200)] == [100, 200, 50]
+    assert problems.seen([], 300) == []
+    assert [each.since_ms for each in problems.seen([one], 400)] == [400]
+
+
 def test_a_short_lag_is_none_and_idle_members_are_told() -> None:
     assert found(replace(seen(partition()), groups=[group(2, 999)])) == {}
     idle = found(replace(seen(partition()), groups=[group(3, 0)]))["idle_members"]
     assert "client-2" in idle.what
+
+
+def test_members_of_groups_that_do_not_read_are_not_idle() -> None:
+    """A schema registry elects its leader by the group protocol, and has no partitions."""
+    state = group(3, 0)
+    elected = replace(state, group=replace(state.group, protocol_type="sr"))
+    assert "idle_members" not in found(replace(seen(partition()), groups=[elected]))
 
 
 def test_what_hangs_moves_is_unclean_or_was_not_answered_is_told() -> None:

@@ -1,6 +1,7 @@
 """Benchmark reports: medians, ratios, and every sample in the JSON."""
 
 from bench.report import Report, aligned, rounded
+from bench.stalls import AIMS, P99_9, beside
 
 
 def test_a_row_compares_medians() -> None:
@@ -41,3 +42,23 @@ def test_numbers_keep_three_digits() -> None:
 
 def test_numbers_stand_to_the_right() -> None:
     assert aligned([("a", "b", "c"), ("x", "long", "100")]) == "a  b       c\nx  long  100"
+
+
+def test_an_aim_with_a_unit_is_for_our_own_figure() -> None:
+    """Kafka's waits do not excuse ours."""
+    report = Report()
+    for ours, workload in ((4.0, "kept"), (35.5, "missed")):
+        report.add(workload, "Penstock", {"over idle": ours}, {"over idle": "<= 5 ms"})
+        report.add(workload, "Kafka", {"over idle": 40.0}, {"over idle": "<= 5 ms"})
+    kept, missed = report.rows
+    assert (kept.is_missed, missed.is_missed) == (False, True)
+    assert missed.ratio is None
+    assert "missed" in report.text().splitlines()[-1].split("<=")[0]
+
+
+def test_waits_beside_a_work_are_compared_with_those_of_an_idle_broker() -> None:
+    report = Report()
+    report.add("work", "Penstock", beside({P99_9: 3.0}, {P99_9: 9.0}), AIMS)
+    _, over = report.rows
+    assert over.median("Penstock") == 6.0
+    assert over.is_missed

@@ -2,7 +2,7 @@
 
 from xml.etree import ElementTree as ET
 
-from bench.page import MISSED, claims, compared, grown, spread
+from bench.page import MISSED, PARTS, claims, compared, grown, sections, spread
 from bench.plot import svg
 from bench.report import Report, rows_of
 
@@ -19,6 +19,50 @@ def test_a_ratio_that_misses_its_aim_is_marked() -> None:
     assert bad == f"| bad | CPU | 6.00 | 10.0 | 0.60 {MISSED} | ≤ 0.5 |"
     assert MISSED in slow
     assert MISSED not in without_aim
+
+
+def test_what_security_costs_is_part_of_the_page() -> None:
+    tls = Report()
+    for name, value in (("Penstock", 6.0), ("Kafka", 10.0)):
+        tls.add("fetch by TLS", name, {"CPU s per GB": value}, {"CPU s per GB": "<= 0.8"})
+    about = {"date": "a day", "cores": 2, "memory GB": 8, "system": "", "python": "3.11"}
+    measured = {
+        "about": {**about, "optimised": True, "compiled": True, "load average": 0.1},
+        "tls": tls.jsonable(),
+        "figures": [["us by both", 1.5, "<= 2"], ["p99 by alone", 1.6, "<= 1.5"]],
+    }
+    text = "\n".join(sections({**dict.fromkeys(PARTS), "security": measured}))
+    assert "| fetch by TLS | CPU s per GB | 6.00 | 10.0 | 0.60 | ≤ 0.8 |" in text
+    assert "| us by both | 1.50 | ≤ 2 |" in text
+    assert f"| p99 by alone | 1.60 {MISSED} | ≤ 1.5 |" in text
+
+
+def test_applications_and_the_registry_are_parts_of_the_page() -> None:
+    about = {"date": "a day", "cores": 2, "memory GB": 8, "system": "", "python": "3.11"}
+    of_machine = {**about, "optimised": True, "compiled": True, "load average": 0.1}
+    for part, head in (("sdk", "## Applications"), ("registry", "## Schema registry")):
+        measured = {"about": of_machine, "figures": [["good", 1.1, "<= 1.15"], ["bad", 9, "<= 5"]]}
+        text = "\n".join(sections({**dict.fromkeys(PARTS), part: measured}))
+        assert head in text
+        assert "| good | 1.10 | ≤ 1.15 |" in text
+        assert f"| bad | 9.00 {MISSED} | ≤ 5 |" in text
+
+
+def test_share_groups_are_a_part_of_the_page() -> None:
+    about = {"date": "a day", "cores": 2, "memory GB": 8, "system": "", "python": "3.11"}
+    report = Report()
+    for name, value in (("Penstock", 6.0), ("Kafka", 10.0)):
+        report.add("1 accepts one by one", name, {"p99 ms": value}, {"p99 ms": "<= 1.0"})
+    measured = {
+        "about": {**about, "optimised": True, "compiled": True, "load average": 0.1},
+        "rounds": 3,
+        "rows": report.jsonable(),
+        "figures": [["late, ms", 60.0, "<= 50"]],
+    }
+    text = "\n".join(sections({**dict.fromkeys(PARTS), "share": measured}))
+    assert "## Share groups" in text
+    assert "| 1 accepts one by one | p99 ms | 6.00 | 10.0 | 0.60 | ≤ 1.0 |" in text
+    assert f"| late, ms | 60.0 {MISSED} | ≤ 50 |" in text
 
 
 def test_samples_are_shown_with_their_spread() -> None:

@@ -1,5 +1,8 @@
 """Which new connections are opened, which wait, which are closed."""
 
+import pytest
+
+from penstock.broker.net import connection_limits
 from penstock.broker.net.connection_limits import (
     SLOT_WAIT_MS,
     ConnectionLimits,
@@ -7,6 +10,7 @@ from penstock.broker.net.connection_limits import (
     listener_limits,
 )
 from penstock.broker.quotas.limits import Limits, QuotaType
+from penstock.broker.quotas.rate import Rate
 from penstock.config.network import NetworkConfig
 from penstock.config.value import INT_MAX
 from penstock.metadata.client_entity import DEFAULT, ClientEntity
@@ -68,6 +72,8 @@ def test_over_the_rate_new_connections_wait_a_second_at_most() -> None:
     assert both.wait_ms("CLIENTS", network, NONE, 0) == 1000
     none = NetworkConfig(max_connection_creation_rate=0)
     assert both.wait_ms("CLIENTS", none, NONE, 99_000) == 1000
+    assert both.waits["CLIENTS"].mean_ms(99_000) == 1000
+    assert both.ip_waits["CLIENTS"].mean_ms(99_000) == 0
 
 
 def test_an_address_over_its_quota_is_held_and_not_counted() -> None:
@@ -77,10 +83,12 @@ def test_an_address_over_its_quota_is_held_and_not_counted() -> None:
         {ClientEntity(ip="10.0.0.1"): {key: "2"}, ClientEntity(ip=DEFAULT): {key: "1"}},
     )
     some = limits("CLIENTS")
-    held = [some.ip_throttle_ms("10.0.0.1", quotas, 0) for _ in range(23)]
+    held = [some.ip_throttle_ms("CLIENTS", "10.0.0.1", quotas, 0) for _ in range(23)]
     assert held == [0] * 20 + [500] * 3
-    assert some.ip_throttle_ms("10.0.0.2", quotas, 0) == 0
-    assert some.ip_throttle_ms("10.0.0.1", Limits(QuotaType.CONNECTION, {}), 0) == 0
+    assert some.ip_waits["CLIENTS"].mean_ms(0) == 500
+    assert some.waits["CLIENTS"].mean_ms(0) == 0
+    assert some.ip_throttle_ms("CLIENTS", "10.0.0.2", quotas, 0) == 0
+    assert some.ip_throttle_ms("CLIENTS", "10.0.0.1", Limits(QuotaType.CONNECTION, {}), 0) == 0
 
 
 def test_an_address_has_a_number_too() -> None:
@@ -91,3 +99,25 @@ def test_an_address_has_a_number_too() -> None:
         some.opened("CLIENTS", ip)
     assert not some.has_room("10.0.0.1", network)
     assert some.has_room("10.0.0.2", network)
+
+
+@pytest.mark.pure
+def test_very_many_addresses_are_looked_through_once_in_a_window(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looks = 0
+
+    class CountedRate(Rate):
+        def is_idle(self, now_ms: int) -> bool:
+            nonlocal looks
+            looks += 1
+            return super().is_idle(now_ms)
+
+    monkeypatch.setattr(connection_limits, "Rate", CountedRate)
+    monkeypatch.setattr(connection_limits, "MOST_ADDRESSES", 10)
+    made = limits("CLIENTS")
+    quota = {ClientEntity(ip=DEFAULT): {"connection_creation_rate": "5"}}
+    bounds = Limits(QuotaType.CONNECTION, quota)
+    for number in range(30):
+        made.ip_throttle_ms("CLIENTS", f"10.0.0.{number}", bounds, 0)
+    assert looks == 10

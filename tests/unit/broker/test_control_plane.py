@@ -2,11 +2,14 @@
 
 import asyncio
 from collections.abc import Collection, Iterable, Mapping
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from msgspec.structs import replace
 
 from penstock.broker.cluster import Cluster
+from penstock.broker.peers.control_changes import StaleControllerEpoch
 from penstock.broker.peers.control_plane import ControlPlane
 from penstock.broker.peers.topic_watch import TopicWatch
 from penstock.clock import SystemClock
@@ -26,6 +29,11 @@ from penstock.wire.messages.leader_and_isr import (
     LeaderAndIsrPartitionState,
     LeaderAndIsrRequest,
     LeaderAndIsrTopicState,
+)
+from penstock.wire.messages.stop_replica import (
+    StopReplicaPartitionState,
+    StopReplicaRequest,
+    StopReplicaTopicState,
 )
 from penstock.wire.messages.update_metadata import (
     UpdateMetadataPartitionState,
@@ -66,6 +74,10 @@ class Settings:
     def __init__(self, **topics: Configs) -> None:
         self.topics, self.reads, self.wanted = dict(topics), 0, set[str]()
         self.away = False
+        self.checks = 0
+
+    def check(self) -> None:
+        self.checks += 1
 
     async def read(self, names: Iterable[str]) -> Mapping[str, Configs]:
         self.reads += 1
@@ -87,7 +99,9 @@ class NoPartitions:
         return None
 
 
-def with_settings(settings: Settings) -> tuple[ControlPlane, Cluster, Local]:
+def with_settings(
+    settings: Settings, partitions: object = None
+) -> tuple[ControlPlane, Cluster, Local]:
     """A broker that knows topic t and its settings."""
     image = ClusterImage().apply(
         ImageDelta(
@@ -102,18 +116,21 @@ def with_settings(settings: Settings) -> tuple[ControlPlane, Cluster, Local]:
     control_plane = ControlPlane(
         BrokerId(0),
         cluster,
-        cast("Partitions", NoPartitions()),
+        cast("Partitions", partitions or NoPartitions()),
         cast("Any", local),
         settings.read,
         settings.want,
         settings.there,
+        settings.check,
     )
     control_plane.registered(1)
     return control_plane, cluster, local
 
 
-def leads(*topics: tuple[str, Uuid]) -> LeaderAndIsrRequest:
-    state = LeaderAndIsrPartitionState(partition_index=0, leader=0, isr=[0], replicas=[0])
+def leads(*topics: tuple[str, Uuid], epoch: int = 0, leader: int = 0) -> LeaderAndIsrRequest:
+    state = LeaderAndIsrPartitionState(
+        partition_index=0, leader=leader, leader_epoch=epoch, isr=[0], replicas=[0]
+    )
     return LeaderAndIsrRequest(
         controller_id=1,
         controller_epoch=1,
@@ -155,6 +172,35 @@ def test_a_topic_created_again_does_not_inherit_settings(joined: bool) -> None:
         assert settings.reads == 1
         await control_plane.update_metadata(update_metadata_for(NEW, leader=LEADER_DURING_DELETE))
         assert cluster.image.topic_configs == {}
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("known", "told", "is_applied"),
+    [
+        ((3, -1), (3, 0), True),
+        ((3, -1), (3, -1), False),
+        ((3, -1), (2, 0), False),
+        ((3, 1), (3, 0), False),
+        ((3, 1), (4, 0), True),
+    ],
+)
+def test_a_known_epoch_counts_again_only_if_nobody_led_in_it(
+    known: tuple[int, int], told: tuple[int, int], is_applied: bool
+) -> None:
+    """A controller could not write that nobody leads, and its successor does not know of it."""
+
+    class OnePartition:
+        def find(self, _topic: str, _index: int) -> object:
+            log = SimpleNamespace(log_dir=SimpleNamespace(failure=None))
+            leader_epoch, leader = known
+            return SimpleNamespace(topic_id=OLD, leader_epoch=leader_epoch, leader=leader, log=log)
+
+    async def main() -> None:
+        control_plane, _, local = with_settings(Settings(), OnePartition())
+        await control_plane.leader_and_isr(leads(("t", OLD), epoch=told[0], leader=told[1]))
+        assert bool(local.changes[-1].partitions) is is_applied
 
     asyncio.run(main())
 
@@ -219,7 +265,12 @@ def test_topics_deleted_without_notice_are_removed() -> None:
         await store.create(paths.topic("kept"))
         await store.create(paths.topic("going"))
         await store.create(paths.deleted_topic("going"))
-        watch = TopicWatch(store, lambda: cluster.image, control_plane.apply_from_store)
+        watch = TopicWatch(
+            store,
+            lambda: cluster.image,
+            control_plane.apply_from_store,
+            control_plane.set_unknown_aside,
+        )
         async with asyncio.TaskGroup() as tasks:
             running = tasks.create_task(watch.run())
             watch.check()
@@ -245,7 +296,7 @@ def made(controller_epoch: int = 1) -> tuple[ControlPlane, Local]:
     partitions = cast("Partitions", None)
     unused = cast("Any", None)
     return ControlPlane(
-        BrokerId(0), cluster, partitions, cast("Any", local), unused, unused, unused
+        BrokerId(0), cluster, partitions, cast("Any", local), unused, unused, unused, unused
     ), local
 
 
@@ -275,6 +326,42 @@ def test_requests_wait_until_the_broker_is_registered(broker_epoch: int, is_appl
         except StaleBrokerEpoch:
             return False
         return True
+
+    asyncio.run(main())
+
+
+def deletion() -> StopReplicaRequest:
+    state = StopReplicaPartitionState(partition_index=0, leader_epoch=-2, delete_partition=True)
+    topic = StopReplicaTopicState(topic_name="t", partition_states=[state])
+    return StopReplicaRequest(
+        controller_id=1, controller_epoch=1, broker_epoch=1, topic_states=[topic]
+    )
+
+
+def test_a_late_copy_over_a_former_connection_is_refused() -> None:
+    """The controller gave the connection up, and sent the request again over another one."""
+
+    async def main() -> None:
+        control_plane, _, local = with_settings(Settings())
+        former, latest = 7, 8
+        await control_plane.stop_replica(deletion(), latest)
+        await control_plane.leader_and_isr(leads(("t", NEW)), latest)
+        await control_plane.update_metadata(update_metadata_for(NEW), latest)
+        applied = len(local.changes)
+        deleted = update_metadata_for(OLD, leader=LEADER_DURING_DELETE)
+        for late in (
+            control_plane.stop_replica(deletion(), former),
+            control_plane.leader_and_isr(leads(("t", OLD)), former),
+            control_plane.update_metadata(deleted, former),
+        ):
+            with pytest.raises(StaleControllerEpoch):
+                await late
+        assert len(local.changes) == applied
+        # The next controller may use a connection that it opened before.
+        await control_plane.update_metadata(
+            replace(update_metadata_for(NEW), controller_epoch=2), former
+        )
+        assert len(local.changes) == applied + 1
 
     asyncio.run(main())
 
@@ -323,6 +410,38 @@ def test_replicas_that_a_full_set_does_not_name_are_set_aside(away: bool, aside:
         settings.away = away
         await control_plane.leader_and_isr(leads())
         assert sorted(map(str, local.aside)) == aside
+        assert settings.checks == away, "the unknown topics are looked up again"
+
+    asyncio.run(main())
+
+
+def test_logs_of_topics_found_deleted_after_a_full_set_are_set_aside() -> None:
+    async def main() -> None:
+        settings = Settings(created={})
+        control_plane, _, local = with_settings(settings)
+        local.logs = {TopicPartition(name, 0): OLD for name in ("t", "deleted", "created")}
+        settings.away = True
+        with pytest.raises(StoreUnavailable):
+            await control_plane.set_unknown_aside()
+        assert local.aside == []
+        settings.away = False
+        await control_plane.set_unknown_aside()
+        assert list(map(str, local.aside)) == ["deleted-0"]
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(("topic_id", "aside"), [(OLD, []), (NEW, ["t-0"])])
+def test_the_log_of_a_topic_whose_name_is_used_again_is_set_aside(
+    topic_id: Uuid, aside: list[str]
+) -> None:
+    """This broker has no replica of the new topic, so no LeaderAndIsr comes."""
+
+    async def main() -> None:
+        control_plane, _, local = with_settings(Settings())
+        local.logs = {TopicPartition("t", 0): OLD}
+        await control_plane.update_metadata(update_metadata_for(topic_id, leader=1))
+        assert list(map(str, local.aside)) == aside
 
     asyncio.run(main())
 

@@ -1,34 +1,50 @@
 """Guards take requests apart in one walk, however many names these have."""
 
+import asyncio
 import logging
 from typing import Any, cast
 
 import pytest
 
 from penstock.broker.acls.access import MOST_REFUSALS, Access
-from penstock.broker.authorization.guard import Guard
+from penstock.broker.authorization.guard import Guard, NotAuthorized
 from penstock.broker.authorization.table import GUARDS
 from penstock.broker.context import Context
+from penstock.broker.handling.turns import Pieces, in_pieces
+from penstock.config.resource_type import ConfigResourceType
 from penstock.errors import ErrorCode
 from penstock.metadata.image import ClusterImage
 from penstock.security.acl import (
+    CLUSTER_NAME,
     AccessRule,
     Acl,
     AclOperation,
-    Acls,
     PatternType,
     Permission,
     ResourcePattern,
     ResourceType,
 )
+from penstock.security.acls import Acls
 from penstock.security.principal import Principal, user
-from penstock.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
+from penstock.types import Uuid
+from penstock.wire.apis import APIS
+from penstock.wire.messages import create_topics as creating
+from penstock.wire.messages import incremental_alter_configs as incremental
+from penstock.wire.messages import share_group_describe as share_groups
+from penstock.wire.messages.delete_topics import (
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DeleteTopicState,
+)
+from penstock.wire.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
 from penstock.wire.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
+from penstock.wire.messages.produce import ProduceRequest, ProduceResponse, TopicProduceData
 
 NAMES = 1000
+TOPIC_REFUSED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
 
 class Name(str):
@@ -59,15 +75,15 @@ class Asked:
     services = Services
 
 
-def access() -> Access:
-    """To names that begin with `mine`."""
+def access(*more: Acl) -> Access:
+    """To names that begin with `mine`, and what more ACLs say."""
     rule = AccessRule("User:mallory", "*", AclOperation.ALL, Permission.ALLOW)
     kinds = (ResourceType.GROUP, ResourceType.TOPIC)
     mine = [Acl(ResourcePattern(kind, "mine", PatternType.PREFIXED), rule) for kind in kinds]
-    return Access(Acls(mine), Client(), "a request", set())
+    return Access(Acls([*mine, *more]), Client(), "a request", set())
 
 
-def guarded(guard: Guard, request: Any, response: Any) -> tuple[Any, Any]:
+def guarded(guard: Guard, request: Any, response: Any, *more: Acl) -> tuple[Any, Any]:
     """What the handler was asked, and the answer."""
     asked = []
 
@@ -75,7 +91,7 @@ def guarded(guard: Guard, request: Any, response: Any) -> tuple[Any, Any]:
         asked.append(passed)
         return response
 
-    answer = guard(request, cast("Context", Asked), cast("Any", handler), access())
+    answer = guard(request, cast("Context", Asked), cast("Any", handler), access(*more))
     return asked, answer
 
 
@@ -92,6 +108,52 @@ def test_a_request_fills_no_log_with_its_refusals(caplog: pytest.LogCaptureFixtu
     assert len(told) == MOST_REFUSALS
     assert told[-1].startswith("Principal = User:mallory is Denied operation = READ")
     assert last.endswith("the others are not logged")
+    caplog.clear()
+    assert not access().group(AclOperation.READ, "x" * 30_000)
+    assert len(caplog.messages[0]) < 2_000
+
+
+def test_nor_does_one_that_is_handled_piece_by_piece(caplog: pytest.LogCaptureFixture) -> None:
+    def described(request: DescribeGroupsRequest, _: Context) -> DescribeGroupsResponse:
+        asks = access()
+        assert not any(asks.group(AclOperation.DESCRIBE, each) for each in request.groups)
+        return DescribeGroupsResponse()
+
+    caplog.set_level(logging.INFO, "penstock.authorizer")
+    handle = in_pieces(described, Pieces("groups", "groups", size=7))
+    many = DescribeGroupsRequest([f"group-{number}" for number in range(2 * MOST_REFUSALS)])
+    asyncio.run(cast("Any", handle(many, cast("Context", Asked))))
+    assert len(caplog.records) == MOST_REFUSALS + 1
+    caplog.clear()
+    described(DescribeGroupsRequest(["another request"]), cast("Context", Asked))
+    assert len(caplog.records) == 1
+
+
+OF_BROKERS = [key for key, api in APIS.items() if api.inter_broker and key in GUARDS]
+
+
+@pytest.mark.parametrize("key", OF_BROKERS)
+def test_what_brokers_send_needs_cluster_action(key: int) -> None:
+    whole = ResourcePattern(ResourceType.CLUSTER, CLUSTER_NAME, PatternType.LITERAL)
+    for operation in AclOperation:
+        if operation in (AclOperation.UNKNOWN, AclOperation.ANY):
+            continue
+        rule = AccessRule("User:mallory", "*", operation, Permission.ALLOW)
+        is_allowed = operation in (AclOperation.ALL, AclOperation.CLUSTER_ACTION)
+        request = APIS[key].request()
+        if is_allowed:
+            asked, answer = guarded(GUARDS[key], request, "done", Acl(whole, rule))
+            assert (asked, answer) == ([request], "done")
+        elif key in range(83, 88):  # these say so of each partition
+            asked, answer = guarded(GUARDS[key], request, "done", Acl(whole, rule))
+            assert (asked, answer) == ([], APIS[key].response())
+        else:
+            with pytest.raises(NotAuthorized):
+                guarded(GUARDS[key], request, "done", Acl(whole, rule))
+
+
+def test_the_requests_of_brokers_are_known() -> None:
+    assert OF_BROKERS == [4, 5, 6, 7, 56, 67, 83, 84, 85, 86, 87]
 
 
 @pytest.mark.parametrize(
@@ -127,3 +189,100 @@ def test_names_are_not_searched_for_in_lists_of_names(
         ErrorCode.GROUP_AUTHORIZATION_FAILED,
         ErrorCode.TOPIC_AUTHORIZATION_FAILED,
     }
+
+
+TOLD = Uuid(bytes(15) + b"\1")
+
+
+def test_a_topic_that_is_not_known_yet_is_deleted_by_nobody_without_the_right() -> None:
+    """The handler waits for the controller, which may have created it by then."""
+    rule = AccessRule("User:mallory", "*", AclOperation.DESCRIBE, Permission.ALLOW)
+    seen = Acl(ResourcePattern(ResourceType.TOPIC, "pay", PatternType.PREFIXED), rule)
+    topics = [
+        DeleteTopicState(name="pay"),
+        DeleteTopicState(name=None, topic_id=TOLD),
+        DeleteTopicState(name="mine"),
+        DeleteTopicState(name="hidden"),
+    ]
+    asked, answer = guarded(
+        GUARDS[20], DeleteTopicsRequest(topics=topics), DeleteTopicsResponse(), seen
+    )
+    assert [each.name for each in asked[0].topics] == ["mine"]
+    assert [each.error_code for each in answer.responses] == [
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    ]
+
+
+def test_an_id_that_is_not_known_yet_is_not_written_to() -> None:
+    """The handler may wait for a transaction's coordinator, and know the topic by then."""
+    topics = [TopicProduceData(topic_id=TOLD), TopicProduceData(name="mine")]
+    asked, answer = guarded(GUARDS[0], ProduceRequest(acks=1, topic_data=topics), ProduceResponse())
+    assert [each.name for each in asked[0].topic_data] == ["mine"]
+    assert [each.topic_id for each in answer.responses] == [TOLD]
+
+
+def test_a_share_group_whose_assigned_topics_may_not_be_seen_is_not_shown() -> None:
+    """Members keep partitions for a while of topics that they do not name any more."""
+    had = share_groups.Assignment([share_groups.TopicPartitions(TOLD, "hidden", [0])])
+    member = share_groups.Member(subscribed_topic_names=["mine"], assignment=had)
+    group = share_groups.DescribedGroup(group_id="mine", members=[member])
+    _, answer = guarded(
+        GUARDS[77],
+        share_groups.ShareGroupDescribeRequest(group_ids=["mine"]),
+        share_groups.ShareGroupDescribeResponse(groups=[group]),
+    )
+    assert [each.error_code for each in answer.groups] == [ErrorCode.TOPIC_AUTHORIZATION_FAILED]
+    assert "hidden" not in repr(answer)
+
+
+def reroute(topic: str, setting: str, target: str) -> incremental.AlterConfigsResource:
+    config = incremental.AlterableConfig(name=setting, config_operation=0, value=target)
+    return incremental.AlterConfigsResource(ConfigResourceType.TOPIC, topic, [config])
+
+
+@pytest.mark.parametrize(
+    "setting", ["penstock.delay.to", "penstock.retry.to", "penstock.dlq.topic"]
+)
+def test_records_are_routed_only_to_where_one_may_write(setting: str) -> None:
+    """The delay service would write there for everybody."""
+    resources = [reroute("mine", setting, "mine-too"), reroute("mine", setting, "payments")]
+    asked, answer = guarded(
+        GUARDS[44],
+        incremental.IncrementalAlterConfigsRequest(resources),
+        incremental.IncrementalAlterConfigsResponse(),
+    )
+    assert asked[0].resources == resources[:1]
+    assert [each.error_code for each in answer.responses] == [TOPIC_REFUSED]
+
+    topics = [
+        creating.CreatableTopic(name=name, configs=[creating.CreatableTopicConfig(setting, target)])
+        for name, target in (("mine-1", "mine"), ("mine-2", "payments"))
+    ]
+    create = AccessRule("User:mallory", "*", AclOperation.CREATE, Permission.ALLOW)
+    on_cluster = Acl(ResourcePattern(ResourceType.CLUSTER, CLUSTER_NAME), create)
+    asked, answer = guarded(
+        GUARDS[19],
+        creating.CreateTopicsRequest(topics=topics),
+        creating.CreateTopicsResponse(),
+        on_cluster,
+    )
+    assert asked[0].topics == topics[:1]
+    assert [each.error_code for each in answer.topics] == [TOPIC_REFUSED]
+
+
+def test_who_may_not_read_a_topic_does_not_route_it_elsewhere() -> None:
+    rule = AccessRule("User:mallory", "*", AclOperation.ALTER_CONFIGS, Permission.ALLOW)
+    altered = Acl(ResourcePattern(ResourceType.TOPIC, "payments"), rule)
+    resources = [
+        reroute("payments", "retention.ms", "1"),
+        reroute("payments", "penstock.delay.to", "mine"),
+    ]
+    asked, _ = guarded(
+        GUARDS[44],
+        incremental.IncrementalAlterConfigsRequest(resources),
+        incremental.IncrementalAlterConfigsResponse(),
+        altered,
+    )
+    assert asked[0].resources == resources[:1]

@@ -4,10 +4,12 @@ import asyncio
 from typing import cast
 
 import pytest
+from msgspec.structs import replace
 
+from penstock.broker.peers import isr_proposals
 from penstock.broker.peers.controller_link import ControllerLink
 from penstock.broker.peers.isr_proposals import IsrProposals
-from penstock.errors import ProtocolError
+from penstock.errors import ErrorCode, ProtocolError
 from penstock.replication.proposal import Accepted, InSyncReplica, IsrProposal, Settlement
 from penstock.types import BrokerId, TopicPartition, Uuid
 from penstock.wire.messages.alter_partition import (
@@ -108,6 +110,56 @@ def test_a_newer_proposal_replaces_one_that_comes_back() -> None:
 
     asyncio.run(main())
     assert outcomes.settled == [(0, 8)]
+
+
+class RefusesTheFirst(Link):
+    """Partition 0 is refused for ever; counts its attempts."""
+
+    attempts = 0
+
+    async def call(self, request: AlterPartitionRequest, _: object) -> AlterPartitionResponse:
+        response = await super().call(request, _)
+        (topic,) = response.topics
+        told = [self._refused(each) for each in topic.partitions]
+        return replace(response, topics=[replace(topic, partitions=told)])
+
+    def _refused(self, each: ResponsePartitionData) -> ResponsePartitionData:
+        if each.partition_index:
+            return each
+        self.attempts += 1
+        return replace(each, error_code=ErrorCode.UNKNOWN_TOPIC_ID)
+
+
+def test_a_proposal_that_is_refused_again_and_again_delays_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(isr_proposals, "RETRY_S", 0.001)
+    monkeypatch.setattr(isr_proposals, "RETRY_MAX_S", 3600)
+    link = RefusesTheFirst()
+    settled: list[int] = []
+
+    def settle(each: IsrProposal, settlement: Settlement) -> None:
+        if isinstance(settlement, Accepted):
+            settled.append(each.topic_partition.partition)
+        else:
+            proposals.propose(each)
+
+    proposals = IsrProposals(BrokerId(1), cast("ControllerLink", link), lambda: 5, settle)
+
+    async def main() -> None:
+        async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
+            running = tasks.create_task(proposals.run())
+            proposals.propose(proposal(0))
+            while link.attempts < 8:
+                await asyncio.sleep(0.01)
+            proposals.propose(proposal(1))
+            while not settled:
+                await asyncio.sleep(0.01)
+            running.cancel()
+
+    asyncio.run(main())
+    assert settled == [1]
+    assert link.attempts < 20, "its pauses grow"
 
 
 async def until_settled(proposals: IsrProposals, outcomes: Outcomes, count: int) -> None:

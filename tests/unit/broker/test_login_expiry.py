@@ -1,20 +1,23 @@
 """Logins that expire (KIP-368): a client logs in again in time, as the same user, or is cut off."""
 
 import asyncio
-from collections.abc import Coroutine
 from random import Random
-from typing import Any, cast
+from typing import cast
 
 import pytest
 
 from penstock.broker.context import Peer, Services
-from penstock.broker.net.dispatch import Routes
+from penstock.broker.net.dispatch import LARGE_BYTES, Routes
 from penstock.broker.net.login import REAUTHENTICATION_PAUSE_MS, LoginDispatch
 from penstock.broker.net.sasl import SaslListener
+from penstock.broker.parked import Parked
+from penstock.client.sasl import Login, exchange, next_message
 from penstock.config.listener import SecurityProtocol
 from penstock.config.listener_security import ListenerSecurity
 from penstock.errors import ErrorCode, ProtocolError
+from penstock.security.delegation_token import DelegationToken
 from penstock.security.principal import ANONYMOUS, user
+from penstock.security.scram import MIN_ITERATIONS, ScramMechanism, credential, salted
 from penstock.wire.apis import APIS
 from penstock.wire.client_frame import request_frame
 from penstock.wire.messages.metadata import MetadataRequest
@@ -87,7 +90,7 @@ class Client:
         if isinstance(request, MetadataRequest):
             return None  # it is let through; nothing is there to answer it
         outcome = self.dispatch.handle(read)
-        return run(outcome) if isinstance(outcome, Coroutine) else outcome
+        return expired(outcome) if isinstance(outcome, Parked) else outcome
 
     def begin(self, mechanism: str = "PLAIN") -> int:
         response = self.send(SaslHandshakeRequest(mechanism=mechanism), 1)
@@ -101,13 +104,24 @@ class Client:
         assert isinstance(response, SaslAuthenticateResponse)
         return response
 
+    def scram(self, login: Login) -> SaslAuthenticateResponse:
+        assert self.begin(login.mechanism) == 0
+        messages = exchange(login, "nonce")
+        message: bytes | None = next(messages)
+        while True:
+            response = self.send(SaslAuthenticateRequest(auth_bytes=message or b""), 2)
+            assert isinstance(response, SaslAuthenticateResponse)
+            message = next_message(messages, response.auth_bytes)
+            if message is None:
+                return response
+
     def asks(self) -> None:
         self.send(MetadataRequest(topics=[]), 9)
 
 
-def run(outcome: Coroutine[Any, Any, object]) -> object:
+def expired(outcome: Parked[object]) -> object:
     async def answered() -> object:
-        response = await outcome
+        response = outcome.expire()
         await asyncio.sleep(0)  # the connection ends after its answer
         return response
 
@@ -148,6 +162,7 @@ def test_a_client_that_does_not_is_cut_off() -> None:
     client.clock.now += LIFE_MS + 1
     with pytest.raises(ProtocolError, match="the login has expired"):
         client.asks()
+    assert client.sasl.expired == 1
 
 
 def test_logging_in_again_all_the_time_is_refused() -> None:
@@ -158,6 +173,32 @@ def test_logging_in_again_all_the_time_is_refused() -> None:
     client.asks()
     client.clock.now += 1
     assert client.begin() == ErrorCode.NONE
+
+
+def test_a_login_without_an_end_after_one_with_an_end_has_none() -> None:
+    """A client begins by a delegation token, and goes on by its password."""
+    mechanism, client = ScramMechanism.SCRAM_SHA_256, Client()
+    key = salted(mechanism, "secret", b"salt", MIN_ITERATIONS)
+    known = credential(mechanism, key, b"salt", MIN_ITERATIONS)
+    alice, ends_ms = user("alice"), client.clock.now + LIFE_MS
+    token = DelegationToken("id", alice, alice, (), 0, ends_ms, ends_ms)
+    client.sasl.find_token = lambda _mechanism, _token_id: (known, token)
+    client.sasl.find_scram_user = lambda _mechanism, _name: known
+    by_token = Login(mechanism.mechanism, "id", "secret", is_token=True)
+    assert client.scram(by_token).session_lifetime_ms == LIFE_MS
+    client.clock.now += REAUTHENTICATION_PAUSE_MS
+    assert client.scram(Login(mechanism.mechanism, "alice", "secret")).session_lifetime_ms == 0
+    client.clock.now += LIFE_MS
+    client.asks()
+
+
+def test_a_long_token_takes_no_place_of_large_requests() -> None:
+    """A refusal waits before it is answered: strangers would hold those places."""
+    client = Client()
+    client.begin()
+    api, token = APIS[36], SaslAuthenticateRequest(auth_bytes=b"x" * (LARGE_BYTES + 1))
+    frame = memoryview(request_frame(api, 2, 1, None, token))[4:]
+    assert client.dispatch.read(frame).message == token
 
 
 def test_nothing_else_is_served_between_the_messages_of_a_login() -> None:

@@ -85,3 +85,37 @@ def test_an_error_without_a_field_for_it_closes_only_its_connection() -> None:
         assert session.closed == ["cannot be answered: not the controller"]
 
     asyncio.run(main())
+
+
+class OfClients(Server):
+    """One to which no broker connects."""
+
+    def _is_of_brokers(self, session: object) -> bool:
+        return session is None
+
+
+def test_requests_beyond_queued_max_requests_wait_for_others_to_end() -> None:
+    async def main() -> None:
+        begun: list[int] = []
+        gate = asyncio.Event()
+
+        async def work(number: int) -> Message | None:
+            begun.append(number)
+            await gate.wait()
+            raise Refused("enough")
+
+        async with asyncio.TaskGroup() as tasks:
+            nothing = cast("Any", None)
+            server = OfClients(asyncio.get_running_loop(), tasks, nothing, nothing, nothing)
+            server.max_requests = 2
+            stranger = cast("Any", Session())
+            server._newcomers[stranger] = 1.0
+            server.run(cast("Any", work(-1)), stranger)  # a login, which takes nobody's place
+            for number in range(5):
+                server.run(cast("Any", work(number)), cast("Any", Session()))
+            await asyncio.sleep(0.01)
+            assert begun == [-1, 0, 1]
+            gate.set()
+        assert begun == [-1, 0, 1, 2, 3, 4]
+
+    asyncio.run(main())

@@ -109,6 +109,16 @@ SERVED = {
         alone(topic("t"), log_dirs={"x": "/a"}),
         Serve(ONE, "c"),
     ),
+    "an adopted directory without an id, moved to another path": (
+        [directory(B, ("t", 0, ID))],
+        alone(topic("t"), log_dirs={"/a": "/a"}),
+        Serve(ONE, "c"),
+    ),
+    "an adopted directory without an id lacks a partition": (
+        [directory(A, ("t", 0, ID))],
+        alone(topic("t", partitions=2), log_dirs={"/a": "/a"}),
+        Serve(ONE, "c"),
+    ),
     "a directory that cannot be read": (
         [directory(A, directory_id="x"), UNREADABLE],
         alone(topic("t"), log_dirs={"x": "/a", "y": "/b"}),
@@ -169,6 +179,11 @@ REFUSED = {
         [directory(A)],
         alone(cluster="d"),
         ["/a belongs to cluster c", "/home/metadata.sqlite is of cluster d", "--dir"],
+    ),
+    "logs of another cluster": (
+        [directory(A, ("t", 0, ID)), directory(B)],
+        alone(cluster="d"),
+        ["penstock metadata import --dir NEW FILE", "penstock log adopt --dir NEW /a registers"],
     ),
     "another ZooKeeper": (
         [directory(A)],

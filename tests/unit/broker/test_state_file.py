@@ -1,22 +1,26 @@
 """Which broker runs in a directory: by its file, its lock, and the start of its process."""
 
+import fcntl
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
-from penstock.broker.startup.process_start import process_start
 from penstock.broker.startup.state_file import (
+    LOCK_NAME,
     BrokerState,
     hold_directory,
     is_held,
     read_state,
     remove_state,
+    was_killed,
     write_state,
 )
 from penstock.errors import ConfigError
+from penstock.process_start import process_start
 
 
 def state(pid: int, began: str) -> BrokerState:
@@ -30,8 +34,10 @@ def ours() -> BrokerState:
 
 
 def test_a_running_broker_is_found(tmp_path: Path) -> None:
+    assert not was_killed(tmp_path)
     write_state(tmp_path, ours())
     assert read_state(tmp_path) == ours()
+    assert not was_killed(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -45,6 +51,7 @@ def test_an_unreadable_file_means_that_no_broker_runs(text: str, tmp_path: Path)
 def test_a_reused_pid_is_not_the_broker(tmp_path: Path) -> None:
     write_state(tmp_path, state(os.getpid(), "long ago"))
     assert read_state(tmp_path) is None
+    assert was_killed(tmp_path)
 
 
 def test_a_zombie_is_not_the_broker(
@@ -81,3 +88,24 @@ def test_a_second_broker_names_the_one_that_holds_the_directory(tmp_path: Path) 
         hold_directory(tmp_path)
     release()
     assert not is_held(tmp_path)
+
+
+def test_those_who_look_at_a_directory_see_neither_each_other_nor_need_to_write(
+    tmp_path: Path,
+) -> None:
+    hold_directory(tmp_path)()
+    lock = tmp_path / LOCK_NAME
+    lock.chmod(0o444)
+    with lock.open("rb") as other:
+        fcntl.flock(other, fcntl.LOCK_SH)  # as `is_held` of another process
+        assert not is_held(tmp_path)
+
+
+def test_a_broker_starts_while_others_look_at_its_directory(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    hold_directory(tmp_path)()
+    with (tmp_path / LOCK_NAME).open("rb") as other:
+        fcntl.flock(other, fcntl.LOCK_SH)
+        monkeypatch.setattr(time, "sleep", lambda _: fcntl.flock(other, fcntl.LOCK_UN))
+        hold_directory(tmp_path)()

@@ -5,22 +5,72 @@ from pathlib import Path
 import pytest
 
 from penstock.cli.bench_figures import Run, line, percentile
-from penstock.cli.frame.progress import duration, progress_line, seconds_left
-from penstock.cli.group.target import duration_ms, read_offsets
-from penstock.cli.partitions import parse_scope
+from penstock.cli.frame.progress import count_line, duration, progress_line, seconds_left
+from penstock.cli.group.target import duration_ms, read_offsets, since
 from penstock.cli.reassign_plan import moves_of, read_plan, with_factor
+from penstock.cli.rebalance import kind
 from penstock.cli.redaction import redacted_settings, redacted_text
 from penstock.cli.topic.chosen import matching
 from penstock.cli.topic.create import assignment
 from penstock.cli.verification import number_of, value_of, verdict
+from penstock.client.configs import Resource
+from penstock.client.group_reset import Target
+from penstock.client.partition_scope import parse_scope
+from penstock.client.position import Position, Since
+from penstock.client.replication_throttle import (
+    FOLLOWERS,
+    LEADERS,
+    RATES,
+    throttle,
+    throttled_replicas,
+    together,
+)
+from penstock.config.resource_type import ConfigResourceType
+from penstock.controller.balance import PlannedMove
+from penstock.controller.places import places
 from penstock.errors import ConfigError
 from penstock.types import BrokerId, TopicPartition
 
+ALONE = places({}, None)
+ROW = '{"topic":"t","partition":0,"replicas":[1]}'
+
 
 def test_percentiles_are_values_that_occurred() -> None:
-    assert percentile([1, 2, 3, 4], 0.5) == 2
+    assert percentile([1, 2, 3, 4], 0.5) == 3
     assert percentile([1, 2, 3, 4], 0.99) == 4
     assert percentile([], 0.5) == 0
+
+
+def test_work_without_a_known_end_is_counted() -> None:
+    assert count_line("produced to t", 120_000, 2.0) == "produced to t: 120,000  60,000/s"
+    assert count_line("produced to t", 0, 0.0) == "produced to t: 0  0/s"
+
+
+@pytest.mark.parametrize("first", ["t,0,x", "t,0,1.5", "t,zero,5"])
+def test_a_line_with_a_mistake_is_no_header(tmp_path: Path, first: str) -> None:
+    path = tmp_path / "offsets.csv"
+    path.write_text(f"{first}\nt,1,5\n")
+    with pytest.raises(ConfigError, match="line 1 is not topic,partition,offset"):
+        read_offsets(path, "g")
+    path.write_text("TOPIC,PARTITION,NEW-OFFSET\nt,1,5\n")
+    assert read_offsets(path, "g") == {TopicPartition("t", 1): 5}
+
+
+def test_replicas_that_an_operator_throttles_stay_throttled() -> None:
+    topic, broker = (
+        Resource(ConfigResourceType.TOPIC, "t"),
+        Resource(ConfigResourceType.BROKER, "1"),
+    )
+    moved = throttled_replicas([(TopicPartition("t", 0), [BrokerId(1)], [BrokerId(2)])])
+    limits = throttle(moved, [BrokerId(1)], 1000)
+    former: dict[Resource, dict[str, str | None]] = {
+        topic: {LEADERS: "*", FOLLOWERS: "3:1"},
+        broker: dict.fromkeys(RATES),
+    }
+    assert together(limits, former) == {
+        topic: {LEADERS: "*", FOLLOWERS: "3:1,0:2"},
+        broker: dict.fromkeys(RATES, "1000"),
+    }
 
 
 def test_a_run_is_reported_as_kafka_does() -> None:
@@ -61,10 +111,21 @@ def test_progress_tells_share_and_time_left() -> None:
 
 @pytest.mark.parametrize(
     ("text", "ms"),
-    [("90m", 5_400_000), ("2h", 7_200_000), ("PT2H30M", 9_000_000), ("P1D", 86_400_000)],
+    [
+        ("90m", 5_400_000),
+        ("2h", 7_200_000),
+        ("PT2H30M", 9_000_000),
+        ("P1D", 86_400_000),
+        ("PT1.5S", 1500),
+    ],
 )
 def test_durations(text: str, ms: int) -> None:
     assert duration_ms(text) == ms
+
+
+@pytest.mark.parametrize("text", ["30000d", "PT99999999999999999999H"])
+def test_a_duration_beyond_1970_means_the_beginning(text: str) -> None:
+    assert since(text) == Target(Position(Since.EPOCH, 0))
 
 
 @pytest.mark.parametrize("text", ["", "2", "h", "P", "PT", "-2h"])
@@ -103,25 +164,44 @@ def test_a_file_with_offsets_of_several_groups_gives_each_its_own(tmp_path: Path
 def test_replicas_are_added_where_there_are_fewest_and_taken_from_the_end() -> None:
     brokers = [BrokerId(each) for each in (1, 2, 3)]
     replicas = {TopicPartition("t", 0): (BrokerId(1),), TopicPartition("t", 1): (BrokerId(2),)}
-    moves = with_factor(replicas, brokers, 2)
+    moves = with_factor(replicas, brokers, 2, ALONE)
     assert [each.after for each in moves] == [(1, 3), (2, 1)]
     back = {each.topic_partition: each.after for each in moves}
-    assert [each.after for each in with_factor(back, brokers, 1)] == [(1,), (2,)]
+    assert [each.after for each in with_factor(back, brokers, 1, ALONE)] == [(1,), (2,)]
     with pytest.raises(ConfigError, match="there are only 3 brokers"):
-        with_factor(replicas, brokers, 4)
+        with_factor(replicas, brokers, 4, ALONE)
 
 
 def test_replicas_of_brokers_that_are_down_are_taken_away_first() -> None:
     up = [BrokerId(2), BrokerId(3)]
     replicas = {TopicPartition("t", 0): (BrokerId(1), BrokerId(2), BrokerId(3))}
-    assert [each.after for each in with_factor(replicas, up, 1)] == [(2,)]
-    assert [each.after for each in with_factor(replicas, up, 2)] == [(2, 3)]
+    assert [each.after for each in with_factor(replicas, up, 1, ALONE)] == [(2,)]
+    assert [each.after for each in with_factor(replicas, up, 2, ALONE)] == [(2, 3)]
+
+
+def test_another_number_of_replicas_keeps_workers_of_one_host_apart() -> None:
+    brokers = [BrokerId(each) for each in (1, 2, 3, 4)]
+    hosts = {BrokerId(each): "one" if each < 3 else "two" for each in (1, 2, 3, 4)}
+    apart = places(dict.fromkeys(brokers), hosts)
+    one = {TopicPartition("t", each): (BrokerId(1 + each % 4),) for each in range(8)}
+    for move in with_factor(one, brokers, 2, apart):
+        assert {hosts[each] for each in move.after} == {"one", "two"}
+    three = {TopicPartition("t", 0): (BrokerId(1), BrokerId(2), BrokerId(3))}
+    assert [each.after for each in with_factor(three, brokers, 2, apart)] == [(1, 3)]
+
+
+def test_a_plan_says_what_a_move_without_copies_does() -> None:
+    def told(*after: int) -> str:
+        before = (BrokerId(1), BrokerId(2))
+        return kind(PlannedMove(TopicPartition("t", 0), before, tuple(map(BrokerId, after))))
+
+    assert (told(1), told(2, 1), told(1, 3)) == ("removed", "order", "")
 
 
 def test_a_plan_is_read_and_compared(tmp_path: Path) -> None:
     file = tmp_path / "plan.json"
     file.write_text(
-        '{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[2,1],"log_dirs":["any"]}]}'
+        '{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[2,1],"log_dirs":["any","any"]}]}'
     )
     tp = TopicPartition("t", 0)
     targets = read_plan(file)
@@ -136,9 +216,14 @@ def test_a_plan_is_read_and_compared(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("{}", "is not a reassignment"),
-        ('{"partitions":[]}', "names no partition"),
-        ('{"partitions":[{"topic":"t","partition":0,"replicas":[1,1]}]}', "missing or twice"),
+        ("{}", r"plan\.json: not a reassignment: .* `partitions`"),
+        ('{"partitions":[]}', "list cannot be empty"),
+        ('{"partitions":[],"version":2}', "Not supported version field value 2"),
+        (f'{{"partitions":[{ROW},{ROW}]}}', "duplicate topic partitions: t-0"),
+        ('{"partitions":[{"topic":"t","partition":0,"replicas":[]}]}', "list cannot be empty"),
+        ('{"partitions":[{"topic":"t","partition":0,"replicas":[1,1]}]}', "multiple entries for 1"),
+        (f'{{"partitions":[{ROW[:-1]},"log_dirs":["any","/a"]}}]}}', "different from size"),
+        (f'{{"partitions":[{ROW[:-1]},"log_dirs":["/a"]}}]}}', "names log directories of t-0"),
     ],
 )
 def test_a_wrong_plan_is_refused(tmp_path: Path, text: str, problem: str) -> None:
@@ -176,7 +261,7 @@ def test_topics_by_regular_expression() -> None:
 
 def test_assignments_as_kafka_writes_them() -> None:
     assert assignment("0:1,1:0,0:1") == [[0, 1], [1, 0], [0, 1]]
-    for wrong in ("0:1,1", "0:0", "a", ""):
+    for wrong in ("0:1,1", "0:0", "a", "", "-1", "2147483648"):
         with pytest.raises(ConfigError, match="--replica-assignment"):
             assignment(wrong)
 

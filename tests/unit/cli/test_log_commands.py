@@ -37,6 +37,7 @@ from penstock.wire.messages.offset_commit_key import OffsetCommitKey
 from penstock.wire.messages.offset_commit_value import OffsetCommitValue
 from penstock.wire.messages.transaction_log_key import TransactionLogKey
 from penstock.wire.messages.transaction_log_value import TransactionLogValue
+from support.commands.kafka_tool import call_tool
 
 NOW = 1_700_000_000_000
 TOPIC_ID = Uuid(bytes(range(16)))
@@ -136,6 +137,22 @@ def test_dump_shows_records_and_markers(data: Path) -> None:
     deep = run("dump", "--deep-iteration", file(data, f"{FIRST}.log")).stdout
     assert "| offset: 0" in deep
     assert "payload" not in deep
+
+
+@pytest.mark.parametrize("style", ["text", "json", "yaml"])
+def test_dump_shows_a_header_whose_name_is_not_utf8(tmp_path: Path, style: str) -> None:
+    path = tmp_path / f"{FIRST}.log"
+    path.write_bytes(build_batch([Record(0, NOW, b"k", b"v", [("n\udcff", b"1")])]))
+    shown = run("dump", "--deep-iteration", path, "--format", style)
+    assert shown.exit_code == 0, shown.output
+    assert "n\ufffd" in shown.stdout
+
+
+def test_kafkas_tool_shows_contents_alone(tmp_path: Path) -> None:
+    path = tmp_path / f"{FIRST}.log"
+    path.write_bytes(build_batch([Record(0, NOW, b"k", b"v", [])]))
+    words = ("--files", str(path), "--print-data-log", "--skip-record-metadata")
+    assert call_tool("kafka-dump-log.sh", *words).out.splitlines()[-1] == "| key: k payload: v"
 
 
 def test_dump_shows_indexes_and_snapshots(data: Path) -> None:
@@ -331,6 +348,20 @@ def test_verify_takes_no_offence_at_an_index_that_is_yet_to_be_made(data: Path) 
     assert told.startswith("  2 files, such as ")
 
 
+@pytest.mark.parametrize(("segment", "code"), [("00000000000000000006", 0), (FIRST, 1)])
+def test_verify_takes_no_offence_at_an_epoch_that_is_yet_to_be_flushed(
+    data: Path, segment: str, code: int
+) -> None:
+    """A broker that runs writes it later, but with each segment that it ends."""
+    path = file(data, f"{segment}.log")
+    batches = bytearray(path.read_bytes())
+    batches[12:16] = (2).to_bytes(4)  # the epoch of the first one, which no CRC covers
+    path.write_bytes(batches)
+    result = run("verify", data)
+    assert result.exit_code == code
+    assert ("does not have the last epoch yet" in result.stdout) == (code == 0)
+
+
 def test_verify_reports_bad_records_with_deep_iteration(data: Path) -> None:
     path = file(data, "00000000000000000006.log")
     batch = build_batch([Record(6, NOW + 11, b"k", b"last", [])], base_offset=6, leader_epoch=0)
@@ -386,7 +417,7 @@ def test_adopt_lists_topics_ids_and_partitions(data: Path) -> None:
         {
             "name": "orders",
             "topic_id": ID,
-            "partitions": [{"partition": 0, "last_epoch": 0}],
+            "partitions": [{"partition": 0, "last_epoch": 0, "replicas": [1]}],
             "configs": {},
         }
     ]
@@ -406,10 +437,28 @@ def test_adopt_registers_topics_in_a_new_epoch_of_their_broker(data: Path) -> No
     assert sorted(path for path in data.rglob("*")) == before
 
 
-def test_adopt_keeps_the_state_of_coordinators(data: Path) -> None:
-    (data / "orders-0").rename(data / "__consumer_offsets-0")
+@pytest.mark.parametrize(
+    "topic",
+    ["__consumer_offsets", "__penstock_redrive_state", "_schemas", "penstock-progress"],
+)
+def test_adopt_keeps_the_state_of_coordinators_and_services(data: Path, topic: str) -> None:
+    (data / "orders-0").rename(data / f"{topic}-0")
     assert adopt(data, "-c", "retention.ms=1000").exit_code == 0
-    assert registered(data).topic_configs["__consumer_offsets"]["cleanup.policy"] == "compact"
+    configs = registered(data).topic_configs[topic]
+    assert configs["cleanup.policy"] == "compact"
+    assert configs.get("retention.ms") != "1000"
+
+
+def test_topics_whose_settings_are_lost_keep_all_records(data: Path) -> None:
+    """The next start would delete records older than the default, whatever the topic had before."""
+    result = adopt(data)
+    assert f"orders {ID} partitions 0 retention.ms=-1" in result.stdout
+    assert registered(data).topic_configs["orders"] == {"retention.ms": "-1"}
+
+
+def test_a_setting_that_is_given_wins_over_that_of_an_adopted_topic(data: Path) -> None:
+    assert adopt(data, "-c", "retention.ms=1000").exit_code == 0
+    assert registered(data).topic_configs["orders"] == {"retention.ms": "1000"}
 
 
 def test_adopt_names_topics_that_are_already_registered(data: Path) -> None:

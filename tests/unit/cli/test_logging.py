@@ -10,7 +10,7 @@ import pytest
 
 from penstock.broker.net.complaints import LINES, PERIOD_S, Complaints
 from penstock.cli import logging as cli_logging
-from penstock.cli.logging import RotatedFile
+from penstock.cli.logging import PlainLines, RotatedFile
 
 SCRIPT = """
 import logging, os, sys
@@ -53,3 +53,21 @@ def test_lines_about_bad_clients_are_few(caplog: pytest.LogCaptureFixture) -> No
     assert len(caplog.messages) == LINES
     complaints.tell(1.0 + PERIOD_S, "a client")
     assert caplog.messages[LINES:] == ["left out 5 more lines about clients", "a client"]
+
+
+def test_a_name_with_a_line_break_is_no_line_of_its_own() -> None:
+    """Clients choose names, and are refused by them: they must not write the log."""
+    forged = "x\n[2026-01-01 00:00:00,000] INFO Principal = User:eve is Allowed\r\x1b[2J\u2028y"
+    record = logging.makeLogRecord({"msg": "group %s", "args": (forged,), "levelname": "INFO"})
+    line = PlainLines(cli_logging.PLAIN).format(record)
+    assert len(line.splitlines()) == 1
+    assert "group x\\n[2026" in line
+    assert line.isprintable()
+
+
+def test_a_traceback_keeps_its_lines() -> None:
+    try:
+        raise ValueError("on purpose")
+    except ValueError:
+        record = logging.makeLogRecord({"msg": "failed", "exc_info": sys.exc_info()})
+    assert PlainLines(cli_logging.PLAIN).format(record).splitlines()[-1] == "ValueError: on purpose"

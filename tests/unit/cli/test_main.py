@@ -9,6 +9,9 @@ from click.testing import CliRunner
 
 from penstock import __version__
 from penstock.cli.main import COMMANDS, main
+from penstock.cli.produce import CODECS, INPUTS
+from penstock.record.compression import Codec
+from penstock.record_view.record_input import FORMATS
 
 
 def test_help_lists_every_command_and_imports_none() -> None:
@@ -87,3 +90,21 @@ def test_a_listing_of_topics_imports_little() -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("name", ["serve", "produce", "consume"])
+def test_the_help_of_a_frequent_command_imports_neither_client_nor_broker(name: str) -> None:
+    script = f"""
+import sys
+from penstock.cli.main import main
+main(["{name}", "--help"], standalone_mode=False)
+print(sorted(each for each in sys.modules if each.startswith(
+    ("penstock.client.cluster", "penstock.broker", "penstock.wire", "asyncio"))))
+"""
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert ran.stdout.splitlines()[-1] == "[]"
+
+
+def test_the_choices_in_the_help_of_produce_are_those_that_there_are() -> None:
+    assert list(CODECS) == [codec.name.lower() for codec in Codec]
+    assert INPUTS == FORMATS

@@ -14,9 +14,12 @@ from click.testing import CliRunner, Result
 
 from penstock.cli.main import main
 from penstock.clock import SystemClock
+from penstock.metadata import paths
+from penstock.metadata.records import ProducerIdBlock, decode, encode
 from penstock.metadata.schema import SCHEMA_VERSION
 from penstock.metadata.store import Create, Set
 from penstock.metadata.tree import FILE_NAME, Tree
+from penstock.types import BrokerId, ProducerId
 
 
 def run(*args: str | Path, given: bytes | None = None) -> Result:
@@ -94,6 +97,25 @@ def test_an_export_imports_to_the_same_tree(data: Path, tmp_path: Path) -> None:
         assert again == [["/null/n_0000000001"]]
         newest = tree.get("/null/n_0000000001").created_zxid
         assert newest > tree.get("/raw").modified_zxid
+
+
+@pytest.mark.parametrize("block", [None, "", "0", "later"])
+def test_producer_ids_allocated_since_the_backup_are_not_allocated_again(
+    data: Path, tmp_path: Path, block: str | None
+) -> None:
+    """Logs have them, and records of their new owners would be taken for duplicates."""
+    before_ms = SystemClock().now_ms()
+    start = ProducerId(2 * before_ms if block == "later" else 0)
+    last = encode(ProducerIdBlock.of(BrokerId(0), start, 1000)) if block else None
+    given = b"no JSON" if block == "" else last
+    path = paths.LATEST_PRODUCER_ID_BLOCK
+    with closing(Tree.open(data / FILE_NAME, SystemClock())) as tree:
+        tree.apply(tree.open_session(), [[Create(path, given)]])
+    backup = run("export", "--dir", data).stdout_bytes
+    assert run("import", "--dir", tmp_path / "new", given=backup).exit_code == 0
+    with closing(Tree.open(tmp_path / "new" / FILE_NAME, SystemClock())) as tree:
+        found = decode(ProducerIdBlock, tree.get(path)).next_start()
+    assert found == start + 1000 if block == "later" else found > before_ms
 
 
 def test_a_running_broker_can_be_exported_but_not_imported_into(data: Path) -> None:
@@ -186,3 +208,15 @@ def test_a_directory_without_metadata_has_no_backup(tmp_path: Path) -> None:
     refused = run("export", "--dir", tmp_path)
     assert refused.exit_code == 2
     assert "there is no" in refused.stderr
+
+
+def test_store_and_export_are_readable_by_their_owner_alone(data: Path, tmp_path: Path) -> None:
+    """They have credentials of users."""
+    with closing(Tree.open(data / FILE_NAME, SystemClock())) as tree:
+        tree.apply(tree.open_session(), [[Set("/text", b"")]])
+        assert run("export", "--dir", data, tmp_path / "file").exit_code == 0
+        written = [*data.glob(f"{FILE_NAME}*"), tmp_path / "file"]
+        assert {path.name for path in written} >= {FILE_NAME, f"{FILE_NAME}-wal", "file"}
+        modes = {each.name: each.stat().st_mode & 0o077 for each in written}
+    del modes[f"{FILE_NAME}.lock"]  # is empty
+    assert set(modes.values()) == {0}, modes

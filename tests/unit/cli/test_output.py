@@ -2,6 +2,7 @@
 
 import pytest
 
+from penstock.cli.frame.terminal import warn
 from penstock.cli.output import iso_time, print_table
 
 
@@ -25,3 +26,11 @@ def test_columns_are_as_wide_as_need_be(capsys: pytest.CaptureFixture[str]) -> N
     assert capsys.readouterr().out == "NAME         N\na-long-name  1\nb\n"
     print_table(("NAME", "N"), [])
     assert capsys.readouterr().out == "NAME  N\n"
+
+
+def test_a_text_that_others_chose_stays_on_its_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """A dead letter's headers may name any origin, and an error of many lines."""
+    print_table(("ORIGIN", "ERROR"), [("\x1b[2Jpay", "lost\nall is well")])
+    assert capsys.readouterr().out == "ORIGIN      ERROR\n\\x1b[2Jpay  lost\\nall is well\n"
+    warn("topic \x1b[2Jpay\nall is well")
+    assert capsys.readouterr().err == "penstock: warning: topic \\x1b[2Jpay\\nall is well\n"

@@ -10,10 +10,13 @@ import pytest
 from click.testing import CliRunner
 
 from penstock.cli.main import main
+from penstock.cli.pipeline import Stopped, remembered_end
 from penstock.cli.pipeline_view import Display
-from penstock.cli.run_file import RunState, write_run
+from penstock.cli.run_file import RunState, read_run, write_run
 from penstock.cli.sql import Printer, text
+from penstock.config.extra import install
 from penstock.local.process import StartedProcess, start_time
+from penstock.spark.pipeline.failure import PipelineFailed
 from penstock.spark.pipeline.progress import BatchProgress
 
 STEP = BatchProgress("q", 1, "2026-01-01T00:00:00.000Z", 10, 5.0, 20, 3, None, {"known": 2})
@@ -44,6 +47,22 @@ def test_a_run_that_was_killed_does_not_run(tmp_path: Path) -> None:
     assert (code, said) == (2, f"penstock: {tmp_path}: does not run\n")
 
 
+def test_the_run_file_says_how_a_run_ended(tmp_path: Path) -> None:
+    state = RunState(StartedProcess(os.getpid(), "x"), "local[1]", 0, {"q": STEP})
+    with pytest.raises(PipelineFailed), remembered_end(tmp_path, lambda: state):
+        raise PipelineFailed("the column price is unknown")
+    assert (
+        "last error: the column price is unknown"
+        in penstock("pipeline", "status", str(tmp_path))[1]
+    )
+    with pytest.raises(Stopped), remembered_end(tmp_path, lambda: state):
+        raise Stopped
+    found = read_run(tmp_path)
+    assert found is not None
+    assert (found.error, found.progress) == (None, {"q": STEP})
+    assert found.ended_ms
+
+
 def test_a_project_runs_once_at_a_time(tmp_path: Path) -> None:
     assert penstock("pipeline", "init", str(tmp_path / "p"))[0] == 0
     began = start_time(os.getpid())
@@ -69,7 +88,7 @@ def test_without_pyspark_it_says_what_to_install(tmp_path: Path, command: list[s
     )
     assert ended.returncode == 2
     assert ended.stderr == (
-        "penstock: pyspark is not installed, which pipelines need: pip install '.[spark]'\n"
+        f"penstock: pyspark is not installed, which pipelines need: {install('spark')}\n"
     )
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from penstock.cli.position import BEGINNING, END, Position, Since, parse_position, parse_time
+from penstock.client.position import BEGINNING, END, Position, Since, parse_position, parse_time
 
 NOW = 1_700_000_000_000
 

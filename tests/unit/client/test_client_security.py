@@ -1,5 +1,6 @@
 """Client settings of Java and of librdkafka, and what is refused."""
 
+import ssl
 from pathlib import Path
 
 import pytest
@@ -60,11 +61,27 @@ def test_keys_and_authorities_from_files_and_texts(keys: KeyFiles) -> None:
 
 
 @pytest.mark.parametrize(
+    "suites", ["TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384", "ECDHE-RSA-AES256-GCM-SHA384"]
+)
+def test_cipher_suites_have_the_names_of_java_or_openssl(suites: str) -> None:
+    found = client_security({"security.protocol": "SSL", "ssl.cipher.suites": suites})
+    assert found.tls is not None
+    assert found.tls.maximum_version is ssl.TLSVersion.TLSv1_2
+    older = [each["name"] for each in found.tls.get_ciphers() if each["protocol"] != "TLSv1.3"]
+    assert older == ["ECDHE-RSA-AES256-GCM-SHA384"]
+
+
+@pytest.mark.parametrize(
     ("given", "says"),
     [
         ({"security.protocol": "TLS"}, "security.protocol is 'TLS', must be one of"),
         ({"ssl.ca.location": "x"}, "no effect while security.protocol is PLAINTEXT"),
-        ({"security.protocol": "SSL", "ssl.cipher.suites": "x"}, "ssl.cipher.suites is not supp"),
+        (
+            {"security.protocol": "SSL", "ssl.engine.factory.class": "x"},
+            "factory.class is not supp",
+        ),
+        ({"security.protocol": "SSL", "ssl.cipher.suites": "x"}, "ssl.cipher.suites: x is not"),
+        ({"security.protocol": "SSL", "ssl.enabled.protocols": "SSLv3"}, "'SSLv3' is none of"),
         ({"security.protocol": "SSL", "ssl.truststore.type": "JKS"}, "only PEM is read"),
         ({"security.protocol": "SSL", "ssl.ca.location": "nowhere"}, "cannot read nowhere: No"),
         ({"security.protocol": "SSL", "ssl.keystore.key": "canary"}, "go together"),

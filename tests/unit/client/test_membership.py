@@ -115,6 +115,21 @@ def test_a_member_that_was_removed_commits_as_what_it_was(code: ErrorCode) -> No
     assert one.membership.metadata == before
 
 
+@pytest.mark.parametrize("code", [ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_MEMBER_EPOCH])
+def test_so_does_a_member_of_the_consumer_protocol(code: ErrorCode) -> None:
+    """In an empty group, offsets without an epoch are taken for an administrator's."""
+    cluster = Cluster()
+    one = settled(cluster, "one", ConsumerMembership(GROUP, "one", ConsumerSettings()))
+    before = one.membership.metadata
+    assert before.generation > 0
+    one.membership.fenced(code)
+    assert one.membership.metadata == before
+    late = settled(Cluster(), "two", ConsumerMembership(GROUP, "two", ConsumerSettings(10_000)))
+    before = late.membership.metadata
+    late.membership.next(late.now_ms + 10_001)  # not polled in time: it leaves
+    assert late.membership.metadata == before
+
+
 @pytest.mark.parametrize(
     "code", [ErrorCode.GROUP_AUTHORIZATION_FAILED, ErrorCode.FENCED_INSTANCE_ID]
 )

@@ -95,7 +95,6 @@ def test_brokers_meet_on_the_listener_that_speaks_their_protocol() -> None:
         ({"listener.security.protocol.map": "A:HTTP"}, "must be listener:protocol"),
         ({"broker.id": "1", "node.id": "2"}, "node.id (2) is not broker.id (1)"),
         ({"log.dirs": ""}, "log.dirs names no directory"),
-        ({"queued.max.request.bytes": "5"}, "queued.max.request.bytes is '5', must be -1"),
         ({"replica.fetch.wait.max.ms": "40000"}, "replica.fetch.wait.max.ms (40000) is greater"),
         ({"group.consumer.session.timeout.ms": "1"}, "group.consumer.session.timeout.ms (1)"),
         ({"group.consumer.heartbeat.interval.ms": "20000"}, "(5000 to 15000)"),

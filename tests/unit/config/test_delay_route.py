@@ -15,7 +15,12 @@ def test_most_topics_have_no_route() -> None:
 
 def test_a_delay_topic() -> None:
     assert route_of("later", {"penstock.delay.to": "orders"}) == DelayRoute(
-        topic="later", to="orders", default_ms=None, by=DelayBy.HEADER, dead_letters="later.dlq"
+        topic="later",
+        to="orders",
+        default_ms=None,
+        by=DelayBy.HEADER,
+        most_ms=MOST_MS,
+        dead_letters="later.dlq",
     )
 
 
@@ -30,6 +35,7 @@ def test_a_retry_topic() -> None:
         to="orders",
         backoff=StepBackoff((1000, 60_000)),
         max_attempts=2,
+        most_ms=DAY_MS,
         dead_letters="dead",
     )
 
@@ -45,6 +51,16 @@ def test_a_retry_topic() -> None:
         ({"delay.to": "a", "dlq.topic": "__x"}, "penstock.dlq.topic: .* of brokers and services"),
         ({"delay.to": "a", "delay.ms": "9"}, "penstock.delay.ms must be from 10"),
         ({"delay.to": "a", "delay.ms": "soon"}, "penstock.delay.ms"),
+        ({"delay.to": "a", "delay.max.ms": "9"}, "penstock.delay.max.ms must be from 10"),
+        ({"delay.to": "a", "delay.max.ms": "1000000000000"}, "penstock.delay.max.ms must be"),
+        (
+            {"delay.to": "a", "delay.ms": "500", "delay.max.ms": "400"},
+            "penstock.delay.ms waits for 500 ms, which is more than penstock.delay.max.ms",
+        ),
+        (
+            {"retry.to": "a", "retry.backoff": "1s,1m", "delay.max.ms": "1000"},
+            "penstock.retry.backoff waits for 60000 ms",
+        ),
         ({"delay.to": "a", "delay.by": "key"}, "penstock.delay.by must be header or timestamp"),
         (
             {"retry.to": "a", "retry.backoff": "1x"},
@@ -59,6 +75,19 @@ def test_a_retry_topic() -> None:
 def test_bad_settings_are_named(settings: dict[str, str], says: str) -> None:
     with pytest.raises(ConfigError, match=says):
         route_of("later", {f"penstock.{name}": text for name, text in settings.items()})
+
+
+@pytest.mark.parametrize(
+    ("topic", "says"),
+    [
+        ("__consumer_offsets", "__consumer_offsets is a topic of brokers and services"),
+        ("x" * 246, "penstock.dlq.topic must be set"),
+        ("a b", "penstock.dlq.topic must be set: 'a b' with .dlq is no name of a topic"),
+    ],
+)
+def test_topics_that_cannot_delay(topic: str, says: str) -> None:
+    with pytest.raises(ConfigError, match=says):
+        route_of(topic, {"penstock.delay.to": "orders"})
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """DescribeConfigs: a setting's value, its source and its synonyms, as Kafka returns them."""
 
 from penstock.config.effective import (
+    SHOWN_IF_SET,
     BrokerLayers,
     EffectiveConfig,
     EffectiveSource,
@@ -63,7 +64,7 @@ def test_values_are_rendered_as_kafka_prints_them() -> None:
 
 def test_every_topic_setting_is_listed() -> None:
     own = {"penstock.delay.to": "orders"}
-    kafkas = [name for name in settings(TopicConfig) if not name.startswith("penstock.")]
+    kafkas = [name for name in settings(TopicConfig) if not name.startswith(SHOWN_IF_SET)]
     assert [each.name for each in topic_entries({}, LAYERS)] == kafkas
     assert [each.name for each in topic_entries(own, LAYERS)] == [*kafkas, *own]
 

@@ -13,15 +13,15 @@ from penstock.errors import ConfigError, InvalidRequest
 from penstock.types import BrokerId
 
 REFUSED = {
-    "ssl.cipher.suites": "TLS_AES_128_GCM_SHA256",
+    "ssl.provider": "x",
     "ssl.engine.factory.class": "x",
     "sasl.server.callback.handler.class": "x",
-    "listener.name.internal.ssl.cipher.suites": "x",
+    "listener.name.internal.ssl.provider": "x",
     "listener.name.external.plain.sasl.server.callback.handler.class": "x",
     "principal.builder.class": "x",
     "security.providers": "x",
     "zookeeper.ssl.crl.enable": "true",
-    "SSL.cipher.suites": "x",
+    "SSL.provider": "x",
     "penstock.sasl.enabled.mechanisms": "PLAIN",
 }
 
@@ -45,7 +45,7 @@ def test_a_security_setting_without_effect_is_a_warning(name: str, text: str) ->
 def test_variables_mean_the_same_as_lines_of_a_file() -> None:
     for variable in (
         "KAFKA_PRINCIPAL_BUILDER_CLASS",
-        "KAFKA_SSL_CIPHER_SUITES",
+        "KAFKA_SSL_PROVIDER",
         "PENSTOCK_SSL_KEYSTORE_LOCATION",
     ):
         with pytest.raises(ConfigError, match=f"{variable}: .* has no effect yet"):

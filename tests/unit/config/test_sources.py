@@ -206,6 +206,8 @@ def test_the_environment_follows_the_rule_of_the_images() -> None:
         "KAFKA_LOG4J_OPTS": "",
         "KAFKA_PORT_9092_TCP_ADDR": "",
         "KAFKA_SERVICE_HOST": "",
+        "PENSTOCK_PORT": "",
+        "PENSTOCK_SERVICE_HOST": "",
         "SCALA_VERSION": "",
         "PATH": "",
     }

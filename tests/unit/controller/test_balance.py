@@ -76,6 +76,57 @@ def test_a_broker_that_cannot_be_emptied_is_named() -> None:
         balanced(topic("t", [0, 1]), racks(None, None), without=[1])
 
 
+@pytest.mark.parametrize("factor", [1, 2, 3])
+@pytest.mark.parametrize(
+    "named", ["", "aaa", "abc", "aab", "aabb", "abab", "aaabbb", "aabbcc", "abcc"]
+)
+def test_any_broker_may_leave_and_the_others_stand_as_far_apart_as_they_can(
+    named: str, factor: int
+) -> None:
+    by_broker = racks(*named) if named else racks(None, None, None, None)
+    assigned = placed(by_broker, 12, factor, start=0, shift=1)
+    replicas = {TopicPartition("t", index): each for index, each in assigned.items()}
+    for leaver in by_broker:
+        left = {each: rack for each, rack in by_broker.items() if each != leaver}
+        if len(left) < factor:
+            with pytest.raises(InvalidReplicaAssignment, match=f"on broker {leaver}, and no"):
+                balanced(replicas, by_broker, without=[leaver])
+            continue
+        after = done(replicas, balanced(replicas, by_broker, without=[leaver]))
+        for each in after.values():
+            assert leaver not in each
+            assert len(set(each)) == factor
+            wanted = min(factor, len(set(left.values())))
+            assert len({left[broker] for broker in each}) == wanted
+
+
+def test_a_leaver_leaves_a_partition_that_has_two_replicas_in_its_rack() -> None:
+    replicas = topic("t", [0, 4, 5])
+    (move,) = balanced(replicas, racks(*"aaabbb"), without=[5])
+    assert 5 not in move.after
+    assert {each < 3 for each in move.after} == {True, False}
+
+
+def test_a_rack_of_which_all_leave_is_not_counted() -> None:
+    replicas = topic("t", [0, 2], [1, 3], [2, 1])
+    after = done(replicas, balanced(replicas, racks(*"aabb"), without=[2, 3]))
+    assert all(set(each) == {0, 1} for each in after.values())
+
+
+@pytest.mark.parametrize("named", ["", "aabb", "aaaa", "abab"])
+def test_workers_of_one_host_stay_apart(named: str) -> None:
+    by_broker = racks(*(named + named)) if named else racks(*[None] * 8)
+    hosts = {B(each): f"host{each // 2}" for each in range(8)}
+    assigned = placed(by_broker, 32, 2, start=0, shift=1, hosts=hosts)
+    replicas = {TopicPartition("t", index): each for index, each in assigned.items()}
+    crowded = {tp: each for tp, each in replicas.items() if 7 not in each and 6 not in each}
+    for given_replicas, without in ((replicas, ()), (replicas, (3,)), (crowded, ())):
+        moves = balanced(given_replicas, by_broker, without=without, hosts=hosts)
+        for each in done(given_replicas, moves).values():
+            assert len({hosts[broker] for broker in each}) == 2
+    assert balanced(crowded, by_broker, hosts=hosts), "the last host gets its share"
+
+
 def test_a_broker_that_is_down_keeps_its_replicas() -> None:
     replicas = topic("t", [9, 0], [9, 1], [9, 0], [9, 1])
     moves = balanced(replicas, racks(None, None))

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import Any
 
 import pytest
 from msgspec import UNSET
@@ -9,20 +10,36 @@ from msgspec import UNSET
 from penstock.clock import SystemClock
 from penstock.config.listener import Endpoint, SecurityProtocol
 from penstock.controller import broker_changes
+from penstock.controller import repair as repair_module
 from penstock.controller.broker_registration import register
+from penstock.controller.config_changes import UNCLEAN_ELECTION
+from penstock.controller.configs import (
+    AlterOperation,
+    BrokerResource,
+    ConfigAlteration,
+    TopicResource,
+)
 from penstock.controller.controller_election import ControllerElection
 from penstock.controller.isr_changes import IsrMember, RequestedIsr
 from penstock.controller.leader_election import PreferredLeaderNotAvailable
+from penstock.controller.repair import repair
 from penstock.controller.requested_elections import ElectionType
 from penstock.controller.topics import TopicSpec
 from penstock.errors import ErrorCode, KafkaError
 from penstock.metadata import paths
 from penstock.metadata.image import PartitionRegistration
-from penstock.metadata.records import LogDirEvent, decode, encode
+from penstock.metadata.records import (
+    ConfigOverrides,
+    LogDirEvent,
+    PartitionState,
+    decode,
+    encode,
+)
 from penstock.metadata.registration import BrokerRegistration
 from penstock.metadata.store import Create, Delete, SessionState
 from penstock.metadata.tree import Tree
-from penstock.testing.controllers import RunningController, running_controller
+from penstock.replication.proposal import NOT_DONE, OUTDATED
+from penstock.testing.controllers import LossyStore, RunningController, running_controller
 from penstock.types import BrokerId, TopicPartition
 
 FIRST = TopicPartition("t", 0)
@@ -71,6 +88,14 @@ async def come(running: RunningController, broker: int, *, unclean_shutdown: boo
     address = Endpoint("PLAINTEXT", SecurityProtocol.PLAINTEXT, "127.0.0.1", 9092 + broker)
     registration = BrokerRegistration.of([address], 0, unclean_shutdown=unclean_shutdown)
     await register(running.store, BrokerId(broker), registration)
+    await running.settled()
+
+
+async def allow_unclean(
+    running: RunningController, resource: TopicResource | BrokerResource
+) -> None:
+    allowed = ConfigAlteration(UNCLEAN_ELECTION, AlterOperation.SET, "true")
+    await running.controller.alter_config(resource, [allowed])
     await running.settled()
 
 
@@ -155,6 +180,73 @@ def test_an_unclean_leader_is_elected_where_the_topic_allows_it(tree: Tree) -> N
 
     configs: dict[str, str | None] = {"unclean.leader.election.enable": "true"}
     with_topic(tree, work, replicas=((1, 2),), configs=configs)
+
+
+@pytest.mark.parametrize("resource", [TopicResource("t"), BrokerResource(None)])
+@pytest.mark.parametrize("by_tool", [False, True])
+def test_an_unclean_leader_is_elected_once_it_is_allowed(
+    tree: Tree, resource: TopicResource | BrokerResource, by_tool: bool
+) -> None:
+    """It is what an operator does who gives the in-sync replicas up."""
+
+    async def work(running: RunningController) -> None:
+        await die(running, 2)
+        await die(running, 1)
+        await come(running, 2)
+        assert state(running).leader == -1
+        if by_tool:
+            path = (
+                paths.topic_config("t")
+                if isinstance(resource, TopicResource)
+                else paths.broker_config(None)
+            )
+            data = encode(ConfigOverrides(config={UNCLEAN_ELECTION: "true"}))
+            if not await running.store.exists(path):
+                await running.store.create(path)
+            await running.store.set(path, data)
+            running.controller.reread_configs()
+        else:
+            await allow_unclean(running, resource)
+        await running.settled()
+        assert (state(running).leader, state(running).recovering) == (2, True)
+
+    with_topic(tree, work, replicas=((1, 2),))
+
+
+def test_only_the_altered_topic_is_repaired(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One repair of everything for each of many altered topics would hold the broker up."""
+    looked_at: list[str] = []
+    repaired = repair_module._repaired
+
+    def counted(context: Any, allows: Any, where: TopicPartition, *args: Any) -> Any:
+        looked_at.append(where.topic)
+        return repaired(context, allows, where, *args)
+
+    async def work(running: RunningController) -> None:
+        other = TopicSpec("other", assignments=((0, (1, 2)),))
+        await running.controller.create_topics([other])
+        await die(running, 2)
+        await die(running, 1)
+        await come(running, 2)
+        monkeypatch.setattr(repair_module, "_repaired", counted)
+        await allow_unclean(running, TopicResource("t"))
+        assert state(running).leader == 2
+        assert state(running, TopicPartition("other", 0)).leader == -1
+        assert looked_at == ["t"]
+
+    with_topic(tree, work, replicas=((1, 2),))
+
+
+def test_a_reassignment_is_complete_once_its_target_leads_uncleanly(tree: Tree) -> None:
+    async def work(running: RunningController) -> None:
+        await running.controller.reassign(FIRST, [2])
+        await die(running, 1)
+        assert state(running).leader == -1
+        await allow_unclean(running, TopicResource("t"))
+        partition = state(running)
+        assert (partition.leader, partition.isr, partition.replicas) == (2, (2,), (2,))
+
+    with_topic(tree, work, replicas=((1,),))
 
 
 def test_a_broker_after_an_unclean_shutdown_waits_for_other_in_sync_replicas(tree: Tree) -> None:
@@ -269,14 +361,197 @@ def test_a_leader_that_lost_records_leads_no_more_though_its_state_was_changed_m
         node = await running.store.get(path)
         assert node.data is not None
         await running.store.set(path, node.data)
-        broker = paths.broker(BrokerId(1))
-        address = Endpoint("PLAINTEXT", SecurityProtocol.PLAINTEXT, "127.0.0.1", 9093)
-        back = encode(BrokerRegistration.of([address], 0, unclean_shutdown=True))
-        await running.store.multi([Delete(broker), Create(broker, back, ephemeral=True)])
-        await running.settled()
+        await back_at_once(running, 1)
         assert (state(running).leader, state(running).isr) == (2, (2, 0))
 
     with_topic(tree, work)
+
+
+async def back_at_once(running: RunningController, broker: int) -> None:
+    """It died, and came back without records, between two reads of the registrations."""
+    path = paths.broker(BrokerId(broker))
+    address = Endpoint("PLAINTEXT", SecurityProtocol.PLAINTEXT, "127.0.0.1", 9092 + broker)
+    back = encode(BrokerRegistration.of([address], 0, unclean_shutdown=True))
+    await running.store.multi([Delete(path), Create(path, back, ephemeral=True)])
+    await running.settled()
+
+
+@pytest.mark.parametrize("crashed", [1, 2])
+def test_a_replica_that_lost_records_is_not_in_sync_though_its_state_may_not_be_written(
+    tree: Tree, crashed: int
+) -> None:
+    """Whether it led or followed. The state is written once the store permits it."""
+
+    async def work(running: RunningController) -> None:
+        assert isinstance(running.store, LossyStore)
+        running.store.denied = paths.partition_state(FIRST)
+        await back_at_once(running, crashed)
+        assert state(running).leader == (-1 if crashed == 1 else 1)
+        assert crashed not in state(running).isr
+        told = [each for each in running.brokers.changes if crashed in each.joined][-1]
+        known = told.image.partition(FIRST)
+        assert known is not None
+        assert known.leader != crashed
+        running.store.denied = None
+        await running.controller._submit(lambda context: repair(context, lambda _: False))
+        assert state(running).leader == (2 if crashed == 1 else 1)
+        stored = decode(PartitionState, await running.store.get(paths.partition_state(FIRST)))
+        assert (stored.leader, stored.isr) == (state(running).leader, state(running).isr)
+        assert crashed not in stored.isr
+
+    with_topic(tree, work)
+
+
+async def stored_state(running: RunningController) -> PartitionState:
+    return decode(PartitionState, await running.store.get(paths.partition_state(FIRST)))
+
+
+def test_a_new_controller_lets_no_leader_that_lost_records_lead_though_it_may_not_write(
+    tree: Tree,
+) -> None:
+    """Broker 1 crashed and came back while there was no controller."""
+
+    async def work(running: RunningController) -> None:
+        assert isinstance(running.store, LossyStore)
+        controller = running.controller
+        controller.resign()
+        await running.store.delete(paths.CONTROLLER)
+        running.store.denied = paths.partition_state(FIRST)
+        path = paths.broker(BrokerId(1))
+        await running.store.delete(path)
+        address = Endpoint("PLAINTEXT", SecurityProtocol.PLAINTEXT, "127.0.0.1", 9093)
+        registration = BrokerRegistration.of([address], 0, unclean_shutdown=True)
+        await register(running.store, BrokerId(1), registration)
+        running.brokers.changes.clear()
+        await controller.start()
+        await running.settled()
+        told = [
+            each.state
+            for change in running.brokers.changes
+            for each in change.partitions
+            if each.topic_partition == FIRST
+        ]
+        assert [(each.leader, each.isr) for each in told] == [(-1, (2, 0))]
+        assert controller.image.brokers[BrokerId(1)].unclean_shutdown
+        running.store.denied = None
+        await controller._submit(lambda context: repair(context, lambda _: False))
+        assert (state(running).leader, state(running).isr) == (2, (2, 0))
+        assert not controller.image.brokers[BrokerId(1)].unclean_shutdown
+
+    with_topic(tree, work)
+
+
+@pytest.mark.parametrize("crashed", [1, 2])
+def test_another_writer_does_not_bring_back_a_replica_that_lost_records(
+    tree: Tree, crashed: int
+) -> None:
+    """It had left the ISR in the image only, and another writer changed the state in the store."""
+
+    async def work(running: RunningController) -> None:
+        assert isinstance(running.store, LossyStore)
+        path = paths.partition_state(FIRST)
+        running.store.denied = path
+        await back_at_once(running, crashed)
+        running.store.denied = None
+        node = await running.store.get(path)
+        await running.store.set(path, node.data)
+        running.brokers.changes.clear()
+        await running.controller._submit(lambda context: repair(context, lambda _: False))
+        await running.settled()
+        leader = 2 if crashed == 1 else 1
+        told = [each.state for change in running.brokers.changes for each in change.partitions]
+        assert [(each.leader, set(each.isr)) for each in told] == [(leader, {leader, 0})]
+
+    with_topic(tree, work, replicas=((1, 2, 0),))
+
+
+def test_a_crashed_broker_is_not_trusted_while_the_store_still_has_it_in_an_isr(tree: Tree) -> None:
+    """The next controller, which reads the store, would elect it."""
+
+    async def work(running: RunningController) -> None:
+        assert isinstance(running.store, LossyStore)
+        running.store.denied = paths.partition_state(FIRST)
+        await back_at_once(running, 2)
+        assert 2 not in state(running).isr
+        assert 2 in (await stored_state(running)).isr
+        assert running.controller.image.brokers[BrokerId(2)].unclean_shutdown
+        running.store.denied = None
+        await running.controller._submit(lambda context: repair(context, lambda _: False))
+        assert 2 not in (await stored_state(running)).isr
+        assert not running.controller.image.brokers[BrokerId(2)].unclean_shutdown
+
+    with_topic(tree, work)
+
+
+@pytest.mark.parametrize("is_denied", [False, True])
+@pytest.mark.parametrize("requested", [(1, 0), (1, 2)])
+def test_a_leader_gets_no_isr_while_the_store_has_another(
+    tree: Tree, requested: tuple[int, ...], is_denied: bool
+) -> None:
+    """Without broker 2 it would commit records that the store's ISR lacks. With it, before the
+    repair, it would bring back a replica that has not caught up since its crash.
+    """
+
+    async def work(running: RunningController) -> None:
+        assert isinstance(running.store, LossyStore)
+        running.store.denied = paths.partition_state(FIRST)
+        await back_at_once(running, 2)
+        if not is_denied:
+            running.store.denied = None
+        isr = wanted(state(running), requested)
+        refused = (await running.controller.alter_isrs(BrokerId(1), -1, [isr]))[FIRST]
+        assert isinstance(refused, KafkaError)
+        assert refused.code not in OUTDATED | NOT_DONE, "it asks again"
+        assert (await stored_state(running)).isr == (1, 2, 0)
+        running.store.denied = None
+        await running.controller._submit(lambda context: repair(context, lambda _: False))
+        isr = wanted(state(running), (1, 0, 2))
+        altered = (await running.controller.alter_isrs(BrokerId(1), -1, [isr]))[FIRST]
+        assert isinstance(altered, PartitionRegistration)
+
+    with_topic(tree, work)
+
+
+def test_a_crashed_broker_is_trusted_in_partitions_that_are_newer_than_its_crash(
+    tree: Tree,
+) -> None:
+    """Even while an older partition waits for another replica."""
+
+    async def work(running: RunningController) -> None:
+        await running.store.multi([Delete(paths.broker(BrokerId(each))) for each in (1, 2)])
+        await running.settled()
+        await come(running, 1, unclean_shutdown=True)
+        assert (state(running).leader, state(running).isr) == (-1, (1, 2))
+        await running.controller.create_topics([TopicSpec("u", assignments=((0, (3, 1)),))])
+        await die(running, 3)
+        assert state(running, TopicPartition("u", 0)).leader == 1
+        assert running.controller.image.brokers[BrokerId(1)].unclean_shutdown
+
+    with_topic(tree, work, replicas=((1, 2),), brokers=(0, 1, 2, 3))
+
+
+def test_an_only_replica_leads_on_though_its_state_may_not_be_written(tree: Tree) -> None:
+    async def work(running: RunningController) -> None:
+        assert isinstance(running.store, LossyStore)
+        running.store.denied = paths.partition_state(FIRST)
+        await back_at_once(running, 1)
+        assert (state(running).leader, state(running).isr) == (1, (1,))
+
+    with_topic(tree, work, replicas=((1,),))
+
+
+def test_a_replica_waits_for_another_though_its_state_may_not_be_written(tree: Tree) -> None:
+    async def work(running: RunningController) -> None:
+        assert isinstance(running.store, LossyStore)
+        running.store.denied = paths.partition_state(FIRST)
+        await running.store.delete(paths.broker(BrokerId(2)))
+        await back_at_once(running, 1)
+        assert (state(running).leader, state(running).isr) == (-1, (1, 2))
+        running.store.denied = None
+        await come(running, 2)
+        assert state(running).leader == 2
+
+    with_topic(tree, work, replicas=((1, 2),))
 
 
 def test_a_failed_directory_affects_only_its_replicas(tree: Tree) -> None:
@@ -414,7 +689,7 @@ def test_invalid_isr_changes_are_refused(
         refusal = outcomes[change.topic_partition]
         assert isinstance(refusal, KafkaError)
         assert refusal.code == code
-        assert state(running) == before
+        assert (state(running).leader, state(running).isr) == (before.leader, before.isr)
 
     with_topic(tree, work)
 

@@ -19,7 +19,7 @@ from penstock.metadata.records import Feature, decode, encode
 from penstock.metadata.tree import Tree
 from penstock.testing.controllers import running_controller
 
-HIGHEST = {"group.version": 1, "transaction.version": 2}
+HIGHEST = {"group.version": 1, "share.version": 2, "streams.version": 1, "transaction.version": 2}
 DOWN = UpgradeType.SAFE_DOWNGRADE
 
 

@@ -99,9 +99,18 @@ def test_a_preferred_leader_must_be_alive_and_in_sync() -> None:
 
 def test_an_unclean_election_on_request_needs_a_partition_without_leader() -> None:
     with pytest.raises(ElectionNotNeeded):
-        forced(partition((1, 2), (1,), 1), brokers(1, 2))
-    assert forced(partition((1, 2), (1,)), brokers(2)) == Elected(
+        forced(partition((1, 2), (1,), 1), brokers(1, 2), brokers(1, 2))
+    with pytest.raises(ElectionNotNeeded):  # broker 1 is shutting down, and leads until then
+        forced(partition((1, 2), (1,), 1), brokers(2), brokers(1, 2))
+    assert forced(partition((1, 2), (1,)), brokers(2), brokers(2)) == Elected(
         BrokerId(2), brokers(2), unclean=True
     )
     with pytest.raises(EligibleLeadersNotAvailable):
-        forced(partition((1, 2), (1,)), brokers(3))
+        forced(partition((1, 2), (1,)), brokers(3), brokers(3))
+
+
+def test_an_unclean_election_on_request_leaves_nobody_in_sync_who_may_lack_records() -> None:
+    """Replicas 1 and 2 have lost power; each may have records that the other lacks."""
+    both = brokers(1, 2)
+    outcome = forced(partition((1, 2, 3), (1, 2, 3)), both, both, both)
+    assert outcome == Elected(BrokerId(1), brokers(1), unclean=True)

@@ -10,11 +10,11 @@ from penstock.controller.placement import (
     Assignment,
     InvalidReplicaAssignment,
     InvalidReplicationFactor,
-    Racks,
     chosen,
     new_replication_factor,
     placed,
 )
+from penstock.controller.places import Racks
 from penstock.types import BrokerId
 
 

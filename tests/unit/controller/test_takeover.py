@@ -15,7 +15,7 @@ from penstock.controller.epoch import NotController
 from penstock.controller.isr_changes import IsrMember, RequestedIsr
 from penstock.controller.requested_elections import ElectionType
 from penstock.controller.topics import PlannedTopic, TopicSpec
-from penstock.errors import KafkaError
+from penstock.errors import ErrorCode, KafkaError
 from penstock.metadata import paths
 from penstock.metadata.errors import AccessDenied
 from penstock.metadata.image import ImageDelta, PartitionRegistration
@@ -182,6 +182,22 @@ async def register_again(running: RunningController, broker: int) -> None:
     await running.store.create(paths.broker(BrokerId(broker)), registration, ephemeral=True)
 
 
+def test_a_takeover_that_fails_leaves_no_channels_behind(tree: Tree) -> None:
+    """It has sent control requests, and then loses the store as it resumes a reassignment."""
+
+    async def work(running: RunningController) -> None:
+        store = running.store
+        assert isinstance(store, LossyStore)
+        await running.controller.reassign(FIRST, [1, 0])
+        assert running.brokers.resignations == 0
+        store.loses = STATE
+        await store.delete(paths.CONTROLLER)
+        await until(lambda: store.loses is None and running.controller.is_active)
+        assert running.brokers.resignations == 2, "once as it was deposed"
+
+    with_topic(tree, work, replicas=(1, 2))
+
+
 def test_responses_during_a_takeover_count(tree: Tree) -> None:
     """A controller sends StopReplica before it is active, and the logs are deleted at once."""
 
@@ -234,6 +250,48 @@ def test_nodes_that_cannot_be_removed_do_not_block_other_topics(
     with_topic(tree, work)
 
 
+def test_nodes_that_could_not_be_removed_are_removed_later(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing else happens in the cluster: without that, the name would stay in use."""
+    monkeypatch.setattr(controller, "REPAIR_AGAIN_S", 0.05)
+
+    async def work(running: RunningController) -> None:
+        assert isinstance(running.store, LossyStore)
+        running.store.denied = STATE
+        await running.controller.delete_topics(["t"])
+        await running.settled()
+        assert running.controller.image.deleting == {"t"}
+        running.store.denied = None
+        await until(lambda: not running.controller.image.deleting)
+        (created,) = await running.controller.create_topics([TopicSpec("t")])
+        assert isinstance(created, PlannedTopic)
+
+    with_topic(tree, work)
+
+
+def test_a_topic_that_is_created_again_is_not_taken_for_one_whose_state_is_unwritten(
+    tree: Tree,
+) -> None:
+    """Its leader could not alter the ISR until some broker comes or goes."""
+
+    async def work(running: RunningController) -> None:
+        assert isinstance(running.store, LossyStore)
+        running.store.denied = STATE
+        await running.controller.reassign(FIRST, [1, 0])
+        running.store.denied = None
+        await running.controller.delete_topics(["t"])
+        await running.settled()
+        new = TopicSpec("t", assignments=((0, (1, 2)),))
+        await running.controller.create_topics([new])
+        answers = await running.controller.alter_isrs(
+            BrokerId(1), -1, [wanted(state(running), [1])]
+        )
+        assert isinstance(answers[FIRST], PartitionRegistration)
+
+    with_topic(tree, work, replicas=(1, 2))
+
+
 def test_a_state_that_cannot_be_written_is_tried_again_after_a_pause(
     tree: Tree, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -246,9 +304,75 @@ def test_a_state_that_cannot_be_written_is_tried_again_after_a_pause(
         for _ in range(10):
             await running.settled()
         assert running.store.denials < 5, "tried again and again without a pause"
-        assert state(running).leader == 1
+        assert state(running).leader == -1, "broker 1 is dead, and the next may not be written"
         running.store.denied = None
         await until(lambda: is_led_by(running, 2))
+
+    with_topic(tree, work)
+
+
+def test_a_reassignment_begins_once_the_state_may_be_written(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its assignment is written already; the leader and the new replica must learn of it."""
+    monkeypatch.setattr(controller, "REPAIR_AGAIN_S", 0.05)
+
+    async def work(running: RunningController) -> None:
+        assert isinstance(running.store, LossyStore)
+        running.store.denied = STATE
+        await running.controller.reassign(FIRST, [1, 0])
+        assert state(running).adding_replicas == (0,)
+        running.store.denied = None
+        await until(lambda: state(running).leader_epoch == 1)
+        (told,) = running.last_change.partitions
+        assert (told.state.replicas, told.state.isr) == ((1, 0, 2), (1, 2))
+
+    with_topic(tree, work, replicas=(1, 2))
+
+
+@pytest.mark.parametrize("target", [None, [1, 2], [2, 1]])
+def test_replicas_of_a_given_up_reassignment_stop_once_the_state_may_be_written(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch, target: list[int] | None
+) -> None:
+    """They are not assigned any more: nobody else would ever tell their brokers."""
+    monkeypatch.setattr(controller, "REPAIR_AGAIN_S", 0.05)
+
+    async def work(running: RunningController) -> None:
+        assert isinstance(running.store, LossyStore)
+        await running.controller.reassign(FIRST, [1, 0])
+        running.store.denied = STATE
+        await running.controller.reassign(FIRST, target)
+        assert 0 not in state(running).replicas
+        assert running.last_change.stopped == ()
+        running.store.denied = None
+        await until(lambda: state(running).leader_epoch == 2)
+        stopped = [each for change in running.brokers.changes for each in change.stopped]
+        assert [(each.replicas, each.delete, each.leader_epoch) for each in stopped] == [
+            ((0,), True, 2)
+        ]
+
+    with_topic(tree, work, replicas=(1, 2))
+
+
+def test_a_leader_learns_of_a_state_that_was_written_before_the_controller_took_over(
+    tree: Tree,
+) -> None:
+    """It waits for a newer leader epoch than it knows, and its ISR stays as it is until then."""
+
+    async def work(running: RunningController) -> None:
+        known = state(running)
+        node = await running.store.get(STATE)
+        await running.store.set(STATE, node.data)
+        running.controller.resign()
+        await until(lambda: running.controller.is_active)
+        assert state(running).leader_epoch == known.leader_epoch
+        isr = wanted(known, (1, 2))
+        refused = (await running.controller.alter_isrs(BrokerId(1), -1, [isr]))[FIRST]
+        assert isinstance(refused, KafkaError)
+        assert refused.code == ErrorCode.INVALID_UPDATE_VERSION
+        await running.settled()
+        assert state(running).leader_epoch == known.leader_epoch + 1
+        assert [each.topic_partition for each in running.last_change.partitions] == [FIRST]
 
     with_topic(tree, work)
 

@@ -189,7 +189,7 @@ def test_groups_of_every_version_are_read(version: int) -> None:
 
 
 def test_records_of_unknown_types_are_ignored() -> None:
-    assert GroupFormat().decode(RawRecord(b"\0\12\0\1g", b"\0\0")) is None
+    assert GroupFormat().decode(RawRecord(b"\0\77\0\1g", b"\0\0")) is None
 
 
 def test_a_record_without_a_type_is_refused() -> None:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator
 
-from penstock.http.prometheus import Metric, MetricKind, Sample, lines, slices
+from penstock.http.prometheus import Metric, MetricKind, Sample, labels, lines, slices
 from support.metrics_page import parsed
 
 
@@ -24,14 +24,14 @@ TABLE = {
     "kafka_log_log_size": Metric(
         MetricKind.GAUGE,
         "Size in bytes;\nof \\each partition",
-        lambda: [Sample(1, {"topic": ODD, "partition": "0"}), Sample(2.5, {"topic": "größe"})],
+        lambda: [Sample(1, labels(topic=ODD, partition="0")), Sample(2.5, labels(topic="größe"))],
     ),
     "latency_seconds": Metric(
         MetricKind.HISTOGRAM,
         "Latency.",
         lambda: [
-            Sample(1, {"le": "0.1"}, "_bucket"),
-            Sample(2, {"le": "+Inf"}, "_bucket"),
+            Sample(1, labels(le="0.1"), "_bucket"),
+            Sample(2, labels(le="+Inf"), "_bucket"),
             Sample(0.3, suffix="_sum"),
             Sample(2, suffix="_count"),
         ],
@@ -98,13 +98,24 @@ def test_a_slice_ends_after_its_time_is_up() -> None:
     assert len(parts) > 50
 
 
+def test_slow_metrics_of_one_line_each_are_slices_of_their_own() -> None:
+    clock = EachLineTakes(line_us=0)
+
+    def slow() -> int:
+        clock.now_us += 2000
+        return 1
+
+    table = {f"sum_{number}": Metric(MetricKind.GAUGE, "Slow.", slow) for number in range(5)}
+    assert len(list(slices(lines(table), clock))) == 5
+
+
 def test_a_metric_is_not_read_before_its_line_is_rendered() -> None:
     asked = []
 
     def samples() -> Iterator[Sample]:
         for number in range(3):
             asked.append(number)
-            yield Sample(number, {"n": str(number)})
+            yield Sample(number, labels(n=str(number)))
 
     rendered = lines({"lazy": Metric(MetricKind.GAUGE, "Lazy.", samples)})
     next(rendered)

@@ -117,3 +117,9 @@ def test_figures_are_printed_as_kafkas_tool_prints_them() -> None:
         "100 records sent, 50.000000 records/sec (0.50 MB/sec), 11.00 ms avg latency, 20.00 ms max "
         "latency, 10 ms 50th, 20 ms 95th, 20 ms 99th, 20 ms 99.9th."
     )
+
+
+def test_a_header_whose_name_is_not_utf8_is_printed_as_it_is() -> None:
+    record = Record(0, 0, None, b"v", [("n\udcff", b"x")])
+    formatter = default_formatter({"print.headers": "true"}, timestamp_type=lambda _: "CreateTime")
+    assert formatter(ConsumedRecord(TopicPartition("t", 0), record)) == b"n\xff:x\tv\n"

@@ -1,12 +1,16 @@
 """The command lines of Kafka's tools: one dash or two, old names, and slips."""
 
+import tomllib
+from pathlib import Path
+
 import pytest
 
 from penstock.kafka_tools import topics
 from penstock.kafka_tools.main import main
 from penstock.kafka_tools.options import Table, text
 from penstock.kafka_tools.parser import UsageError, parse
-from penstock.kafka_tools.table import MODULES, tool
+from penstock.kafka_tools.run_class import CLASSES
+from penstock.kafka_tools.table import MISTAKEN, MODULES, tool
 from penstock.kafka_tools.transactions import TOOL as TRANSACTIONS
 from penstock.kafka_tools.usage import usage
 from support.commands.kafka_tool import call_tool
@@ -132,3 +136,20 @@ def test_a_list_of_broker_ids_is_no_address() -> None:
         "kafka-log-dirs": False,
     }.items():
         assert parse(tool(name).table, ["--broker-list", "0,1"]).takes(BROKER_LIST) is is_address
+
+
+@pytest.mark.parametrize(
+    "script", ["kafka-server-start.sh", "zookeeper-server-start.sh", "zookeeper-shell.sh"]
+)
+def test_the_usage_is_printed_once(script: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(script, []) == 1
+    assert capsys.readouterr().err.count("USAGE: ") == 1
+
+
+def test_every_tool_has_a_script_in_the_clone_and_one_that_pip_installs() -> None:
+    root = Path(__file__).parents[3]
+    scripts = {f"{name}.sh" for name in (*MODULES, *MISTAKEN)}
+    assert {each.name for each in (root / "bin").glob("*.sh")} == scripts
+    installed = tomllib.loads((root / "pyproject.toml").read_text())["project"]["scripts"]
+    assert {name for name in installed if name.endswith(".sh")} == scripts
+    assert set(CLASSES.values()) <= set(MODULES)

@@ -13,10 +13,12 @@ from penstock.config.topic import TopicConfig
 from penstock.log.disk import DiskFiles
 from penstock.log.files import OutOfFiles
 from penstock.log.flush import MAX_RUNNING, Flusher
+from penstock.log.follower_append import append_as_follower
 from penstock.log.loading import load_logs
 from penstock.log.log_dir import CLEAN_SHUTDOWN
 from penstock.log.open_segments import OpenSegments
 from penstock.log.store import LogStore
+from penstock.log.txn_index import AbortedTxn
 from penstock.record.batch import read_header
 from penstock.testing.logs import TOPIC_ID, LogRig, batch_of
 from penstock.types import TopicPartition
@@ -134,6 +136,39 @@ def test_a_full_file_table_is_not_a_failed_disk() -> None:
     assert rig.offline == []
     rig.append(batch_of(b"b"))
     assert [rig.log.end_offset, rig.log.segments.active.newest.offset] == [2, 0]
+
+
+def test_a_log_that_lacked_a_file_is_created_where_it_was_begun() -> None:
+    """In another directory it would be there twice, and the broker would not start again."""
+    rig = LogRig(dirs=("d0", "d1"))
+    rig.fake.fail_next("open", errno.EMFILE)
+    with pytest.raises(OutOfFiles):
+        rig.store.create(part(1), TOPIC_ID, 0)
+    rig.store.create(part(2), TOPIC_ID, 0)  # makes the other directory the roomiest
+    rig.store.create(part(1), TOPIC_ID, 0)
+    rig.store.close()
+    assert rig._open_store().logs.keys() >= {part(1), part(2)}
+
+
+def test_an_abort_whose_index_cannot_be_opened_is_not_half_written() -> None:
+    leader, follower = LogRig(), LogRig()
+    leader.append(batch_of(b"in txn", producer_id=9, sequence=0, transactional=True))
+    leader.fake.fail_next("open", errno.EMFILE)
+    with pytest.raises(OutOfFiles):
+        leader.end_transaction(9, committed=False)
+    assert (leader.log.end_offset, leader.offline) == (1, [])
+    leader.end_transaction(9, committed=False)
+
+    written = leader.log.read(0, 1 << 20, up_to=2)
+    assert written is not None
+    follower.fake.fail_next("open", errno.EMFILE)
+    with pytest.raises(OutOfFiles):
+        append_as_follower(follower.log, written.read(), 0)
+    assert (follower.log.end_offset, follower.offline) == (0, [])
+    append_as_follower(follower.log, written.read(), 0)
+    assert [each.aborted_between(0, 2) for each in (leader.log, follower.log)] == [
+        [AbortedTxn(producer_id=9, first_offset=0, last_offset=1, last_stable_offset=2)]
+    ] * 2
 
 
 def test_a_flush_that_lacked_a_file_is_made_up_for() -> None:

@@ -72,6 +72,16 @@ def test_a_swap_stopped_between_two_renames_is_completed() -> None:
     assert len(rig.read_all()) == 20
 
 
+def test_a_damaged_swap_file_takes_its_directory_offline() -> None:
+    """Nothing tells which segments it was to replace."""
+    rig = stopped()
+    first = base(rig, 0)
+    copy(rig, f"{first:020d}.log", f"{first:020d}.log.swap")
+    rig.fake.flip_bit(LOG_PATH / f"{first:020d}.log.swap", 8 * 16)  # the magic
+    start(rig)
+    assert [path.name for path, _ in rig.offline] == ["d0"]
+
+
 def test_indexes_without_a_segment_are_removed() -> None:
     rig = stopped()
     rig.files.open(LOG_PATH / "00000000000000000777.index", create=True)

@@ -54,6 +54,18 @@ def test_requests_during_a_sync_share_the_next_one() -> None:
     flusher.close()
 
 
+def test_a_waiter_that_gives_up_does_not_disturb_the_others() -> None:
+    rig, loop = LogRig(), Loop()
+    flusher = Flusher(loop.calls.put)
+    rig.append(batch_of(b"a"))
+    given_up, other = flusher.request(rig.log), flusher.request(rig.log)
+    given_up.cancel()  # as by a task that waits for it and is cancelled
+    loop.run_one()
+    loop.run_one()
+    assert other.result() == 1
+    flusher.close()
+
+
 def test_after_a_failed_sync_every_waiter_fails() -> None:
     rig, loop = LogRig(), Loop()
     flusher = Flusher(loop.calls.put)

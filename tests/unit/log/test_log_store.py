@@ -65,6 +65,17 @@ def test_a_clean_stop_leaves_a_marker_beside_the_checkpoints_and_a_start_takes_i
     assert not rig.store.dirs[0].clean
 
 
+def test_a_damaged_batch_makes_only_the_stop_of_its_directory_unclean() -> None:
+    rig = LogRig(dirs=TWO)
+    rig.store.create(part(1), TOPIC_ID, 0)
+    rig.append(batch_of(b"x"))
+    rig.log.release()  # as where very many logs are open
+    rig.fake.flip_bit(rig.log.path / f"{0:020d}.log", 8 * 16)  # the magic
+    rig.store.close()
+    marked = [".kafka_cleanshutdown" in names(rig, each) for each in TWO]
+    assert (rig.log.log_dir.path.name, marked) == ("d0", [False, True])
+
+
 def test_only_another_boot_without_a_clean_stop_loses_the_page_cache() -> None:
     rig = LogRig()
     lost = []

@@ -2,6 +2,7 @@
 
 import errno
 import tracemalloc
+from pathlib import Path
 
 import pytest
 
@@ -9,19 +10,38 @@ from penstock.config.topic import TopicConfig
 from penstock.errors import StorageError
 from penstock.log.follower_append import OffsetsOutOfOrder, append_as_follower
 from penstock.log.log_dir import LogDirOffline
-from penstock.log.lookup import OffsetOutOfRange
+from penstock.log.lookup import BATCHES_A_TURN, OffsetOutOfRange, TimeSearch
 from penstock.log.old_segments import delete_old_segments
 from penstock.log.producer_state import OutOfOrderSequence
-from penstock.log.time_search import offset_for_timestamp, offset_of_max_timestamp
+from penstock.log.segment import MOST_INTERVAL_BYTES
+from penstock.log.time_search import (
+    offset_for_timestamp,
+    offset_of_max_timestamp,
+    searches_by_time,
+)
 from penstock.log.truncation import truncate_to
 from penstock.log.txn_index import AbortedTxn
 from penstock.record.batch import CorruptBatch, assign, batches, crc_matches, read_header
 from penstock.record.build import build_batch
 from penstock.record.compression import Codec
 from penstock.record.record import Record
+from penstock.testing.files import FakeFiles
 from penstock.testing.logs import PARTITION, LogRig, batch_of
 
 SMALL = TopicConfig(segment_bytes=1_000, index_interval_bytes=200)
+
+
+class ReadFiles(FakeFiles):
+    """Notes what is read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.read_suffixes: list[str] = []
+
+    def operate(self, operation: str, path: Path) -> None:
+        super().operate(operation, path)
+        if operation == "read":
+            self.read_suffixes.append(path.suffix)
 
 
 def filled(count: int, config: TopicConfig = SMALL) -> LogRig:
@@ -597,6 +617,56 @@ def test_a_search_by_time_does_not_hold_all_records_of_a_batch() -> None:
         tracemalloc.stop()
 
 
+def test_a_topic_cannot_do_without_entries_in_its_index() -> None:
+    """Every fetch from the middle of a segment would read the headers of all batches before."""
+    files = ReadFiles()
+    rig = LogRig(TopicConfig(index_interval_bytes=1 << 30), files)
+    size = len(batch_of(bytes(1000)))
+    for _ in range(5 * MOST_INTERVAL_BYTES // size):
+        rig.append(batch_of(bytes(1000)))
+    files.read_suffixes.clear()
+    assert rig.log.read(rig.log.end_offset - 1, 1, up_to=rig.log.end_offset) is not None
+    assert files.read_suffixes.count(".log") <= MOST_INTERVAL_BYTES // size + 2
+
+
+def test_a_search_by_time_takes_turns_where_very_many_batches_have_one_timestamp() -> None:
+    """The time index has no entry between them: their headers are read one by one."""
+    files, count = ReadFiles(), 3 * BATCHES_A_TURN
+    rig = LogRig(files=files)
+    one = batch_of(b"x", timestamp=1000)
+    for _ in range(count):
+        rig.append(bytearray(one))
+    rig.append(batch_of(b"x", timestamp=2000))
+    files.read_suffixes.clear()
+    (search,) = searches_by_time(rig.log, 1500)
+    assert len(files.read_suffixes) < 5, "what the loop does itself is little"
+    found: object = search
+    turns = 0
+    while isinstance(found, TimeSearch):
+        files.read_suffixes.clear()
+        found, turns = found.run(), turns + 1
+        assert len(files.read_suffixes) < BATCHES_A_TURN // 10
+    assert (found, turns) == ((2000, count), 4)
+    assert offset_for_timestamp(rig.log, 1500) == (2000, count)
+
+
+def test_a_transaction_that_is_aborted_does_not_make_the_next_fetch_read_all_others() -> None:
+    files = ReadFiles()
+    rig = LogRig(files=files)
+    for n in range(50):
+        rig.append(batch_of(b"x", producer_id=9, sequence=n, transactional=True))
+        rig.end_transaction(9, committed=False)
+        assert [each.first_offset for each in rig.log.aborted_between(2 * n, 2 * n + 2)] == [2 * n]
+    files.read_suffixes.clear()
+    for n in range(50, 60):
+        rig.append(batch_of(b"x", producer_id=9, sequence=n, transactional=True))
+        rig.end_transaction(9, committed=False)
+        assert [each.first_offset for each in rig.log.aborted_between(2 * n, 2 * n + 2)] == [2 * n]
+    assert ".txnindex" not in files.read_suffixes
+    rig.restart()
+    assert len(rig.log.aborted_between(0, 120)) == 60
+
+
 def test_who_reads_on_finds_the_next_batch_without_the_index() -> None:
     rig = LogRig()
     for number in range(5):
@@ -623,3 +693,43 @@ def test_an_offset_that_compaction_removed_is_found_in_the_batch_after_it() -> N
     found = rig.log.read(1, 1, up_to=8)
     assert found is not None
     assert found.position > 0
+
+
+@pytest.mark.parametrize("number", [0, 3, 4, 5, 6, 18])
+@pytest.mark.parametrize("bit", [0, 1, 2, 3, 4, 5, 7, 29, 31, 40, 63])
+def test_every_reader_of_a_damaged_offset_is_told_and_others_are_served(
+    number: int, bit: int
+) -> None:
+    rig = filled(40, TopicConfig(index_interval_bytes=200))
+    rig.restart()
+    assert len(rig.read_all()) == 80
+    path = next(iter(rig.log.segments)).path()
+    positions = [at for at, _ in batches(rig.files.read(path))]
+    rig.fake.flip_bit(path, (positions[number] + 7 - bit // 8) * 8 + bit % 8)
+    for _ in range(2):
+        # With the lowest bit the second record's offset is in the batch: nothing contradicts that.
+        for offset in (2 * number, 2 * number + 1)[: 1 if bit == 0 else 2]:
+            with pytest.raises(CorruptBatch):
+                rig.log.read(offset, 1, up_to=80)
+    served = rig.log.read(60, 1_000, up_to=80)
+    assert served is not None
+    assert read_header(served.read()).base_offset == 60
+    for each in range(max(number - 5, 0)):
+        before = rig.log.read(2 * each, 1, up_to=80)
+        assert before is not None
+        assert read_header(before.read()).base_offset == 2 * each
+
+
+def test_a_log_that_cannot_be_cut_at_a_damaged_batch_stays_whole() -> None:
+    rig = filled(40, TopicConfig(index_interval_bytes=200))
+    rig.log.roll(0)
+    rig.append(batch_of(b"behind"))
+    first, second = (each.base_offset for each in rig.log.segments)
+    path = next(iter(rig.log.segments)).path()
+    position = [at for at, _ in batches(rig.files.read(path))][30]
+    rig.fake.flip_bit(path, (position + 7) * 8 + 5)
+    for _ in range(2):
+        with pytest.raises(CorruptBatch):
+            truncate_to(rig.log, 61)
+    assert [each.base_offset for each in rig.log.segments] == [first, second]
+    assert rig.log.end_offset == second + 1

@@ -11,6 +11,7 @@ import pytest
 from penstock.config.topic import TopicConfig
 from penstock.errors import StorageError
 from penstock.log.follower_append import append_as_follower
+from penstock.log.log_dir import RECOVERY_POINTS
 from penstock.log.old_segments import delete_old_segments
 from penstock.log.time_search import offset_for_timestamp, offset_of_max_timestamp
 from penstock.record.batch import CorruptBatch
@@ -172,6 +173,28 @@ def test_damage_before_the_recovery_point_is_reported_to_its_readers() -> None:
     assert rig.log.read(tail, 1, up_to=RECORDS) is not None
 
 
+def test_a_flipped_bit_of_an_offset_is_noticed_after_a_clean_stop() -> None:
+    """By reads, retention and the start, none of which checks every batch."""
+    for number in (0, -1):  # a closed segment, and the active one
+        for bit in range(32):  # what is left of an offset tells nothing of a gap
+            rig = filled()
+            rig.store.close()
+            segment = list(rig.log.segments)[number]
+            last = segment.find((segment.base_offset if number else 0) + segment.size_bytes // 80)
+            assert last is not None
+            rig.fake.flip_bit(segment.path(), last[0] * 8 + bit)
+            rig.store = rig._open_store()
+            if number:
+                assert rig.log.end_offset <= RECORDS
+            else:
+                assert rig.log.end_offset == RECORDS
+                with pytest.raises(CorruptBatch):
+                    rig.read_all()
+                rig.log.set_high_watermark(RECORDS)
+                rig.log.config = replace(CONFIG, retention_ms=1)
+                assert delete_old_segments(rig.log, 1 << 60)
+
+
 @pytest.mark.parametrize("suffix", [".index", ".timeindex"])
 @pytest.mark.parametrize("harm", ["missing", "empty", "short", "ragged", "flipped", "zeros"])
 def test_damaged_indexes_are_rebuilt(suffix: str, harm: str) -> None:
@@ -215,6 +238,44 @@ def test_a_damaged_snapshot_is_replaced_by_a_replay() -> None:
             rig.fake.flip_bit(path, 100)
     rig.store = rig._open_store()
     assert rig.log.producers.producers[9].last_sequence == RECORDS - 1
+
+
+def with_damaged_marker() -> LogRig:
+    """A crash has left a marker that is none, before the recovery point, and no snapshot."""
+    rig = LogRig(TopicConfig(segment_bytes=5_000))
+    rig.append(batch_of(b"0", producer_id=9, sequence=0, transactional=True))
+    rig.end_transaction(9, committed=True)
+    end = rig.log.size_bytes
+    for n in range(1, 10):
+        rig.append(batch_of(b"%d" % n, producer_id=9, sequence=n))
+    rig.log.roll(0)
+    rig.append(batch_of(b"10", producer_id=9, sequence=10))
+    rig.flush()
+    path = rig.log.path
+
+    def harm() -> None:
+        rig.fake.flip_bit(path / f"{0:020d}.log", (end - 1) * 8)
+        for name in rig.files.names(path):
+            if name.endswith(".snapshot"):
+                rig.files.remove(path / name)
+        rig.files.sync_dir(path)
+
+    rig.crash(damage=harm)
+    return rig
+
+
+def test_a_damaged_marker_does_not_stop_the_start(caplog: pytest.LogCaptureFixture) -> None:
+    rig = with_damaged_marker()
+    assert rig.log.end_offset == 12
+    assert "producer state is incomplete" in caplog.text
+
+
+def test_a_log_with_a_damaged_marker_is_truncated() -> None:
+    rig = with_damaged_marker()
+    rig.log.set_high_watermark(12)
+    rig.store.truncate({PARTITION: 7})
+    assert (rig.log.end_offset, rig.log.high_watermark) == (7, 7)
+    assert rig.store.dirs[0].checkpoints.read(RECOVERY_POINTS) == {PARTITION: 7}
 
 
 def test_damaged_checkpoints_are_rebuilt_from_the_log(caplog: pytest.LogCaptureFixture) -> None:

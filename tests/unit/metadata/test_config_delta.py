@@ -18,17 +18,21 @@ CLIENTS = {ClientEntity("alice"): {"SCRAM-SHA-256": "x"}}
 
 
 def test_known_settings_are_no_change() -> None:
-    assert changed_configs(KNOWN, {"t": {"retention.ms": "1"}}, BROKERS, GROUPS, CLIENTS) is None
+    assert (
+        changed_configs(KNOWN, {"t": {"retention.ms": "1"}}, BROKERS, GROUPS, CLIENTS, {}) is None
+    )
 
 
 def test_the_delta_has_only_what_changed() -> None:
     topics = {"t": {"retention.ms": "1"}, "u": {"retention.ms": "2"}}
     brokers = {**BROKERS, "2": {"log.cleaner.threads": "3"}, "<default>": {}}
-    delta = changed_configs(KNOWN, topics, brokers, {}, {ClientEntity("bob"): {}})
+    metrics = {"s": {"metrics": "*"}}
+    delta = changed_configs(KNOWN, topics, brokers, {}, {ClientEntity("bob"): {}}, metrics)
     assert delta == ImageDelta(
         topic_configs={"u": {"retention.ms": "2"}},
         broker_configs={BrokerId(2): {"log.cleaner.threads": "3"}},
         group_configs={"g": None},
         client_configs={ClientEntity("alice"): None, ClientEntity("bob"): {}},
+        client_metrics=metrics,
         default_broker_config={},
     )

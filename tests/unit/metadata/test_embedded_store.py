@@ -161,6 +161,16 @@ def test_a_file_that_is_not_a_database_is_a_storage_error(path: Path) -> None:
         Tree.open(path, SystemClock())
 
 
+def test_a_migration_that_sqlite_undoes_itself_says_why(path: Path) -> None:
+    """As on a full disk: there was "cannot rollback" instead."""
+    undone = "CREATE TRIGGER t BEFORE UPDATE ON store BEGIN SELECT RAISE(ROLLBACK, 'full'); END"
+    with (
+        closing(sqlite3.connect(path, isolation_level=None)) as connection,
+        pytest.raises(sqlite3.IntegrityError, match="full"),
+    ):
+        migrate(connection, (*MIGRATIONS, (undone,)))
+
+
 def test_a_full_disk_fails_the_write_and_keeps_the_rest(path: Path) -> None:
     with opened(path) as tree:
         session = tree.open_session()

@@ -7,7 +7,20 @@ from pathlib import Path
 import pytest
 
 SCRIPT = Path(__file__).parents[3] / "scripts" / "install-peers"
-INSTALLED = ("javac", "node", "kcat", "nft", "postgres", "mariadbd", "my_print_defaults", "npm")
+INSTALLED = (
+    "javac",
+    "node",
+    "kcat",
+    "nft",
+    "postgres",
+    "mariadbd",
+    "my_print_defaults",
+    "npm",
+    "redis-check-rdb",
+)
+APT = '[ "$2" != download ] || touch package.deb\n'
+DPKG = 'install -D "$0" "$3/usr/bin/prometheus"\n'
+OTHERS = {"apt-get": APT, "dpkg-deb": DPKG, "sudo": 'exec "$@"\n'}
 GO = '[ "$*" != "env GOVERSION" ] || echo go1.26.8\n'
 MAVEN = """
 echo "$*" >>"$CALLS/mvn"
@@ -23,7 +36,8 @@ class Machine:
         self.cache, self._bin, self._calls = folder / "cache", folder / "bin", folder / "calls"
         self._bin.mkdir()
         self._calls.mkdir()
-        for name, text in {**dict.fromkeys(INSTALLED, ""), "go": GO, "mvn": MAVEN + maven}.items():
+        programs = {**dict.fromkeys(INSTALLED, ""), **OTHERS, "go": GO, "mvn": MAVEN + maven}
+        for name, text in programs.items():
             path = self._bin / name
             path.write_text(f"#!/usr/bin/env bash\n{text}\n")
             path.chmod(0o755)

@@ -1,6 +1,13 @@
 """The headers of dead letters."""
 
-from penstock.record.dead_letter import DeadLetter, dead_letter_headers, read_dead_letter
+from penstock.record.dead_letter import (
+    DeadLetter,
+    Header,
+    dead_letter_headers,
+    own_headers,
+    read_dead_letter,
+    share_letter_headers,
+)
 
 LETTER = DeadLetter(
     error="no such customer: Ö",
@@ -51,3 +58,54 @@ def test_forged_headers_do_not_raise() -> None:
         ]
     )
     assert letter == DeadLetter(error="\ufffd", source="")
+
+
+SHARE: list[Header] = [
+    ("__dlq.errors.topic", b"orders"),
+    ("__dlq.errors.partition", b"2"),
+    ("__dlq.errors.offset", b"41"),
+    ("__dlq.errors.group", b"billing"),
+    ("__dlq.errors.delivery.count", b"5"),
+    ("__dlq.errors.message", b"Offset rejected by client."),
+]
+
+
+def test_dead_letters_of_share_groups_are_read() -> None:
+    letter = DeadLetter(
+        error="Offset rejected by client.",
+        source="share",
+        attempt=5,
+        topic="orders",
+        partition=2,
+        offset=41,
+        group="billing",
+    )
+    assert read_dead_letter(SHARE) == letter
+    without_reason = read_dead_letter(SHARE[:-1])
+    assert without_reason is not None
+    assert (without_reason.error, without_reason.topic) == ("", "orders")
+
+
+def test_share_groups_write_both_vocabularies_as_text() -> None:
+    older: list[Header] = [("trace", b"1"), ("penstock-attempt", b"9"), SHARE[0]]
+    headers = share_letter_headers(DeadLetter(error="Ö", source="share", attempt=5), older)
+    assert headers[0] == ("trace", b"1")
+    assert sorted(headers[1:]) == [
+        ("__dlq.errors.delivery.count", b"5"),
+        ("__dlq.errors.message", "Ö".encode()),
+        ("penstock-attempt", b"5"),
+        ("penstock-error", "Ö".encode()),
+        ("penstock-source", b"share"),
+    ]
+    assert own_headers(headers) == [("trace", b"1")]
+
+
+def test_our_names_win_over_those_of_share_groups() -> None:
+    letter = read_dead_letter([*SHARE, ("penstock-error", b"bad"), ("penstock-source", b"sdk")])
+    assert letter == DeadLetter(error="bad", source="sdk")
+
+
+def test_a_record_gets_its_own_headers_back() -> None:
+    former: list[Header] = [("penstock.reason", b"x"), ("penstock.offset", b"1")]
+    ours = dead_letter_headers(LETTER, [("trace", b"1")])
+    assert own_headers([*ours, *SHARE, *former]) == [("trace", b"1")]

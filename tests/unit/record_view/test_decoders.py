@@ -1,6 +1,7 @@
 """Decoders of values, their detection, and a schema registry that is a fake."""
 
 import json
+import zlib
 from base64 import b64encode
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -23,13 +24,14 @@ from google.protobuf.descriptor_pb2 import (
 from hypothesis import given
 from hypothesis import strategies as st
 
+from penstock.config.extra import install
 from penstock.errors import ConfigError
 from penstock.record_view import extra
 from penstock.record_view.avro import avro_decoder, avro_file_decoder
 from penstock.record_view.decoded import Decoded, Undecodable, decode_json, decode_msgpack, plain
 from penstock.record_view.detect import detected, detecting
 from penstock.record_view.protobuf import protobuf_file_decoder
-from penstock.record_view.registry import RegistryFailed, SchemaRegistry
+from penstock.record_view.registry import RegistryFailed, SchemaNotFound, SchemaRegistry
 
 USER: dict[str, Any] = {
     "type": "record",
@@ -78,10 +80,10 @@ def test_avro_is_decoded_by_its_schema(tmp_path: Path) -> None:
             decode(data)
 
 
-@pytest.mark.parametrize("text", ["{", '{"type": "nonsense"}'])
-def test_a_wrong_schema_is_named(tmp_path: Path, text: str) -> None:
+@pytest.mark.parametrize("text", [b"{", b'{"type": "nonsense"}', b'{"type": "\xff"}'])
+def test_a_wrong_schema_is_named(tmp_path: Path, text: bytes) -> None:
     path = tmp_path / "user.avsc"
-    path.write_text(text)
+    path.write_bytes(text)
     with pytest.raises(ConfigError, match=r"user\.avsc: not an Avro schema"):
         avro_file_decoder(path)
 
@@ -178,14 +180,34 @@ class Registry(BaseHTTPRequestHandler):
         },
         "/subjects/user-value/versions/1": {"schema": json.dumps(USER)},
         "/schemas/ids/5": {"schema": "{}", "schemaType": "THRIFT"},
+        "/schemas/ids/13": {
+            "schema": '"User"',
+            "references": [{"name": "User", "subject": "broken", "version": 1}],
+        },
+        "/subjects/broken/versions/1": {
+            "schema": '{"type": "record", "name": "User", "fields": 5}'
+        },
     }
+    broken: ClassVar[dict[str, bytes]] = {
+        "/schemas/ids/8": b'{"schema": "\xff"}',
+        "/schemas/ids/10": b'{"schema": "{"}',
+        "/schemas/ids/11": b'{"schema": "syntax ...", "schemaType": "PROTOBUF"}',
+        "/schemas/ids/11?format=serialized": b'{"schema": "A", "schemaType": "PROTOBUF"}',
+    }
+    refusals: ClassVar[dict[str, bytes]] = {
+        "/schemas/ids/6": b"<html>default backend - 404</html>",
+        "/schemas/ids/7": b'{"error_code": 404, "message": "HTTP 404 Not Found"}',
+        "/schemas/ids/12": b'{"message": "\xff"}',
+    }
+    unknown: ClassVar[bytes] = b'{"error_code": 40403, "message": "Schema not found"}'
     asked: ClassVar[list[str]] = []
 
     def do_GET(self) -> None:
         type(self).asked.append(f"{self.path} {self.headers.get('Authorization', '')}".strip())
         found = self.pages.get(self.path)
-        body = json.dumps(found or {"error_code": 40403, "message": "Schema not found"}).encode()
-        self.send_response(200 if found else 404)
+        good = json.dumps(found).encode() if found else self.broken.get(self.path)
+        body = good or self.refusals.get(self.path, self.unknown)
+        self.send_response(200 if good else 404)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -230,8 +252,13 @@ def test_values_are_decoded_by_the_registrys_schemas(registry_address: str) -> N
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (framed(9, b""), "404 Not Found"),
+        (framed(9, b""), "404 Schema not found"),
         (framed(5, b""), "schema 5 is THRIFT"),
+        (framed(8, b""), "not a schema"),
+        (framed(10, b""), "schema 10 cannot be read"),
+        (framed(11, b""), "schema 11 cannot be read"),
+        (framed(12, b""), "404 Not Found"),
+        (framed(13, b""), "schema 13 cannot be read"),
         (framed(3, b"\x02\x08"), "no message"),
         (framed(3, b"\xff\xff\xff\xff\xff\xff"), "is broken"),
         (b"plain", "no schema id"),
@@ -244,6 +271,16 @@ def test_what_the_registry_does_not_know_is_refused(
         SchemaRegistry(registry_address).decode(data)
 
 
+def test_only_the_registry_says_that_a_schema_does_not_exist(registry_address: str) -> None:
+    registry = SchemaRegistry(registry_address)
+    with pytest.raises(SchemaNotFound, match="404 Schema not found"):
+        registry.by_id(9)
+    for of_a_proxy in (6, 7):
+        with pytest.raises(RegistryFailed, match="404") as caught:
+            registry.by_id(of_a_proxy)
+        assert not isinstance(caught.value, SchemaNotFound)
+
+
 def test_a_missing_registry_is_named() -> None:
     with pytest.raises(RegistryFailed, match=r"registry http://127\.0\.0\.1:1 cannot"):
         SchemaRegistry("127.0.0.1:1").decode(framed(1, b""))
@@ -254,4 +291,56 @@ def test_a_missing_registry_is_named() -> None:
 def test_a_missing_library_is_refused_with_the_command_that_installs_it() -> None:
     with pytest.raises(ConfigError) as caught:
         extra.library("no_such_library.part", "--filter")
-    assert str(caught.value) == "--filter needs no_such_library: pip install 'penstock[cli]'"
+    assert str(caught.value) == f"--filter needs no_such_library: {install('cli')}"
+
+
+NOTHING: dict[str, Any] = {
+    "type": "record",
+    "name": "Nothing",
+    "fields": [{"name": "a", "type": "null"}],
+}
+CHAIN: dict[str, Any] = {
+    "type": "record",
+    "name": "Chain",
+    "fields": [{"name": "next", "type": ["null", "Chain"]}],
+}
+
+
+@pytest.mark.parametrize("items", ["null", NOTHING, {"type": "fixed", "name": "F", "size": 0}])
+def test_an_array_that_takes_no_bytes_is_refused(items: Any) -> None:
+    with pytest.raises(ConfigError, match="take no bytes"):
+        avro_decoder({"type": "array", "items": items})
+    many = {"type": "array", "items": "Nothing"}
+    fields = [{"name": "a", "type": NOTHING}, {"name": "b", "type": many}]
+    with pytest.raises(ConfigError, match="take no bytes"):
+        avro_decoder({"type": "record", "name": "R", "fields": fields})
+
+
+def test_a_value_that_contains_itself_too_deep_is_refused() -> None:
+    decode = avro_decoder(CHAIN)
+    assert decode(b"\x02\x00").value == {"next": {"next": None}}
+    with pytest.raises(Undecodable):
+        decode(b"\x02" * 200_000 + b"\x00")
+
+
+def avro_file(schema: Any, block: bytes, rows: bytes = b"\x02", codec: str = "null") -> bytes:
+    """A file of one block; numbers are spelled as Avro does, so that 2 is one."""
+    out, parsed = BytesIO(), fastavro.parse_schema(schema)
+    fastavro.writer(out, parsed, [], codec=codec, sync_marker=b"s" * 16)
+    size = BytesIO()
+    fastavro.schemaless_writer(size, "long", len(block))
+    return out.getvalue() + rows + size.getvalue() + block + b"s" * 16
+
+
+def test_a_hostile_avro_file_is_shown_as_bytes() -> None:
+    assert detected(avro_file("int", b"\x02")) == Decoded("avro", 1)
+    billion = b"\x80\x80\x80\x80\x08"
+    small = {"type": "array", "items": "null"}
+    for hostile in (
+        avro_file(small, b"\x80\x80\x04\x00"),
+        avro_file("null", b"", rows=b"\x80\x80\x04"),
+        avro_file("int", b"\x02" * 20_000, rows=billion),
+        avro_file(CHAIN, b"\x02" * 200_000 + b"\x00"),
+        avro_file("bytes", zlib.compress(bytes(20 << 20))[2:-4], codec="deflate"),
+    ):
+        assert detected(hostile).format == "binary"

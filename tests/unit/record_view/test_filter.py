@@ -36,6 +36,27 @@ def test_an_expression_sees_the_whole_record(expression: str, wanted: bool) -> N
     assert compiled(expression).matches(PLACE, RECORD) is wanted
 
 
+@pytest.mark.parametrize(
+    "expression",
+    [
+        '__import__("os").system("true") == 0',
+        'eval("1") == 1',
+        "value.__class__.__mro__ != null",
+        'value.getClass().forName("java.lang.Runtime") != null',
+        '"".__class__ != null',
+    ],
+)
+def test_a_filter_reaches_nothing_but_the_record(expression: str) -> None:
+    """CVE-2023-52251 and CVE-2026-5562: in others a filter was a program."""
+    wanted = compiled(expression)
+    try:
+        assert not wanted.matches(PLACE, RECORD)
+    except ConfigError as error:
+        assert "Undefined variable or function" in str(error)  # noqa: PT017 - or it is left out
+    else:
+        assert wanted.failures == 1
+
+
 def test_a_tombstone_has_no_value() -> None:
     tombstone = Record(0, 0, b"k", None, [])
     assert compiled("value == null").matches(PLACE, tombstone)
@@ -61,3 +82,17 @@ def test_a_record_that_does_not_fit_is_left_out_and_counted() -> None:
 def test_a_wrong_expression_is_refused(expression: str, reason: str) -> None:
     with pytest.raises(ConfigError, match=reason):
         compiled(expression).matches(PLACE, RECORD)
+
+
+@pytest.mark.parametrize(
+    ("expression", "wanted"),
+    [
+        ("size(value) == 3", True),
+        ('value["n"] == 3', True),
+        ("value.exists(name, name == 'tags') && value.n == 3", True),
+        ("value . n == 3 && value.tags[0] == 'a'", True),
+        ("'value.x' == 'value.x' && value.n == 3", True),
+    ],
+)
+def test_an_expression_gets_all_of_the_value_that_it_uses(expression: str, wanted: bool) -> None:
+    assert compiled(expression).matches(PLACE, RECORD) is wanted

@@ -1,6 +1,7 @@
 """Cron expressions in time zones."""
 
-from datetime import datetime
+from datetime import datetime, timedelta, tzinfo
+from typing import cast
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -59,8 +60,103 @@ def test_a_local_time_that_comes_twice_counts_once() -> None:
 
 
 @pytest.mark.parametrize(
+    ("expression", "zone", "start", "expected"),
+    [
+        # Clocks go from 2:00 to 3:00, and from 3:00 back to 2:00.
+        ("*/30 * * * *", "Europe/Berlin", "2026-03-29T01:20", "01:30 03:00 03:30"),
+        ("*/30 * * * *", "Europe/Berlin", "2026-10-25T01:50", "02:00 02:30 02:00 02:30 03:00"),
+        ("*/30 0-23 * * *", "Europe/Berlin", "2026-10-25T01:50", "02:00 02:30 03:00"),
+        ("0 3 * * *", "Europe/Berlin", "2026-03-28T12:00", "03:00 03:00"),
+        # By half an hour: from 2:00 back to 1:30.
+        ("15,45 * * * *", "Australia/Lord_Howe", "2026-04-05T01:00", "01:15 01:45 01:45 02:15"),
+        # At midnight, which that day does not have.
+        ("0 0 * * *", "Africa/Cairo", "2026-04-22T12:00", "00:00 00:00"),
+        ("0 * * * *", "Africa/Cairo", "2026-04-23T22:10", "23:00 01:00 02:00"),
+        ("0 * * * *", "UTC", "2026-10-25T00:30", "01:00 02:00 03:00"),
+    ],
+)
+def test_changes_of_clocks(expression: str, zone: str, start: str, expected: str) -> None:
+    wanted = expected.split()
+    found = following(expression, start, len(wanted), ZoneInfo(zone))
+    assert [each.partition("T")[2] for each in found] == wanted
+
+
+def test_the_day_after_a_midnight_that_does_not_exist() -> None:
+    found = following("0 0 * * *", "2026-04-22T12:00", 2, ZoneInfo("Africa/Cairo"))
+    assert found == ["2026-04-23T00:00", "2026-04-25T00:00"]
+
+
+@pytest.mark.parametrize("month", [3, 10])
+def test_every_hour_is_every_hour(month: int) -> None:
+    """Whatever the clocks do."""
+    cron = parse_cron("0 * * * *", BERLIN)
+    at_ms = round(datetime(2026, month, 20, tzinfo=BERLIN).timestamp() * 1000)
+    for _ in range(24 * 14):
+        next_ms = cron.next_after_ms(at_ms)
+        assert next_ms - at_ms == 3_600_000
+        at_ms = next_ms
+
+
+@pytest.mark.parametrize("year", [1977, 2033, 2077])
+def test_a_leap_day_of_one_weekday(year: int) -> None:
+    """The next one may be 40 years ahead."""
+    (found,) = following("0 0 29 2 */7", f"{year}-01-01T00:00", 1)
+    assert datetime.fromisoformat(found).strftime("%d.%m. %a") == "29.02. Sun"
+
+
+def test_late_in_the_day_the_hours_before_are_not_searched() -> None:
+    """Thousands of keys may have such a schedule, and all of a service waits for the search."""
+    asked = []
+
+    class Counted(tzinfo):
+        def utcoffset(self, at: datetime | None) -> timedelta:
+            asked.append(at)
+            return timedelta(0)
+
+        dst = utcoffset
+
+        def tzname(self, at: datetime | None) -> str:
+            return f"counted at {at}"
+
+    cron = parse_cron("* * * * *", cast("ZoneInfo", Counted()))
+    at_ms = round(datetime.fromisoformat("2026-11-16T23:58:30Z").timestamp() * 1000)
+    assert cron.next_after_ms(at_ms) == at_ms + 30_000
+    assert len(asked) < 1_000, "a day's minutes are 2,880"
+    asked.clear()
+    assert cron.next_after_ms(at_ms + 1) == at_ms + 30_000
+    assert not asked, "what was found counts for a minute"
+
+
+@pytest.mark.parametrize(
+    ("expression", "zone"),
+    [
+        ("30 2 25-31 3 */7", "Europe/Berlin"),
+        ("0-59 2 25-31 3 */7", "Europe/Berlin"),
+        ("30 2 8-14 3 */7", "America/New_York"),
+    ],
+)
+def test_times_that_never_exist(expression: str, zone: str) -> None:
+    """Clocks go forward on those Sundays, each year."""
+    cron = parse_cron(expression, ZoneInfo(zone))
+    at_ms = round(datetime.fromisoformat("2026-11-16T00:00Z").timestamp() * 1000)
+    with pytest.raises(ConfigError, match=f"no time that exists: the clocks of {zone}"):
+        cron.next_after_ms(at_ms)
+
+
+@pytest.mark.parametrize(
     "expression",
-    ["", "* * * *", "* * * * * *", "60 * * * *", "*/0 * * * *", "5-1 * * * *", "a * * * *"],
+    [
+        "0 0 31 2 *",
+        "0 0 30-31 2 *",
+        "0 0 31 4,6,9,11 */2",
+        "",
+        "* * * *",
+        "* * * * * *",
+        "60 * * * *",
+        "*/0 * * * *",
+        "5-1 * * * *",
+        "a * * * *",
+    ],
 )
 def test_bad_expressions(expression: str) -> None:
     with pytest.raises(ConfigError):

@@ -42,12 +42,26 @@ def test_a_tombstone_ends_a_schedule_whose_next_record_is_read_after_a_restart(
 
     async def scenario() -> None:
         index = SqliteIndex(tmp_path / "s")
+        await index.reset(KEY, Offset(0))
         before = opened()
         for record in (first, tombstone):
-            await index.put(KEY, before.read(record, NOW_MS), Offset(record.offset + 1))
+            since, to = Offset(record.offset), Offset(record.offset + 1)
+            await index.put(KEY, before.read(record, NOW_MS), since=since, to=to)
         after = opened()
         after.resume(await index.schedules(KEY))
         assert [each.kind for each in after.read(onward, NOW_MS)] == [Kind.CANCELLED]
         await index.close()
 
     asyncio.run(scenario())
+
+
+def test_what_ended_schedules_is_forgotten_once_all_is_read() -> None:
+    partition = opened()
+    partition.written_to = 3
+    for offset in range(3):
+        partition.read(Record(offset, NOW_MS, b"k%d" % offset, None, []), NOW_MS)
+    partition.caught_up()
+    assert len(partition._tombstones) == 3  # a record that the service wrote may lie ahead
+    partition.progress.read(Offset(4))
+    partition.caught_up()
+    assert partition._tombstones == {}

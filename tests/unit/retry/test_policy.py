@@ -83,6 +83,14 @@ def test_a_record_that_says_nothing_waits_as_its_topic_says() -> None:
     assert due(delay()) == NOW
 
 
+def test_a_retry_waits_from_its_arrival_whatever_its_timestamp() -> None:
+    """Consumers pass on the timestamp of the record that failed."""
+    route = retry(retry_backoff="10s")
+    assert due(route, timestamp=NOW - DAY_MS) == NOW + 10_000
+    assert due(route, ("penstock-delay-ms", b"500"), timestamp=NOW - DAY_MS) == NOW + 500
+    assert due(delay(delay_ms="60000"), timestamp=NOW - 1000) == NOW + 59_000
+
+
 def test_the_timestamp_may_say_when() -> None:
     by_timestamp = delay(delay_by="timestamp")
     assert due(by_timestamp, timestamp=NOW + DAY_MS) == NOW + DAY_MS
@@ -101,20 +109,24 @@ def test_a_delay_counts_from_the_timestamp_but_not_from_one_ahead() -> None:
         ("penstock-deliver-at", b"tomorrow", "neither epoch milliseconds nor ISO 8601"),
         ("penstock-deliver-at", b"", "neither"),
         ("penstock-deliver-at", b"9" * 400, "whole number"),
-        ("penstock-deliver-at", b"%d" % (NOW + MOST_MS + 1), "more than ten years"),
+        ("penstock-deliver-at", b"%d" % (NOW + MOST_MS + 1), "more ahead than penstock.delay.max"),
         ("penstock-delay-ms", b"-5", "whole number"),
         ("penstock-delay-ms", b"1e3", "whole number"),
         ("penstock-delay-ms", "٣".encode(), "whole number"),
         ("penstock-delay-ms", b"\xff\xfe", "not UTF-8"),
         ("penstock-delay-ms", None, "whole number"),
-        ("penstock-delay-ms", b"%d" % (MOST_MS + 1), "must be from 0"),
+        ("penstock-delay-ms", b"%d" % (MOST_MS + 1), "more ahead than penstock.delay.max.ms"),
+        ("penstock-delay-ms", b"9" * 19, "must be from 0"),
         ("penstock-schedule", b"every now and then", "not a duration"),
         ("penstock-schedule", b"every 1ms", "out of bounds"),
         ("penstock-schedule", b"every 100ms", "once a second"),
         ("penstock-schedule", b"* * *", "3 fields, not five"),
         ("penstock-schedule", b"0 0 31 2 *", "no day that exists"),
         ("penstock-schedule", b"61 * * * *", "no minute from 0 to 59"),
+        ("penstock-schedule", b"30 2 25-31 3 */7 Europe/Berlin", "no time that exists"),
+        ("penstock-schedule", b"30 2 8-14 3 */7 America/New_York", "no time that exists"),
         ("penstock-schedule", b"0 9 * * * Mars/Olympus", "time zone"),
+        ("penstock-schedule", b"*/1," * 200_000 + b"0 9 * * *", "longer than 500"),
         ("penstock-schedule", b"0 9 * * * ../../etc/passwd", "time zone"),
     ],
 )
@@ -157,8 +169,68 @@ def test_retries_count_their_attempts_and_back_off() -> None:
     assert reason(route, ("penstock-attempt", b"3"), ("penstock-error", b"no stock")) == (
         "gave up after 3 attempts: no stock"
     )
+    assert reason(route, ("penstock-attempt", b"5")) == (
+        "gave up after 5 attempts, where again allows 3"
+    )
+    assert (
+        reason(retry(retry_backoff="1s"), ("penstock-attempt", b"1")) == "gave up after 1 attempt"
+    )
     assert "whole number" in reason(route, ("penstock-attempt", b"NaN"))
     assert "must be from" in reason(route, ("penstock-attempt", b"9999999999999"))
+
+
+YEARS = b"315360000000"
+
+
+@pytest.mark.parametrize(
+    ("route", "header", "limit"),
+    [
+        (retry(retry_backoff="1s,2s"), ("penstock-delay-ms", YEARS), DAY_MS),
+        (retry(), ("penstock-deliver-at", b"%d" % (NOW + DAY_MS + 1)), DAY_MS),
+        (retry(delay_max_ms="5000", retry_backoff="1s"), ("penstock-delay-ms", b"5001"), 5000),
+        (delay(delay_max_ms="60000"), ("penstock-delay-ms", b"60001"), MINUTE_MS),
+        (delay(delay_max_ms="60000"), ("penstock-deliver-at", b"%d" % (NOW + 60_001)), MINUTE_MS),
+        (delay(delay_max_ms="60000"), ("penstock-schedule", b"every 61s"), MINUTE_MS),
+        (delay(delay_max_ms="60000"), ("penstock-schedule", b"0 9 29 2 *"), MINUTE_MS),
+    ],
+)
+def test_a_record_waits_no_longer_than_its_topic_allows(
+    route: Route, header: Header, limit: int
+) -> None:
+    """One forged header must not keep the log for ten years (CVE-2026-41727)."""
+    assert reason(route, header).endswith(
+        f"is more ahead than penstock.delay.max.ms of {route.topic}: {limit}"
+    )
+
+
+def test_the_longest_wait_itself_is_allowed() -> None:
+    assert due(retry(), ("penstock-delay-ms", b"%d" % DAY_MS)) == NOW + DAY_MS
+    assert due(retry(retry_backoff="1s,3d"), ("penstock-delay-ms", b"%d" % (3 * DAY_MS))) > NOW
+    stamped = {"timestamp": NOW - DAY_MS}  # a producer may pass on an old timestamp
+    at = ("penstock-deliver-at", b"%d" % (NOW + 60_000))
+    assert due(delay(delay_max_ms="60000"), at, **stamped) == NOW + 60_000
+
+
+def test_timestamps_and_schedules_that_go_on_are_bounded_too() -> None:
+    by_timestamp = delay(delay_by="timestamp", delay_max_ms="1000")
+    assert due(by_timestamp, timestamp=NOW + 1000) == NOW + 1000
+    assert isinstance(judge(record(timestamp=NOW + 1001), LATER, by_timestamp, NOW), Dead)
+    forged = (
+        ("penstock-schedule", b"every 5s"),
+        ("penstock-schedule-start", b"%d" % NOW),
+        ("penstock-schedule-origin", b"1"),
+        ("penstock-next-at", b"%d" % (NOW + DAY_MS)),
+    )
+    assert "penstock-next-at must be from 0" in reason(delay(delay_max_ms="60000"), *forged)
+
+
+@pytest.mark.parametrize("timestamp", [-1, 0, 220_924_800_000, NOW])
+def test_a_schedule_far_ahead_of_its_record_is_a_dead_letter(timestamp: int) -> None:
+    """Timestamps are input too: after 1976 that day comes in 2004."""
+    sunday = record(("penstock-schedule", b"0 0 29 2 */7"), timestamp=timestamp)
+    verdict = judge(sunday, LATER, delay(delay_max_ms="60000"), NOW)
+    assert isinstance(verdict, Dead), verdict
+    assert "more ahead" in verdict.reason
 
 
 def test_jitter_is_the_same_whenever_the_topic_is_read() -> None:

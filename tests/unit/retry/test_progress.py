@@ -5,14 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from penstock.retry.progress import (
-    CHUNK,
-    Bitmaps,
-    Outcome,
-    Progress,
-    StateKey,
-    UnreadableState,
-)
+from penstock.retry.history import UnreadableState
+from penstock.retry.progress import CHUNK, Bitmaps, Outcome, Progress, StateKey
 from penstock.types import Offset, Uuid
 
 
@@ -114,3 +108,40 @@ def test_keys_of_the_state_topic() -> None:
         assert StateKey.decode(key.encode()) == key
     with pytest.raises(UnreadableState, match="broken"):
         StateKey.decode(b"later.orders")
+
+
+@pytest.mark.parametrize("to", [0, 5, CHUNK - 1, CHUNK, CHUNK + 3, 2 * CHUNK + 1])
+def test_a_log_that_lost_its_end(to: int) -> None:
+    """What was done from there on is done no more, also for who reads the state next."""
+    done = {3, CHUNK - 1, CHUNK + 2, 2 * CHUNK}
+    progress = Progress(Offset(0), {})
+    for each in {*done, 2, CHUNK + 1}:
+        progress.waits(each)
+    progress.read(Offset(3 * CHUNK))
+    for each in done:
+        progress.stage(each, Outcome.DELIVERED)
+    state = dict(progress.staged_values())
+    progress.commit()
+    assert progress.end == 2 * CHUNK + 1
+    chunks = {chunk: Bitmaps.decode(value) for chunk, value in state.items() if value is not None}
+    loaded = Progress(Offset(0), chunks)
+    assert loaded.end == 2 * CHUNK + 1
+
+    loaded.rewind([range(to, 2 * CHUNK + 1)])
+    state |= dict(loaded.staged_values())
+    assert loaded.staged_floor() == 0
+    loaded.commit()
+    chunks = {chunk: Bitmaps.decode(value) for chunk, value in state.items() if value is not None}
+    for found in (loaded, Progress(Offset(0), chunks)):
+        assert {each for each in range(3 * CHUNK) if found.is_done(each)} == {
+            each for each in done if each < to
+        }
+        assert found.end <= to
+
+
+def test_a_floor_beyond_the_end_goes_back() -> None:
+    progress = Progress(Offset(150), {0: Bitmaps(delivered=0b11 << 148)})
+    progress.rewind([range(100, 150)])
+    assert (progress.staged_floor(), progress.read_to) == (100, 100)
+    progress.commit()
+    assert [progress.is_done(each) for each in (99, 100, 149)] == [True, False, False]

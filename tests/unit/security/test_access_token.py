@@ -150,6 +150,7 @@ def test_a_key_serves_only_the_algorithm_that_it_names() -> None:
     ("data", "says"),
     [
         (b"", "is not JSON"),
+        (b'"\x87"', "is not JSON"),
         (b"[]", "no key set"),
         (b'{"keys":{}}', "no key set"),
         (b'{"keys":[]}', "no public key"),

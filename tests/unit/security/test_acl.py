@@ -8,12 +8,12 @@ from penstock.security.acl import (
     Acl,
     AclFilter,
     AclOperation,
-    Acls,
     PatternType,
     Permission,
     ResourcePattern,
     ResourceType,
 )
+from penstock.security.acls import Acls
 from penstock.security.principal import user
 
 TOPIC, GROUP = ResourceType.TOPIC, ResourceType.GROUP
@@ -159,3 +159,11 @@ def test_names_that_clients_make_up_do_not_fill_the_memory() -> None:
     for number in range(Acls.MAX_REMEMBERED + 10):
         acls.allows(ALICE, HOST, READ, TOPIC, str(number))
     assert len(acls._decided) <= Acls.MAX_REMEMBERED
+
+
+def test_long_names_that_clients_make_up_do_not_fill_the_memory() -> None:
+    acls = Acls([acl(READ)])
+    name = "x" * 32_767
+    assert not acls.allows(ALICE, HOST, READ, TOPIC, name)
+    assert not acls.allows(ALICE, HOST, READ, TOPIC, name), "decided anew"
+    assert not acls._decided

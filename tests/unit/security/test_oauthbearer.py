@@ -4,6 +4,7 @@ import pytest
 
 from penstock.security.errors import AuthenticationFailed, InvalidCredentials
 from penstock.security.oauthbearer import (
+    MOST_BYTES,
     REFUSED,
     AccessToken,
     InvalidToken,
@@ -69,4 +70,10 @@ def test_nobody_becomes_somebody_else() -> None:
 )
 def test_a_malformed_message_is_refused(message: bytes) -> None:
     with pytest.raises(InvalidCredentials):
+        OAuthBearerExchange(only_good).step(message)
+
+
+def test_a_message_that_would_hold_up_the_loop_is_not_read() -> None:
+    message = b"n,,\x01" + b"a=b\x01" * (MOST_BYTES // 4) + b"auth=Bearer good\x01\x01"
+    with pytest.raises(InvalidCredentials, match="malformed"):
         OAuthBearerExchange(only_good).step(message)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from penstock.client.sasl import Login, exchange
 from penstock.security.errors import AuthenticationFailed, InvalidCredentials
 from penstock.security.scram import (
+    MOST_BYTES,
     ScramCredential,
     ScramExchange,
     ScramMechanism,
@@ -170,3 +171,21 @@ def test_a_damaged_or_weak_stored_credential_is_ignored(change: tuple[str, str])
     text = stored_text(known("secret"))
     assert parse_stored(SHA_256, text.replace(*change)) is None
     assert parse_stored(ScramMechanism.SCRAM_SHA_512, text) is None
+
+
+def test_a_stranger_with_a_long_name_writes_no_long_line() -> None:
+    exchanged = server({})
+    exchanged.step(b"n,,n=" + b"x" * 10_000 + b",r=client")
+    with pytest.raises(InvalidCredentials) as refused:
+        exchanged.step(b"c=biws,r=clientserver,p=AAAA")
+    assert len(refused.value.because) < 200
+
+
+def test_a_message_that_would_hold_up_the_loop_is_not_read() -> None:
+    long = f"n,,n={'a' * MOST_BYTES},r=client".encode()
+    with pytest.raises(InvalidCredentials, match=f"a message of {len(long)} bytes"):
+        server({}).step(long)
+    exchanged = server({})
+    exchanged.step(f"n,,n={'a' * (MOST_BYTES - 20)},r=client".encode())
+    with pytest.raises(InvalidCredentials, match="a message of"):
+        exchanged.step(b"c=biws,r=clientserver" + b",a=b" * MOST_BYTES + b",p=AA==")

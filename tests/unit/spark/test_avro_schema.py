@@ -16,7 +16,7 @@ from penstock.spark.avro.schema_file import schema_text
 from penstock.spark.avro.values import decoder
 from penstock.spark.data_source import PenstockSource
 from penstock.spark.options import Options
-from penstock.spark.source.settings import read_value_schema
+from penstock.spark.source.settings import ValueSettings, read_value
 
 POINT = {"type": "record", "name": "Point", "fields": [{"name": "x", "type": "int"}]}
 
@@ -142,14 +142,15 @@ def test_a_schema_may_be_in_a_file(tmp_path: Path) -> None:
 
 
 def test_the_source_reads_avro_and_leaves_the_rest_to_spark() -> None:
-    assert read_value_schema(Options({})) is None
-    assert read_value_schema(Options({"valueformat": "Avro", "valueschema": "{}"})) == "{}"
+    assert read_value(Options({})) is None
+    in_capitals = Options({"valueformat": "Avro", "valueschema": "{}"})
+    assert read_value(in_capitals) == ValueSettings("avro", "{}")
     for options, said in (
         ({"valueFormat": "json"}, "use Spark's from_json"),
         ({"valueFormat": "avro"}, "option valueSchema is missing"),
         ({"valueSchema": "{}"}, "valueSchema needs option valueFormat"),
     ):
         with pytest.raises(ConfigError, match=said):
-            read_value_schema(Options(options))
+            read_value(Options(options))
     given = {"valueFormat": "avro", "valueSchema": json.dumps(POINT), "includeHeaders": "true"}
     assert PenstockSource(given).schema().endswith("fields struct<x:int>")

@@ -18,6 +18,7 @@ from penstock.spark.sink.epoch import (
     Resumed,
     SparkTransaction,
     TaskReport,
+    check_checkpoint,
     check_counts,
     check_marker_exists,
     check_own_batches,
@@ -103,6 +104,18 @@ def test_a_committed_epoch_is_known_by_its_marker(
 
 
 OTHERS = (EpochMarker("another checkpoint", 9),)
+
+
+def test_a_checkpoint_that_went_back_may_not_skip_epochs() -> None:
+    """What Spark plans now is not what was written under the same numbers."""
+    markers = (*OTHERS, EpochMarker("q", 5), EpochMarker("q", 2))
+    transaction = SparkTransaction("sink", 7, 3, markers=markers)
+    for batch_id in (4, 5, 6):  # the last one again, the next, and one after epochs without rows
+        check_checkpoint(transaction, "q", batch_id)
+    for batch_id in (0, 3):
+        with pytest.raises(EpochFailed, match=rf"runs micro-batch {batch_id}, .* micro-batch 4"):
+            check_checkpoint(transaction, "q", batch_id)
+    check_checkpoint(transaction, "a new checkpoint", 0)
 
 
 @pytest.mark.parametrize("topic", ["out", None])

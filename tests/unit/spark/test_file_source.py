@@ -9,10 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from pyspark.sql.types import StructType
 
 from penstock.errors import ConfigError
 from penstock.spark.connector import file_source
-from penstock.spark.connector.file_source import FilePartition, FileReader
+from penstock.spark.connector.file_source import FilePartition, FileReader, FileSource
 from penstock.spark.connector.tail import names_before
 
 
@@ -545,3 +546,12 @@ def test_each_line_is_read_once_while_its_file_is_rotated_all_the_time(tmp_path:
     found += reading.lines()
     written = [f"{number} {line}" for number in range(rotations) for line in range(lines_each)]
     assert sorted(found) == sorted(["first", *written])
+
+
+def test_an_unknown_option_is_an_error() -> None:
+    """Otherwise a misspelt failOnDataLoss would have no effect."""
+    given = {"path": "a.log", "failOnDataLost": "false"}
+    with pytest.raises(ConfigError, match="failondatalost; did you mean failOnDataLoss"):
+        FileSource(given).streamReader(StructType())
+    known = {"path": "a.log", "FailOnDataLoss": "false", "kafka.sasl.mechanism": "PLAIN"}
+    assert isinstance(FileSource(known).streamReader(StructType()), FileReader)

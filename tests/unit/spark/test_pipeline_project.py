@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from penstock.errors import ConfigError
+from penstock.spark.pipeline.flow_spec import check_repeatable
 from penstock.spark.pipeline.project import load_project
 from penstock.spark.pipeline.settings import pairs, spark_settings
 from penstock.spark.pipeline.template import write_project
@@ -75,6 +76,10 @@ def test_brokers_are_named_by_the_caller_the_environment_or_the_project(tmp_path
             "{name: f, from: {topic: a, format: text}, to: {topic: b}, dead_letters: d, expect: [{name: Unreadable, condition: c}]}",  # noqa: E501
             "sent on as 'unreadable', like values that cannot be read",
         ),
+        (
+            "{name: f, from: {topic: a}, to: {topic: b}, dead_letters: d, expect: [{name: n, condition: at <= now ()}]}",  # noqa: E501
+            "expect 'n': now has another result where rows are sent to dead_letters",
+        ),
     ],
 )
 def test_an_error_in_a_flow_names_its_field(tmp_path: Path, flow: str, words: str) -> None:
@@ -82,6 +87,29 @@ def test_an_error_in_a_flow_names_its_field(tmp_path: Path, flow: str, words: st
         load_project(project(tmp_path, own=f"flows: [{flow}]"))
     assert words in str(caught.value)
     assert "penstock.yml" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "d = Current_Date",
+        "at < current_timestamp()",
+        "x < rand()",
+        "unix_timestamp() > 1",
+        "monotonically_increasing_id() % 2 = 0",
+        "spark_partition_id () = 0",
+    ],
+)
+def test_a_condition_must_say_the_same_of_a_row_each_time(condition: str) -> None:
+    with pytest.raises(ConfigError, match="has another result"):
+        check_repeatable("n", condition)
+
+
+@pytest.mark.parametrize(
+    "condition", ["now > 1", "operand(x) = 1", "unix_timestamp(at) > 1", "current_dates is null"]
+)
+def test_columns_and_other_functions_are_the_same_each_time(condition: str) -> None:
+    check_repeatable("n", condition)
 
 
 @pytest.mark.parametrize(
@@ -102,6 +130,11 @@ def test_an_error_in_a_flow_names_its_field(tmp_path: Path, flow: str, words: st
             "flows 'f' and 'f.unreadable' both have a query, and a checkpoint, named",
         ),
         (SPEC, "flows: [", "penstock.yml"),
+        (
+            SPEC,
+            "flows: [{name: f, from: {topic: a, options: {shareGroup: g}}, to: {topic: b}}]",
+            "shareGroup cannot be used in a pipeline",
+        ),
     ],
 )
 def test_a_mistake_in_a_project_is_an_error(

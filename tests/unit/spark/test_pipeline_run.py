@@ -33,3 +33,37 @@ def test_an_error_of_a_query_has_no_plan() -> None:
     told = first_lines(said)
     assert told.startswith("[UNRESOLVED_COLUMN")
     assert told.endswith("[`id`]. SQLSTATE: 42703")
+
+
+def test_an_error_of_ours_has_no_traceback() -> None:
+    """Spark tells an error of a data source by its traceback, which hides the message."""
+    said = (
+        "(STREAM_FAILED) [PYTHON_STREAMING_DATA_SOURCE_RUNTIME_ERROR] Failed when Python streaming "
+        "data source perform latestOffset: Traceback (most recent call last):\n"
+        '  File "stream_reader.py", line 156, in _ends\n'
+        "penstock.client.errors.BrokerRefused: topic t does not exist: UNKNOWN_TOPIC_OR_PARTITION\n"
+        "\nDuring handling of the above exception, another exception occurred:\n\n"
+        "Traceback (most recent call last):\n"
+        + '  File "worker.py", line 1, in main\n'
+        * 9
+        + "penstock.spark.source.data_loss.DataLoss: t-0 [3, 5): offsets 3 to 4 are gone. "
+        "SQLSTATE: 38000\n\n\tat org.apache.spark.Something"
+    )
+    assert first_lines(said) == "t-0 [3, 5): offsets 3 to 4 are gone."
+
+
+@pytest.mark.parametrize("frames", [1, 20])
+def test_an_error_of_a_user_s_own_is_told_although_one_of_ours_caused_it(frames: int) -> None:
+    said = (
+        "[X] Job aborted: Traceback (most recent call last):\n"
+        + '  File "mine.py", line 7, in send\n' * frames
+        + "penstock.client.errors.BrokerRefused: topic t does not exist\n"
+        "\nThe above exception was the direct cause of the following exception:\n\n"
+        "Traceback (most recent call last):\n"
+        '  File "mine.py", line 9, in send\n'
+        "mine.OrderLost: order 7 was not sent\n\n\tat org.apache.spark.Something"
+    )
+    told = first_lines(said).splitlines()
+    assert told[0].startswith("[X] Job aborted")
+    assert told[-1] == "mine.OrderLost: order 7 was not sent"
+    assert len(told) <= 12

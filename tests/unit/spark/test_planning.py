@@ -26,9 +26,10 @@ from penstock.spark.source.data_loss import DataLoss, report, resumed
 from penstock.spark.source.filters import pushed
 from penstock.spark.source.ranges import OffsetRange, cut
 from penstock.spark.source.settings import SOURCE, batch_settings, stream_settings
-from penstock.types import Offset, TopicPartition
+from penstock.types import Offset, TopicPartition, Uuid
 
 A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)
+OF_TOPIC = Uuid(b"t" * 16)
 NEEDED = {"kafka.bootstrap.servers": "h:1", "subscribe": "a"}
 
 
@@ -43,13 +44,17 @@ sizes = st.lists(st.integers(0, 1000), max_size=6)
 def test_cut_ranges_hold_the_same_offsets(
     drawn: list[int], at_least: int, at_most_records: int
 ) -> None:
-    whole = [OffsetRange(TopicPartition("t", n), 100, 100 + size) for n, size in enumerate(drawn)]
+    whole = [
+        OffsetRange(TopicPartition("t", n), 100, 100 + size, OF_TOPIC)
+        for n, size in enumerate(drawn)
+    ]
     pieces = cut(whole, at_least=at_least, at_most_records=at_most_records)
     covered = {
         topic_partition: list[int]() for topic_partition in (each.topic_partition for each in whole)
     }
     for piece in pieces:
         assert piece.size > 0
+        assert piece.topic_id == OF_TOPIC
         covered[piece.topic_partition] += range(piece.start, piece.end)
     assert all(covered[each.topic_partition] == list(range(each.start, each.end)) for each in whole)
     assert len(pieces) >= min(at_least, sum(drawn))

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,11 +17,12 @@ from penstock.spark.client.settings import ClientSettings
 from penstock.spark.decode.columns import RecordBounds
 from penstock.spark.decode.vectorised import VectorisedDecoder
 from penstock.spark.decode.visible import VisibleBatches
+from penstock.spark.source.data_loss import DataLoss
 from penstock.spark.source.fetch import READ_AHEAD, Fetched, RangeFetch, ReadTimedOut
 from penstock.spark.source.ranges import OffsetRange
 from penstock.spark.source.read_ahead import ahead
 from penstock.spark.source.settings import FetchSettings
-from penstock.types import TopicPartition
+from penstock.types import TopicPartition, Uuid
 from penstock.wire.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 
 ROWS = 10
@@ -29,6 +31,7 @@ MOVED = BrokerRefused(ErrorCode.NOT_LEADER_OR_FOLLOWER, "moved")
 LOST = ConnectionFailed("lost")
 EMPTY = None
 RANGE = OffsetRange(TopicPartition("t", 0), 0, ANSWERS * ROWS)
+FORMER, ANEW = Uuid(b"1" * 16), Uuid(b"2" * 16)
 ROWS_OF_A_BATCH = [Record(i, 1, None, b"x", []) for i in range(ROWS)]
 
 
@@ -48,13 +51,14 @@ class ScriptedClient(BlockingClient):
         super().__init__(ClientSettings((), timeout_ms=5_000))
         self._asks, self._answers = asks, answers
         self.sent = self.received = 0
+        self.topic_id = FORMER
 
     def connection(self, to: Any) -> Any:  # noqa: ARG002
         return self
 
     def topic(self, name: str, *, create: bool = False) -> Any:  # noqa: ARG002
         part = type("Part", (), {"leader_epoch": 0})
-        return type("Topic", (), {"id": bytes(16), "partitions": {0: part}})
+        return type("Topic", (), {"id": self.topic_id, "partitions": {0: part}})
 
     def send(self, request: Any, answer: Any) -> int:  # noqa: ARG002
         self.sent += 1
@@ -147,3 +151,46 @@ def test_a_read_without_records_times_out_and_is_not_retried() -> None:
     with pytest.raises(ReadTimedOut, match=r"no record from offset 0 within kafka.default.api"):
         list(RangeFetch(client, RANGE, SMALL, fail=True))
     assert client.received == 1
+
+
+class RemadeTopic(ScriptedClient):
+    """After two answers, the topic is another one of the same name."""
+
+    def receive(self, ticket: int, *, timeout_ms: int, into: memoryview) -> FetchResponse:
+        if self.received == 2:
+            self.received, self.topic_id = 3, ANEW
+            raise BrokerRefused(ErrorCode.UNKNOWN_TOPIC_ID, "fetch")
+        return super().receive(ticket, timeout_ms=timeout_ms, into=into)
+
+
+def read_by(client: ScriptedClient, wanted: OffsetRange = RANGE, *, fail: bool) -> Iterator[int]:
+    for fetched in RangeFetch(client, wanted, SMALL, fail=fail):
+        yield from offsets(fetched)
+        fetched.done()
+
+
+def test_a_topic_that_was_made_anew_is_not_read_in_place_of_the_former() -> None:
+    with pytest.raises(DataLoss, match="its topic was recreated"):
+        list(read_by(RemadeTopic({}, {}), fail=True))
+    assert list(read_by(RemadeTopic({}, {}), fail=False)) == list(range(2 * ROWS))
+
+
+def test_a_task_reads_only_the_topic_that_it_was_planned_for() -> None:
+    planned = replace(RANGE, topic_id=ANEW)
+    with pytest.raises(DataLoss, match="its topic was recreated"):
+        list(read_by(ScriptedClient({}, {}), planned, fail=True))
+    assert list(read_by(ScriptedClient({}, {}), planned, fail=False)) == []
+    own = replace(RANGE, topic_id=FORMER)
+    assert list(read_by(ScriptedClient({}, {}), own, fail=True)) == list(range(RANGE.end))
+
+
+class OverQuota(ScriptedClient):
+    """Every other response has no partition: the client is over its quota, and waits."""
+
+    def receive(self, ticket: int, *, timeout_ms: int, into: memoryview) -> FetchResponse:
+        found = super().receive(ticket, timeout_ms=timeout_ms, into=into)
+        return FetchResponse(throttle_time_ms=1) if self.received % 2 else found
+
+
+def test_a_client_over_its_quota_gets_its_records_later() -> None:
+    assert list(read_by(OverQuota({}, {}), fail=True)) == list(range(RANGE.end))

@@ -105,6 +105,7 @@ def test_an_error_about_java_stores_says_how_to_convert_them(settings: dict[str,
         ({"ssl_endpoint_identification_algorithm": "ldaps"}, "neither https nor empty"),
         ({"ssl_enabled_protocols": "TLSv1"}, "none of TLSv1.2, TLSv1.3"),
         ({"ssl_protocol": "SSLv3"}, "kafka.ssl.protocol"),
+        ({"ssl_cipher_suites": "RC4"}, "kafka.ssl.cipher.suites: RC4 is not known"),
     ],
 )
 def test_bad_tls_settings_are_errors(settings: dict[str, str], words: str) -> None:
@@ -137,7 +138,8 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
 
 
 def test_given_certificates_are_all_that_is_trusted(certificate: tuple[str, str]) -> None:
-    context = Tls(trusted_pem=certificate[1], check_host=False, lowest="TLSv1.3").context()
+    only_new = {"ssl.enabled.protocols": "TLSv1.3"}
+    context = Tls(trusted_pem=certificate[1], check_host=False, versions=only_new).context()
     assert len(context.get_ca_certs()) == 1
     assert context.verify_mode is ssl.CERT_REQUIRED
     assert not context.check_hostname

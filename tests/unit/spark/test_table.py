@@ -76,7 +76,7 @@ def test_a_column_of_times_can_be_followed(url: str) -> None:
 def test_json_is_read_and_written_as_its_text(url: str) -> None:
     execute(url, "create table j (id integer primary key, doc json)")
     text = '{"a": null, "b": [true, 1.10]}'
-    upsert = Upsert(url, "j", ("id",), ("id", "doc"), None, "")
+    upsert = Upsert(url, "j", ("id",), ("id", "doc"))
     upsert.write(iter([Row(id=1, doc=text), Row(id=2, doc=None)]))
     assert execute(url, "select doc, json_type(doc) from j") == [(text, "object"), (None, None)]
     reader = TableReader(url, "j")
@@ -84,7 +84,7 @@ def test_json_is_read_and_written_as_its_text(url: str) -> None:
 
 
 def test_rows_of_a_key_replace_each_other(url: str) -> None:
-    upsert = Upsert(url, "t", ("id",), ("id", "name"), None, "")
+    upsert = Upsert(url, "t", ("id",), ("id", "name"))
     upsert.check()
     upsert.write(iter([Row(id=1, name="a"), Row(id=2, name="b"), Row(id=1, name="c")]))
     assert upsert.write(iter([Row(id=2, name="d")])).rows == 1
@@ -92,7 +92,7 @@ def test_rows_of_a_key_replace_each_other(url: str) -> None:
 
 
 def test_a_rejected_row_ends_the_write_and_is_named(url: str) -> None:
-    upsert = Upsert(url, "t", ("id",), ("id", "name"), None, "")
+    upsert = Upsert(url, "t", ("id",), ("id", "name"))
     with pytest.raises(ConfigError, match=r"rejected the row: NOT NULL.*deadLetters"):
         upsert.write(iter([Row(id=1, name="a"), Row(id=2, name=None)]))
 
@@ -135,7 +135,7 @@ def test_times_are_those_of_utc_whatever_the_machine_has(
         noon = dt.datetime(2026, 1, 1, 12, tzinfo=dt.UTC)
         # As Spark's workers hand over a timestamp.
         told = noon.astimezone().replace(tzinfo=None)
-        upsert = Upsert(url, "t", ("id",), ("id", "name", "at"), None, "")
+        upsert = Upsert(url, "t", ("id",), ("id", "name", "at"))
         upsert.write(iter([Row(id=1, name="a", at=told), Row(id=2, name="b", at=None)]))
         follower = TableFollower(url, "t", "id")
         (part,) = follower.partitions({"after": None}, {"after": 2})
@@ -246,6 +246,32 @@ def test_times_of_sqlite_that_are_stored_with_a_t_are_read_once(url: str) -> Non
     assert following.ids() == []
 
 
+@pytest.mark.parametrize(("table", "increasing"), [("other", "id"), ("t", "amount")])
+def test_the_checkpoint_of_another_table_or_column_is_refused(
+    url: str, table: str, increasing: str
+) -> None:
+    """Rows of `other` below the position would never be read, and those of `t` twice."""
+    execute(url, DDL.replace("table t", "table other"))
+    for name in ("t", "other"):
+        execute(url, f"insert into {name} values (1, 'a', null, 1), (2, 'b', null, 2)")
+    following = Following(url, "t", "id")
+    assert following.ids() == [1, 2]
+    before, changed = following.at, TableFollower(url, table, increasing)
+    words = f"of column id of table t, and the query follows {increasing} of {table}; use another"
+    with pytest.raises(ConfigError, match=words):
+        changed.latestOffset(before, changed.getDefaultReadLimit())
+    with pytest.raises(ConfigError, match=words):
+        changed.partitions(changed.initialOffset(), before)
+
+
+def test_a_checkpoint_fits_whether_the_schema_is_named_or_not(url: str) -> None:
+    execute(url, "insert into t values (1, 'a', null, 1)")
+    following = Following(url, "main.t", "id")
+    assert following.ids() == [1]
+    following.follower = TableFollower(url, "t", "id")
+    assert following.ids() == []
+
+
 def test_rows_are_not_read_again_when_values_become_unique(url: str) -> None:
     execute(url, "create table c (id integer primary key, n int)")
     execute(url, "insert into c values (1, 5)")
@@ -320,7 +346,7 @@ def test_only_errors_about_a_row_are_blamed_on_it(error: sa.exc.DBAPIError, of_r
 
 
 def test_a_missing_table_makes_no_dead_letters(url: str) -> None:
-    upsert = Upsert(url, "t", ("id",), ("id", "name"), "dead", "127.0.0.1:1")
+    upsert = Upsert(url, "t", ("id",), ("id", "name"), "dead")
     execute(url, "create table other (id integer primary key, name text)")
     engine = sa.create_engine(url, poolclass=sa.NullPool)
     statement = table_module.upsert(
@@ -341,6 +367,7 @@ def test_a_missing_table_makes_no_dead_letters(url: str) -> None:
         ("postgresql://u@h/d", postgresql.JSONB(), "JSONB"),
         ("postgresql://u@h/d", postgresql.TIME(), "TIME"),
         ("postgresql://u@h/d", sa.Boolean(), "BOOLEAN"),
+        ("postgresql://u@h/d", postgresql.DOMAIN("share", sa.REAL()), "REAL of four bytes"),
         ("mysql://u@h/d", mysql.BIT(8), "BIT"),
         ("mysql://u@h/d", mysql.ENUM("a"), "ENUM"),
         ("mysql://u@h/d", sa.types.NullType(), "type that is not known"),  # as of a geometry

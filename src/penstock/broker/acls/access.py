@@ -1,9 +1,13 @@
 """Decides about the requests of clients, and logs the decisions as Kafka does."""
 
 import logging
-from typing import Protocol
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Final, Protocol
 
-from penstock.security.acl import CLUSTER_NAME, AclOperation, Acls, ResourcePattern, ResourceType
+from penstock.security.acl import CLUSTER_NAME, AclOperation, ResourcePattern, ResourceType
+from penstock.security.acls import Acls
 from penstock.security.principal import Principal
 
 logger = logging.getLogger("penstock.authorizer")
@@ -13,6 +17,37 @@ MOST_REFUSALS = 1000
 """Of one request that are logged. Who has no rights may still name very many resources: a line for
 each would hold up others, and fill the disk.
 """
+
+
+# An enum's member, or a module's, costs a lookup by its name.
+TOPIC: Final = ResourceType.TOPIC
+GROUP: Final = ResourceType.GROUP
+DEBUG: Final = logging.DEBUG
+
+MOST_CHARS = 1000
+"""Of a name that is logged. No topic has so many, but a request may name 32,767."""
+
+
+class Refusals:
+    """How many resources a request was denied."""
+
+    __slots__ = ("count",)
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
+_of_pieces: ContextVar[Refusals | None] = ContextVar("refusals of all pieces", default=None)
+
+
+@contextmanager
+def counted_together() -> Iterator[None]:
+    """Refusals from here on are those of one request, however often its rights are looked up."""
+    token = _of_pieces.set(Refusals())
+    try:
+        yield
+    finally:
+        _of_pieces.reset(token)
 
 
 class AuthenticatedClient(Protocol):
@@ -39,7 +74,7 @@ class Access:
     ) -> None:
         self._acls, self._client, self._request = acls, client, request
         self._refused_brokers = refused_brokers
-        self._refusals = 0
+        self._refusals: Refusals | None = None
 
     def may(
         self, operation: AclOperation, kind: ResourceType, name: str, *, logs: bool = True
@@ -47,19 +82,20 @@ class Access:
         """`logs`: the resource was asked for by name, so that a refusal is worth a line."""
         client = self._client
         allowed = self._acls.allows(client.principal, client.host, operation, kind, name)
-        if logs and not allowed:
+        if allowed:
+            if logger.isEnabledFor(DEBUG):
+                self._log(DEBUG, "Allowed", operation, kind, name)
+        elif logs:
             self._log_refusal(operation, kind, name)
             if operation is AclOperation.CLUSTER_ACTION:
                 self._warn_of_broker()
-        elif allowed and logger.isEnabledFor(logging.DEBUG):
-            self._log(logging.DEBUG, "Allowed", operation, kind, name)
         return allowed
 
     def topic(self, operation: AclOperation, name: str, *, logs: bool = True) -> bool:
-        return self.may(operation, ResourceType.TOPIC, name, logs=logs)
+        return self.may(operation, TOPIC, name, logs=logs)
 
     def group(self, operation: AclOperation, name: str, *, logs: bool = True) -> bool:
-        return self.may(operation, ResourceType.GROUP, name, logs=logs)
+        return self.may(operation, GROUP, name, logs=logs)
 
     def transaction(self, operation: AclOperation, name: str, *, logs: bool = True) -> bool:
         return self.may(operation, ResourceType.TRANSACTIONAL_ID, name, logs=logs)
@@ -94,10 +130,12 @@ class Access:
             )
 
     def _log_refusal(self, operation: AclOperation, kind: ResourceType, name: str) -> None:
-        self._refusals += 1
-        if self._refusals <= MOST_REFUSALS:
+        if self._refusals is None:
+            self._refusals = _of_pieces.get() or Refusals()
+        self._refusals.count += 1
+        if self._refusals.count <= MOST_REFUSALS:
             self._log(logging.INFO, "Denied", operation, kind, name)
-        elif self._refusals == MOST_REFUSALS + 1:
+        elif self._refusals.count == MOST_REFUSALS + 1:
             logger.info(
                 "Principal = %s from host = %s is Denied more than %d resources for request = %s; "
                 "the others are not logged",
@@ -117,6 +155,6 @@ class Access:
             verdict,
             operation.name,
             self._client.host,
-            ResourcePattern(kind, name),
+            ResourcePattern(kind, name[:MOST_CHARS]),
             self._request,
         )

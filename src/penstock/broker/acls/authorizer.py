@@ -19,7 +19,8 @@ from penstock.metadata import paths
 from penstock.metadata.errors import BadVersion, NodeExists, NoNode
 from penstock.metadata.following import follow
 from penstock.metadata.store import Create, Delete, MetadataStore, Node, Operation, Set
-from penstock.security.acl import AccessRule, Acl, AclFilter, Acls, ResourcePattern
+from penstock.security.acl import AccessRule, Acl, AclFilter, ResourcePattern
+from penstock.security.acls import Acls
 from penstock.security.principal import Principal
 
 logger = logging.getLogger(__name__)

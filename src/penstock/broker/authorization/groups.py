@@ -1,6 +1,7 @@
 """Guards of groups, their members and their offsets."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Coroutine
+from operator import attrgetter
 from typing import Any
 
 from msgspec.structs import replace
@@ -14,20 +15,24 @@ from penstock.broker.authorization.guard import (
     NotAuthorized,
     then,
 )
-from penstock.broker.authorization.items import each_item, parted, topic_named_or_id
+from penstock.broker.authorization.items import (
+    each_item,
+    parted,
+    topic_named_or_id,
+    when_parted,
+)
+from penstock.broker.authorization.refusals import Refusal, when_refused
 from penstock.broker.authorization.whole import check_cluster
 from penstock.broker.context import AnyHandler, Context
+from penstock.broker.handling.turns import NAMES_A_PIECE
 from penstock.errors import ErrorCode
+from penstock.loop import with_turns
 from penstock.security.acl import AclOperation
-from penstock.types import NO_UUID
 from penstock.wire.messages import (
     consumer_group_describe as describing_consumers,
 )
 from penstock.wire.messages import (
     describe_groups as describing_groups,
-)
-from penstock.wire.messages import (
-    offset_fetch as fetching_offsets,
 )
 from penstock.wire.messages.delete_groups import DeletableGroupResult, DeleteGroupsResponse
 from penstock.wire.messages.find_coordinator import Coordinator, FindCoordinatorResponse
@@ -50,7 +55,8 @@ Op = AclOperation
 
 
 def one_group(request: Any, ctx: Context, handler: AnyHandler, access: Access) -> Any:
-    if not access.group(Op.READ, request.group_id):
+    # A share group's requests may leave it out, which their handlers refuse.
+    if not access.group(Op.READ, request.group_id or ""):
         raise NotAuthorized(GROUP)
     return handler(request, ctx)
 
@@ -59,10 +65,28 @@ def heartbeat(request: Any, ctx: Context, handler: AnyHandler, access: Access) -
     """ConsumerGroupHeartbeat also names the topics that it wants."""
     if not access.group(Op.READ, request.group_id):
         raise NotAuthorized(GROUP)
-    names = request.subscribed_topic_names or ()
+    return when_described(request.subscribed_topic_names or (), request, ctx, handler, access)
+
+
+def when_described(
+    names: Collection[str], request: Any, ctx: Context, handler: AnyHandler, access: Access
+) -> Any:
+    """The handler's reply, if all these topics may be described."""
+    if len(names) > NAMES_A_PIECE:
+        return _when_many_are_described(names, request, ctx, handler, access)
     if not all(access.topic(Op.DESCRIBE, each) for each in names):
         raise NotAuthorized(TOPIC)
     return handler(request, ctx)
+
+
+async def _when_many_are_described(
+    names: Collection[str], request: Any, ctx: Context, handler: AnyHandler, access: Access
+) -> Any:
+    async for each in with_turns(names, NAMES_A_PIECE):
+        if not access.topic(Op.DESCRIBE, each):
+            raise NotAuthorized(TOPIC)
+    reply = handler(request, ctx)
+    return await reply if isinstance(reply, Coroutine) else reply
 
 
 def list_groups(request: Any, ctx: Context, handler: AnyHandler, access: Access) -> Any:
@@ -80,8 +104,10 @@ def list_groups(request: Any, ctx: Context, handler: AnyHandler, access: Access)
 describe_groups = each_item(
     "groups",
     lambda access, name, _: access.group(Op.DESCRIBE, name),
-    lambda name, _: describing_groups.DescribedGroup(
-        error_code=GROUP, error_message=MESSAGES[GROUP], group_id=name
+    Refusal(
+        lambda name, _: describing_groups.DescribedGroup(
+            error_code=GROUP, error_message=MESSAGES[GROUP], group_id=name
+        )
     ),
     "groups",
     describing_groups.DescribeGroupsResponse,
@@ -89,8 +115,10 @@ describe_groups = each_item(
 _describe_consumer_groups = each_item(
     "group_ids",
     lambda access, name, _: access.group(Op.DESCRIBE, name),
-    lambda name, _: describing_consumers.DescribedGroup(
-        error_code=GROUP, error_message=MESSAGES[GROUP], group_id=name
+    Refusal(
+        lambda name, _: describing_consumers.DescribedGroup(
+            error_code=GROUP, error_message=MESSAGES[GROUP], group_id=name
+        )
     ),
     "groups",
     describing_consumers.ConsumerGroupDescribeResponse,
@@ -100,8 +128,6 @@ _describe_consumer_groups = each_item(
 def describe_consumer_groups(
     request: Any, ctx: Context, handler: AnyHandler, access: Access
 ) -> Any:
-    """A group whose topics may not all be seen is not shown."""
-
     def names(group: Any) -> set[str]:
         return {
             topic
@@ -113,70 +139,70 @@ def describe_consumer_groups(
             )
         }
 
+    reply = _describe_consumer_groups(request, ctx, handler, access)
+    return without_hidden_groups(reply, access, names, describing_consumers.DescribedGroup)
+
+
+def without_hidden_groups(
+    reply: Any, access: Access, names: Callable[[Any], set[str]], described: Callable[..., Any]
+) -> Any:
+    """A group whose topics may not all be seen is not shown."""
+
     def shown(group: Any) -> Any:
         if all(access.topic(Op.DESCRIBE, each, logs=False) for each in names(group)):
             return group
-        return describing_consumers.DescribedGroup(
+        return described(
             error_code=TOPIC,
             error_message="The group has described topic(s) that the client is not authorized to "
             "describe.",
             group_id=group.group_id,
         )
 
-    reply = _describe_consumer_groups(request, ctx, handler, access)
     return then(reply, lambda found: replace(found, groups=[shown(each) for each in found.groups]))
 
 
 delete_groups = each_item(
     "groups_names",
     lambda access, name, _: access.group(Op.DELETE, name),
-    lambda name, _: DeletableGroupResult(name, GROUP, MESSAGES[GROUP]),
+    Refusal(lambda name, _: DeletableGroupResult(name, GROUP, MESSAGES[GROUP])),
     "results",
     DeleteGroupsResponse,
 )
+
+
+def _not_committed(code: ErrorCode) -> Refusal:
+    return Refusal(
+        lambda topic, parts: OffsetCommitResponseTopic(topic.name, topic.topic_id, parts),
+        attrgetter("partitions"),
+        lambda _, each: OffsetCommitResponsePartition(each.partition_index, code),
+    )
+
+
 _commit_topics = each_item(
-    "topics",
-    topic_named_or_id(Op.READ),
-    lambda topic, _: OffsetCommitResponseTopic(
-        topic.name,
-        topic.topic_id,
-        [OffsetCommitResponsePartition(each.partition_index, TOPIC) for each in topic.partitions],
-    ),
-    "topics",
-    OffsetCommitResponse,
+    "topics", topic_named_or_id(Op.READ), _not_committed(TOPIC), "topics", OffsetCommitResponse
 )
 
 
 def offset_commit(request: Any, ctx: Context, handler: AnyHandler, access: Access) -> Any:
     if not access.group(Op.READ, request.group_id):
-        return OffsetCommitResponse(
-            topics=[
-                OffsetCommitResponseTopic(
-                    topic.name,
-                    topic.topic_id,
-                    [
-                        OffsetCommitResponsePartition(each.partition_index, GROUP)
-                        for each in topic.partitions
-                    ],
-                )
-                for topic in request.topics
-            ]
+        return when_refused(
+            request.topics, _not_committed(GROUP), lambda found: OffsetCommitResponse(topics=found)
         )
     return _commit_topics(request, ctx, handler, access)
 
 
-def _txn_topic_refused(topic: Any, code: ErrorCode) -> TxnOffsetCommitResponseTopic:
-    return TxnOffsetCommitResponseTopic(
-        topic.name,
-        topic.topic_id,
-        [TxnOffsetCommitResponsePartition(each.partition_index, code) for each in topic.partitions],
+def _not_committed_in_txn(code: ErrorCode) -> Refusal:
+    return Refusal(
+        lambda topic, parts: TxnOffsetCommitResponseTopic(topic.name, topic.topic_id, parts),
+        attrgetter("partitions"),
+        lambda _, each: TxnOffsetCommitResponsePartition(each.partition_index, code),
     )
 
 
 _commit_txn_topics = each_item(
     "topics",
     topic_named_or_id(Op.READ),
-    lambda topic, _: _txn_topic_refused(topic, TOPIC),
+    _not_committed_in_txn(TOPIC),
     "topics",
     TxnOffsetCommitResponse,
 )
@@ -189,135 +215,56 @@ def txn_offset_commit(request: Any, ctx: Context, handler: AnyHandler, access: A
     elif not access.group(Op.READ, request.group_id):
         code = GROUP
     if code is not None:
-        return TxnOffsetCommitResponse(
-            topics=[_txn_topic_refused(each, code) for each in request.topics]
+        return when_refused(
+            request.topics,
+            _not_committed_in_txn(code),
+            lambda found: TxnOffsetCommitResponse(topics=found),
         )
     return _commit_txn_topics(request, ctx, handler, access)
+
+
+_NOT_DELETED = Refusal(
+    lambda topic, parts: OffsetDeleteResponseTopic(topic.name, parts),
+    attrgetter("partitions"),
+    lambda _, each: OffsetDeleteResponsePartition(each.partition_index, TOPIC),
+)
 
 
 def offset_delete(request: Any, ctx: Context, handler: AnyHandler, access: Access) -> Any:
     if not access.group(Op.DELETE, request.group_id):
         raise NotAuthorized(GROUP)
-    allowed, others = parted(request.topics, lambda each: access.topic(Op.READ, each.name))
-    denied = [
-        OffsetDeleteResponseTopic(
-            topic.name,
-            [
-                OffsetDeleteResponsePartition(each.partition_index, TOPIC)
-                for each in topic.partitions
-            ],
-        )
-        for topic in others
-    ]
-    if not denied:
-        return handler(request, ctx)
 
-    def joined(found: Any) -> Any:
-        """What is wrong with the group is all that is told."""
-        return found if found.error_code else replace(found, topics=[*found.topics, *denied])
+    def answered(allowed: list[Any], others: list[Any]) -> Any:
+        if not others:
+            return handler(request, ctx)
 
-    return then(handler(replace(request, topics=allowed), ctx), joined)
+        def joined(denied: list[Any]) -> Any:
+            reply = handler(replace(request, topics=allowed), ctx)
+            return then(reply, lambda found: with_refused(found, "topics", denied))
+
+        return when_refused(others, _NOT_DELETED, joined)
+
+    return when_parted(request.topics, lambda each: access.topic(Op.READ, each.name), answered)
 
 
-def offset_fetch(request: Any, ctx: Context, handler: AnyHandler, access: Access) -> Any:
-    if ctx.version < 8:
-        return _offset_fetch_of_one(request, ctx, handler, access)
-    allowed, denied, hidden = [], [], {}
-    may = topic_named_or_id(Op.DESCRIBE)
-    for group in request.groups:
-        if not access.group(Op.DESCRIBE, group.group_id):
-            denied.append(
-                fetching_offsets.OffsetFetchResponseGroup(group.group_id, error_code=GROUP)
-            )
-            continue
-        topics = group.topics
-        if topics is not None:
-            topics, others = parted(group.topics, lambda each: may(access, each, ctx))
-            hidden[group.group_id] = [
-                fetching_offsets.OffsetFetchResponseTopics(
-                    each.name,
-                    each.topic_id,
-                    [
-                        fetching_offsets.OffsetFetchResponsePartitions(
-                            index, committed_offset=-1, error_code=TOPIC
-                        )
-                        for index in each.partition_indexes
-                    ],
-                )
-                for each in others
-            ]
-        allowed.append(replace(group, topics=topics))
-
-    def joined(found: Any) -> Any:
-        groups = [
-            replace(
-                each,
-                topics=[
-                    *_visible(each.topics, ctx, access),
-                    *([] if each.error_code else hidden.get(each.group_id, [])),
-                ],
-            )
-            for each in found.groups
-        ]
-        return replace(found, groups=[*groups, *denied])
-
-    reply = (
-        handler(replace(request, groups=allowed), ctx)
-        if allowed
-        else fetching_offsets.OffsetFetchResponse()
-    )
-    return then(reply, joined)
-
-
-def _visible(topics: Iterable[Any], ctx: Context, access: Access) -> list[Any]:
-    """Of all topics of a group, those that may be seen."""
-    names = ctx.services.cluster.image.topic_names
-
-    def name(topic: Any) -> str | None:
-        by_id = getattr(topic, "topic_id", NO_UUID) != NO_UUID
-        return names.get(topic.topic_id) if by_id else topic.name
-
-    return [
-        each
-        for each in topics
-        if (found := name(each)) is None or access.topic(Op.DESCRIBE, found, logs=False)
-    ]
-
-
-def _offset_fetch_of_one(request: Any, ctx: Context, handler: AnyHandler, access: Access) -> Any:
-    def refused(topics: Iterable[Any], code: ErrorCode) -> list[Any]:
-        return [
-            fetching_offsets.OffsetFetchResponseTopic(
-                each.name,
-                [
-                    fetching_offsets.OffsetFetchResponsePartition(
-                        index, committed_offset=-1, error_code=code
-                    )
-                    for index in each.partition_indexes
-                ],
-            )
-            for each in topics
-        ]
-
-    if not access.group(Op.DESCRIBE, request.group_id):
-        if ctx.version < 2:
-            return fetching_offsets.OffsetFetchResponse(topics=refused(request.topics or (), GROUP))
-        return fetching_offsets.OffsetFetchResponse(error_code=GROUP)
-    hidden: list[Any] = []
-    if request.topics is not None:
-        allowed, others = parted(request.topics, lambda each: access.topic(Op.DESCRIBE, each.name))
-        hidden = refused(others, TOPIC)
-        request = replace(request, topics=allowed)
-
-    def joined(found: Any) -> Any:
-        return replace(found, topics=[*_visible(found.topics, ctx, access), *hidden])
-
-    return then(handler(request, ctx), joined)
+def with_refused(found: Any, answers: str, denied: list[Any]) -> Any:
+    """What is wrong with the group is all that is told."""
+    if found.error_code:
+        return found
+    return replace(found, **{answers: [*getattr(found, answers), *denied]})
 
 
 def find_coordinator(request: Any, ctx: Context, handler: AnyHandler, access: Access) -> Any:
     if request.key_type not in {0, 1}:
-        check_cluster(access, (Op.CLUSTER_ACTION,))
+        try:
+            check_cluster(access, (Op.CLUSTER_ACTION,))
+        except NotAuthorized as error:
+            if ctx.version < 4:
+                raise
+            keys, why = request.coordinator_keys, (error.code, str(error))
+            return FindCoordinatorResponse(
+                coordinators=[Coordinator(each, -1, "", -1, *why) for each in keys]
+            )
         return handler(request, ctx)
     may, code = (
         (access.group, GROUP) if request.key_type == 0 else (access.transaction, TRANSACTION)

@@ -18,6 +18,11 @@ MESSAGES = {
     ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "Transactional Id authorization failed.",
 }
 TOPIC, GROUP, CLUSTER, TRANSACTION = MESSAGES
+REFUSALS = {
+    **MESSAGES,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "This server does not host this topic-partition.",
+    ErrorCode.UNKNOWN_TOPIC_ID: "This server does not host this topic ID.",
+}
 
 
 class NotAuthorized(KafkaError):

@@ -7,12 +7,16 @@ from typing import Any
 from penstock.broker.authorization.guard import Guard
 from penstock.broker.authorization.table import GUARDS
 from penstock.broker.context import AnyHandler, Context
+from penstock.broker.handling.late import each
 from penstock.wire.apis import APIS
 
 
-def guarded(handlers: Mapping[int, AnyHandler]) -> dict[int, AnyHandler]:
+def guarded(handlers: Mapping[int, AnyHandler]) -> Mapping[int, AnyHandler]:
     """Each handler asks its guard first. One without a guard is a mistake: nothing is served."""
-    return {key: _guarded(handler, GUARDS[key], key) for key, handler in handlers.items()}
+    unguarded = handlers.keys() - GUARDS.keys()
+    if unguarded:
+        raise KeyError(f"no guard of {sorted(unguarded)}")
+    return each(handlers, lambda key, handler: _guarded(handler, GUARDS[key], key))
 
 
 def _guarded(handler: AnyHandler, guard: Guard, key: int) -> AnyHandler:

@@ -1,6 +1,7 @@
 """Guards that allow or refuse the items of a request one by one."""
 
-from collections.abc import Callable, Iterable
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any, TypeVar
 
 from msgspec.structs import replace
@@ -10,12 +11,16 @@ from penstock.broker.authorization.guard import (
     Guard,
     then,
 )
+from penstock.broker.authorization.refusals import Refusal, when_refused
 from penstock.broker.context import AnyHandler, Context
+from penstock.broker.handling.turns import NAMES_A_PIECE
 from penstock.security.acl import AclOperation
 from penstock.types import NO_UUID
 
 Op = AclOperation
 T = TypeVar("T")
+A = TypeVar("A")
+B = TypeVar("B")
 
 
 def parted(items: Iterable[T], may: Callable[[T], bool]) -> tuple[list[T], list[T]]:
@@ -31,26 +36,61 @@ def parted(items: Iterable[T], may: Callable[[T], bool]) -> tuple[list[T], list[
     return allowed, denied
 
 
+def when_parted(
+    items: Sequence[T], may: Callable[[T], bool], answered: Callable[[list[T], list[T]], Any]
+) -> Any:
+    """What `answered` makes of the two lists of `parted`; of very many, after some loop turns."""
+    if len(items) <= NAMES_A_PIECE:
+        return answered(*parted(items, may))
+    return _when_many_are_parted(items, may, answered)
+
+
+async def _when_many_are_parted(
+    items: Sequence[T], may: Callable[[T], bool], answered: Callable[[list[T], list[T]], Any]
+) -> Any:
+    reply = answered(*await parted_in_slices(items, lambda some: parted(some, may)))
+    return await reply if isinstance(reply, Coroutine) else reply
+
+
+async def parted_in_slices(
+    items: Sequence[T], look: Callable[[Sequence[T]], tuple[list[A], list[B]]]
+) -> tuple[list[A], list[B]]:
+    """The two lists that `look` makes of the items, of some in each loop turn."""
+    allowed: list[A] = []
+    denied: list[B] = []
+    for start in range(0, len(items), NAMES_A_PIECE):
+        found, others = look(items[start : start + NAMES_A_PIECE])
+        allowed += found
+        denied += others
+        await asyncio.sleep(0)
+    return allowed, denied
+
+
 def each_item(
     listed: str,
     may: Callable[[Access, Any, Context], bool],
-    refused: Callable[[Any, Context], Any],
+    refusal: Refusal,
     answers: str,
     empty: Callable[[], Any],
 ) -> Guard:
     """Items in the request's list `listed`, whose results are in the response's list `answers`."""
 
     def guard(request: Any, ctx: Context, handler: AnyHandler, access: Access) -> Any:
-        items = getattr(request, listed)
-        allowed, others = parted(items, lambda each: may(access, each, ctx))
-        if not others:
-            return handler(request, ctx)
-        denied = [refused(each, ctx) for each in others]
-        # An empty list may mean everything to the handler: it is not asked.
-        reply = handler(replace(request, **{listed: allowed}), ctx) if allowed else empty()
-        return then(
-            reply, lambda found: replace(found, **{answers: [*getattr(found, answers), *denied]})
-        )
+        def answered(allowed: list[Any], others: list[Any]) -> Any:
+            if not others:
+                return handler(request, ctx)
+
+            def joined(denied: list[Any]) -> Any:
+                # An empty list may mean everything to the handler: it is not asked.
+                reply = handler(replace(request, **{listed: allowed}), ctx) if allowed else empty()
+                return then(
+                    reply,
+                    lambda found: replace(found, **{answers: [*getattr(found, answers), *denied]}),
+                )
+
+            return when_refused(others, refusal, joined)
+
+        return when_parted(getattr(request, listed), lambda each: may(access, each, ctx), answered)
 
     return guard
 

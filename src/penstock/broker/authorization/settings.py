@@ -13,6 +13,8 @@ from penstock.broker.authorization.guard import (
     Guard,
 )
 from penstock.broker.authorization.items import each_item
+from penstock.broker.authorization.refusals import Refusal
+from penstock.broker.authorization.routes import may_reroute
 from penstock.broker.context import Context
 from penstock.config.resource_type import ConfigResourceType
 from penstock.errors import ErrorCode
@@ -36,13 +38,19 @@ def configs(
     def may(access: Access, resource: Any, _: Context) -> bool:
         match resource.resource_type:
             case ConfigResourceType.TOPIC:
-                return access.topic(operation, resource.resource_name)
+                name = resource.resource_name
+                if not access.topic(operation, name):
+                    return False
+                return operation is not Op.ALTER_CONFIGS or may_reroute(
+                    access, name, resource.configs
+                )
             case ConfigResourceType.GROUP:
                 return access.group(operation, resource.resource_name)
             case _:
                 return access.cluster(operation)
 
-    return each_item("resources", may, lambda each, _: refused(each, code(each)), answers, empty)
+    refusal = Refusal(lambda each, _: refused(each, code(each)))
+    return each_item("resources", may, refusal, answers, empty)
 
 
 def describe_refused(resource: Any, code: ErrorCode) -> DescribeConfigsResult:

@@ -8,7 +8,17 @@ asked for is left out.
 from collections.abc import Mapping
 from typing import Final
 
-from penstock.broker.authorization import groups, settings, topics, transactions
+from penstock.broker.authorization import (
+    group_offsets,
+    groups,
+    produce,
+    settings,
+    share_groups,
+    share_states,
+    streams_groups,
+    topics,
+    transactions,
+)
 from penstock.broker.authorization.guard import (
     Guard,
 )
@@ -32,7 +42,7 @@ from penstock.security.acl import AclOperation
 Op = AclOperation
 
 GUARDS: Final[Mapping[int, Guard]] = {
-    0: topics.produce,
+    0: produce.produce,
     1: anybody,  # asks for each partition of its session: see `handlers/fetch.py`
     2: topics.list_offsets,
     3: topics.metadata,
@@ -41,7 +51,7 @@ GUARDS: Final[Mapping[int, Guard]] = {
     6: cluster(Op.CLUSTER_ACTION),
     7: cluster(Op.CLUSTER_ACTION),
     8: groups.offset_commit,
-    9: groups.offset_fetch,
+    9: group_offsets.offset_fetch,
     10: groups.find_coordinator,
     11: groups.one_group,
     12: groups.one_group,
@@ -93,7 +103,24 @@ GUARDS: Final[Mapping[int, Guard]] = {
     67: cluster(Op.CLUSTER_ACTION),
     68: groups.heartbeat,
     69: groups.describe_consumer_groups,
+    71: anybody,
+    72: anybody,
     74: cluster(Op.DESCRIBE_CONFIGS),
     75: topics.describe_topic_partitions,
+    76: groups.heartbeat,
+    77: share_groups.describe,
+    78: groups.one_group,  # and the topics of the session: see `translate/share_requests.py`
+    79: groups.one_group,
+    83: cluster_each(share_states.initializing_refused, Op.CLUSTER_ACTION),
+    84: cluster_each(share_states.reading_refused, Op.CLUSTER_ACTION),
+    85: cluster_each(share_states.writing_refused, Op.CLUSTER_ACTION),
+    86: cluster_each(share_states.deleting_refused, Op.CLUSTER_ACTION),
+    87: cluster_each(share_states.summary_refused, Op.CLUSTER_ACTION),
+    88: streams_groups.heartbeat,
+    89: streams_groups.describe,
+    90: group_offsets.describe_share_offsets,
+    91: share_groups.alter_offsets,
+    92: share_groups.delete_offsets,
+    93: groups.one_group,
 }
 """By API key. An API without one is not served where there is an authorizer."""

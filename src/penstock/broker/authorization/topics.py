@@ -1,5 +1,7 @@
 """Guards of topics. A list leaves out what may not be seen; a name that was given is refused."""
 
+from collections.abc import Coroutine, Sequence
+from operator import attrgetter
 from typing import Any
 
 from msgspec.structs import replace
@@ -7,18 +9,22 @@ from msgspec.structs import replace
 from penstock.broker.acls.access import Access
 from penstock.broker.authorization.guard import (
     MESSAGES,
+    REFUSALS,
     TOPIC,
-    TRANSACTION,
     then,
 )
 from penstock.broker.authorization.items import (
     each_item,
     parted,
+    parted_in_slices,
     topic_named,
-    topic_named_or_id,
+    when_parted,
 )
+from penstock.broker.authorization.refusals import Refusal, when_refused
+from penstock.broker.authorization.routes import may_route
 from penstock.broker.context import AnyHandler, Context
-from penstock.errors import ErrorCode, ProtocolError
+from penstock.broker.handling.turns import NAMES_A_PIECE
+from penstock.errors import ErrorCode
 from penstock.metadata.topic_names import INTERNAL_TOPICS
 from penstock.security.acl import AclOperation
 from penstock.types import NO_UUID
@@ -54,67 +60,8 @@ from penstock.wire.messages.offset_for_leader_epoch import (
     OffsetForLeaderEpochResponse,
     OffsetForLeaderTopicResult,
 )
-from penstock.wire.messages.produce import (
-    PartitionProduceResponse,
-    ProduceRequest,
-    ProduceResponse,
-    TopicProduceResponse,
-)
 
 Op = AclOperation
-
-
-TRANSACTIONAL_AT, TRANSACTIONAL = 22, 0x10
-"""The byte of a batch with the bit that says that it is part of a transaction."""
-
-
-def produce(request: ProduceRequest, ctx: Context, handler: AnyHandler, access: Access) -> Any:
-    if request.transactional_id is not None or has_transactional_records(request):
-        # The batches decide, not the request's field (CVE-2018-17196).
-        name = request.transactional_id
-        if name is None or not access.transaction(Op.WRITE, name):
-            return produce_refused(request, TRANSACTION)
-    may = topic_named_or_id(Op.WRITE)
-    allowed, denied = parted(request.topic_data, lambda each: may(access, each, ctx))
-    if not denied:
-        return handler(request, ctx)
-    if request.acks == 0:
-        raise ProtocolError("acks=0 cannot be answered: not authorized")
-    refused = [topic_not_produced(each, TOPIC) for each in denied]
-    reply = handler(replace(request, topic_data=allowed), ctx) if allowed else ProduceResponse()
-    return then(reply, lambda found: replace(found, responses=[*found.responses, *refused]))
-
-
-def has_transactional_records(request: ProduceRequest) -> bool:
-    for topic in request.topic_data:
-        for part in topic.partition_data:
-            records = part.records
-            if records is not None and len(records) > TRANSACTIONAL_AT:
-                view = memoryview(records)  # type: ignore[arg-type]
-                if view[TRANSACTIONAL_AT] & TRANSACTIONAL:
-                    return True
-    return False
-
-
-def produce_refused(request: ProduceRequest, code: ErrorCode) -> ProduceResponse:
-    if request.acks == 0:
-        raise ProtocolError("acks=0 cannot be answered: not authorized")
-    return ProduceResponse(
-        responses=[topic_not_produced(each, code) for each in request.topic_data]
-    )
-
-
-def topic_not_produced(topic: Any, code: ErrorCode) -> TopicProduceResponse:
-    return TopicProduceResponse(
-        name=topic.name,
-        topic_id=topic.topic_id,
-        partition_responses=[
-            PartitionProduceResponse(
-                index=each.index, error_code=code, base_offset=-1, error_message=MESSAGES[code]
-            )
-            for each in topic.partition_data
-        ],
-    )
 
 
 def metadata(request: Any, ctx: Context, handler: AnyHandler, access: Access) -> Any:
@@ -125,8 +72,27 @@ def metadata(request: Any, ctx: Context, handler: AnyHandler, access: Access) ->
             return then(handler(request, ctx), lambda found: replace(found, topics=[]))
         named = [MetadataRequestTopic(name=name) for name in visible]
         return handler(replace(request, topics=named), ctx)
+    if len(request.topics) > NAMES_A_PIECE:
+        return _metadata_of_many(request, ctx, handler, access)
+    allowed, denied = _described(request.topics, request, ctx, access)
+    return _with_metadata(request, ctx, handler, allowed, denied)
+
+
+async def _metadata_of_many(request: Any, ctx: Context, handler: AnyHandler, access: Access) -> Any:
+    allowed, denied = await parted_in_slices(
+        request.topics, lambda some: _described(some, request, ctx, access)
+    )
+    reply = _with_metadata(request, ctx, handler, allowed, denied)
+    return await reply if isinstance(reply, Coroutine) else reply
+
+
+def _described(
+    topics: Sequence[MetadataRequestTopic], request: Any, ctx: Context, access: Access
+) -> tuple[list[MetadataRequestTopic], list[MetadataResponseTopic]]:
+    """The topics that may be described, or created by the request; and refusals of the others."""
+    image = ctx.services.cluster.image
     allowed, denied = [], []
-    for each in request.topics:
+    for each in topics:
         name = image.topic_names.get(each.topic_id) if each.topic_id != NO_UUID else each.name
         if name is None or access.topic(Op.DESCRIBE, name):
             allowed.append(each)
@@ -144,6 +110,16 @@ def metadata(request: Any, ctx: Context, handler: AnyHandler, access: Access) ->
                 ),
             )
             denied += [topic_unknown(each, each.name or "") for each in others]
+    return allowed, denied
+
+
+def _with_metadata(
+    request: Any,
+    ctx: Context,
+    handler: AnyHandler,
+    allowed: list[MetadataRequestTopic],
+    denied: list[MetadataResponseTopic],
+) -> Any:
     if not denied:
         return handler(request, ctx)
     if ctx.version == 0 and not allowed:  # which would mean all of them
@@ -161,6 +137,13 @@ def topic_unknown(asked: MetadataRequestTopic, name: str) -> MetadataResponseTop
         topic_id=asked.topic_id,
         is_internal=name in INTERNAL_TOPICS,
     )
+
+
+NOT_DESCRIBED = Refusal(
+    lambda topic, _: DescribeTopicPartitionsResponseTopic(
+        error_code=TOPIC, name=topic.name, is_internal=topic.name in INTERNAL_TOPICS
+    )
+)
 
 
 def describe_topic_partitions(
@@ -181,19 +164,20 @@ def describe_topic_partitions(
             return DescribeTopicPartitionsResponse()
         named = [TopicRequest(name=each) for each in visible]
         return handler(replace(request, topics=named, cursor=cursor), ctx)
-    allowed, others = parted(request.topics, lambda each: access.topic(Op.DESCRIBE, each.name))
-    if not others:
-        return handler(request, ctx)
-    denied = [
-        DescribeTopicPartitionsResponseTopic(
-            error_code=TOPIC, name=each.name, is_internal=each.name in INTERNAL_TOPICS
-        )
-        for each in others
-    ]
-    if not allowed:
-        return DescribeTopicPartitionsResponse(topics=denied)
-    reply = handler(replace(request, topics=allowed), ctx)
-    return then(reply, lambda found: replace(found, topics=[*found.topics, *denied]))
+
+    def answered(allowed: list[Any], others: list[Any]) -> Any:
+        if not others:
+            return handler(request, ctx)
+
+        def joined(denied: list[Any]) -> Any:
+            if not allowed:
+                return DescribeTopicPartitionsResponse(topics=denied)
+            reply = handler(replace(request, topics=allowed), ctx)
+            return then(reply, lambda found: replace(found, topics=[*found.topics, *denied]))
+
+        return when_refused(others, NOT_DESCRIBED, joined)
+
+    return when_parted(request.topics, lambda each: access.topic(Op.DESCRIBE, each.name), answered)
 
 
 def create_topics(request: Any, ctx: Context, handler: AnyHandler, access: Access) -> Any:
@@ -215,13 +199,17 @@ def create_topics(request: Any, ctx: Context, handler: AnyHandler, access: Acces
             ],
         )
 
-    if access.cluster(Op.CREATE, logs=False):
-        return then(handler(request, ctx), shown)
+    may_create_all = access.cluster(Op.CREATE, logs=False)
     guarded = each_item(
         "topics",
-        topic_named(Op.CREATE),
-        lambda topic, _: CreatableTopicResult(
-            name=topic.name, error_code=TOPIC, error_message="Authorization failed."
+        lambda access, topic, _: (
+            (may_create_all or access.topic(Op.CREATE, topic.name))
+            and may_route(access, topic.configs)
+        ),
+        Refusal(
+            lambda topic, _: CreatableTopicResult(
+                name=topic.name, error_code=TOPIC, error_message="Authorization failed."
+            )
         ),
         "topics",
         CreateTopicsResponse,
@@ -231,27 +219,40 @@ def create_topics(request: Any, ctx: Context, handler: AnyHandler, access: Acces
 
 def delete_topics(request: Any, ctx: Context, handler: AnyHandler, access: Access) -> Any:
     image = ctx.services.cluster.image
-    names = image.topic_names
 
     def may_delete(name: str) -> bool:
-        """Who may see that there is no such topic is told so."""
-        is_missing = name not in image.topics and access.topic(Op.DESCRIBE, name, logs=False)
-        return is_missing or access.topic(Op.DELETE, name)
+        """Who may see that there is no such topic is told so, here: the controller may know one
+        by now, and does not ask again who may delete it.
+        """
+        if name in image.topics or not access.topic(Op.DESCRIBE, name, logs=False):
+            return access.topic(Op.DELETE, name)
+        return access.topic(Op.DELETE, name, logs=False)
+
+    def refused(name: str) -> DeletableTopicResult:
+        is_unknown = name not in image.topics and access.topic(Op.DESCRIBE, name, logs=False)
+        code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_unknown else TOPIC
+        return DeletableTopicResult(name, NO_UUID, code, REFUSALS[code])
 
     allowed_names, others = parted(request.topic_names, may_delete)
-    denied = [
-        DeletableTopicResult(each, error_code=TOPIC, error_message=MESSAGES[TOPIC])
-        for each in others
-    ]
+    denied = [refused(each) for each in others]
     allowed = []
     for each in request.topics:
-        name = names.get(each.topic_id) if each.name is None else each.name
-        if name is None or may_delete(name):
-            allowed.append(each)
+        if each.name is not None or each.topic_id == NO_UUID:
+            if each.name is None or may_delete(each.name):
+                allowed.append(each)
+            else:
+                denied.append(replace(refused(each.name), topic_id=each.topic_id))
             continue
-        # The name behind an id is told only to those that may describe it.
-        told = each.name or (name if access.topic(Op.DESCRIBE, name, logs=False) else None)
-        denied.append(DeletableTopicResult(told, each.topic_id, TOPIC, MESSAGES[TOPIC]))
+        name = image.topic_names.get(each.topic_id)
+        if name is None:
+            code = ErrorCode.UNKNOWN_TOPIC_ID
+            denied.append(DeletableTopicResult(None, each.topic_id, code, REFUSALS[code]))
+        elif may_delete(name):
+            allowed.append(each)
+        else:
+            # The name behind an id is told only to those that may describe it.
+            told = name if access.topic(Op.DESCRIBE, name, logs=False) else None
+            denied.append(DeletableTopicResult(told, each.topic_id, TOPIC, MESSAGES[TOPIC]))
     if not denied:
         return handler(request, ctx)
     if not allowed and not allowed_names:
@@ -263,9 +264,10 @@ def delete_topics(request: Any, ctx: Context, handler: AnyHandler, access: Acces
 list_offsets = each_item(
     "topics",
     topic_named(Op.DESCRIBE),
-    lambda topic, _: ListOffsetsTopicResponse(
-        topic.name,
-        [ListOffsetsPartitionResponse(each.partition_index, TOPIC) for each in topic.partitions],
+    Refusal(
+        lambda topic, parts: ListOffsetsTopicResponse(topic.name, parts),
+        attrgetter("partitions"),
+        lambda _, each: ListOffsetsPartitionResponse(each.partition_index, TOPIC),
     ),
     "topics",
     ListOffsetsResponse,
@@ -273,12 +275,10 @@ list_offsets = each_item(
 delete_records = each_item(
     "topics",
     topic_named(Op.DELETE),
-    lambda topic, _: DeleteRecordsTopicResult(
-        topic.name,
-        [
-            DeleteRecordsPartitionResult(each.partition_index, -1, TOPIC)
-            for each in topic.partitions
-        ],
+    Refusal(
+        lambda topic, parts: DeleteRecordsTopicResult(topic.name, parts),
+        attrgetter("partitions"),
+        lambda _, each: DeleteRecordsPartitionResult(each.partition_index, -1, TOPIC),
     ),
     "topics",
     DeleteRecordsResponse,
@@ -286,16 +286,17 @@ delete_records = each_item(
 create_partitions = each_item(
     "topics",
     topic_named(Op.ALTER),
-    lambda topic, _: CreatePartitionsTopicResult(topic.name, TOPIC, MESSAGES[TOPIC]),
+    Refusal(lambda topic, _: CreatePartitionsTopicResult(topic.name, TOPIC, MESSAGES[TOPIC])),
     "results",
     CreatePartitionsResponse,
 )
 describe_producers = each_item(
     "topics",
     topic_named(Op.READ),
-    lambda topic, _: TopicResponse(
-        topic.name,
-        [PartitionResponse(each, TOPIC, MESSAGES[TOPIC]) for each in topic.partition_indexes],
+    Refusal(
+        lambda topic, parts: TopicResponse(topic.name, parts),
+        attrgetter("partition_indexes"),
+        lambda _, index: PartitionResponse(index, TOPIC, MESSAGES[TOPIC]),
     ),
     "topics",
     DescribeProducersResponse,
@@ -303,8 +304,10 @@ describe_producers = each_item(
 _epoch_of_topics = each_item(
     "topics",
     lambda access, topic, _: access.topic(Op.DESCRIBE, topic.topic),
-    lambda topic, _: OffsetForLeaderTopicResult(
-        topic.topic, [EpochEndOffset(TOPIC, each.partition) for each in topic.partitions]
+    Refusal(
+        lambda topic, parts: OffsetForLeaderTopicResult(topic.topic, parts),
+        attrgetter("partitions"),
+        lambda _, each: EpochEndOffset(TOPIC, each.partition),
     ),
     "topics",
     OffsetForLeaderEpochResponse,

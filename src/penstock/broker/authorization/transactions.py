@@ -1,6 +1,7 @@
 """Guards of producers and their transactions."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Any
 
 from msgspec.structs import replace
@@ -14,7 +15,8 @@ from penstock.broker.authorization.guard import (
     NotAuthorized,
     then,
 )
-from penstock.broker.authorization.items import each_item
+from penstock.broker.authorization.items import each_item, when_parted
+from penstock.broker.authorization.refusals import Refusal, when_refused
 from penstock.broker.authorization.whole import check_cluster
 from penstock.broker.context import AnyHandler, Context
 from penstock.errors import ErrorCode
@@ -61,33 +63,42 @@ def add_partitions(request: Any, ctx: Context, handler: AnyHandler, access: Acce
     topics = request.v3_and_below_topics
     if not access.transaction(Op.WRITE, request.v3_and_below_transactional_id):
         return _not_added(topics, lambda _: TRANSACTION)
-    denied = {each.name for each in topics if not access.topic(Op.WRITE, each.name)}
-    if not denied:
-        return handler(request, ctx)
-    return _not_added(
-        topics, lambda name: TOPIC if name in denied else ErrorCode.OPERATION_NOT_ATTEMPTED
+
+    denied = set()
+
+    def may(topic: Any) -> bool:
+        allowed = access.topic(Op.WRITE, topic.name)
+        if not allowed:
+            denied.add(topic.name)
+        return allowed
+
+    def answered(_: list[Any], others: list[Any]) -> Any:
+        if not others:
+            return handler(request, ctx)
+        return _not_added(
+            topics, lambda name: TOPIC if name in denied else ErrorCode.OPERATION_NOT_ATTEMPTED
+        )
+
+    return when_parted(topics, may, answered)
+
+
+def _not_added(topics: Sequence[Any], code: Callable[[str], ErrorCode]) -> Any:
+    refusal = Refusal(
+        lambda topic, parts: adding.AddPartitionsToTxnTopicResult(topic.name, parts),
+        attrgetter("partitions"),
+        lambda topic, index: adding.AddPartitionsToTxnPartitionResult(index, code(topic.name)),
     )
-
-
-def _not_added(topics: Iterable[Any], code: Callable[[str], ErrorCode]) -> Any:
-    return adding.AddPartitionsToTxnResponse(
-        results_by_topic_v3_and_below=[
-            adding.AddPartitionsToTxnTopicResult(
-                topic.name,
-                [
-                    adding.AddPartitionsToTxnPartitionResult(index, code(topic.name))
-                    for index in topic.partitions
-                ],
-            )
-            for topic in topics
-        ]
+    return when_refused(
+        topics,
+        refusal,
+        lambda results: adding.AddPartitionsToTxnResponse(results_by_topic_v3_and_below=results),
     )
 
 
 _describe_transactions = each_item(
     "transactional_ids",
     lambda access, name, _: access.transaction(Op.DESCRIBE, name),
-    lambda name, _: TransactionState(error_code=TRANSACTION, transactional_id=name),
+    Refusal(lambda name, _: TransactionState(error_code=TRANSACTION, transactional_id=name)),
     "transaction_states",
     DescribeTransactionsResponse,
 )

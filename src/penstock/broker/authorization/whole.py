@@ -1,6 +1,7 @@
 """Guards that allow or refuse a request as a whole."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from operator import attrgetter
 from typing import Any
 
 from penstock.broker.acls.access import Access
@@ -10,7 +11,9 @@ from penstock.broker.authorization.guard import (
     Guard,
     NotAuthorized,
 )
+from penstock.broker.authorization.refusals import Refusal, when_refused
 from penstock.broker.context import AnyHandler, Context
+from penstock.broker.handling.turns import PARTITIONS_A_TURN, by_topic, in_turns
 from penstock.security.acl import AclOperation
 from penstock.wire.messages import alter_client_quotas as altering_quotas
 from penstock.wire.messages import alter_partition_reassignments as reassigning
@@ -76,60 +79,60 @@ def cluster_each(respond: Callable[[Any], Any], *operations: AclOperation) -> Gu
     return guard
 
 
-def markers_refused(request: marking.WriteTxnMarkersRequest) -> marking.WriteTxnMarkersResponse:
-    return marking.WriteTxnMarkersResponse(
-        markers=[
-            marking.WritableTxnMarkerResult(
-                producer_id=marker.producer_id,
-                topics=[
-                    marking.WritableTxnMarkerTopicResult(
-                        name=topic.name,
-                        partitions=[
-                            marking.WritableTxnMarkerPartitionResult(index, CLUSTER)
-                            for index in topic.partition_indexes
-                        ],
-                    )
-                    for topic in marker.topics
-                ],
+def markers_refused(request: marking.WriteTxnMarkersRequest) -> Any:
+    def steps() -> Generator[None, None, marking.WriteTxnMarkersResponse]:
+        markers = []
+        count = 0
+        for marker in request.markers:
+            count += 1 + sum(1 + len(each.partition_indexes) for each in marker.topics)
+            if count > PARTITIONS_A_TURN:
+                count = 0
+                yield
+            topics = yield from by_topic(
+                marker.topics,
+                attrgetter("partition_indexes"),
+                lambda _, index: marking.WritableTxnMarkerPartitionResult(index, CLUSTER),
+                lambda topic, parts: marking.WritableTxnMarkerTopicResult(
+                    name=topic.name, partitions=parts
+                ),
             )
-            for marker in request.markers
-        ]
+            markers.append(
+                marking.WritableTxnMarkerResult(producer_id=marker.producer_id, topics=topics)
+            )
+        return marking.WriteTxnMarkersResponse(markers=markers)
+
+    return in_turns(steps())
+
+
+def moves_refused(request: moving.AlterReplicaLogDirsRequest) -> Any:
+    refusal = Refusal(
+        lambda topic, parts: moving.AlterReplicaLogDirTopicResult(
+            topic_name=topic.name, partitions=parts
+        ),
+        attrgetter("partitions"),
+        lambda _, index: moving.AlterReplicaLogDirPartitionResult(index, CLUSTER),
+    )
+    return when_refused(
+        [topic for log_dir in request.dirs for topic in log_dir.topics],
+        refusal,
+        lambda results: moving.AlterReplicaLogDirsResponse(results=results),
     )
 
 
-def moves_refused(request: moving.AlterReplicaLogDirsRequest) -> moving.AlterReplicaLogDirsResponse:
-    return moving.AlterReplicaLogDirsResponse(
-        results=[
-            moving.AlterReplicaLogDirTopicResult(
-                topic_name=topic.name,
-                partitions=[
-                    moving.AlterReplicaLogDirPartitionResult(index, CLUSTER)
-                    for index in topic.partitions
-                ],
-            )
-            for log_dir in request.dirs
-            for topic in log_dir.topics
-        ]
-    )
-
-
-def users_refused(request: Any) -> AlterUserScramCredentialsResponse:
-    names = dict.fromkeys(each.name for each in (*request.deletions, *request.upsertions))
-    return AlterUserScramCredentialsResponse(
-        results=[
-            AlterUserScramCredentialsResult(name, CLUSTER, MESSAGES[CLUSTER]) for name in names
-        ]
+def users_refused(request: Any) -> Any:
+    return when_refused(
+        list(dict.fromkeys(each.name for each in (*request.deletions, *request.upsertions))),
+        Refusal(lambda name, _: AlterUserScramCredentialsResult(name, CLUSTER, MESSAGES[CLUSTER])),
+        lambda results: AlterUserScramCredentialsResponse(results=results),
     )
 
 
 def described_users_refused(request: Any) -> DescribeUserScramCredentialsResponse:
+    unnamed = DescribeUserScramCredentialsResult("", CLUSTER, MESSAGES[CLUSTER])  # as Kafka
     return DescribeUserScramCredentialsResponse(
         error_code=CLUSTER,
         error_message=MESSAGES[CLUSTER],
-        results=[
-            DescribeUserScramCredentialsResult(each.name, CLUSTER, MESSAGES[CLUSTER])
-            for each in request.users or ()
-        ],
+        results=[unnamed] * len(request.users or ()),
     )
 
 
@@ -139,49 +142,47 @@ def described_quotas_refused(_request: Any) -> describing_quotas.DescribeClientQ
     )
 
 
-def quotas_refused(request: Any) -> altering_quotas.AlterClientQuotasResponse:
-    return altering_quotas.AlterClientQuotasResponse(
-        entries=[
-            altering_quotas.ResponseEntryData(CLUSTER, MESSAGES[CLUSTER], each.entity)
-            for each in request.entries
-        ]
+def quotas_refused(request: Any) -> Any:
+    return when_refused(
+        request.entries,
+        Refusal(
+            lambda entry, _: altering_quotas.ResponseEntryData(
+                CLUSTER, MESSAGES[CLUSTER], entry.entity
+            )
+        ),
+        lambda entries: altering_quotas.AlterClientQuotasResponse(entries=entries),
     )
 
 
-def elections_refused(request: electing.ElectLeadersRequest) -> electing.ElectLeadersResponse:
-    return electing.ElectLeadersResponse(
-        error_code=CLUSTER,
-        replica_election_results=[
-            electing.ReplicaElectionResult(
-                topic.topic,
-                [
-                    electing.PartitionResult(index, CLUSTER, MESSAGES[CLUSTER])
-                    for index in topic.partitions
-                ],
-            )
-            for topic in request.topic_partitions or ()
-        ],
+def elections_refused(request: electing.ElectLeadersRequest) -> Any:
+    refusal = Refusal(
+        lambda topic, parts: electing.ReplicaElectionResult(topic.topic, parts),
+        attrgetter("partitions"),
+        lambda _, index: electing.PartitionResult(index, CLUSTER, MESSAGES[CLUSTER]),
+    )
+    return when_refused(
+        request.topic_partitions or (),
+        refusal,
+        lambda results: electing.ElectLeadersResponse(
+            error_code=CLUSTER, replica_election_results=results
+        ),
     )
 
 
-def reassignments_refused(
-    request: reassigning.AlterPartitionReassignmentsRequest,
-) -> reassigning.AlterPartitionReassignmentsResponse:
-    return reassigning.AlterPartitionReassignmentsResponse(
-        error_code=CLUSTER,
-        error_message=MESSAGES[CLUSTER],
-        responses=[
-            reassigning.ReassignableTopicResponse(
-                topic.name,
-                [
-                    reassigning.ReassignablePartitionResponse(
-                        each.partition_index, CLUSTER, MESSAGES[CLUSTER]
-                    )
-                    for each in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ],
+def reassignments_refused(request: reassigning.AlterPartitionReassignmentsRequest) -> Any:
+    refusal = Refusal(
+        lambda topic, parts: reassigning.ReassignableTopicResponse(topic.name, parts),
+        attrgetter("partitions"),
+        lambda _, each: reassigning.ReassignablePartitionResponse(
+            each.partition_index, CLUSTER, MESSAGES[CLUSTER]
+        ),
+    )
+    return when_refused(
+        request.topics,
+        refusal,
+        lambda responses: reassigning.AlterPartitionReassignmentsResponse(
+            error_code=CLUSTER, error_message=MESSAGES[CLUSTER], responses=responses
+        ),
     )
 
 

@@ -1,55 +1,67 @@
-"""The assignors that `group.consumer.assignors` names: built-in ones, and those of users."""
+"""The assignors that settings name, of partitions and of tasks: built-in ones, and those of users.
+
+`package.module:Thing` is imported here, at the start. It is known by its attribute `name`, or else
+as `Thing`.
+"""
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from operator import attrgetter
-from typing import Any
+from typing import Any, TypeVar
 
-from penstock.coordinator.group.consumer.assignor.assignor import (
-    BUILT_IN,
-    Assignor,
-    Assignors,
-    named,
-)
+from penstock.coordinator.group.consumer.assignor.assignor import BUILT_IN, Assignors, named
+from penstock.coordinator.group.streams import assignors as tasks
 from penstock.errors import ConfigError
 
 logger = logging.getLogger(__name__)
 
 SETTING = "group.consumer.assignors"
 
+T = TypeVar("T")
+
 
 def assignors(configured: Iterable[str]) -> Assignors:
-    """In the order of the setting; `package.module:Thing` is imported here, at the start.
+    """Those of the consumer protocol, in the order of the setting."""
+    return named(*imported(SETTING, configured, BUILT_IN))
 
-    Consumers know it by its attribute `name`, or else as `Thing`.
-    """
-    known, names = dict(BUILT_IN), []
+
+def task_assignors(configured: Iterable[str]) -> tasks.TaskAssignors:
+    """Those of streams groups, in the order of the setting."""
+    return tasks.named(*imported(tasks.SETTING, configured, tasks.BUILT_IN))
+
+
+def imported(
+    setting: str, configured: Iterable[str], built_in: Mapping[str, T]
+) -> tuple[list[str], dict[str, T]]:
+    """The names that are configured, and the assignors that there are."""
+    known, names = dict(built_in), []
     for each in configured:
         name = each
         if ":" in each:
-            name, assignor = imported(each)
+            name, assignor = loaded(setting, each)
             if name in known:
-                raise ConfigError(f"{SETTING}: {each}: another assignor is called {name} already")
+                raise ConfigError(f"{setting}: {each}: another assignor is called {name} already")
             known[name] = assignor
         names.append(name)
-    return named(names, known)
+    return names, known
 
 
-def imported(path: str) -> tuple[str, Assignor]:
+def loaded(setting: str, path: str) -> tuple[str, Any]:
+    """An assignor and its name. What it returns is validated each time, not here."""
     module, _, attribute = path.partition(":")
     try:
         found: Any = attrgetter(attribute)(import_module(module))
-        made: Callable[..., Any] = found() if isinstance(found, type) else found
+        made: Any = found() if isinstance(found, type) else found
     except Exception as error:  # the boundary around user code
         logger.debug("%s cannot be imported", path, exc_info=True)
         raise ConfigError(
-            f"{SETTING}: {path} cannot be imported: {type(error).__name__}: {error}; it must be "
+            f"{setting}: {path} cannot be imported: {type(error).__name__}: {error}; it must be "
             "package.module:name of a function or class, in reach of the broker's PYTHONPATH"
         ) from error
     if not callable(made):
-        raise ConfigError(f"{SETTING}: {path} is no function and no class with __call__")
+        raise ConfigError(f"{setting}: {path} is no function and no class with __call__")
     name = getattr(made, "name", None) or attribute.rpartition(".")[2]
     if not isinstance(name, str):
-        raise ConfigError(f"{SETTING}: {path} has a name that is no text: {name!r}")
+        raise ConfigError(f"{setting}: {path} has a name that is no text: {name!r}")
     return name, made

@@ -95,6 +95,10 @@ class PartitionCoordinatorLog:
         keys = [self._partition.topic_partition]
         self._waiters.park(Parked(keys, PATIENCE_MS, attempt, lambda: False), done)
 
+    def delete_before(self, offset: int) -> None:
+        self._partition.log.maybe_increment_log_start(offset)
+        self._waiters.changed(self._partition.topic_partition)  # followers adopt it
+
     def read(self, offset: int) -> Buffer:
         found = self._partition.log.read(offset, SLICE_BYTES, up_to=self.end_offset)
         return b"" if found is None else found.read()

@@ -4,16 +4,22 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Protocol
 
 from penstock.broker.cluster import Cluster
-from penstock.broker.coordination.assignors import assignors
+from penstock.broker.coordination.assignors import assignors, task_assignors
 from penstock.broker.waiters import Waiters
 from penstock.clock import Clock
 from penstock.config.group import GroupConfig
+from penstock.config.share import ShareConfig
+from penstock.config.streams import StreamsConfig
 from penstock.config.transaction import TransactionConfig
 from penstock.coordinator.group.coordinator import TOPIC as CONSUMER_OFFSETS
 from penstock.coordinator.group.coordinator import GroupCoordinator
 from penstock.coordinator.group.records import GroupFormat, GroupShardRecord
 from penstock.coordinator.group.shard import GroupShard
 from penstock.coordinator.runtime import CoordinatorRuntime
+from penstock.coordinator.share.coordinator import TOPIC as SHARE_GROUP_STATE
+from penstock.coordinator.share.coordinator import ShareCoordinator
+from penstock.coordinator.share.records import ShareFormat, ShareRecord
+from penstock.coordinator.share.shard import ShareShard
 from penstock.coordinator.storage import CoordinatorLog
 from penstock.coordinator.transaction.completion import MarkerWriter, TransactionCompletion
 from penstock.coordinator.transaction.coordinator import TOPIC as TRANSACTION_STATE
@@ -71,13 +77,29 @@ class Coordinators:
 
 
 def group_coordinator(
-    config: GroupConfig, cluster: Cluster, loop: Loop, clock: Clock, waiters: Waiters
+    config: GroupConfig,
+    share: ShareConfig,
+    streams: StreamsConfig,
+    cluster: Cluster,
+    loop: Loop,
+    clock: Clock,
+    waiters: Waiters,
 ) -> GroupCoordinator:
     offered = assignors(config.group_consumer_assignors)
+    for_tasks = task_assignors(streams.group_streams_assignors)
     runtime: CoordinatorRuntime[GroupShard, GroupShardRecord] = CoordinatorRuntime(
         CONSUMER_OFFSETS,
         lambda pending: GroupShard(
-            config, offered, lambda: cluster.image.topics, cluster.group_config, pending
+            config,
+            offered,
+            lambda: cluster.image.topics,
+            cluster.group_config,
+            pending,
+            share,
+            cluster.share_group_config,
+            streams,
+            cluster.streams_group_config,
+            for_tasks,
         ),
         GroupFormat(),
         loop=loop,
@@ -85,7 +107,7 @@ def group_coordinator(
         on_reply=waiters.changed,
     )
     count = partition_count(cluster, CONSUMER_OFFSETS, config.offsets_topic_num_partitions, clock)
-    return GroupCoordinator(runtime, count, offered)
+    return GroupCoordinator(runtime, count, offered, for_tasks)
 
 
 def transaction_coordinator(
@@ -109,6 +131,22 @@ def transaction_coordinator(
     made_with = config.transaction_state_log_num_partitions
     count = partition_count(cluster, TRANSACTION_STATE, made_with, clock)
     return TransactionCoordinator(runtime, count)
+
+
+def share_coordinator(
+    config: ShareConfig, cluster: Cluster, loop: Loop, clock: Clock, waiters: Waiters
+) -> ShareCoordinator:
+    runtime: CoordinatorRuntime[ShareShard, ShareRecord] = CoordinatorRuntime(
+        SHARE_GROUP_STATE,
+        lambda _: ShareShard(config),
+        ShareFormat(),
+        loop=loop,
+        clock=clock,
+        on_reply=waiters.changed,
+    )
+    made_with = config.share_coordinator_state_topic_num_partitions
+    count = partition_count(cluster, SHARE_GROUP_STATE, made_with, clock)
+    return ShareCoordinator(runtime, count)
 
 
 def partition_count(

@@ -216,6 +216,7 @@ class FetchReading:
             return self._read_for_consumer(partition, cached)
         except PARTITION_ERRORS as error:
             self.has_news = True
+            self._partitions.failed_fetches += self._is_arriving
             with_list = params.read_committed or is_unknown(error)
             return PartitionData(
                 partition_index=cached.index,

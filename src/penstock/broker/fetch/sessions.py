@@ -91,7 +91,8 @@ class FetchSession:
     def update(self, request: FetchRequest) -> None:
         for key, cached in requested(request):
             known = self.partitions.get(key)
-            if known is not None:
+            # A follower ignores what it was sent for an epoch that it has left.
+            if known is not None and known.leader_epoch == cached.leader_epoch:
                 cached.sent_high_watermark = known.sent_high_watermark
                 cached.sent_log_start = known.sent_log_start
             self.partitions[key] = cached
@@ -101,7 +102,9 @@ class FetchSession:
 
     def sent(self, cached: CachedPartition, data: PartitionData, *, has_records: bool) -> None:
         """Remember what a response says of the partition."""
-        cached.sent_high_watermark = data.high_watermark
+        # A reader whose log diverges truncates it, and ignores the rest.
+        diverges = data.diverging_epoch.end_offset >= 0
+        cached.sent_high_watermark = -1 if diverges else data.high_watermark
         cached.sent_log_start = data.log_start_offset
         cached.sent_error = bool(data.error_code)
         if has_records and self.is_incremental:
@@ -164,6 +167,10 @@ class FetchSessions:
         self._slots, self._new_id, self._monotonic_ms = slots, new_id, monotonic_ms
         self._cluster_partitions = cluster_partitions
         self._sessions: dict[int, FetchSession] = {}
+        self._full_until_ms = 0
+        """No session can be evicted before. Whoever gets none asks again with every fetch, and to
+        look through all of them takes longer than the fetch.
+        """
 
     def __len__(self) -> int:
         return len(self._sessions)
@@ -238,8 +245,13 @@ class FetchSessions:
     def _has_room(self, now_ms: int) -> bool:
         if len(self._sessions) < self._slots:
             return True
+        if now_ms < self._full_until_ms:
+            return False
         oldest = min(self._sessions.values(), key=lambda each: each.used_ms, default=None)
-        if oldest is None or now_ms - oldest.used_ms < EVICTION_MS:
+        if oldest is None:
+            return False
+        self._full_until_ms = oldest.used_ms + EVICTION_MS
+        if now_ms < self._full_until_ms:
             return False
         del self._sessions[oldest.id]
         return True

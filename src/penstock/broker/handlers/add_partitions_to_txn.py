@@ -4,13 +4,16 @@ Clients send one transaction (up to v3), brokers send many, and may only verify 
 are in it. Refused: partitions that do not exist, and with them all others of the transaction.
 """
 
-from typing import Any
+from collections.abc import Coroutine, Generator, Iterable, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any, TypeAlias
 
 import msgspec
 
 from penstock.broker.context import Context
+from penstock.broker.handling.turns import PARTITIONS_A_TURN, are_many, at_once, by_topic, turns
 from penstock.broker.parked import Parked
-from penstock.broker.translate.pending_replies import answered, code_for
+from penstock.broker.translate.pending_replies import answered, answered_in_turns, code_for
 from penstock.broker.translate.producers import WAIT_MS, as_known
 from penstock.coordinator.result import PendingReply
 from penstock.coordinator.storage import ProducerIdAndEpoch
@@ -22,6 +25,7 @@ from penstock.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,
     AddPartitionsToTxnResult,
+    AddPartitionsToTxnTopic,
     AddPartitionsToTxnTopicResult,
     AddPartitionsToTxnTransaction,
 )
@@ -44,30 +48,59 @@ class VerifiedTransaction(msgspec.Struct, frozen=True):
 
     transaction: AddPartitionsToTxnTransaction
     partitions: tuple[TopicPartition, ...]
-    unknown: frozenset[TopicPartition]
+    unknown: AbstractSet[TopicPartition]
+    items: int
+    """Topics and partitions as they are named, some perhaps twice."""
+
+
+Reply: TypeAlias = AddPartitionsToTxnResponse | Parked[AddPartitionsToTxnResponse]
 
 
 def add_partitions_to_txn(
     request: AddPartitionsToTxnRequest, ctx: Context
-) -> AddPartitionsToTxnResponse | Parked[AddPartitionsToTxnResponse]:
-    alone = ctx.version < 4
-    requested = [
-        checked(each, ctx) for each in ([as_one(request)] if alone else request.transactions)
-    ]
-    pending_replies = [pending(each, ctx) for each in requested if not each.unknown]
-
-    def respond(replies: list[object]) -> AddPartitionsToTxnResponse:
-        rest = iter(replies)
-        results = [result(each, None if each.unknown else next(rest), ctx) for each in requested]
-        if alone:
-            return AddPartitionsToTxnResponse(
-                results_by_topic_v3_and_below=results[0].topic_results
-            )
-        return AddPartitionsToTxnResponse(results_by_transaction=results)
-
+) -> Reply | Coroutine[Any, Any, Reply]:
+    requested = [as_one(request)] if ctx.version < 4 else request.transactions
+    if any(are_many(each.topics, lambda topic: topic.partitions) for each in requested):
+        return added_in_turns(requested, ctx)
+    found = [at_once(checked(each, ctx)) for each in requested]
     return answered(
-        pending_replies, respond, ctx, WAIT_MS, ctx.services.coordination.transactions.runtime
+        asked(found, ctx),
+        lambda replies: at_once(respond(found, replies, ctx)),
+        ctx,
+        WAIT_MS,
+        ctx.services.coordination.transactions.runtime,
     )
+
+
+async def added_in_turns(requested: Sequence[AddPartitionsToTxnTransaction], ctx: Context) -> Reply:
+    """Each transaction gets all its partitions in one record still; the rest is done in turns."""
+    found = [await turns(checked(each, ctx)) for each in requested]
+    return await answered_in_turns(
+        asked(found, ctx),
+        lambda replies: respond(found, replies, ctx),
+        sum(each.items for each in found),
+        ctx,
+        WAIT_MS,
+        ctx.services.coordination.transactions.runtime,
+    )
+
+
+def asked(requested: Sequence[VerifiedTransaction], ctx: Context) -> list[PendingReply[Any]]:
+    """What the coordinator is asked: each transaction without unknown partitions."""
+    return [pending(each, ctx) for each in requested if not each.unknown]
+
+
+def respond(
+    requested: Sequence[VerifiedTransaction], replies: Iterable[object], ctx: Context
+) -> Generator[None, None, AddPartitionsToTxnResponse]:
+    rest = iter(replies)
+    results = []
+    for each in requested:
+        reply = None if each.unknown else next(rest)
+        results.append((yield from result(each, reply, ctx)))
+    if ctx.version < 4:
+        return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=results[0].topic_results)
+    return AddPartitionsToTxnResponse(results_by_transaction=results)
 
 
 def as_one(request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnTransaction:
@@ -80,15 +113,26 @@ def as_one(request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnTransaction:
     )
 
 
-def checked(transaction: AddPartitionsToTxnTransaction, ctx: Context) -> VerifiedTransaction:
+def checked(
+    transaction: AddPartitionsToTxnTransaction, ctx: Context
+) -> Generator[None, None, VerifiedTransaction]:
     image = ctx.services.cluster.image
-    partitions = tuple(
-        TopicPartition(topic.name, index)
-        for topic in transaction.topics
-        for index in topic.partitions
-    )
-    unknown = frozenset(each for each in partitions if image.partition(each) is None)
-    return VerifiedTransaction(transaction, partitions, unknown)
+    partitions: dict[TopicPartition, None] = {}  # each once: those that exist are not very many
+    unknown: set[TopicPartition] = set()
+    count = 0
+    for topic in transaction.topics:
+        count += 1
+        if count % PARTITIONS_A_TURN == 0:
+            yield
+        for index in topic.partitions:
+            topic_partition = TopicPartition(topic.name, index)
+            partitions[topic_partition] = None
+            if image.partition(topic_partition) is None:
+                unknown.add(topic_partition)
+            count += 1
+            if count % PARTITIONS_A_TURN == 0:
+                yield
+    return VerifiedTransaction(transaction, tuple(partitions), unknown, count)
 
 
 def pending(requested: VerifiedTransaction, ctx: Context) -> PendingReply[Any]:
@@ -102,33 +146,34 @@ def pending(requested: VerifiedTransaction, ctx: Context) -> PendingReply[Any]:
     return transactions.add(one.transactional_id, producer, added, client_version)
 
 
-def result(requested: VerifiedTransaction, reply: object, ctx: Context) -> AddPartitionsToTxnResult:
-    refused: dict[TopicPartition, KafkaError | None] = {}
-    if requested.unknown:
-        for each in requested.partitions:
-            is_unknown = each in requested.unknown
-            refused[each] = (UnknownTopicOrPartition if is_unknown else OperationNotAttempted)(each)
-    elif isinstance(reply, tuple):
-        refused = dict(zip(requested.partitions, reply, strict=True))
-    elif isinstance(reply, KafkaError):
-        refused = dict.fromkeys(requested.partitions, reply)
+def result(
+    requested: VerifiedTransaction, reply: object, ctx: Context
+) -> Generator[None, None, AddPartitionsToTxnResult]:
+    verified: dict[TopicPartition, KafkaError | None] = {}
+    if isinstance(reply, tuple):
+        verified = dict(zip(requested.partitions, reply, strict=True))
 
-    def known_code(topic_partition: TopicPartition) -> int:
-        return as_known(code_for(refused.get(topic_partition)), since=2, version=ctx.version)
+    def code(topic_partition: TopicPartition) -> ErrorCode:
+        if topic_partition in requested.unknown:
+            return UnknownTopicOrPartition.code
+        if requested.unknown:
+            return OperationNotAttempted.code
+        if isinstance(reply, KafkaError):
+            return reply.code
+        return code_for(verified.get(topic_partition))
 
+    def known(topic: AddPartitionsToTxnTopic, index: int) -> AddPartitionsToTxnPartitionResult:
+        found = as_known(code(TopicPartition(topic.name, index)), since=2, version=ctx.version)
+        return AddPartitionsToTxnPartitionResult(partition_index=index, partition_error_code=found)
+
+    topics = yield from by_topic(
+        requested.transaction.topics,
+        lambda topic: topic.partitions,
+        known,
+        lambda topic, parts: AddPartitionsToTxnTopicResult(
+            name=topic.name, results_by_partition=parts
+        ),
+    )
     return AddPartitionsToTxnResult(
-        transactional_id=requested.transaction.transactional_id,
-        topic_results=[
-            AddPartitionsToTxnTopicResult(
-                name=topic.name,
-                results_by_partition=[
-                    AddPartitionsToTxnPartitionResult(
-                        partition_index=index,
-                        partition_error_code=known_code(TopicPartition(topic.name, index)),
-                    )
-                    for index in topic.partitions
-                ],
-            )
-            for topic in requested.transaction.topics
-        ],
+        transactional_id=requested.transaction.transactional_id, topic_results=topics
     )

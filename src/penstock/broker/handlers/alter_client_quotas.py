@@ -8,13 +8,16 @@ above zero or, for all but percentages and mutations, not whole; an entity named
 
 import math
 from collections import Counter
+from collections.abc import Hashable
 from ipaddress import ip_address
 from typing import Final
 
 from penstock.broker.context import Context
+from penstock.broker.handling.turns import NAMES_A_PIECE, PARTITIONS_A_TURN
 from penstock.broker.quotas.limits import QuotaType
 from penstock.controller.configs import AlterOperation, ClientResource, ConfigAlteration
 from penstock.errors import ErrorCode, InvalidRequest, KafkaError
+from penstock.loop import with_turns
 from penstock.metadata.client_entity import CLIENT_ID, DEFAULT, IP, USER, ClientEntity
 from penstock.wire.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
@@ -38,9 +41,11 @@ KEYS: Final[frozenset[str]] = frozenset(QuotaType)
 async def alter_client_quotas(
     request: AlterClientQuotasRequest, ctx: Context
 ) -> AlterClientQuotasResponse:
-    named = Counter(names(entry.entity) for entry in request.entries)
+    named = Counter[Hashable]()
+    async for entry in with_turns(request.entries, PARTITIONS_A_TURN):
+        named[names(entry.entity)] += 1
     results = []
-    for entry in request.entries:
+    async for entry in with_turns(request.entries, NAMES_A_PIECE):
         code, text = ErrorCode.NONE, None
         try:
             entity = entity_of(entry.entity)
@@ -98,6 +103,8 @@ def alterations(entity: ClientEntity, entry: EntryData) -> list[ConfigAlteration
         if op.remove
         else ConfigAlteration(op.key, AlterOperation.SET, stored_text(entity, op))
         for op in entry.ops
+        # A user's passwords are stored beside its quotas; to remove what is no quota does nothing.
+        if op.key in KEYS or not op.remove
     ]
 
 

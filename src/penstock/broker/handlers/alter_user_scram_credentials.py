@@ -10,8 +10,10 @@ from collections import Counter
 from typing import TypeAlias
 
 from penstock.broker.context import Context
+from penstock.broker.handling.turns import KEYS_A_TURN, PARTITIONS_A_TURN
 from penstock.controller.configs import AlterOperation, ClientResource, ConfigAlteration
 from penstock.errors import ErrorCode, KafkaError
+from penstock.loop import with_turns
 from penstock.metadata.client_entity import ClientEntity
 from penstock.security.scram import (
     MAX_ITERATIONS,
@@ -60,10 +62,10 @@ async def alter_user_scram_credentials(
 ) -> AlterUserScramCredentialsResponse:
     by_user: dict[str, list[Alteration]] = {}
     listed: list[Alteration] = [*request.deletions, *request.upsertions]
-    for each in listed:
+    async for each in with_turns(listed, KEYS_A_TURN):
         by_user.setdefault(each.name, []).append(each)
     results = []
-    for name, asked in by_user.items():
+    async for name, asked in with_turns(by_user.items(), PARTITIONS_A_TURN):
         code, text = ErrorCode.NONE, None
         try:
             await alter(name, asked, ctx)

@@ -1,9 +1,10 @@
 """ApiVersions (key 18, v0-v5): what this broker serves.
 
-Only APIs with a handler are listed; those between brokers only to brokers. Produce is listed from
-version 0, although 3 is the lowest served: older librdkafka would give up compression otherwise.
-Features are listed with their current levels: at `transaction.version` 2 clients know that a first
-write adds its partition (KIP-890). The name of the client's software is noted for its connection.
+Only APIs with a handler are listed; those between brokers only to brokers, and those of clients'
+metrics only while there is a subscription to them. Produce is listed from version 0, although 3 is
+the lowest served: older librdkafka would give up compression otherwise. Features are listed with
+their current levels: at `transaction.version` 2 clients know that a first write adds its partition
+(KIP-890). The name of the client's software is noted for its connection.
 Refused: invalid names of client software (v3), another cluster's id (v5, KIP-1242).
 """
 
@@ -22,6 +23,9 @@ from penstock.wire.messages.api_versions import (
 )
 
 PRODUCE = 0
+TELEMETRY = {71, 72}
+"""Listed while there is a subscription: librdkafka writes a line to its log each time it asks."""
+
 SOFTWARE_NAME = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")
 
 
@@ -45,6 +49,7 @@ def api_versions(request: ApiVersionsRequest, ctx: Context) -> ApiVersionsRespon
             if not SOFTWARE_NAME.fullmatch(text):
                 raise InvalidSoftwareName(f"{text!r} is not a valid name or version of software")
         ctx.peer.software_name = request.client_software_name
+        ctx.peer.software_version = request.client_software_version
     expected_cluster = request.cluster_id in {None, services.cluster.image.cluster_id}
     if not expected_cluster or request.node_id not in {-1, services.broker_id}:
         raise RebootstrapRequired(f"cluster {request.cluster_id}, broker {request.node_id}")
@@ -57,6 +62,7 @@ def api_versions(request: ApiVersionsRequest, ctx: Context) -> ApiVersionsRespon
             )
             for key in sorted(services.listeners.served)
             if services.listeners.serves(key, ctx.peer.listener)
+            and (key not in TELEMETRY or services.cluster.image.client_metrics)
         ],
         # Clients before 3.9 fail on a feature whose lowest level is 0.
         supported_features=[

@@ -8,8 +8,8 @@ topics are left out, since they have no name any more.
 from penstock.broker.context import Context
 from penstock.broker.parked import Parked
 from penstock.broker.translate.consumer_protocol import not_served
+from penstock.broker.translate.described_groups import described_groups
 from penstock.broker.translate.operations import NOT_ASKED, group_operations
-from penstock.broker.translate.pending_replies import answered
 from penstock.coordinator.group.consumer.group import ConsumerGroup
 from penstock.coordinator.group.consumer.member import (
     NO_PARTITIONS,
@@ -34,27 +34,16 @@ CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
 def consumer_group_describe(
     request: ConsumerGroupDescribeRequest, ctx: Context
 ) -> ConsumerGroupDescribeResponse | Parked[ConsumerGroupDescribeResponse]:
-    refused = not_served(ctx)
-    if refused is not None:
-        return ConsumerGroupDescribeResponse(
-            groups=[unknown(each, refused) for each in request.group_ids]
-        )
     tells = request.include_authorized_operations
-    pending_replies = [
-        ctx.services.coordination.groups.describe_consumer(name) for name in request.group_ids
-    ]
-
-    def respond(replies: list[ConsumerGroup | KafkaError]) -> ConsumerGroupDescribeResponse:
-        return ConsumerGroupDescribeResponse(
-            groups=[
-                unknown(name, reply)
-                if isinstance(reply, KafkaError)
-                else described(reply, ctx, tells_operations=tells)
-                for name, reply in zip(request.group_ids, replies, strict=True)
-            ]
-        )
-
-    return answered(pending_replies, respond, ctx)
+    return described_groups(
+        request.group_ids,
+        ctx.services.coordination.groups.describe_consumer,
+        ctx,
+        refused=not_served(ctx),
+        known=lambda group: described(group, ctx, tells_operations=tells),
+        unknown=unknown,
+        respond=lambda groups: ConsumerGroupDescribeResponse(groups=groups),
+    )
 
 
 def unknown(name: str, error: KafkaError) -> DescribedGroup:

@@ -4,19 +4,24 @@ Refused: all of them without an authorizer; operations that the resource does no
 without a type; empty names, names with a slash; what only filters may say.
 """
 
+import logging
 from collections.abc import Coroutine
 from typing import Any
 
 from penstock.broker.acls.authorizer import Authorizer
 from penstock.broker.context import Context
 from penstock.broker.translate.acl_fields import NO_AUTHORIZER, creation
+from penstock.config.address import is_address
 from penstock.errors import ErrorCode, KafkaError
+from penstock.security.acl import WILDCARD
 from penstock.wire.messages.create_acls import (
     AclCreation,
     AclCreationResult,
     CreateAclsRequest,
     CreateAclsResponse,
 )
+
+logger = logging.getLogger(__name__)
 
 
 def create_acls(
@@ -34,7 +39,11 @@ async def created(asked: list[AclCreation], authorizer: Authorizer) -> CreateAcl
     for each in asked:
         code, text = ErrorCode.NONE, None
         try:
-            await authorizer.create([creation(each)])
+            new = creation(each)
+            if new.rule.host != WILDCARD and not is_address(new.rule.host):
+                # As Kafka, which takes it and never applies it.
+                logger.warning("host %.100r of an ACL is no address: it never holds", new.rule.host)
+            await authorizer.create([new])
         except KafkaError as error:
             code, text = error.code, str(error)
         results.append(AclCreationResult(code, text))

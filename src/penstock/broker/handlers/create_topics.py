@@ -1,17 +1,20 @@
 """CreateTopics (key 19, v2-v7): create topics, each independently.
 
 Refused: names that are illegal, taken, or twice in the request; unknown settings; invalid numbers
-or assignments; more than 10,000 partitions in all.
+or assignments; more than 10,000 topics or partitions in all.
 """
 
 from collections import Counter
+from typing import Final
 
 from penstock.broker.context import Context
-from penstock.broker.translate.capacity import check_room
-from penstock.config.broker import BrokerConfig
+from penstock.broker.handling.turns import KEYS_A_TURN
+from penstock.broker.translate.capacity import check_room, replicas
 from penstock.config.effective import topic_entries
+from penstock.controller.topic_rules import MAX_NEW_PARTITIONS, PolicyViolation
 from penstock.controller.topics import PlannedTopic, TopicSpec
 from penstock.errors import ErrorCode, KafkaError
+from penstock.loop import with_turns
 from penstock.wire.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfigs,
@@ -20,9 +23,18 @@ from penstock.wire.messages.create_topics import (
     CreateTopicsResponse,
 )
 
+TOPICS_A_TURN: Final = 50
+"""Their settings are looked up, several dozen each."""
+
 
 async def create_topics(request: CreateTopicsRequest, ctx: Context) -> CreateTopicsResponse:
     named = Counter(topic.name for topic in request.topics)
+    if len(named) > MAX_NEW_PARTITIONS:
+        too_many = PolicyViolation(
+            f"{len(named)} topics in one request, at most {MAX_NEW_PARTITIONS} new partitions"
+        )
+        refusals = [refused(each, too_many) async for each in with_turns(named, KEYS_A_TURN)]
+        return CreateTopicsResponse(topics=refusals)
     news = [wanted(topic) for topic in request.topics if named[topic.name] == 1]
     try:
         check_room(sum(replicas(new, ctx.services.config) for new in news), ctx)
@@ -33,7 +45,7 @@ async def create_topics(request: CreateTopicsRequest, ctx: Context) -> CreateTop
         outcomes = [error] * len(news)
     results = [
         refused(new.name, outcome) if isinstance(outcome, KafkaError) else created(outcome, ctx)
-        for new, outcome in zip(news, outcomes, strict=True)
+        async for new, outcome in with_turns(zip(news, outcomes, strict=True), TOPICS_A_TURN)
     ]
     results += [
         CreatableTopicResult(
@@ -45,16 +57,6 @@ async def create_topics(request: CreateTopicsRequest, ctx: Context) -> CreateTop
         if count > 1
     ]
     return CreateTopicsResponse(topics=results)
-
-
-def replicas(new: TopicSpec, config: BrokerConfig) -> int:
-    """The number of replicas that the topic will have."""
-    if new.assignments:
-        return sum(len(chosen) for _, chosen in new.assignments)
-    defaults = config.controller
-    partitions = new.num_partitions if new.num_partitions > 0 else defaults.num_partitions
-    factor = new.replication_factor
-    return partitions * (factor if factor > 0 else defaults.default_replication_factor)
 
 
 def wanted(topic: CreatableTopic) -> TopicSpec:

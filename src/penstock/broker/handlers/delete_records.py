@@ -5,12 +5,14 @@ Refused: offsets past the high watermark; internal topics; topics that are only 
 records are deleted by key.
 """
 
-from collections.abc import Iterable
+from collections.abc import Coroutine, Generator, Iterable
+from typing import Any, TypeAlias
 
 import msgspec
 
 from penstock.broker.context import Context
 from penstock.broker.error_code import PARTITION_ERRORS, code_of
+from penstock.broker.handling.turns import by_topic, in_turns
 from penstock.broker.parked import Parked, client_wait_ms
 from penstock.errors import ErrorCode, KafkaError
 from penstock.metadata.topic_names import INTERNAL_TOPICS, InternalTopic
@@ -66,28 +68,45 @@ class Deleting(msgspec.Struct, frozen=True):
         )
 
 
+Reply: TypeAlias = DeleteRecordsResponse | Parked[DeleteRecordsResponse]
+
+
 def delete_records(
     request: DeleteRecordsRequest, ctx: Context
-) -> DeleteRecordsResponse | Parked[DeleteRecordsResponse]:
-    topics = [
-        (topic.name, [moved(topic.name, part, ctx) for part in named_once(topic.partitions)])
-        for topic in request.topics
-    ]
-    everything = [each for _, parts in topics for each in parts]
+) -> Reply | Coroutine[Any, Any, Reply]:
+    return in_turns(answered(request, ctx))
+
+
+def answered(request: DeleteRecordsRequest, ctx: Context) -> Generator[None, None, Reply]:
+    topics = yield from by_topic(
+        request.topics,
+        lambda topic: named_once(topic.partitions),
+        lambda topic, part: moved(topic.name, part, ctx),
+        lambda topic, parts: decided(topic.name, parts),
+    )
+    waiting = [each for topic in topics if isinstance(topic, tuple) for each in topic[1]]
 
     def attempt() -> DeleteRecordsResponse | None:
-        return None if any(each.outcome() is None for each in everything) else expire()
+        return None if any(each.outcome() is None for each in waiting) else expire()
 
     def expire() -> DeleteRecordsResponse:
         return DeleteRecordsResponse(
-            topics=[
-                DeleteRecordsTopicResult(name=name, partitions=[each.late() for each in parts])
-                for name, parts in topics
-            ]
+            topics=[late(*each) if isinstance(each, tuple) else each for each in topics]
         )
 
-    keys = [each.partition.topic_partition for each in everything if each.partition is not None]
+    keys = [each.partition.topic_partition for each in waiting if each.partition is not None]
     return attempt() or Parked(keys, client_wait_ms(request.timeout_ms), attempt, expire)
+
+
+def decided(
+    name: str, parts: list[Deleting]
+) -> DeleteRecordsTopicResult | tuple[str, list[Deleting]]:
+    """The result of a topic that has nothing to wait for."""
+    return late(name, parts) if all(each.partition is None for each in parts) else (name, parts)
+
+
+def late(name: str, parts: list[Deleting]) -> DeleteRecordsTopicResult:
+    return DeleteRecordsTopicResult(name=name, partitions=[each.late() for each in parts])
 
 
 def named_once(partitions: Iterable[DeleteRecordsPartition]) -> Iterable[DeleteRecordsPartition]:

@@ -1,6 +1,6 @@
-"""DescribeConfigs (key 32, v1-v4): settings of topics, of groups, of this broker, of all
-brokers, and the levels of its loggers: each with its source, its synonyms, its type and its
-documentation. A group need not exist to have settings.
+"""DescribeConfigs (key 32, v1-v4): settings of topics, of groups, of subscriptions to metrics of
+clients, of this broker, of all brokers, and the levels of its loggers: each with its source, its
+synonyms, its type and its documentation. A group need not exist to have settings.
 
 Refused: unknown topics, other brokers, resources without settings.
 """
@@ -16,6 +16,7 @@ from penstock.config.effective import (
     EffectiveSource,
     broker_default_entries,
     broker_entries,
+    client_metrics_entries,
     group_entries,
     topic_entries,
 )
@@ -35,11 +36,8 @@ from penstock.wire.messages.describe_configs import (
 
 def describe_configs(request: DescribeConfigsRequest, ctx: Context) -> DescribeConfigsResponse:
     def answer(requested: DescribeConfigsResource) -> DescribeConfigsResult:
-        kind, name, keys = (
-            requested.resource_type,
-            requested.resource_name,
-            requested.configuration_keys,
-        )
+        kind, name = requested.resource_type, requested.resource_name
+        keys = frozenset(requested.configuration_keys or ())  # there may be very many
         try:
             configs = [
                 each for each in described(requested, request, ctx) if not keys or each.name in keys
@@ -93,7 +91,9 @@ def entries(requested: DescribeConfigsResource, ctx: Context) -> Iterable[Effect
             overrides = services.cluster.image.group_configs.get(name, {})
             return group_entries(overrides, services.cluster.layers)
         case ConfigResourceType.CLIENT_METRICS:
-            raise InvalidRequest("Client metrics subscription name must not be empty")
+            if not name:
+                raise InvalidRequest("Client metrics subscription name must not be empty")
+            return client_metrics_entries(services.cluster.image.client_metrics.get(name, {}))
         case _:
             raise InvalidRequest(MALFORMED)
 

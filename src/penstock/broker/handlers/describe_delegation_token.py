@@ -31,12 +31,12 @@ def describe_delegation_token(
         return DescribeDelegationTokenResponse(error_code=ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED)
     owners = None
     if request.owners is not None:
-        owners = [Principal(each.principal_type, each.principal_name) for each in request.owners]
+        owners = {Principal(each.principal_type, each.principal_name) for each in request.owners}
     return DescribeDelegationTokenResponse(
         tokens=[
             described(each, tokens.hmac(each))
             for each in tokens.all()
-            if (owners is None or any(map(each.is_of, owners))) and may_see(each, ctx)
+            if (owners is None or not owners.isdisjoint(each.principals)) and may_see(each, ctx)
         ]
     )
 

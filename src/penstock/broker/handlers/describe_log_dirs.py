@@ -4,9 +4,11 @@ Without topics, all logs. A directory that is offline has an error, and no conte
 """
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Coroutine, Generator, Iterable
+from typing import Any
 
 from penstock.broker.context import Context
+from penstock.broker.handling.turns import KEYS_A_TURN, by_topic, in_turns
 from penstock.broker.replicas.cordoned import is_cordoned
 from penstock.errors import ErrorCode
 from penstock.log.log_dir import LogDir
@@ -21,14 +23,24 @@ from penstock.wire.messages.describe_log_dirs import (
 )
 
 
-def describe_log_dirs(request: DescribeLogDirsRequest, ctx: Context) -> DescribeLogDirsResponse:
-    requested = None
-    if request.topics is not None:
-        requested = {
-            TopicPartition(each.topic, index)
-            for each in request.topics
-            for index in each.partitions
-        }
+def describe_log_dirs(
+    request: DescribeLogDirsRequest, ctx: Context
+) -> DescribeLogDirsResponse | Coroutine[Any, Any, DescribeLogDirsResponse]:
+    return in_turns(answered(request, ctx))
+
+
+def answered(
+    request: DescribeLogDirsRequest, ctx: Context
+) -> Generator[None, None, DescribeLogDirsResponse]:
+    named: set[TopicPartition] = set()
+    yield from by_topic(
+        request.topics or (),
+        lambda each: each.partitions,
+        lambda each, index: named.add(TopicPartition(each.topic, index)),
+        lambda *_: None,
+        a_turn=KEYS_A_TURN,
+    )
+    requested = None if request.topics is None else named
     return DescribeLogDirsResponse(
         results=[
             described(each, requested, ctx) for each in ctx.services.replicas.partitions.store.dirs
@@ -53,7 +65,7 @@ def described(
         log_dir=path,
         topics=[
             DescribeLogDirsTopic(name=topic, partitions=[described_log(each, ctx) for each in mine])
-            for topic, mine in by_topic(logs).items()
+            for topic, mine in grouped(logs).items()
         ],
         total_bytes=disk.total,
         usable_bytes=disk.free,
@@ -61,7 +73,7 @@ def described(
     )
 
 
-def by_topic(logs: Iterable[PartitionLog]) -> dict[str, list[PartitionLog]]:
+def grouped(logs: Iterable[PartitionLog]) -> dict[str, list[PartitionLog]]:
     found: dict[str, list[PartitionLog]] = {}
     for log in sorted(logs, key=lambda log: log.topic_partition):
         found.setdefault(log.topic_partition.topic, []).append(log)

@@ -5,9 +5,11 @@ cursor says where the next one begins. Without names, all topics in the order of
 Refused: a cursor at a topic that is not among those named, or at a negative partition.
 """
 
-from collections.abc import Iterable
+from collections.abc import Coroutine, Generator, Iterable
+from typing import Any
 
 from penstock.broker.context import Context
+from penstock.broker.handling.turns import PARTITIONS_A_TURN, in_turns
 from penstock.broker.translate.operations import NOT_ASKED, topic_operations
 from penstock.controller.topic_rules import InvalidTopic, check_name
 from penstock.errors import ErrorCode
@@ -24,7 +26,13 @@ from penstock.wire.messages.describe_topic_partitions import (
 
 def describe_topic_partitions(
     request: DescribeTopicPartitionsRequest, ctx: Context
-) -> DescribeTopicPartitionsResponse:
+) -> DescribeTopicPartitionsResponse | Coroutine[Any, Any, DescribeTopicPartitionsResponse]:
+    return in_turns(answered(request, ctx))
+
+
+def answered(
+    request: DescribeTopicPartitionsRequest, ctx: Context
+) -> Generator[None, None, DescribeTopicPartitionsResponse]:
     topics = ctx.services.cluster.image.topics
     named = {each.name for each in request.topics}
     cursor = request.cursor or Cursor()
@@ -42,7 +50,9 @@ def describe_topic_partitions(
     limit = ctx.services.config.network.max_request_partition_size_limit
     room = max(1, min(request.response_partition_limit, limit))
     page: list[DescribeTopicPartitionsResponseTopic] = []
-    for name in names:
+    for count, name in enumerate(names, 1):
+        if count % PARTITIONS_A_TURN == 0:
+            yield
         if room == 0:
             return DescribeTopicPartitionsResponse(topics=page, next_cursor=Cursor(topic_name=name))
         topic = topics.get(name)

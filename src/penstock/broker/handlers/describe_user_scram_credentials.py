@@ -6,9 +6,11 @@ Refused: users without one, users named twice.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Coroutine, Generator, Mapping
+from typing import Any
 
 from penstock.broker.context import Context
+from penstock.broker.handling.turns import PARTITIONS_A_TURN, in_turns
 from penstock.errors import ErrorCode
 from penstock.security.scram import ScramMechanism, parse_stored
 from penstock.wire.messages.describe_user_scram_credentials import (
@@ -21,7 +23,15 @@ from penstock.wire.messages.describe_user_scram_credentials import (
 
 def describe_user_scram_credentials(
     request: DescribeUserScramCredentialsRequest, ctx: Context
-) -> DescribeUserScramCredentialsResponse:
+) -> (
+    DescribeUserScramCredentialsResponse | Coroutine[Any, Any, DescribeUserScramCredentialsResponse]
+):
+    return in_turns(answered(request, ctx))
+
+
+def answered(
+    request: DescribeUserScramCredentialsRequest, ctx: Context
+) -> Generator[None, None, DescribeUserScramCredentialsResponse]:
     configs = ctx.services.cluster.image.client_configs
     known = {
         entity.user: found
@@ -29,13 +39,12 @@ def describe_user_scram_credentials(
         if entity.user and entity.client_id is None and (found := credentials(given))
     }
     named = Counter(each.name for each in request.users or ())
-    return DescribeUserScramCredentialsResponse(
-        error_message=None,
-        results=[
-            described(name, known.get(name, []), twice=named[name] > 1)
-            for name in sorted(named or known)
-        ],
-    )
+    results: list[DescribeUserScramCredentialsResult] = []
+    for name in sorted(named or known):
+        results.append(described(name, known.get(name, []), twice=named[name] > 1))
+        if len(results) % PARTITIONS_A_TURN == 0:
+            yield
+    return DescribeUserScramCredentialsResponse(error_message=None, results=results)
 
 
 def credentials(given: Mapping[str, str]) -> list[CredentialInfo]:

@@ -8,19 +8,18 @@ Refused: fetches as a replica, except on the listener that brokers use.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Generator
-from typing import Final, TypeVar
+from collections.abc import Callable, Coroutine
+from typing import Final
 
 from penstock.broker.context import Context
 from penstock.broker.fetch.budget import FetchBudget
 from penstock.broker.fetch.reading import PARTITIONS_A_TURN, FetchParams, FetchReading
 from penstock.broker.fetch.sessions import FetchSession, is_full, partition_count, requested
+from penstock.broker.handling.turns import turns
 from penstock.broker.parked import Parked, client_wait_ms
 from penstock.replication.selector import is_rack_aware
 from penstock.security.acl import AclOperation
 from penstock.wire.messages.fetch import FetchRequest, FetchResponse
-
-T = TypeVar("T")
 
 READ_UNCOMMITTED: Final = 0
 READ_COMMITTED: Final = 1
@@ -78,17 +77,6 @@ async def fetch_in_turns(request: FetchRequest, ctx: Context) -> FetchResponse:
     if ctx.services.quotas.is_on:
         return answer(reading, ctx)
     return await turns(reading.response_in_turns())
-
-
-async def turns(steps: Generator[None, None, T]) -> T:
-    """Take the steps, and let other requests in between; returns what the last one does."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            value: T = end.value
-            return value
-        await asyncio.sleep(0)
 
 
 def reading_of(session: FetchSession, request: FetchRequest, ctx: Context) -> FetchReading:

@@ -11,6 +11,7 @@ from penstock.broker.context import Context
 from penstock.broker.error_code import MALFORMED
 from penstock.broker.translate.internal_topics import ensure_internal_topic
 from penstock.coordinator.group.coordinator import TOPIC as CONSUMER_OFFSETS
+from penstock.coordinator.share.coordinator import TOPIC as SHARE_GROUP_STATE
 from penstock.coordinator.transaction.coordinator import TOPIC as TRANSACTION_STATE
 from penstock.errors import ErrorCode, KafkaError
 from penstock.types import TopicPartition
@@ -20,7 +21,7 @@ from penstock.wire.messages.find_coordinator import (
     FindCoordinatorResponse,
 )
 
-TOPICS = {0: CONSUMER_OFFSETS, 1: TRANSACTION_STATE}
+TOPICS = {0: CONSUMER_OFFSETS, 1: TRANSACTION_STATE, 2: SHARE_GROUP_STATE}
 """The internal topic of each kind of key."""
 
 
@@ -76,12 +77,12 @@ def respond(
 def coordinator(key: str, key_type: int, ctx: Context) -> Coordinator:
     services, topic = ctx.services, TOPICS[key_type]
     image = services.cluster.image
-    keeper = (
-        services.coordination.transactions
-        if topic == TRANSACTION_STATE
-        else services.coordination.groups
-    )
-    index = keeper.partition_of(key)
+    partition_of = {
+        CONSUMER_OFFSETS: services.coordination.groups.partition_of,
+        TRANSACTION_STATE: services.coordination.transactions.partition_of,
+        SHARE_GROUP_STATE: services.share.coordinator.partition_of,
+    }
+    index = partition_of[topic](key)
     partition = image.partition(TopicPartition(topic, index))
     broker = image.brokers.get(partition.leader) if partition is not None else None
     endpoint = broker.endpoint(ctx.peer.listener) if broker is not None else None

@@ -1,5 +1,6 @@
 """IncrementalAlterConfigs (key 44, v0-v1): set, delete, and add to or take from lists (KIP-339):
-settings of topics, of groups, of brokers, and the levels of this broker's loggers.
+settings of topics, of groups, of subscriptions to metrics of clients, of brokers, and the levels of
+this broker's loggers.
 
 Refused: settings or resources that are named twice, list operations on other types, invalid values.
 """
@@ -7,13 +8,14 @@ Refused: settings or resources that are named twice, list operations on other ty
 import msgspec
 
 from penstock.broker.context import Context
-from penstock.broker.forwarding import at_controller
+from penstock.broker.handling.forwarding import at_controller
 from penstock.broker.translate import log_levels
 from penstock.broker.translate.config_resources import (
     named_twice,
     own_id,
     resource,
 )
+from penstock.broker.translate.own_stores import check_own_stores
 from penstock.config.resource_type import ConfigResourceType
 from penstock.controller.configs import AlterOperation, ConfigAlteration, check_once
 from penstock.errors import ErrorCode, InvalidRequest, KafkaError
@@ -32,6 +34,34 @@ async def incremental_alter_configs(
     request: IncrementalAlterConfigsRequest, ctx: Context
 ) -> IncrementalAlterConfigsResponse:
     """Alter this broker's loggers here; the controller alters everything else."""
+    left, refused = [], []
+    for each in request.resources:
+        try:
+            given = {config.name: config.value for config in each.configs}
+            await check_own_stores(each.resource_type, each.resource_name, given, ctx.services)
+            left.append(each)
+        except KafkaError as error:
+            refused.append(answer(each, error.code, str(error)))
+    if not refused:
+        return await here_or_there(request, ctx)
+    response = await here_or_there(msgspec.structs.replace(request, resources=left), ctx)
+    return IncrementalAlterConfigsResponse(responses=[*response.responses, *refused])
+
+
+def answer(
+    requested: AlterConfigsResource, code: int, text: str | None
+) -> AlterConfigsResourceResponse:
+    return AlterConfigsResourceResponse(
+        error_code=code,
+        error_message=text,
+        resource_type=requested.resource_type,
+        resource_name=requested.resource_name,
+    )
+
+
+async def here_or_there(
+    request: IncrementalAlterConfigsRequest, ctx: Context
+) -> IncrementalAlterConfigsResponse:
     loggers = [each for each in request.resources if is_logger(each)]
     others = [each for each in request.resources if not is_logger(each)]
     if not loggers or not others or ctx.services.control.controller.is_active:
@@ -62,14 +92,7 @@ async def altered(
             await alter(requested, ctx, validate_only=request.validate_only)
         except KafkaError as error:
             code, text = error.code, str(error)
-        responses.append(
-            AlterConfigsResourceResponse(
-                error_code=code,
-                error_message=text,
-                resource_type=requested.resource_type,
-                resource_name=requested.resource_name,
-            )
-        )
+        responses.append(answer(requested, code, text))
     return IncrementalAlterConfigsResponse(responses=responses)
 
 

@@ -3,7 +3,9 @@
 A transactional id keeps its producer id; the new epoch fences the former producer. An open
 transaction is aborted, and the producer retries meanwhile.
 Refused: an id without its epoch; timeouts beyond `transaction.max.timeout.ms`. Left out: two-phase
-commit (v6, KIP-939), which is not stable in Kafka either.
+commit (v6, KIP-939), which is not stable in Kafka either and which no client can use: the producer
+of 4.4.0 takes `transaction.two.phase.commit.enable` but cannot prepare a transaction, and with
+Kafka 4.3.1 its transactions are then ordinary ones, as here, with that setting of the broker too.
 """
 
 from penstock.broker.context import Context

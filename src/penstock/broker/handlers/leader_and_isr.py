@@ -17,7 +17,7 @@ from penstock.wire.messages.leader_and_isr import (
 
 async def leader_and_isr(request: LeaderAndIsrRequest, ctx: Context) -> LeaderAndIsrResponse:
     check_version(ctx, 5)
-    answers = await ctx.services.control.control_plane.leader_and_isr(request)
+    answers = await ctx.services.control.control_plane.leader_and_isr(request, ctx.peer.connection)
     return LeaderAndIsrResponse(
         topics=[
             LeaderAndIsrTopicError(

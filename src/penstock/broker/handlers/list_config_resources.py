@@ -1,7 +1,7 @@
 """ListConfigResources (key 74, v0-v1): resources with settings (KIP-1142), by type.
 
-Without types, all of them; groups are listed if they have settings. v0 lists client metrics alone,
-of which there are none.
+Without types, all of them; groups are listed if they have settings. v0 lists subscriptions to
+metrics of clients alone.
 """
 
 from penstock.broker.context import Context
@@ -17,15 +17,18 @@ from penstock.wire.messages.list_config_resources import (
 def list_config_resources(
     request: ListConfigResourcesRequest, ctx: Context
 ) -> ListConfigResourcesResponse:
-    if ctx.version == 0:
-        return ListConfigResourcesResponse()
-    requested = set(request.resource_types) or set(ConfigResourceType)
+    requested = (
+        {ConfigResourceType.CLIENT_METRICS}
+        if ctx.version == 0
+        else set(request.resource_types) or set(ConfigResourceType)
+    )
     if not requested <= set(ConfigResourceType):
         return ListConfigResourcesResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
     image = ctx.services.cluster.image
     brokers = [str(broker) for broker in image.brokers]
     names = {
         ConfigResourceType.GROUP: list(image.group_configs),
+        ConfigResourceType.CLIENT_METRICS: list(image.client_metrics),
         ConfigResourceType.BROKER_LOGGER: brokers,
         ConfigResourceType.BROKER: brokers,
         ConfigResourceType.TOPIC: list(image.topics),

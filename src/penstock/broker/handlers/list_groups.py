@@ -7,7 +7,7 @@ from penstock.broker.context import Context
 from penstock.coordinator.group.shard import GroupShard
 from penstock.wire.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
 
-CLASSIC, CONSUMER = "classic", "consumer"
+CLASSIC, CONSUMER, SHARE, STREAMS = "classic", "consumer", "share", "streams"
 
 
 def list_groups(request: ListGroupsRequest, ctx: Context) -> ListGroupsResponse:
@@ -38,4 +38,18 @@ def listed(shard: GroupShard) -> Iterator[ListedGroup]:
             protocol_type=CONSUMER,
             group_state=consumer.state.value,
             group_type=CONSUMER,
+        )
+    for share in shard.share_groups.values():
+        yield ListedGroup(
+            group_id=share.id,
+            protocol_type=SHARE,
+            group_state=share.state.value,
+            group_type=SHARE,
+        )
+    for streams in shard.streams_groups.values():
+        yield ListedGroup(
+            group_id=streams.id,
+            protocol_type=STREAMS,
+            group_state=streams.state.value,
+            group_type=STREAMS,
         )

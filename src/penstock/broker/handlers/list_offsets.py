@@ -8,18 +8,15 @@ Refused: special timestamps before the version that introduced them, partitions 
 
 import asyncio
 from collections import Counter
-from collections.abc import Coroutine, Mapping
-from concurrent.futures import Executor
-from typing import TypeAlias
+from collections.abc import Coroutine, Generator, Iterator, Mapping
+from typing import Any
 
 from penstock.broker.context import Context
 from penstock.broker.error_code import PARTITION_ERRORS, code_of
+from penstock.broker.handling.turns import PARTITIONS_A_TURN, by_topic, in_turns, turns
+from penstock.broker.time_search import MAX_TIMESTAMP, Found, search
 from penstock.errors import ErrorCode, InvalidRequest, KafkaError
-from penstock.log.partition_log import PartitionLog
-from penstock.log.time_index import TimestampOffset
-from penstock.log.time_search import searches_by_time, searches_for_newest
 from penstock.replication import fencing, read_fencing
-from penstock.replication.fencing import NotLeader
 from penstock.replication.partition import Partition
 from penstock.replication.partitions import partition_here
 from penstock.replication.read_fencing import OffsetNotAvailable
@@ -32,9 +29,7 @@ from penstock.wire.messages.list_offsets import (
     ListOffsetsTopicResponse,
 )
 
-LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = range(
-    -1, -7, -1
-)
+LATEST, EARLIEST, _, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = range(-1, -7, -1)
 LOWEST = EARLIEST_PENDING_UPLOAD
 SINCE_VERSION = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING_UPLOAD: 11}
 READ_UNCOMMITTED, READ_COMMITTED = 0, 1
@@ -54,15 +49,12 @@ class NamedTwice(KafkaError):
     code = ErrorCode.INVALID_REQUEST
 
 
-Found: TypeAlias = TimestampOffset | Exception | None
-
-
 def list_offsets(
     request: ListOffsetsRequest, ctx: Context
-) -> ListOffsetsResponse | Coroutine[None, None, ListOffsetsResponse]:
+) -> ListOffsetsResponse | Coroutine[Any, Any, ListOffsetsResponse]:
     if any(is_by_time(each.timestamp) for topic in request.topics for each in topic.partitions):
         return searched(request, ctx)
-    return answered(request, ctx, {})
+    return in_turns(answered(request, ctx, {}))
 
 
 def is_by_time(requested: int) -> bool:
@@ -72,44 +64,30 @@ def is_by_time(requested: int) -> bool:
 async def searched(request: ListOffsetsRequest, ctx: Context) -> ListOffsetsResponse:
     """Batches are searched on another thread: one may hold millions of records."""
     found: dict[TopicPartition, Found] = {}
-    for topic in request.topics:
-        for part in topic.partitions:
-            topic_partition = TopicPartition(topic.name, part.partition_index)
-            partition = ctx.services.replicas.partitions.find(*topic_partition)
-            if (
-                partition is not None
-                and topic_partition not in found
-                and is_by_time(part.timestamp)
-            ):
-                found[topic_partition] = await search(
-                    partition.log, part.timestamp, ctx.services.resources.worker
-                )
-    return answered(request, ctx, found)
+    for count, (topic, part) in enumerate(named_parts(request), 1):
+        if count % PARTITIONS_A_TURN == 0:
+            await asyncio.sleep(0)
+        topic_partition = TopicPartition(topic, part.partition_index)
+        partition = ctx.services.replicas.partitions.find(*topic_partition)
+        if partition is not None and topic_partition not in found and is_by_time(part.timestamp):
+            found[topic_partition] = await search(
+                partition.log, part.timestamp, ctx.services.resources.worker
+            )
+    return await turns(answered(request, ctx, found))
 
 
-async def search(log: PartitionLog, requested: int, worker: Executor) -> Found:
-    by_time = requested != MAX_TIMESTAMP
-    try:
-        for each in searches_by_time(log, requested) if by_time else searches_for_newest(log):
-            with log.log_dir:
-                found = await asyncio.get_running_loop().run_in_executor(worker, each.run)
-            if (
-                log.is_gone
-            ):  # its files may be removed by now: reading on would look like a failed disk
-                return NotLeader("the log was deleted or moved while it was searched")
-            if found is not None:
-                return found
-    except PARTITION_ERRORS as error:
-        return error
-    return None
+def named_parts(request: ListOffsetsRequest) -> Iterator[tuple[str, ListOffsetsPartition]]:
+    return ((topic.name, part) for topic in request.topics for part in topic.partitions)
 
 
 def answered(
     request: ListOffsetsRequest, ctx: Context, found: Mapping[TopicPartition, Found]
-) -> ListOffsetsResponse:
-    named = Counter(
-        TopicPartition(t.name, p.partition_index) for t in request.topics for p in t.partitions
-    )
+) -> Generator[None, None, ListOffsetsResponse]:
+    named = Counter[TopicPartition]()
+    for count, (name, part) in enumerate(named_parts(request), 1):
+        named[TopicPartition(name, part.partition_index)] += 1
+        if count % PARTITIONS_A_TURN == 0:
+            yield
     committed = request.isolation_level == READ_COMMITTED
     is_broker = ctx.peer.listener == ctx.services.listeners.inter_broker_listener
 
@@ -150,18 +128,13 @@ def answered(
             partition_index=index, timestamp=timestamp, offset=offset, leader_epoch=epoch
         )
 
-    return ListOffsetsResponse(
-        topics=[
-            ListOffsetsTopicResponse(
-                name=topic.name,
-                partitions=[
-                    answer(topic.name, part)
-                    for part in {each.partition_index: each for each in topic.partitions}.values()
-                ],
-            )
-            for topic in request.topics
-        ]
+    topics = yield from by_topic(
+        request.topics,
+        lambda topic: {each.partition_index: each for each in topic.partitions}.values(),
+        lambda topic, part: answer(topic.name, part),
+        lambda topic, parts: ListOffsetsTopicResponse(name=topic.name, partitions=parts),
     )
+    return ListOffsetsResponse(topics=topics)
 
 
 def offset_for(

@@ -3,8 +3,12 @@
 Refused: a pattern that is not a valid RE2 expression.
 """
 
+from collections.abc import Coroutine, Generator
+from typing import Any
+
 from penstock.broker.context import Context
-from penstock.coordinator.regex import matching
+from penstock.broker.handling.turns import KEYS_A_TURN, in_turns
+from penstock.config.regex import matching
 from penstock.coordinator.transaction.state import TransactionState
 from penstock.coordinator.transaction.transaction_metadata import TransactionMetadata
 from penstock.wire.messages.list_transactions import (
@@ -16,9 +20,27 @@ from penstock.wire.messages.list_transactions import (
 )
 
 
-def list_transactions(request: ListTransactionsRequest, ctx: Context) -> ListTransactionsResponse:
+def list_transactions(
+    request: ListTransactionsRequest, ctx: Context
+) -> ListTransactionsResponse | Coroutine[Any, Any, ListTransactionsResponse]:
+    return in_turns(answered(request, ctx))
+
+
+def answered(
+    request: ListTransactionsRequest, ctx: Context
+) -> Generator[None, None, ListTransactionsResponse]:
     known_states = {state.value for state in TransactionState}
-    states = set(request.state_filters)
+    states: dict[str, None] = {}
+    for count, state in enumerate(request.state_filters, 1):
+        states[state] = None
+        if count % KEYS_A_TURN == 0:
+            yield
+    unknown = []
+    for count, state in enumerate(states, 1):
+        if state not in known_states:
+            unknown.append(state)
+        if count % KEYS_A_TURN == 0:
+            yield
     producers = set(request.producer_id_filters)
     pattern = request.transactional_id_pattern
     shards = ctx.services.coordination.transactions.shards()
@@ -35,7 +57,7 @@ def list_transactions(request: ListTransactionsRequest, ctx: Context) -> ListTra
         )
 
     return ListTransactionsResponse(
-        unknown_state_filters=sorted(states - known_states),
+        unknown_state_filters=unknown,
         transaction_states=[
             ListedTransaction(
                 transactional_id=name,

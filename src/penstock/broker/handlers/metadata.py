@@ -5,13 +5,13 @@ of the response is encoded once for each version, and cached until the topic cha
 """
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
 from typing import Final
 
 import msgspec
 
 from penstock.broker.context import Context
-from penstock.broker.mutation_quota import charged_ms
+from penstock.broker.handling.mutation_quota import charged_ms
 from penstock.broker.translate.brokers import reachable
 from penstock.broker.translate.internal_topics import new_topic
 from penstock.broker.translate.operations import NOT_ASKED, cluster_operations, topic_operations
@@ -19,7 +19,7 @@ from penstock.controller.topic_rules import InvalidTopic, check_name
 from penstock.errors import ErrorCode, KafkaError
 from penstock.metadata.image import PartitionRegistration, Topic
 from penstock.metadata.topic_names import INTERNAL_TOPICS
-from penstock.types import NO_UUID
+from penstock.types import NO_UUID, Uuid
 from penstock.wire.codec import encode_struct
 from penstock.wire.messages.metadata import (
     MetadataRequest,
@@ -99,8 +99,11 @@ def response(
             for topic in ctx.services.cluster.image.topics.values()
         ]
     else:
-        named = named_topics(request.topics)
-        topics = [requested(each, ctx, errors, tells_operations=tells) for each in named]
+        topics = [
+            requested(each, ctx, errors, tells_operations=tells)
+            for each in named_topics(request.topics)
+            if each is not None
+        ]
     return response_of(topics, request, ctx)
 
 
@@ -111,19 +114,31 @@ async def response_in_turns(
     tells = request.include_topic_authorized_operations
     topics = []
     for count, each in enumerate(named_topics(request.topics or []), 1):
-        topics.append(requested(each, ctx, errors, tells_operations=tells))
+        if each is not None:
+            topics.append(requested(each, ctx, errors, tells_operations=tells))
         if count % TOPICS_A_TURN == 0:
             await asyncio.sleep(0)
     return response_of(topics, request, ctx)
 
 
-def named_topics(topics: list[MetadataRequestTopic]) -> list[MetadataRequestTopic]:
-    """Each once. As in Kafka, a request that names one topic by id means ids only."""
-    by_id = any(each.topic_id != NO_UUID for each in topics)
-    named = {
-        (each.name, each.topic_id): each for each in topics if not by_id or each.topic_id != NO_UUID
-    }
-    return list(named.values())
+def named_topics(topics: list[MetadataRequestTopic]) -> Iterator[MetadataRequestTopic | None]:
+    """Each once; None for one that was named before, so that very many of them take turns too.
+
+    As in Kafka, a request that names one topic by id means ids only.
+    """
+    by_id = False
+    for each in topics:
+        if each.topic_id != NO_UUID:
+            by_id = True
+            break
+    named: set[str | Uuid | None] = set()
+    for each in topics:
+        key = each.topic_id if by_id else each.name  # beside an id, a name says nothing
+        if (by_id and each.topic_id == NO_UUID) or key in named:
+            yield None
+        else:
+            named.add(key)
+            yield each
 
 
 def response_of(

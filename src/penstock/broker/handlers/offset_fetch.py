@@ -4,7 +4,11 @@ A partition without an offset has -1 and no error. With `require_stable` (v7), a
 offset an open transaction may change has an error on which the client retries.
 """
 
-from collections.abc import Iterable
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from typing import Any, Final, TypeVar
+
+from msgspec.structs import replace
 
 from penstock.broker.context import Context
 from penstock.broker.parked import Parked
@@ -17,6 +21,7 @@ from penstock.types import NO_UUID, TopicPartition, Uuid, indexes_by_topic
 from penstock.wire.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
     OffsetFetchRequestTopics,
     OffsetFetchResponse,
     OffsetFetchResponseGroup,
@@ -26,13 +31,41 @@ from penstock.wire.messages.offset_fetch import (
     OffsetFetchResponseTopics,
 )
 
+R = TypeVar("R")
+
 NO_OFFSET = CommittedOffset(-1)
+MANY_NAMES: Final = 500
+"""Topics and partitions of all groups: more of them are looked up in turns."""
+
+
+Found = list[OffsetFetchResponseGroup]
 
 
 def offset_fetch(
     request: OffsetFetchRequest, ctx: Context
-) -> OffsetFetchResponse | Parked[OffsetFetchResponse]:
+) -> OffsetFetchResponse | Parked[OffsetFetchResponse] | Coroutine[Any, Any, OffsetFetchResponse]:
+    if name_many(request.groups if ctx.version >= 8 else (request,)):
+        return of_many(request, ctx)
     groups = request.groups if ctx.version >= 8 else [as_group(request)]
+    return fetched(groups, lambda found: response(found, ctx), request, ctx)
+
+
+def name_many(groups: Iterable[OffsetFetchRequestGroup | OffsetFetchRequest]) -> bool:
+    count = 0
+    for group in groups:
+        for topic in group.topics or ():
+            count += 1 + len(topic.partition_indexes)
+            if count > MANY_NAMES:
+                return True
+    return False
+
+
+def fetched(
+    groups: Sequence[OffsetFetchRequestGroup],
+    respond: Callable[[Found], R],
+    request: OffsetFetchRequest,
+    ctx: Context,
+) -> R | Parked[R]:
     pending_replies = [
         ctx.services.coordination.groups.fetch(
             group.group_id,
@@ -43,13 +76,90 @@ def offset_fetch(
         for group in groups
     ]
 
-    def respond(replies: list[FetchedOffsets | KafkaError]) -> OffsetFetchResponse:
-        found = [
-            response_group(group, reply, ctx) for group, reply in zip(groups, replies, strict=True)
-        ]
-        return OffsetFetchResponse(groups=found) if ctx.version >= 8 else single(found[0], ctx)
+    def replied(replies: list[FetchedOffsets | KafkaError]) -> R:
+        return respond(
+            [response_group(group, each, ctx) for group, each in zip(groups, replies, strict=True)]
+        )
 
-    return answered(pending_replies, respond, ctx)
+    return answered(pending_replies, replied, ctx)
+
+
+async def of_many(request: OffsetFetchRequest, ctx: Context) -> OffsetFetchResponse:
+    """Some partitions of a group at a time, with other requests in between."""
+    if ctx.version < 8:
+        group = OffsetFetchRequestGroup(group_id=request.group_id)
+        code, topics = await of_group(group, request.topics, request, ctx)
+        return OffsetFetchResponse(error_code=code if ctx.version >= 2 else 0, topics=topics)
+    groups = []
+    for each in request.groups:
+        code, topics = await of_group(each, each.topics, request, ctx)
+        groups.append(
+            OffsetFetchResponseGroup(group_id=each.group_id, topics=topics, error_code=code)
+        )
+    return OffsetFetchResponse(groups=groups)
+
+
+async def of_group(
+    group: OffsetFetchRequestGroup,
+    topics: Sequence[OffsetFetchRequestTopic | OffsetFetchRequestTopics] | None,
+    request: OffsetFetchRequest,
+    ctx: Context,
+) -> tuple[int, list[Any]]:
+    """Its error, and its topics as this version of the response has them."""
+    code = 0
+    told: list[Any] = []
+    for some, is_rest in cut(topics) if topics else ((topics, False),):
+        reply = fetched([replace(group, topics=some)], lambda found: found[0], request, ctx)
+        part = await ctx.services.waiters.future(reply) if isinstance(reply, Parked) else reply
+        await asyncio.sleep(0)
+        code = part.error_code
+        if code and ctx.version >= 2:
+            return code, []
+        found: list[Any] = part.topics if ctx.version >= 8 else single_topics(part.topics)
+        if is_rest:
+            told[-1].partitions.extend(found.pop(0).partitions)
+        told += found
+    return code, told
+
+
+def cut(
+    topics: Iterable[OffsetFetchRequestTopic | OffsetFetchRequestTopics],
+) -> Iterator[tuple[list[OffsetFetchRequestTopics], bool]]:
+    """Pieces of the list, and whether the first topic of a piece is the rest of one before."""
+    piece: list[OffsetFetchRequestTopics] = []
+    room, is_rest = MANY_NAMES, False
+    for topic in topics:
+        indexes = topic.partition_indexes
+        at = 0
+        while True:
+            some = indexes[at : at + room]
+            piece.append(with_indexes(topic, some))
+            at += len(some)
+            room -= 1 + len(some)
+            if room > 0:
+                break
+            yield piece, is_rest
+            piece, room, is_rest = [], MANY_NAMES, at < len(indexes)
+            if not is_rest:
+                break
+    if piece:
+        yield piece, is_rest
+
+
+def with_indexes(
+    topic: OffsetFetchRequestTopic | OffsetFetchRequestTopics, indexes: list[int]
+) -> OffsetFetchRequestTopics:
+    if isinstance(topic, OffsetFetchRequestTopics):
+        return replace(topic, partition_indexes=indexes)
+    return OffsetFetchRequestTopics(name=topic.name, partition_indexes=indexes)
+
+
+def response(found: Found, ctx: Context) -> OffsetFetchResponse:
+    if ctx.version >= 8:
+        return OffsetFetchResponse(groups=found)
+    (group,) = found
+    code = group.error_code if ctx.version >= 2 else 0
+    return OffsetFetchResponse(error_code=code, topics=single_topics(group.topics))
 
 
 def as_group(request: OffsetFetchRequest) -> OffsetFetchRequestGroup:
@@ -169,24 +279,21 @@ def refused(topic: OffsetFetchRequestTopics, code: ErrorCode) -> OffsetFetchResp
     )
 
 
-def single(group: OffsetFetchResponseGroup, ctx: Context) -> OffsetFetchResponse:
-    """The response for one group, as in versions before 8."""
-    return OffsetFetchResponse(
-        error_code=group.error_code if ctx.version >= 2 else 0,
-        topics=[
-            OffsetFetchResponseTopic(
-                name=topic.name,
-                partitions=[
-                    OffsetFetchResponsePartition(
-                        partition_index=each.partition_index,
-                        committed_offset=each.committed_offset,
-                        committed_leader_epoch=each.committed_leader_epoch,
-                        metadata=each.metadata,
-                        error_code=each.error_code,
-                    )
-                    for each in topic.partitions
-                ],
-            )
-            for topic in group.topics
-        ],
-    )
+def single_topics(topics: Iterable[OffsetFetchResponseTopics]) -> list[OffsetFetchResponseTopic]:
+    """As in versions before 8, which have one group."""
+    return [
+        OffsetFetchResponseTopic(
+            name=topic.name,
+            partitions=[
+                OffsetFetchResponsePartition(
+                    partition_index=each.partition_index,
+                    committed_offset=each.committed_offset,
+                    committed_leader_epoch=each.committed_leader_epoch,
+                    metadata=each.metadata,
+                    error_code=each.error_code,
+                )
+                for each in topic.partitions
+            ],
+        )
+        for topic in topics
+    ]

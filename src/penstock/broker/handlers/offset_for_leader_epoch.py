@@ -1,7 +1,11 @@
 """OffsetForLeaderEpoch (key 23, v2-v4): the end of a leader epoch, for truncation (KIP-320)."""
 
+from collections.abc import Coroutine, Generator
+from typing import Any
+
 from penstock.broker.context import Context
 from penstock.broker.error_code import PARTITION_ERRORS, code_of
+from penstock.broker.handling.turns import by_topic, in_turns
 from penstock.replication import fencing
 from penstock.replication.partitions import partition_here
 from penstock.wire.messages.offset_for_leader_epoch import (
@@ -15,7 +19,13 @@ from penstock.wire.messages.offset_for_leader_epoch import (
 
 def offset_for_leader_epoch(
     request: OffsetForLeaderEpochRequest, ctx: Context
-) -> OffsetForLeaderEpochResponse:
+) -> OffsetForLeaderEpochResponse | Coroutine[Any, Any, OffsetForLeaderEpochResponse]:
+    return in_turns(answered(request, ctx))
+
+
+def answered(
+    request: OffsetForLeaderEpochRequest, ctx: Context
+) -> Generator[None, None, OffsetForLeaderEpochResponse]:
     def answer(topic: str, part: OffsetForLeaderPartition) -> EpochEndOffset:
         try:
             services = ctx.services
@@ -28,12 +38,10 @@ def offset_for_leader_epoch(
             return EpochEndOffset(partition=part.partition, error_code=code_of(error))
         return EpochEndOffset(partition=part.partition, leader_epoch=epoch, end_offset=end_offset)
 
-    return OffsetForLeaderEpochResponse(
-        topics=[
-            OffsetForLeaderTopicResult(
-                topic=topic.topic,
-                partitions=[answer(topic.topic, part) for part in topic.partitions],
-            )
-            for topic in request.topics
-        ]
+    topics = yield from by_topic(
+        request.topics,
+        lambda topic: topic.partitions,
+        lambda topic, part: answer(topic.topic, part),
+        lambda topic, parts: OffsetForLeaderTopicResult(topic=topic.topic, partitions=parts),
     )
+    return OffsetForLeaderEpochResponse(topics=topics)

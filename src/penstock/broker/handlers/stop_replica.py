@@ -16,7 +16,7 @@ from penstock.wire.messages.stop_replica import (
 
 async def stop_replica(request: StopReplicaRequest, ctx: Context) -> StopReplicaResponse:
     check_version(ctx, 3)
-    answers = await ctx.services.control.control_plane.stop_replica(request)
+    answers = await ctx.services.control.control_plane.stop_replica(request, ctx.peer.connection)
     return StopReplicaResponse(
         partition_errors=[
             StopReplicaPartitionError(

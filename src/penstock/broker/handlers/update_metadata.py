@@ -11,5 +11,5 @@ from penstock.wire.messages.update_metadata import UpdateMetadataRequest, Update
 
 async def update_metadata(request: UpdateMetadataRequest, ctx: Context) -> UpdateMetadataResponse:
     check_version(ctx, 7)
-    await ctx.services.control.control_plane.update_metadata(request)
+    await ctx.services.control.control_plane.update_metadata(request, ctx.peer.connection)
     return UpdateMetadataResponse()

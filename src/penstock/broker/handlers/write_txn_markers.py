@@ -6,8 +6,12 @@ their transaction is replicated; at `transaction.version` 2 (v2) also markers of
 open transaction: they belong to the one before.
 """
 
+from collections.abc import Coroutine, Generator, Sequence
+from typing import Any, TypeAlias
+
 from penstock.broker.context import Context
 from penstock.broker.error_code import PARTITION_ERRORS, code_of
+from penstock.broker.handling.turns import PARTITIONS_A_TURN, at_once, by_topic, in_turns
 from penstock.broker.parked import Parked
 from penstock.broker.transaction.markers import Written
 from penstock.coordinator.transaction.completion import TransactionMarker
@@ -24,44 +28,74 @@ from penstock.wire.messages.write_txn_markers import (
 )
 
 Results = dict[TopicPartition, Written | ErrorCode]
+Reply: TypeAlias = WriteTxnMarkersResponse | Parked[WriteTxnMarkersResponse]
 
 WAIT_MS = 30_000
 
 
 def write_txn_markers(
     request: WriteTxnMarkersRequest, ctx: Context
-) -> WriteTxnMarkersResponse | Parked[WriteTxnMarkersResponse]:
-    written = [(marker, write(marker, ctx)) for marker in request.markers]
+) -> Reply | Coroutine[Any, Any, Reply]:
+    return in_turns(answered(request, ctx))
+
+
+def answered(request: WriteTxnMarkersRequest, ctx: Context) -> Generator[None, None, Reply]:
+    written: list[tuple[WritableTxnMarker, Results]] = []
+    count = 0
+    for writable in request.markers:
+        results: Results = {}
+        for topic in writable.topics:
+            for index in topic.partition_indexes:
+                topic_partition = TopicPartition(topic.name, index)
+                results[topic_partition] = write(topic_partition, writable, ctx)
+                count += 1
+                if count % PARTITIONS_A_TURN == 0:
+                    yield
+        written.append((writable, results))
+
+    # A refusal is final: only what was written may wait for its replicas.
+    waiting = [
+        (topic_partition, each)
+        for _, results in written
+        for topic_partition, each in results.items()
+        if isinstance(each, Written) and code(each) is None
+    ]
+    if not waiting:
+        return (yield from respond(written))
 
     def attempt() -> WriteTxnMarkersResponse | None:
-        done = all(code(each) is not None for _, results in written for each in results.values())
-        return respond() if done else None
+        done = all(code(each) is not None for _, each in waiting)
+        return at_once(respond(written)) if done else None
 
-    def respond() -> WriteTxnMarkersResponse:
-        return WriteTxnMarkersResponse(markers=[result(*each) for each in written])
-
-    keys = {topic_partition for _, results in written for topic_partition in results}
-    return attempt() or Parked(keys, WAIT_MS, attempt, respond)
+    return Parked({key for key, _ in waiting}, WAIT_MS, attempt, lambda: at_once(respond(written)))
 
 
-def write(writable: WritableTxnMarker, ctx: Context) -> Results:
+def respond(
+    written: Sequence[tuple[WritableTxnMarker, Results]],
+) -> Generator[None, None, WriteTxnMarkersResponse]:
+    markers: list[WritableTxnMarkerResult] = []
+    for marker, results in written:
+        markers.append((yield from result(marker, results)))
+        if len(markers) % PARTITIONS_A_TURN == 0:
+            yield
+    return WriteTxnMarkersResponse(markers=markers)
+
+
+def write(
+    topic_partition: TopicPartition, writable: WritableTxnMarker, ctx: Context
+) -> Written | ErrorCode:
     marker = TransactionMarker(
         writable.producer_id,
         writable.producer_epoch,
         writable.transaction_result,
         bumps_epoch=writable.transaction_version >= EPOCH_BUMP_VERSION,
     )
-    results: Results = {}
-    for topic in writable.topics:
-        for index in topic.partition_indexes:
-            topic_partition = TopicPartition(topic.name, index)
-            try:
-                results[topic_partition] = ctx.services.coordination.markers.append(
-                    topic_partition, marker, writable.coordinator_epoch
-                )
-            except PARTITION_ERRORS as error:
-                results[topic_partition] = code_of(error)
-    return results
+    try:
+        return ctx.services.coordination.markers.append(
+            topic_partition, marker, writable.coordinator_epoch
+        )
+    except PARTITION_ERRORS as error:
+        return code_of(error)
 
 
 def code(result: Written | ErrorCode) -> ErrorCode | None:
@@ -73,24 +107,19 @@ def code(result: Written | ErrorCode) -> ErrorCode | None:
     return ErrorCode.NOT_LEADER_OR_FOLLOWER if result.is_lost else None
 
 
-def result(marker: WritableTxnMarker, results: Results) -> WritableTxnMarkerResult:
+def result(
+    marker: WritableTxnMarker, results: Results
+) -> Generator[None, None, WritableTxnMarkerResult]:
     def result_code(topic_partition: TopicPartition) -> ErrorCode:
         found = code(results[topic_partition])
         return ErrorCode.REQUEST_TIMED_OUT if found is None else found
 
-    return WritableTxnMarkerResult(
-        producer_id=marker.producer_id,
-        topics=[
-            WritableTxnMarkerTopicResult(
-                name=topic.name,
-                partitions=[
-                    WritableTxnMarkerPartitionResult(
-                        partition_index=index,
-                        error_code=result_code(TopicPartition(topic.name, index)),
-                    )
-                    for index in topic.partition_indexes
-                ],
-            )
-            for topic in marker.topics
-        ],
+    topics = yield from by_topic(
+        marker.topics,
+        lambda topic: topic.partition_indexes,
+        lambda topic, index: WritableTxnMarkerPartitionResult(
+            partition_index=index, error_code=result_code(TopicPartition(topic.name, index))
+        ),
+        lambda topic, parts: WritableTxnMarkerTopicResult(name=topic.name, partitions=parts),
     )
+    return WritableTxnMarkerResult(producer_id=marker.producer_id, topics=topics)

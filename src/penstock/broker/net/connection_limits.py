@@ -38,6 +38,22 @@ def listener_limits(texts: Mapping[str, str], listener: str) -> ListenerLimits:
     return ListenerLimits(number(MAX_CONNECTIONS), number(CREATION_RATE))
 
 
+class Waits(NamedTuple):
+    """Their mean, of the last windows; what did not wait does not count."""
+
+    sum_ms: Rate
+    times: Rate
+
+    def record(self, wait_ms: int, now_ms: int) -> None:
+        if wait_ms:
+            self.sum_ms.record(wait_ms, now_ms)
+            self.times.record(1, now_ms)
+
+    def mean_ms(self, now_ms: int) -> float:
+        count = self.times.per_second(now_ms)
+        return self.sum_ms.per_second(now_ms) / count if count else 0.0
+
+
 class ConnectionLimits:
     """Counts connections and their rates. Times are arguments."""
 
@@ -48,12 +64,18 @@ class ConnectionLimits:
         self.rate = self._new_rate()
         self.listener_rates: dict[str, Rate] = {}
         self._ip_rates: dict[str, Rate] = {}
+        self._forgot_ms = -self._window_ms
+        self.waits: dict[str, Waits] = {}
+        self.ip_waits: dict[str, Waits] = {}
+        """By listener: how long clients waited because of rates."""
 
     def _new_rate(self) -> Rate:
         return Rate(self._samples, self._window_ms)
 
     def add_listener(self, listener: str) -> None:
         self.listener_rates.setdefault(listener, self._new_rate())
+        for waits in (self.waits, self.ip_waits):
+            waits.setdefault(listener, Waits(self._new_rate(), self._new_rate()))
 
     def is_protected(self, listener: str) -> bool:
         return listener == self._protected and len(self.listener_rates) > 1
@@ -70,28 +92,36 @@ class ConnectionLimits:
         wait_ms = _over(self.listener_rates[listener], own.rate, now_ms)
         if not is_protected:
             wait_ms = max(wait_ms, _over(self.rate, network.max_connection_creation_rate, now_ms))
+        self.waits[listener].record(wait_ms, now_ms)
         return wait_ms
 
     def accepted(self, listener: str, now_ms: int) -> None:
         self.listener_rates[listener].record(1, now_ms)
         self.rate.record(1, now_ms)
 
-    def ip_throttle_ms(self, ip: str, limits: Limits, now_ms: int) -> int:
+    def ip_throttle_ms(self, listener: str, ip: str, limits: Limits, now_ms: int) -> int:
         """How long a client waits that connects too often; then its connection is closed."""
         bound = limits.of_address(ip)
         if bound is None:
             return 0
         rate = self._ip_rates.get(ip)
         if rate is None:
-            if len(self._ip_rates) >= MOST_ADDRESSES:
-                known = self._ip_rates.items()
-                self._ip_rates = {each: it for each, it in known if not it.is_idle(now_ms)}
+            self._forget_idle(now_ms)
             rate = self._ip_rates[ip] = self._new_rate()
         rate.record(1, now_ms)
         wait_ms = min(rate.throttle_ms(bound, now_ms), self._window_ms)
         if wait_ms:
             rate.record(-1, now_ms)
+            self.ip_waits[listener].record(wait_ms, now_ms)
         return wait_ms
+
+    def _forget_idle(self, now_ms: int) -> None:
+        """Once in a window: a search for each of very many new addresses would hold up the loop."""
+        is_due = now_ms - self._forgot_ms >= self._window_ms
+        if is_due and len(self._ip_rates) >= MOST_ADDRESSES:
+            self._forgot_ms = now_ms
+            known = self._ip_rates.items()
+            self._ip_rates = {each: it for each, it in known if not it.is_idle(now_ms)}
 
     def has_room(self, ip: str, network: NetworkConfig) -> bool:
         """Whether the address has fewer connections than it may."""

@@ -3,36 +3,55 @@
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import perf_counter_ns
 from typing import Any, Final, TypeAlias
 
 import msgspec
 
 from penstock.broker.context import AnyHandler, Context, Peer, Reply, Services
+from penstock.broker.handling.slots import Slot
+from penstock.broker.peers.connection import BROKER_SOFTWARE
 from penstock.clock import Clock
 from penstock.errors import KafkaError, ProtocolError
 from penstock.types import Buffer
 from penstock.wire.apis import Api
-from penstock.wire.codec import decoder, encoder
+from penstock.wire.codec import decoder, encoder, yielding_decoder, yielding_encoder
 from penstock.wire.frame import set_size
 from penstock.wire.header import API_VERSIONS, RequestHeader, read_request_header, response_start
 from penstock.wire.messages.fetch import FetchRequest
 from penstock.wire.negotiation import api_versions_refusal
+from penstock.wire.produce_count import MOST_PARTITIONS, SMALLEST_BYTES, names_too_many
 from penstock.wire.schema import Message, Splice, fields
 
 logger = logging.getLogger(__name__)
 
-Outcome: TypeAlias = Reply[Message] | Coroutine[Any, Any, Reply[Message] | bytearray] | bytearray
+Encoded: TypeAlias = tuple[bytearray, Sequence[Splice]]
+"""A response's bytes, and the record regions to send between them."""
+Done: TypeAlias = Reply[Message] | Encoded | bytearray
+Outcome: TypeAlias = Done | Coroutine[Any, Any, Done]
 """What a handler returned, or a response that is encoded already."""
 
 LARGE_BYTES: Final = 1 << 18
 """Larger requests name very many partitions, topics or groups, and take seconds: in turns, with
 other requests in between, and decoded on another thread.
 """
+LARGE_AT_WORK: Final = 8
+HUGE_BYTES: Final = 1 << 22
+"""Decoded, a request of short names takes forty times its size. So many large ones are at work at
+the same time, and of those beyond this size a single one.
+"""
+MOST_ITEMS: Final = 2_000_000
+"""Names, partitions and whatever else a client's request may list, all lists together: handlers
+look through them before they take turns.
+"""
 
 PRODUCE: Final = 0
-NOT_CHARGED: Final = frozenset({17, 27, 36})
+LOGINS: Final = frozenset({17, 36})
+"""They hold one text, so that none takes long. A refusal waits before it is answered: strangers
+must not hold the places of large requests meanwhile.
+"""
+NOT_CHARGED: Final = LOGINS | {27}
 """Logins, and markers of transactions, which coordinators send."""
 VIEWS_FRAME: Final = {PRODUCE}
 """Produce: its records are views of the frame. Small requests decode faster from bytes."""
@@ -54,6 +73,8 @@ class Route:
     errors: int = 0
     total_ns: int = 0
     """From the last byte of each request to its encoded response, including waits."""
+    times: list[int] = field(default_factory=lambda: [0] * 64)
+    """`times[n]`: requests that took less than 2**n nanoseconds, and not less than half of it."""
 
 
 class Request:
@@ -77,6 +98,8 @@ class Request:
         """A frame that is not decoded yet, and where its message begins."""
         self.spent_ns = 0
         """What handling it has taken, if it waits afterwards."""
+        self.delay_ms = 0
+        """Of a response that is encoded already: how long its client is held back."""
 
     def note_spent(self) -> None:
         """It waits from now on: that time is not its own."""
@@ -89,6 +112,7 @@ class Routes:
 
     def __init__(self, handlers: Mapping[int, AnyHandler]) -> None:
         self.handlers = handlers
+        self.large, self.huge = asyncio.Semaphore(LARGE_AT_WORK), asyncio.Semaphore(1)
         self.by_version: dict[tuple[int, int], Route] = {}
 
     def find(self, header: RequestHeader) -> Route:
@@ -132,9 +156,11 @@ class Dispatch:
         route = self._routes.find(header)
         size_bytes = len(frame)
         if route.views_frame:
+            if size_bytes > SMALLEST_BYTES and names_too_many(frame, at, route.version):
+                raise ProtocolError(f"{api.name} names more than {MOST_PARTITIONS} partitions")
             return Request(header, route, route.decode(frame, at)[0], began_ns, size_bytes)
         data = bytes(frame)
-        if size_bytes > LARGE_BYTES:
+        if size_bytes > LARGE_BYTES and api.key not in LOGINS:
             return Request(header, route, None, began_ns, size_bytes, (data, at))
         return Request(header, route, route.decode(data, at)[0], began_ns, size_bytes)
 
@@ -152,19 +178,30 @@ class Dispatch:
         except KafkaError as error:
             return self.refused(request, error)
 
-    async def _handle_large(
-        self, request: Request, route: Route, data: bytes, at: int
-    ) -> Reply[Message] | bytearray:
+    async def _handle_large(self, request: Request, route: Route, data: bytes, at: int) -> Done:
+        if route.api.inter_broker:  # clients must not hold up what brokers tell each other
+            return await self._handle_off_loop(request, route, data, at)
+        is_huge = len(data) > HUGE_BYTES
+        async with Slot(self._routes.huge if is_huge else self._routes.large):
+            return await self._handle_off_loop(request, route, data, at)
+
+    async def _handle_off_loop(self, request: Request, route: Route, data: bytes, at: int) -> Done:
         loop, worker = asyncio.get_running_loop(), self._services.resources.worker
-        request.message, _ = await loop.run_in_executor(worker, route.decode, data, at)
+        most_items = None if route.api.inter_broker else MOST_ITEMS
+        decode = yielding_decoder(route.api.request, route.version, most_items)
+        request.message, _ = await loop.run_in_executor(worker, decode, data, at)
         request.large = None
         reply = self.handle(request)
         if isinstance(reply, Coroutine):
             reply = await reply
-        if not isinstance(reply, Message) or self.quotas.is_on:
-            return reply  # which is charged before it is encoded
-        frame, splices = await loop.run_in_executor(worker, self.encode, request, reply)
-        return reply if splices else frame
+        if not isinstance(reply, Message):
+            return reply
+        if self.quotas.is_on:
+            charged, request.delay_ms = self.charge(request, reply)
+            assert charged is not None
+            reply = charged
+        encode = yielding_encoder(route.api.response, route.version)
+        return await loop.run_in_executor(worker, self._encode, request, reply, encode)
 
     def refused(self, request: Request, error: KafkaError) -> Message:
         """The response that carries the error code of a request refused as a whole.
@@ -191,11 +228,12 @@ class Dispatch:
             return response, 0
         user, client_id = self.peer.principal.name, request.header.client_id or ""
         delay_ms = told_ms = int(getattr(response, "throttle_time_ms", 0))
+        now_ms = quotas.monotonic_ms()
         if api.key == PRODUCE and quotas.produce.is_on:
-            delay_ms = quotas.produce_ms(user, client_id, request.size_bytes)
+            delay_ms = quotas.produce_ms(user, client_id, request.size_bytes, now_ms)
         if quotas.request.is_on and response is not None:
             spent_ns = request.spent_ns or perf_counter_ns() - request.began_ns
-            delay_ms = max(delay_ms, quotas.request_ms(user, client_id, spent_ns))
+            delay_ms = max(delay_ms, quotas.request_ms(user, client_id, spent_ns, now_ms))
         if delay_ms > told_ms and response is not None and hasattr(response, "throttle_time_ms"):
             response = msgspec.structs.replace(response, throttle_time_ms=delay_ms)
         return response, delay_ms
@@ -208,14 +246,25 @@ class Dispatch:
         if isinstance(message, FetchRequest):
             is_follower = max(message.replica_id, message.replica_state.replica_id) >= 0
             return is_follower and self.peer.listener == listeners.inter_broker_listener
-        return self._services.is_broker(self.peer)
+        # The name alone tells nearly all clients apart, for less.
+        return self.peer.software_name == BROKER_SOFTWARE and self._services.is_broker(self.peer)
 
-    def encode(self, request: Request, response: Message) -> tuple[bytearray, Sequence[Splice]]:
-        """A response's bytes, and the record regions to send between them."""
+    def encode(self, request: Request, response: Message) -> Encoded:
+        assert request.route is not None, "the response without a route is encoded already"
+        return self._encode(request, response, request.route.encode)
+
+    def _encode(
+        self,
+        request: Request,
+        response: Message,
+        encode: Callable[[Message, bytearray], Sequence[Splice]],
+    ) -> Encoded:
         header, route = request.header, request.route
-        assert route is not None, "the response without a route is encoded already"
-        route.total_ns += perf_counter_ns() - request.began_ns
+        assert route is not None
+        took_ns = perf_counter_ns() - request.began_ns
+        route.total_ns += took_ns
+        route.times[took_ns.bit_length()] += 1
         frame = response_start(header.api, header.version, header.correlation_id)
-        splices = route.encode(response, frame)
+        splices = encode(response, frame)
         set_size(frame, splices)
         return frame, splices

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from penstock.client.token import ask, local_path, read_file
+from penstock.client.token import local_path, read_file
 from penstock.clock import Clock
 from penstock.config.listener_security import ListenerSecurity
 from penstock.errors import ConfigError
@@ -107,6 +107,8 @@ class KeySet:
             return self._tokens.parse_keys(
                 f"{self._name}: {self._path}", read_file(self._name, self._path)
             )
+        from penstock.client.endpoint import ask  # late: few take their keys from the web
+
         data = ask(self._name, self._url, trusted=self._trusted)
         return self._tokens.parse_keys(f"{self._name}: its answer", data)
 

@@ -10,12 +10,13 @@ import asyncio
 from collections.abc import Callable
 from enum import Enum
 from time import perf_counter_ns
-from typing import Final
+from typing import Any, Final
 
 from penstock.broker.context import Peer, Services
 from penstock.broker.net.complaints import Complaints
 from penstock.broker.net.dispatch import Dispatch, Outcome, Request, Routes
 from penstock.broker.net.sasl import SaslListener
+from penstock.broker.parked import Parked
 from penstock.clock import Clock
 from penstock.errors import ErrorCode, ProtocolError
 from penstock.security.errors import AuthenticationFailed, InvalidCredentials
@@ -80,6 +81,8 @@ class LoginDispatch(Dispatch):
         self._expires_ms: int | None = None
         self._handshake: RequestHeader | None = None
         self._token = b""
+        self._spoken = 0
+        """The version of SaslAuthenticate; bare tokens have none."""
 
     @property
     def has_logged_in(self) -> bool:
@@ -108,6 +111,7 @@ class LoginDispatch(Dispatch):
         if key not in {SASL_HANDSHAKE, SASL_AUTHENTICATE} and (
             self._clock.monotonic_ms() > self._expires_ms
         ):
+            self._sasl.expired += 1
             raise ProtocolError("the login has expired, and the client did not log in again")
 
     def handle(self, request: Request) -> Outcome:
@@ -119,6 +123,7 @@ class LoginDispatch(Dispatch):
             return self._begin(message.mechanism, request.header)
         if isinstance(message, SaslAuthenticateRequest) and self._exchange is not None:
             self._count(request)
+            self._spoken = request.header.version
             return self._authenticate(message.auth_bytes, request.header.version)
         if self._state is LoginState.START and request.route is not None:
             self._state = LoginState.HANDSHAKE
@@ -201,6 +206,7 @@ class LoginDispatch(Dispatch):
         self._state, self._exchange = LoginState.DONE, None
         self.peer.by_token = step.by_token
         lifetime_ms = self._lifetime_ms(step.expires_ms)
+        self._expires_ms = None
         if lifetime_ms is not None:
             self._expires_ms = self._clock.monotonic_ms() + lifetime_ms
         lifetime_ms = lifetime_ms or 0
@@ -209,6 +215,7 @@ class LoginDispatch(Dispatch):
             return lifetime_ms
         self._user = step.user
         self._sasl.successes += 1
+        self._sasl.once_only += self._spoken == 0
         self.peer.principal = user(step.user)
         self.on_login()
         return lifetime_ms
@@ -229,11 +236,14 @@ class LoginDispatch(Dispatch):
         _complaints.tell(
             self._clock.monotonic_ms() / 1000, "failed login of %s: %s", self.peer, reason
         )
-        return self._answer_later(response)
-
-    async def _answer_later(self, response: Message | None) -> Message | None:
         network = self._services.config.network
-        await asyncio.sleep(network.connection_failed_authentication_delay_ms / 1000)
-        loop = asyncio.get_running_loop()
-        loop.call_soon(self.on_failure, "the login failed")  # once it is answered
-        return response
+
+        def answered() -> Any:
+            """A bare token has no response: the connection is closed without one."""
+            loop = asyncio.get_running_loop()
+            loop.call_soon(self.on_failure, "the login failed")  # once it is answered
+            return response
+
+        # A timer alone, no task: strangers may fail as often as they like.
+        wait_ms = network.connection_failed_authentication_delay_ms
+        return Parked((), wait_ms, lambda: None, answered)

@@ -1,7 +1,5 @@
-"""What protects each listener: TLS, SASL or both; and certificates that change on disk."""
+"""What protects each listener: TLS, SASL or both."""
 
-import asyncio
-import logging
 from collections.abc import Callable, Iterable, Mapping
 from random import Random
 from typing import TypeAlias
@@ -16,13 +14,9 @@ from penstock.client.token import URL, token_source
 from penstock.clock import Clock
 from penstock.config.listener import Endpoint, ListenerConfig, SecurityProtocol
 from penstock.config.listener_security import ListenerSecurity, without_mechanism
-from penstock.errors import ConfigError, ProtocolError
+from penstock.config.providers import Provided
+from penstock.errors import ConfigError
 from penstock.security.jaas import parse_jaas
-
-logger = logging.getLogger(__name__)
-
-CHECK_S = 1.0
-
 
 PeerSecurity: TypeAlias = Callable[[], ClientSecurity]
 
@@ -35,7 +29,11 @@ class Protection(msgspec.Struct, frozen=True):
 
 
 def protections(
-    endpoints: Iterable[Endpoint], texts: Mapping[str, str], clock: Clock, chance: Random
+    endpoints: Iterable[Endpoint],
+    texts: Mapping[str, str],
+    clock: Clock,
+    chance: Random,
+    provided: Provided | None = None,
 ) -> dict[str, Protection]:
     """By listener, without those that speak PLAINTEXT. Reads keys and certificates."""
     for name in filter(None, map(without_mechanism, texts)):
@@ -48,7 +46,7 @@ def protections(
         if endpoint.protocol is not SecurityProtocol.PLAINTEXT:
             security = ListenerSecurity(endpoint.listener, endpoint.protocol, texts)
             found[endpoint.listener] = Protection(
-                TlsListener(security, clock.now_ms()) if security.uses_tls else None,
+                TlsListener(security, clock.now_ms(), provided) if security.uses_tls else None,
                 SaslListener(security, clock, chance) if security.uses_sasl else None,
             )
     return found
@@ -96,21 +94,3 @@ def _own_login(security: ListenerSecurity) -> Login:
             f"{name} has no username and password, by which this broker logs in to the others"
         )
     return Login(mechanism, options["username"], options["password"])
-
-
-async def follow_certificates(listeners: Iterable[Protection], clock: Clock) -> None:
-    """Read changed keys and certificates, until cancelled. What cannot be used is not."""
-    followed = [each.tls for each in listeners if each.tls is not None]
-    while True:
-        await asyncio.sleep(CHECK_S)
-        for tls in followed:
-            stamp = tls.current_stamp()
-            if stamp == tls.stamp:
-                continue
-            tls.stamp = stamp
-            try:
-                tls.replace(await asyncio.to_thread(tls.load, clock.now_ms()))
-            except (ConfigError, ProtocolError) as error:
-                logger.warning("listener %s keeps its certificate: %s", tls.listener, error)
-            else:
-                logger.info("listener %s uses the changed certificate", tls.listener)

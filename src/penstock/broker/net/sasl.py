@@ -1,6 +1,6 @@
 """The SASL of one listener: its mechanisms and users."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from random import Random
 from typing import Final
@@ -21,9 +21,11 @@ from penstock.security.scram import (
     ScramExchange,
     ScramMechanism,
 )
+from penstock.security.scram_look import OUR_LOOK, ScramLook
 
 FindScramUser = Callable[[ScramMechanism, str], ScramCredential | None]
 FindToken = Callable[[ScramMechanism, str], tuple[ScramCredential, DelegationToken] | None]
+FindLooks = Callable[[ScramMechanism], Collection[ScramLook]]
 NONCE_BITS: Final = 160
 
 _NOT_OFFERED: Final = {
@@ -34,6 +36,10 @@ _NOT_OFFERED: Final = {
 def nobody(_mechanism: ScramMechanism, _name: str) -> ScramCredential | None:
     """Until the store has been read, there are no users."""
     return None
+
+
+def our_look(_mechanism: ScramMechanism) -> Collection[ScramLook]:
+    return (OUR_LOOK,)
 
 
 def no_token(
@@ -51,14 +57,21 @@ class SaslListener:
     """
 
     def __init__(self, security: ListenerSecurity, clock: Clock, chance: Random) -> None:
-        self._chance, self._secret = chance, chance.randbytes(32)
+        self._chance = chance
+        self.salt_secret = chance.randbytes(32)
+        """From which the salts of unknown SCRAM users follow; the cluster's, once it is known."""
         self.find_scram_user: FindScramUser = nobody
+        self.scram_looks: FindLooks = our_look
         self.find_token: FindToken = no_token
         config = security.config()
         self.listener = security.listener
         self.mechanisms: Final = config.sasl_enabled_mechanisms
         self.max_receive_bytes: Final = config.sasl_server_max_receive_size
         self.successes = self.failures = self.reauthentications = 0
+        self.once_only = 0
+        """Logins of clients that cannot log in again: not by SaslAuthenticate v1 (KIP-368)."""
+        self.expired = 0
+        """Connections that were closed because their login had expired."""
         _check_mechanisms(security, self.mechanisms)
         self._plain_users: Mapping[str, str] = {}
         self._lifetimes_ms: dict[str, int] = {}
@@ -78,6 +91,10 @@ class SaslListener:
 
         self.key_set = KeySet(security, clock) if OAUTHBEARER in self.mechanisms else None
 
+    @property
+    def offers_scram(self) -> bool:
+        return any(each in SCRAM_MECHANISMS for each in self.mechanisms)
+
     def lifetime_ms(self, mechanism: str) -> int:
         """How long a login lasts; 0: as long as the connection."""
         return self._lifetimes_ms[mechanism]
@@ -92,7 +109,8 @@ class SaslListener:
         find = partial(self.find_scram_user, scram)
         nonce = f"{self._chance.getrandbits(NONCE_BITS):x}"
         find_token = partial(self.find_token, scram)
-        return ScramExchange(scram, find, nonce, self._secret, find_token)
+        looks = partial(self.scram_looks, scram)
+        return ScramExchange(scram, find, nonce, self.salt_secret, find_token, looks)
 
 
 def _check_mechanisms(security: ListenerSecurity, mechanisms: tuple[str, ...]) -> None:

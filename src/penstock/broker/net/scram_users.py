@@ -1,12 +1,20 @@
 """The SCRAM credentials of users, as the cluster's image has them."""
 
 import logging
+from collections.abc import Callable, Collection, Mapping
+from itertools import islice
+from typing import Final, TypeAlias
 
 from penstock.broker.cluster import Cluster
 from penstock.metadata.client_entity import ClientEntity
 from penstock.security.scram import ScramCredential, ScramMechanism, parse_stored
+from penstock.security.scram_look import OUR_LOOK, ScramLook, look_of
 
 logger = logging.getLogger(__name__)
+
+UserConfigs: TypeAlias = Mapping[ClientEntity, Mapping[str, str]]
+MOST_LOOKED_AT: Final = 1000
+"""Users; a few show how they are made."""
 
 
 def scram_credential(
@@ -20,3 +28,25 @@ def scram_credential(
     if found is None:
         logger.warning("the %s credential of user %r is damaged", mechanism.mechanism, user)
     return found
+
+
+class ScramLooks:
+    """The kinds of salts that users have, by mechanism; found again when users have changed."""
+
+    def __init__(self, configs: Callable[[], UserConfigs]) -> None:
+        self._configs = configs
+        self._seen: object = None
+        self._looks: dict[ScramMechanism, Collection[ScramLook]] = {}
+
+    def __call__(self, mechanism: ScramMechanism) -> Collection[ScramLook]:
+        configs = self._configs()
+        if configs is not self._seen:
+            self._seen = configs
+            self._looks = {each: _looks(each, configs) for each in ScramMechanism}
+        return self._looks[mechanism]
+
+
+def _looks(mechanism: ScramMechanism, configs: UserConfigs) -> Collection[ScramLook]:
+    texts = (each[mechanism.mechanism] for each in configs.values() if mechanism.mechanism in each)
+    known = (parse_stored(mechanism, text) for text in islice(texts, MOST_LOOKED_AT))
+    return {look_of(each.salt, each.iterations) for each in known if each} or {OUR_LOOK}

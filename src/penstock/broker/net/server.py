@@ -5,20 +5,23 @@ import errno
 import logging
 import os
 import socket
+from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
-from penstock.broker.context import Peer, Reply, Services
+from penstock.broker.context import Peer, Services
+from penstock.broker.net.complaints import Complaints
 from penstock.broker.net.connection_limits import (
     NO_LIMITS,
     ConnectionLimits,
     ListenerLimits,
     listener_limits,
 )
-from penstock.broker.net.dispatch import Dispatch, Routes
+from penstock.broker.net.dispatch import Dispatch, Done, Routes
 from penstock.broker.net.login import LoginDispatch
 from penstock.broker.net.protection import Protection
+from penstock.broker.net.request_memory import request_memory
 from penstock.broker.net.session import Session
 from penstock.broker.net.slices import SendSlice, send_by_kernel
 from penstock.broker.net.tls_session import TlsSession
@@ -33,11 +36,16 @@ from penstock.errors import ConfigError, KafkaError, ProtocolError
 from penstock.wire.schema import Message
 
 logger = logging.getLogger(__name__)
+_complaints = Complaints()
+
+Work: TypeAlias = Coroutine[Any, Any, Done]
 
 ACCEPT_PAUSE_S = 1.0
 ACCEPTS_A_TURN = 64
 MOST_HELD = 1000
 IDLE_CHECK_S = 1.0
+TRIM_S = 10.0
+"""A connection that is silent so long gives its buffer back."""
 LOGIN_TIMEOUT_S = 30.0
 """For the TLS handshake and the login together."""
 
@@ -92,6 +100,10 @@ class Server:
         self._newcomers: dict[Session, float] = {}
         """Connections that have not proved who they are, and when each is closed for that."""
         self._running: set[asyncio.Task[None]] = set()
+        self._at_work = 0
+        self._queued: deque[tuple[Work, Session]] = deque()
+        """Requests that wait until fewer than `queued.max.requests` are at work."""
+        self.memory, self.max_requests = request_memory(-1), 500
         self.sessions: dict[Session, str] = {}
         self.limits = ConnectionLimits(11, 1)
         self.refused_connections = 0
@@ -124,13 +136,18 @@ class Server:
             except OSError as error:
                 if error.errno in {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS}:
                     # Out of descriptors: accepting again at once would only spin.
-                    logger.warning("listener %s pauses accepting connections: %s", listener, error)
+                    _complaints.tell(
+                        now_ms / 1000,
+                        "listener %s pauses accepting connections: %s",
+                        listener,
+                        error,
+                    )
                     self._pause(listening, listener, ACCEPT_PAUSE_S)
                     return
                 continue  # the client closed before its connection was accepted
             self.limits.accepted(listener, now_ms)
             host = address[0].removeprefix("::ffff:")
-            delay_ms = self.limits.ip_throttle_ms(host, self._ip_limits, now_ms)
+            delay_ms = self.limits.ip_throttle_ms(listener, host, self._ip_limits, now_ms)
             if not delay_ms and self._may_connect(host):
                 self._open(sock, Peer(listener, host, address[1]))
                 self._make_room(listener)
@@ -204,6 +221,8 @@ class Server:
                 sock.close()
                 return
             self._newcomers[session] = self._loop.time() + LOGIN_TIMEOUT_S
+        if protection is None or protection.sasl is None:
+            session.limit_memory(self.memory)
         self.limits.opened(peer.listener, peer.host)
         self.sessions[session] = peer.host
 
@@ -240,9 +259,12 @@ class Server:
     def _logged_in(self, session: Session) -> None:
         self._newcomers.pop(session, None)
         session.allow_frames(self._network.socket_request_max_bytes)
+        # Not before: strangers must not take the memory, and their requests are small, as in Kafka.
+        session.limit_memory(self.memory)
 
     def closed(self, session: Session) -> None:
         self._newcomers.pop(session, None)
+        self._services.share.partitions.connection_closed(id(session.peer))
         host = self.sessions.pop(session, None)
         if host is not None:
             self.limits.closed(session.peer.listener, host)
@@ -255,19 +277,35 @@ class Server:
     ) -> Waiter:
         return self._services.waiters.park(parked, done, failed)
 
-    def run(self, work: Coroutine[Any, Any, Reply[Message] | bytearray], session: Session) -> None:
+    def run(self, work: Work, session: Session) -> None:
+        # Refused logins wait before they are answered: strangers must not take all the places.
+        is_counted = session not in self._newcomers
+        is_full = is_counted and self._at_work >= self.max_requests
+        if is_full and not self._is_of_brokers(session):
+            self._queued.append((work, session))
+        else:
+            self._begin(work, session, is_counted=is_counted)
+
+    def _is_of_brokers(self, session: Session) -> bool:
+        """Brokers wait for each other's answers: theirs do not queue behind those of clients."""
+        listeners = self._services.listeners
+        return listeners.clustered and session.peer.listener == listeners.inter_broker_listener
+
+    def _begin(self, work: Work, session: Session, *, is_counted: bool = True) -> None:
+        self._at_work += is_counted
         task = self._tasks.create_task(self._run(work, session))
         self._running.add(task)
 
         def ended(_: asyncio.Task[None]) -> None:
             self._running.discard(task)
             work.close()  # a task cancelled before its first step never started the coroutine
+            self._at_work -= is_counted
+            if self._queued and self._at_work < self.max_requests:
+                self._begin(*self._queued.popleft())
 
         task.add_done_callback(ended)
 
-    async def _run(
-        self, work: Coroutine[Any, Any, Reply[Message] | bytearray], session: Session
-    ) -> None:
+    async def _run(self, work: Work, session: Session) -> None:
         try:
             try:
                 outcome = await work
@@ -289,6 +327,7 @@ class Server:
             now_s = self._loop.time()
             self.close_those_idle_since(now_s - self._network.connections_max_idle_ms / 1000)
             self.close_late_newcomers(now_s)
+            self.save_memory(now_s)
 
     def close_those_idle_since(self, limit_s: float) -> None:
         """Including connections whose clients stopped reading their response, and mute ones, as in
@@ -302,6 +341,15 @@ class Server:
         """A client that never finishes its handshake or login takes no place for long."""
         for session in [each for each, end_s in self._newcomers.items() if end_s <= now_s]:
             session.close("did not prove in time who it is")
+
+    def save_memory(self, now_s: float) -> None:
+        """Silent connections give their buffers back, and those that stall others end."""
+        has_waiting = self.memory.has_waiting
+        for session in list(self.sessions):
+            if session.active_at < now_s - TRIM_S and not session.is_busy:
+                session.trim()
+            if has_waiting and session.is_slow(now_s):
+                session.close("sends its request too slowly, and others wait for the memory")
 
     def shed(self) -> bool:
         """Close the slowest reader among connections that hold log files open."""
@@ -325,5 +373,8 @@ class Server:
             sock.close()
         for session in list(self.sessions):
             session.close("the broker stops")
+        for work, _ in self._queued:
+            work.close()
+        self._queued.clear()
         for task in self._running:
             task.cancel()  # it may wait for something that stops earlier, such as the controller

@@ -15,15 +15,16 @@ from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any, Final, Protocol, TypeAlias
 
-from penstock.broker.context import Peer, Reply
+from penstock.broker.context import Peer
 from penstock.broker.net.complaints import Complaints
-from penstock.broker.net.dispatch import Dispatch, Outcome, Request
+from penstock.broker.net.dispatch import Dispatch, Done, Encoded, Outcome, Request
+from penstock.broker.net.request_memory import RequestMemory
 from penstock.broker.net.slices import SendSlice, gathered, interleaved, send_by_kernel
 from penstock.broker.parked import Parked
 from penstock.broker.waiters import Waiter
 from penstock.errors import KafkaError, ProtocolError
 from penstock.log.lookup import LogSlice
-from penstock.wire.frame import FrameBuffer
+from penstock.wire.frame import FrameBuffer, FrameHeldBack
 from penstock.wire.schema import Message
 
 logger = logging.getLogger(__name__)
@@ -33,9 +34,16 @@ READ_AHEAD_BYTES: Final = 1 << 16
 PRODUCE: Final = 0
 MAX_IN_LINE: Final = 256
 """Produce requests of one connection that may wait for acks at the same time."""
+KEPT_BYTES: Final = 1 << 21
+"""A larger buffer goes with the request for which it has grown: its client may be silent then."""
 REQUESTS_A_TURN: Final = 64
 TURN_NS: Final = 10_000_000
 """Limits of one connection's turn: pipelined requests, and time. Then others get theirs."""
+STALLED_S: Final = 30.0
+SLOWEST_BYTES_S: Final = 1 << 20
+"""While others wait for the memory, a request may take so long to arrive: a time, and more for its
+size. A byte now and then does not keep it.
+"""
 SEND_BYTES: Final = 1 << 16
 """Once this many response bytes are buffered, they are sent before the next request."""
 MSG_MORE: Final = getattr(socket, "MSG_MORE", 0)  # absent on macOS: the header leaves on its own
@@ -56,9 +64,7 @@ class Owner(Protocol):
         failed: Callable[[Exception], object],
     ) -> Waiter: ...
 
-    def run(
-        self, work: Coroutine[Any, Any, Reply[Message] | bytearray], session: "Session"
-    ) -> None: ...
+    def run(self, work: Coroutine[Any, Any, Done], session: "Session") -> None: ...
 
 
 class InLine:
@@ -68,6 +74,7 @@ class InLine:
 
     def __init__(self, request: Request, reply: "Pieces | None" = None) -> None:
         self.request, self.reply = request, reply
+        request.message = None  # views of its frame, which would stay in memory
         self.waiter: Waiter | None = None
 
 
@@ -97,7 +104,47 @@ class Session:
         self._muted_until = 0.0
         self._reading = self._pumping = self._writing = self._yields = self._has_ended = False
         self.active_at = loop.time()
+        self._memory: RequestMemory | None = None
+        self.reserved_bytes, self._reserved_at = 0, 0.0
+        """Of the memory for large requests, and since when."""
+        self._runs = False
+        """A coroutine has the request: its memory is taken until that ends, whoever has gone."""
         self.resume_reading()
+
+    def limit_memory(self, memory: RequestMemory) -> None:
+        """Large requests are read only while this has room."""
+        self._memory, self._buffer.reserve = memory, self._reserve
+        self._buffer.kept_bytes = KEPT_BYTES
+
+    def _reserve(self, size_bytes: int) -> bool:
+        memory, more = self._memory, size_bytes - self.reserved_bytes
+        if memory is None or more <= 0:
+            return True
+        if self._request is not None or self._writing:
+            return False  # its turn comes later: `pump` reads on, and it takes no memory meanwhile
+        if not memory.reserve(more, self._on_room):
+            return False
+        self.reserved_bytes, self._reserved_at = size_bytes, self._loop.time()
+        return True
+
+    def is_slow(self, now_s: float) -> bool:
+        """Whether a half-sent request takes memory for longer than it should."""
+        if not self.reserved_bytes or self._request is not None:
+            return False
+        allowed_s = STALLED_S + self.reserved_bytes / SLOWEST_BYTES_S
+        return now_s - self._reserved_at > allowed_s and not self._buffer.has_frame
+
+    def _release(self) -> None:
+        size_bytes, self.reserved_bytes = self.reserved_bytes, 0
+        if self._memory is not None and size_bytes:
+            self._memory.release(size_bytes)
+
+    def _on_room(self) -> None:
+        self._loop.call_soon(self.resume_reading)
+
+    def trim(self) -> None:
+        """Give back the memory of the last requests: the client is silent."""
+        self._buffer.trim()
 
     def resume_reading(self) -> None:
         if not self._reading and not self._has_ended and self._fd >= 0 and self._unmute is None:
@@ -174,6 +221,9 @@ class Session:
         try:
             count = self._sock.recv_into(self._buffer.space())
         except BlockingIOError:
+            return
+        except FrameHeldBack:
+            self.pause_reading()
             return
         except (OSError, ProtocolError) as error:  # a bad frame behind a request that waits
             self.close(str(error))
@@ -273,15 +323,17 @@ class Session:
 
     def carry_out(self, outcome: Outcome) -> None:
         """Reply, or wait for what the handler waits for."""
-        request = self._request
-        if outcome is None or isinstance(outcome, (Message, bytearray)):
+        request, self._runs = self._request, False
+        if outcome is None or isinstance(outcome, (Message, bytearray, tuple)):
             self.reply(outcome)
         elif isinstance(outcome, Parked):
             if self._fd < 0:
+                self._release()
                 return  # the client disconnected meanwhile
             if request is not None:
                 request.note_spent()
             if outcome.has_acted and request is not None:
+                self._release()
                 in_line, self._request = InLine(request), None
                 self._line.append(in_line)
                 done = partial(self._reply_in_line, in_line)
@@ -291,11 +343,14 @@ class Session:
         else:
             if request is not None:
                 request.note_spent()
+            self._runs = True
             self._owner.run(outcome, self)
 
-    def reply(self, response: Message | bytearray | None) -> None:
+    def reply(self, response: Message | Encoded | bytearray | None) -> None:
         """Send the response, if any is expected, and go on to the next request."""
         request, self._request, self._waiter = self._request, None, None
+        if self.reserved_bytes:
+            self._release()
         if request is None or self._fd < 0:
             return
         pieces = self._pieces(request, response)
@@ -305,17 +360,22 @@ class Session:
             self._out.extend(pieces)
         self.pump()
 
-    def _pieces(self, request: Request, response: Message | bytearray | None) -> Pieces:
-        if self._dispatch.quotas.is_on and not isinstance(response, bytearray):
-            response, delay_ms = self._dispatch.charge(request, response)
-            if delay_ms:
-                self.mute(delay_ms)
-        if response is None:
-            return ()
+    def _pieces(self, request: Request, response: Message | Encoded | bytearray | None) -> Pieces:
         if isinstance(response, bytearray):
             self._out_bytes += len(response)
             return (memoryview(response),)
-        frame, splices = self._dispatch.encode(request, response)
+        if isinstance(response, tuple):
+            frame, splices = response
+            if request.delay_ms:
+                self.mute(request.delay_ms)
+        else:
+            if self._dispatch.quotas.is_on:
+                response, delay_ms = self._dispatch.charge(request, response)
+                if delay_ms:
+                    self.mute(delay_ms)
+            if response is None:
+                return ()
+            frame, splices = self._dispatch.encode(request, response)
         self._out_bytes += len(frame)
         if not splices:
             return (memoryview(frame),)
@@ -336,6 +396,7 @@ class Session:
     def refuse(self, error: KafkaError) -> None:
         """Answer a request whose coroutine raised an error."""
         if self._request is None:
+            self._release()
             return
         try:
             refusal = self._dispatch.refused(self._request, error)
@@ -402,6 +463,7 @@ class Session:
 
     def close(self, reason: str) -> None:
         if self._fd < 0:
+            self._release()  # its request failed after the client had gone
             return
         logger.debug("connection of %s ends: %s", self._dispatch.peer, reason)
         self.pause_reading()
@@ -409,6 +471,10 @@ class Session:
             self._loop.remove_writer(self._fd)
         self._fd = -1
         self._not_muted()
+        if not self._runs:
+            self._release()
+        if self._memory is not None:
+            self._memory.forget(self._on_room)
         self._out.clear()
         self._request = None
         if self._waiter is not None:

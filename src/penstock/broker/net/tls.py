@@ -2,14 +2,17 @@
 
 import logging
 import ssl
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
 from penstock.broker.key_store import certificates, load_own, load_trusted, pem, read_store
+from penstock.client.cipher_suites import VERSIONS, restrict
 from penstock.config.listener import SecurityProtocol
-from penstock.config.listener_security import ListenerSecurity
+from penstock.config.listener_security import ListenerSecurity, is_alterable, is_secret
+from penstock.config.providers import Provided, check_reference
 from penstock.config.security import SecurityConfig
 from penstock.config.value import Password
 from penstock.errors import ConfigError, ProtocolError
@@ -24,10 +27,11 @@ _ASKED: Final = {
     "requested": ssl.CERT_OPTIONAL,
     "required": ssl.CERT_REQUIRED,
 }
-_VERSIONS: Final = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
 
-Stamp = tuple[tuple[int, int, int] | None, ...]
-"""Of each file: when it was changed, its size, its number; None if it is not there."""
+Stamp = tuple[object, ...]
+"""Of each file: its path; when it was changed, its size, its number, or None if it is not there.
+Then the altered settings.
+"""
 
 
 class Loaded(msgspec.Struct, frozen=True):
@@ -42,9 +46,15 @@ class Loaded(msgspec.Struct, frozen=True):
 class TlsListener:
     """The current TLS context of a listener. Connections that are open keep theirs."""
 
-    def __init__(self, security: ListenerSecurity, now_ms: int) -> None:
-        self._security = security
-        self._config = security.config()
+    def __init__(
+        self,
+        security: ListenerSecurity,
+        now_ms: int,
+        provided: Provided | None = None,
+        altered: Mapping[str, str] | None = None,
+    ) -> None:
+        self._static, self._provided = security, provided
+        self.alter(altered or {})
         # As in Kafka: clients of a SASL listener show a certificate only where that is said of it.
         sasl = security.protocol is SecurityProtocol.SASL_SSL
         asks = not sasl or security.has_own("ssl.client.auth")
@@ -61,6 +71,39 @@ class TlsListener:
     def to_peers(self) -> ssl.SSLContext | None:
         return self._loaded.to_peers
 
+    @property
+    def own(self) -> Certificate:
+        return self._loaded.own
+
+    def altered(self, texts: Mapping[str, str], now_ms: int) -> "TlsListener":
+        """The listener if these settings of the broker were altered. Blocks as `load`."""
+        return TlsListener(self._static, now_ms, self._provided, texts)
+
+    def alter(self, texts: Mapping[str, str]) -> None:
+        """Read other files from the next `load` on, where these settings name some."""
+        self._altered = {name: text for name, text in texts.items() if is_alterable(name)}
+        self._security = self._with(self._altered)
+        self._config = self._security.config()
+
+    def _with(self, altered: Mapping[str, str]) -> ListenerSecurity:
+        static = self._static
+        return ListenerSecurity(static.listener, static.protocol, {**static.texts, **altered})
+
+    def _with_passwords(self) -> SecurityConfig:
+        """Those that were altered are stored as variables, which are read now."""
+        texts = {
+            name: self._password(name, text) if is_secret(name) else text
+            for name, text in self._altered.items()
+        }
+        return self._with(texts).config()
+
+    def _password(self, name: str, text: str) -> str:
+        check_reference(name, text)
+        found = text if self._provided is None else self._provided(name, text)
+        if found == text:
+            raise ConfigError(f"{name} is no variable of the broker's config.providers")
+        return found
+
     def principal(self, certificate: bytes | None) -> Principal:
         """The user that a client's certificate stands for."""
         if certificate is None:
@@ -74,16 +117,16 @@ class TlsListener:
     def current_stamp(self) -> Stamp:
         config = self._config
         return tuple(
-            _stamp(path)
+            (path, _stamp(path))
             for path in (config.ssl_keystore_location, config.ssl_truststore_location)
             if path is not None
-        )
+        ) + tuple(self._altered.items())
 
     def load(self, now_ms: int) -> Loaded:
         """Read files and settings. Blocks, for PKCS12 some milliseconds."""
-        config, name = self._config, self._security.name
+        config, name = self._with_passwords(), self._security.name
         own_name, own = self._own(config)
-        context = self._context(ssl.PROTOCOL_TLS_SERVER, own_name, own)
+        context = self._context(ssl.PROTOCOL_TLS_SERVER, config, own_name, own)
         certificate = parse_certificate(certificates(own)[0])
         if certificate.expires_s * 1000 < now_ms:
             raise ConfigError(f"{own_name}: the broker's certificate has expired")
@@ -99,19 +142,22 @@ class TlsListener:
         context.verify_mode = _ASKED[self._client_auth]
         to_peers = None
         if trusted is not None:
-            to_peers = self._context(ssl.PROTOCOL_TLS_CLIENT, own_name, own)
+            to_peers = self._context(ssl.PROTOCOL_TLS_CLIENT, config, own_name, own)
             algorithm = config.ssl_endpoint_identification_algorithm.lower()
             to_peers.check_hostname = algorithm == "https"
             load_trusted(to_peers, *trusted)
         return Loaded(context, certificate, to_peers)
 
-    def _context(self, side: int, own_name: str, own: str) -> ssl.SSLContext:
-        config, name = self._config, self._security.name
+    def _context(
+        self, side: int, config: SecurityConfig, own_name: str, own: str
+    ) -> ssl.SSLContext:
+        name = self._security.name
         context = ssl.SSLContext(side)
-        versions = sorted(_VERSIONS[each] for each in config.ssl_enabled_protocols)
+        versions = sorted(VERSIONS[each] for each in config.ssl_enabled_protocols)
         if not versions:
             raise ConfigError(f"{name('ssl.enabled.protocols')} names no version of TLS")
         context.minimum_version, context.maximum_version = versions[0], versions[-1]
+        restrict(context, name("ssl.cipher.suites"), config.ssl_cipher_suites)
         context.options |= ssl.OP_NO_RENEGOTIATION
         # As in Java: every certificate in the truststore is trusted, not only roots.
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
@@ -120,14 +166,16 @@ class TlsListener:
 
     def replace(self, new: Loaded) -> None:
         """Use the new one for connections from now on, if it is the same broker's (KIP-226)."""
-        old = self._loaded.own
-        config = self._config
-        if new.own.subject != old.subject and not config.ssl_allow_dn_changes:
-            raise ConfigError(f"the new certificate is of {new.own.subject!r}, not {old.subject!r}")
-        has_all = old.alternative_names <= new.own.alternative_names
+        self.check_same_broker(new.own)
+        self._loaded = new
+
+    def check_same_broker(self, new: Certificate) -> None:
+        old, config = self._loaded.own, self._config
+        if new.subject != old.subject and not config.ssl_allow_dn_changes:
+            raise ConfigError(f"the new certificate is of {new.subject!r}, not {old.subject!r}")
+        has_all = old.alternative_names <= new.alternative_names
         if not has_all and not config.ssl_allow_san_changes:
             raise ConfigError("the new certificate lacks hosts of the old one")
-        self._loaded = new
 
     @property
     def listener(self) -> str:
@@ -192,6 +240,6 @@ class TlsListener:
 def _stamp(path: str) -> tuple[int, int, int] | None:
     try:
         found = Path(path).stat()
-    except OSError:
+    except (OSError, ValueError):  # a name with a zero byte
         return None
     return found.st_mtime_ns, found.st_size, found.st_ino

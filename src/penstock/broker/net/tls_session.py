@@ -18,6 +18,7 @@ from penstock.broker.net.session import Owner, Session
 from penstock.broker.net.tls import TlsListener
 from penstock.errors import ProtocolError
 from penstock.log.lookup import LogSlice
+from penstock.wire.frame import FrameHeldBack
 
 logger = logging.getLogger(__name__)
 _complaints = Complaints()
@@ -63,6 +64,7 @@ class TlsSession(Session):
         if not self._is_open:
             self._shake_hands()
             return
+        self.active_at = self._loop.time()
         for _ in range(RECORDS_A_TURN):
             if not self._receive() or not self._reading:
                 return
@@ -74,6 +76,9 @@ class TlsSession(Session):
             count = self._tls_socket.recv_into(self._buffer.space())
         except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
             return False
+        except FrameHeldBack:
+            self.pause_reading()
+            return False
         except (OSError, ProtocolError) as error:
             self.close(str(error))
             return False
@@ -81,11 +86,18 @@ class TlsSession(Session):
             self.end()
             return False
         self._buffer.received(count)
-        if (self._request is None or self._waiter is not None) and not self._writing:
+        may_go_on = (self._request is None or self._waiter is not None) and not self._writing
+        if may_go_on and self._has_frame():  # not for each of the 64 records of a MiB
             self.pump()
         if self.is_busy:
             self._pause_if_ahead()
         return True
+
+    def _has_frame(self) -> bool:
+        try:
+            return self._buffer.has_frame
+        except ProtocolError:
+            return True  # `pump` tells of it, and closes the connection
 
     def _shake_hands(self) -> None:
         try:

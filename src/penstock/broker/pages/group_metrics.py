@@ -1,60 +1,53 @@
-"""Offsets and lag of the groups that this broker coordinates, under the names of kafka_exporter.
+"""Offsets and lag of the groups that this broker coordinates.
 
-High watermarks of partitions that other brokers lead are some seconds old. `lag_seconds` is the age
-of the batch that a group reads next, from its header; only for partitions that this broker leads,
-or that have been read to the end.
+Under the names of kafka_exporter, of kafka-lag-exporter (`…_group_lag_seconds`), and as
+`consumer_lag`. Lag in seconds is the age of the batch that a group reads next, from its header. Of
+a partition that other brokers lead, it is the time since its end passed the group's offset, as far
+as this broker has seen that; its high watermark is some seconds old.
 """
 
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from penstock.broker.context import Services
+from penstock.broker.pages.shared import Shared
+from penstock.broker.peers.end_history import EndHistory
 from penstock.clock import Clock
-from penstock.http.prometheus import Metric, MetricKind, Sample
+from penstock.http.prometheus import Metric, Sample, gauge, labels
 from penstock.log.lookup import OffsetOutOfRange
+from penstock.log.partition_log import PartitionLog
 from penstock.metadata.records import NO_LEADER
 from penstock.record.batch import HEADER_BYTES, read_header
-from penstock.replication.partition import Partition
 from penstock.types import BrokerId, TopicPartition
+
+Elsewhere = Callable[[TopicPartition], EndHistory | None]
+"""The ends of a partition that another broker leads; None while it has not reported any."""
 
 
 class GroupOffset(NamedTuple):
-    """A group's committed offset in a partition."""
+    """A group's committed offset in a partition; `lag` is None while the end is not known."""
 
     group: str
-    topic_partition: TopicPartition
+    topic: str
     offset: int
-    partition: Partition | None
-    """None if another broker leads it."""
-    end: int | None
-    """The partition's high watermark; None while another broker has not reported it."""
-
-    @property
-    def labels(self) -> dict[str, str]:
-        topic, index = self.topic_partition
-        return {"consumergroup": self.group, "topic": topic, "partition": str(index)}
+    lag: int | None
+    lag_seconds: float | None
+    exporter_labels: str
+    labels: str
 
 
-def group_metrics(
-    services: Services, clock: Clock, end_elsewhere: Callable[[TopicPartition], int | None]
-) -> dict[str, Metric]:
+def group_metrics(services: Services, clock: Clock, elsewhere: Elsewhere) -> dict[str, Metric]:
     shards = services.coordination.groups.runtime.loaded_shards
+    offsets = Shared(group_offsets(services, clock.now_ms(), elsewhere))
 
-    def group_offsets() -> Iterator[GroupOffset]:
-        for shard in shards():
-            for group, offsets in list(shard.offsets.items()):
-                for topic_partition, committed in list(offsets.items()):
-                    found = services.replicas.partitions.find(*topic_partition)
-                    led = found if found is not None and found.leads else None
-                    end = end_elsewhere(topic_partition) if led is None else led.log.high_watermark
-                    yield GroupOffset(group, topic_partition, committed.offset, led, end)
-
-    def each(read: Callable[[GroupOffset], float | None]) -> Callable[[], Iterator[Sample]]:
+    def each(
+        read: Callable[[GroupOffset], float | None], *, exporter: bool = True
+    ) -> Callable[[], Iterator[Sample]]:
         def samples() -> Iterator[Sample]:
-            for at in group_offsets():
+            for at in offsets:
                 value = read(at)
                 if value is not None:
-                    yield Sample(value, at.labels)
+                    yield Sample(value, at.exporter_labels if exporter else at.labels)
 
         return samples
 
@@ -63,13 +56,13 @@ def group_metrics(
 
         def samples() -> Iterator[Sample]:
             found: dict[tuple[str, str], float] = {}
-            for at in group_offsets():
+            for at in offsets:
                 value = read(at)
                 if value is not None:
-                    key = (at.group, at.topic_partition.topic)
+                    key = (at.group, at.topic)
                     found[key] = found.get(key, 0) + value
             for (group, topic), total in found.items():
-                yield Sample(total, {"consumergroup": group, "topic": topic})
+                yield Sample(total, labels(consumergroup=group, topic=topic))
 
         return samples
 
@@ -77,51 +70,77 @@ def group_metrics(
         for shard in shards():
             sizes = {group.id: len(group.members) for group in shard.classic_groups.values()}
             sizes |= {group.id: len(group.members) for group in shard.consumer_groups.values()}
+            sizes |= {group.id: len(group.members) for group in shard.streams_groups.values()}
             for name, size in sizes.items():
-                yield Sample(size, {"consumergroup": name})
+                yield Sample(size, labels(consumergroup=name))
 
+    records, seconds = "Records not read yet.", "Age of the oldest record not read yet."
     prefix = "kafka_consumergroup"
     return {
-        f"{prefix}_members": Metric(MetricKind.GAUGE, "Members of a group.", members),
-        f"{prefix}_current_offset": Metric(
-            MetricKind.GAUGE, "The committed offset.", each(lambda at: at.offset)
+        f"{prefix}_members": gauge("Members of a group.", members),
+        f"{prefix}_current_offset": gauge("The committed offset.", each(lambda at: at.offset)),
+        f"{prefix}_current_offset_sum": gauge(
+            "The committed offsets of a topic, added up.", sums(lambda at: at.offset)
         ),
-        f"{prefix}_current_offset_sum": Metric(
-            MetricKind.GAUGE,
-            "The committed offsets of a topic, added up.",
-            sums(lambda at: at.offset),
+        f"{prefix}_lag": gauge(records, each(lambda at: at.lag)),
+        f"{prefix}_lag_sum": gauge("Records of a topic not read yet.", sums(lambda at: at.lag)),
+        f"{prefix}_lag_seconds": gauge(seconds, each(lambda at: at.lag_seconds)),
+        f"{prefix}_group_lag_seconds": gauge(
+            seconds, each(lambda at: at.lag_seconds, exporter=False)
         ),
-        f"{prefix}_lag": Metric(MetricKind.GAUGE, "Records not read yet.", each(lag)),
-        f"{prefix}_lag_sum": Metric(
-            MetricKind.GAUGE, "Records of a topic not read yet.", sums(lag)
-        ),
-        f"{prefix}_lag_seconds": Metric(
-            MetricKind.GAUGE,
-            "Age of the oldest record not read yet.",
-            each(lambda at: lag_seconds(at, clock.now_ms())),
-        ),
+        "consumer_lag": gauge(records, each(lambda at: at.lag, exporter=False)),
+        "consumer_lag_seconds": gauge(seconds, each(lambda at: at.lag_seconds, exporter=False)),
     }
 
 
-def lag(at: GroupOffset) -> int | None:
-    return None if at.end is None else max(at.end - at.offset, 0)
+def group_offsets(services: Services, now_ms: int, elsewhere: Elsewhere) -> Iterator[GroupOffset]:
+    for shard in services.coordination.groups.runtime.loaded_shards():
+        for group, offsets in list(shard.offsets.items()):
+            for (topic, index), committed in list(offsets.items()):
+                found = services.replicas.partitions.find(topic, index)
+                lag, since_ms = (
+                    lag_here(found.log, committed.offset, now_ms)
+                    if found is not None and found.leads
+                    else lag_elsewhere(
+                        elsewhere(TopicPartition(topic, index)), committed.offset, now_ms
+                    )
+                )
+                yield GroupOffset(
+                    group,
+                    topic,
+                    committed.offset,
+                    lag,
+                    None if since_ms is None else max(now_ms - since_ms, 0) / 1000,
+                    labels(consumergroup=group, topic=topic, partition=str(index)),
+                    labels(group=group, topic=topic, partition=str(index)),
+                )
 
 
-def lag_seconds(at: GroupOffset, now_ms: int) -> float | None:
-    behind = lag(at)
-    if not behind:
-        return behind
-    if at.partition is None:
-        return None
-    log = at.partition.log
+def lag_here(log: PartitionLog, offset: int, now_ms: int) -> tuple[int | None, int | None]:
+    """Lag, and since when the first of these records is there."""
+    lag = max(log.high_watermark - offset, 0)
+    return lag, next_batch_ms(log, offset) if lag else now_ms
+
+
+def next_batch_ms(log: PartitionLog, offset: int) -> int | None:
+    """The time of the batch that is read at this offset."""
     try:
-        found = log.read(max(at.offset, log.log_start_offset), 1, up_to=log.high_watermark)
+        found = log.read(max(offset, log.log_start_offset), 1, up_to=log.high_watermark)
     except OffsetOutOfRange:
         return None
     if found is None:
-        return 0
+        return None
     header = read_header(found.file.read(found.position, HEADER_BYTES))
-    return max(now_ms - header.base_timestamp, 0) / 1000
+    return header.max_timestamp if header.is_log_append_time else header.base_timestamp
+
+
+def lag_elsewhere(
+    ends: EndHistory | None, offset: int, now_ms: int
+) -> tuple[int | None, int | None]:
+    if ends is None:
+        return None, None
+    lag = max(ends.last - offset, 0)
+    return lag, ends.passed_ms(offset) if lag else now_ms
 
 
 def partitions_elsewhere(services: Services) -> dict[BrokerId, set[TopicPartition]]:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 from penstock.broker.quotas.client_quotas import ClientQuotas, TypeQuota
 from penstock.broker.quotas.meter import Meter
-from penstock.http.prometheus import Metric, MetricKind, Sample
+from penstock.http.prometheus import Metric, MetricKind, Sample, labels
 
 
 def quota_metrics(quotas: ClientQuotas) -> dict[str, Metric]:
@@ -17,7 +17,7 @@ def quota_metrics(quotas: ClientQuotas) -> dict[str, Metric]:
             now_ms = quotas.monotonic_ms()
             for (user, client_id), meter in list(quota.meters.items()):
                 if not meter.is_idle(now_ms):
-                    yield Sample(read(meter, now_ms), {"user": user, "client_id": client_id})
+                    yield Sample(read(meter, now_ms), labels(user=user, client_id=client_id))
 
         return samples
 
@@ -32,6 +32,13 @@ def quota_metrics(quotas: ClientQuotas) -> dict[str, Metric]:
 
     def tokens(meter: Meter, now_ms: int) -> float:
         return meter.bucket.tokens(meter.bound, now_ms)
+
+    def queue(quota: TypeQuota) -> Metric:
+        def held() -> int:
+            now_ms = quotas.monotonic_ms()
+            return sum(meter.held(now_ms) for meter in list(quota.meters.values()))
+
+        return Metric(MetricKind.GAUGE, "Requests whose clients are held back now.", held)
 
     prefix, waits = "kafka_server", "Mean milliseconds for which connections were held back."
     return {
@@ -52,6 +59,10 @@ def quota_metrics(quotas: ClientQuotas) -> dict[str, Metric]:
             tokens,
         ),
         f"{prefix}_controllermutation_throttle_time": gauge(waits, quotas.mutation, delay),
+        f"{prefix}_produce_queue_size": queue(quotas.produce),
+        f"{prefix}_fetch_queue_size": queue(quotas.fetch),
+        f"{prefix}_request_queue_size": queue(quotas.request),
+        f"{prefix}_controllermutation_queue_size": queue(quotas.mutation),
         "penstock_throttled_connections": Metric(
             MetricKind.GAUGE, "Connections that are held back now.", lambda: quotas.muted
         ),

@@ -1,18 +1,11 @@
-"""The HTTP page of this broker's replicas, as JSON: roles, end offsets, high watermarks."""
+"""What this broker's HTTP pages tell of a topic: its replicas here, and who reads them."""
 
-from http import HTTPStatus
-from urllib.parse import parse_qs
-
-import msgspec
 from msgspec import Struct
 
-from penstock.http.message import HttpRequest, HttpResponse, plain
-from penstock.http.server import Handler
+from penstock.broker.waiters import Waiters
 from penstock.replication.partition import Partition
 from penstock.replication.partitions import Partitions
 from penstock.types import BrokerId
-
-JSON = "application/json"
 
 
 class Replica(Struct, frozen=True):
@@ -32,21 +25,29 @@ class Replica(Struct, frozen=True):
     """Followers' end offsets, which a leader knows by their fetches; -1 before the first."""
 
 
-def replicas(broker_id: BrokerId, partitions: Partitions) -> Handler:
-    """`?topic=NAME`."""
+class PartitionFetches(Struct, frozen=True):
+    """What consumers fetch of a partition that is led here."""
 
-    def handler(request: HttpRequest) -> HttpResponse:
-        names = parse_qs(request.query, keep_blank_values=True).get("topic", [])
-        if len(names) != 1:
-            return plain(HTTPStatus.BAD_REQUEST, "name one topic: ?topic=NAME")
-        found = [
-            _replica(broker_id, each)
-            for each in partitions
-            if each.topic_partition.topic == names[0]
-        ]
-        return HttpResponse(content_type=JSON, body=msgspec.json.encode(found))
+    topic: str
+    partition: int
+    bytes_out: int
+    """Since the broker started."""
+    waiting_fetches: int
+    """Consumers that have read everything and wait for more."""
 
-    return handler
+
+def replicas(broker_id: BrokerId, partitions: Partitions, topic: str) -> list[Replica]:
+    return [_replica(broker_id, each) for each in partitions if each.topic_partition.topic == topic]
+
+
+def fetches(partitions: Partitions, waiters: Waiters, topic: str) -> list[PartitionFetches]:
+    return [
+        PartitionFetches(
+            *each.topic_partition, each.bytes_out, waiters.fetching(each.topic_partition)
+        )
+        for each in partitions
+        if each.leads and each.topic_partition.topic == topic
+    ]
 
 
 def _replica(broker_id: BrokerId, partition: Partition) -> Replica:

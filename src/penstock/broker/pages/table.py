@@ -6,11 +6,13 @@ from collections.abc import Awaitable, Callable
 from penstock.broker.context import Services
 from penstock.broker.net.dispatch import Routes
 from penstock.broker.net.server import Server
-from penstock.broker.pages.group_metrics import group_metrics, partitions_elsewhere
+from penstock.broker.pages.group_metrics import partitions_elsewhere
 from penstock.broker.pages.loop_lag import LoopLag
 from penstock.broker.pages.metrics import table as metrics_table
-from penstock.broker.pages.rebalances import rebalances
-from penstock.broker.pages.replicas import replicas
+from penstock.broker.pages.named_page import named_page
+from penstock.broker.pages.replicas import fetches, replicas
+from penstock.broker.pages.segments import segments
+from penstock.broker.pages.share_groups import records_in_flight
 from penstock.broker.peers.connections import PeerConnections
 from penstock.broker.peers.log_ends import LogEnds
 from penstock.clock import Clock
@@ -32,18 +34,30 @@ class Pages:
         clock: Clock,
     ) -> None:
         logs, partitions = services.replicas.partitions.store, services.replicas.partitions
-        ends = LogEnds(tasks, peers.to, lambda: partitions_elsewhere(services))
-        lag = LoopLag(clock)
-        self.loops: dict[str, Callable[[], Awaitable[None]]] = {"loop lag": lag.run}
+        groups = services.coordination.groups
+        ends = LogEnds(tasks, peers.to, lambda: partitions_elsewhere(services), clock)
+        loop = LoopLag(clock)
+        self.loops: dict[str, Callable[[], Awaitable[None]]] = {"loop lag": loop.run}
         if services.listeners.clustered:
             self.loops["log ends"] = ends.run
         self.table: dict[tuple[str, str], Handler] = {
             ("GET", "/healthz"): healthz,
             ("GET", "/readyz"): readyz({"log directories": lambda: bool(logs.online)}),
-            ("GET", "/groups/rebalances"): rebalances(services.coordination.groups),
-            ("GET", "/replicas"): replicas(services.broker_id, partitions),
+            ("GET", "/groups/rebalances"): named_page("group", groups.rebalances),
+            ("GET", "/groups/activity"): named_page("group", groups.activity),
+            ("GET", "/groups/in-flight"): named_page(
+                "group", lambda group: records_in_flight(services, clock, group)
+            ),
+            ("GET", "/replicas"): named_page(
+                "topic", lambda topic: replicas(services.broker_id, partitions, topic)
+            ),
+            ("GET", "/segments"): named_page(
+                "topic", lambda topic: segments(services.broker_id, partitions, topic)
+            ),
+            ("GET", "/fetches"): named_page(
+                "topic", lambda topic: fetches(partitions, services.waiters, topic)
+            ),
             ("GET", "/metrics"): metrics(
-                metrics_table(services, server, routes, lag)
-                | group_metrics(services, clock, ends.get)
+                lambda: metrics_table(services, server, routes, loop, clock, ends.get)
             ),
         }

@@ -6,6 +6,7 @@ A broker alone is a member of a cluster of one: the same parts run, without conn
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from concurrent.futures import Future
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from random import Random
@@ -18,6 +19,7 @@ from penstock.broker.peers.connections import PeerConnections
 from penstock.broker.peers.control_plane import ControlPlane
 from penstock.broker.peers.controller_link import ControllerLink
 from penstock.broker.peers.controller_watch import ControllerWatch
+from penstock.broker.peers.failed_directories import FailedDirectories
 from penstock.broker.peers.feature_watch import FeatureWatch
 from penstock.broker.peers.isr_proposals import IsrProposals
 from penstock.broker.peers.lifecycle import BrokerLifecycle
@@ -33,7 +35,6 @@ from penstock.controller.controller import Controller
 from penstock.controller.controller_election import ControllerElection
 from penstock.log.partition_log import PartitionLog
 from penstock.metadata import paths
-from penstock.metadata.errors import StoreError
 from penstock.metadata.features import Features
 from penstock.metadata.image import ClusterImage, ImageDelta
 from penstock.metadata.reader import catch_up
@@ -52,7 +53,6 @@ logger = logging.getLogger(__name__)
 OnBrokers = Callable[[Collection[BrokerId]], object]
 """Called with the live brokers at each change of the image."""
 
-RETRY_S = 1.0
 DELIVERY_S = 1.0
 LOST_S = 1.0
 ANNOUNCED_S = 10.0
@@ -93,6 +93,7 @@ class ClusterMember:
         make_local: Callable[[Fetchers, OnBrokers], LocalBroker],
         outboxes: Sequence[Outbox[Any, Any]],
         before_truncation: Callable[[PartitionLog, int], object],
+        flush: Callable[[PartitionLog], Future[int]],
         unclean_shutdown: bool,
         on_resolved: Callable[[], object],
         is_alone: bool,
@@ -103,9 +104,12 @@ class ClusterMember:
         self._broker_id, self._store, self._cluster = broker_id, store, cluster
         self._partitions, self._tasks, self._clock = partitions, tasks, clock
         self._is_alone = is_alone
-        self._is_closed = False
         self._unclean_shutdown, self._on_resolved = unclean_shutdown, on_resolved
         self._peers, self._outboxes = peers, outboxes
+        event = encode(LogDirEvent(broker=broker_id))
+        self._failed_directories = FailedDirectories(
+            tasks, lambda: store.create(paths.LOG_DIR_EVENT_PREFIX, event, sequential=True)
+        )
 
         def epoch() -> int:
             return self.lifecycle.epoch
@@ -132,11 +136,17 @@ class ClusterMember:
             FollowerLogs(partitions.store, before_truncation),
             epoch,
             clock,
+            flush,
             peers.security,
         )
         local = make_local(self._fetchers, self._brokers_changed)
         self._configs = ConfigWatch(store, lambda: cluster.image, self._configs_changed)
-        self._topics = TopicWatch(store, lambda: cluster.image, self._topics_deleted)
+        self._topics = TopicWatch(
+            store,
+            lambda: cluster.image,
+            self._topics_deleted,
+            self._topics_checked,
+        )
         self.control_plane = ControlPlane(
             broker_id,
             cluster,
@@ -145,6 +155,7 @@ class ClusterMember:
             self._configs.topics,
             self._configs.want,
             self._existing_topics,
+            self._topics.check,
         )
         self._brokers = ClusterBrokers(
             broker_id,
@@ -188,6 +199,7 @@ class ClusterMember:
             reached=self._peers.reached,
             security=self._peers.security,
             broker_epoch=epoch,
+            timeout_ms=self._cluster.config.network.request_timeout_ms,
         )
 
     async def join(self) -> list[asyncio.Task[None]]:
@@ -244,33 +256,14 @@ class ClusterMember:
 
     def close(self) -> None:
         """Send nothing more to other brokers."""
-        self._is_closed = True
+        self._failed_directories.close()
         self._brokers.resign()
         for outbox in self._outboxes:
             outbox.close()
 
     def directory_failed(self, path: Path) -> None:
-        """Notify the controller, which then asks for the failed replicas.
-
-        Not needed while this broker stops, because all its replicas go offline.
-        """
-        if not self._is_alone and not self._is_closed:
-            self._tasks.create_task(self._notify_failure(path))
-
-    async def _notify_failure(self, path: Path) -> None:
-        event = encode(LogDirEvent(broker=self._broker_id))
-        while True:
-            try:
-                await self._store.create(paths.LOG_DIR_EVENT_PREFIX, event, sequential=True)
-            except StoreError as error:
-                logger.warning(
-                    "cannot notify the controller of the failed directory %s, trying again: %s",
-                    path,
-                    error,
-                )
-                await asyncio.sleep(RETRY_S)
-            else:
-                return
+        if not self._is_alone:
+            self._failed_directories.report(path)
 
     async def _existing_topics(self, names: Collection[str]) -> Collection[str]:
         await catch_up(self._store)
@@ -318,6 +311,9 @@ class ClusterMember:
         return self.controller.is_active or await self.control_plane.apply_from_store(
             delta, read_at
         )
+
+    async def _topics_checked(self) -> None:
+        await self.control_plane.set_unknown_aside()
 
     def _settled(self, proposal: IsrProposal, settlement: Settlement) -> None:
         partition = self._partitions.find(*proposal.topic_partition)

@@ -12,7 +12,7 @@ from penstock.metadata.reader import (
     catch_up,
     read_client_configs,
     read_configs,
-    read_group_configs,
+    read_named_configs,
 )
 from penstock.metadata.records import ConfigOverrides, decode_or_skip
 from penstock.metadata.store import MetadataStore
@@ -84,9 +84,10 @@ class ConfigWatch:
     async def _read(self, image: ClusterImage) -> ImageDelta | None:
         topics = await read_configs(self._store, paths.CONFIG_TOPICS)
         brokers = await read_configs(self._store, paths.CONFIG_BROKERS)
-        groups = await read_group_configs(self._store)
+        groups = await read_named_configs(self._store, paths.CONFIG_GROUPS)
         clients = await read_client_configs(self._store)
-        return changed_configs(image, topics, brokers, groups, clients)
+        metrics = await read_named_configs(self._store, paths.CONFIG_CLIENT_METRICS)
+        return changed_configs(image, topics, brokers, groups, clients, metrics)
 
     async def _read_some(self, names: Iterable[str], image: ClusterImage) -> ImageDelta | None:
         found = await self.topics(names)

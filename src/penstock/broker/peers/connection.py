@@ -16,7 +16,7 @@ R = TypeVar("R", bound=Message)
 CONNECT_TIMEOUT_MS = 3_000
 
 BROKER_SOFTWARE = "penstock-broker"
-"""The name by which brokers introduce themselves: see `broker/forwarding.py`."""
+"""The name by which brokers introduce themselves: see `broker/handling/forwarding.py`."""
 
 
 class PeerConnection:

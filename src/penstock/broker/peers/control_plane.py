@@ -9,12 +9,13 @@ from dataclasses import replace
 from penstock.broker.cluster import Cluster
 from penstock.broker.peers import control_changes
 from penstock.broker.replicas.local import LocalBroker
-from penstock.broker.replicas.strays import strays, unknown_topics
+from penstock.broker.replicas.strays import of_replaced_topics, strays, unknown_topics
 from penstock.controller.epoch import NotController
 from penstock.controller.state_change import PartitionChange, StateChange
 from penstock.errors import ErrorCode
 from penstock.metadata.errors import StoreError
 from penstock.metadata.image import ClusterImage, Configs, ImageDelta
+from penstock.metadata.records import NO_LEADER
 from penstock.replication.partitions import Partitions
 from penstock.types import BrokerId, TopicPartition, Uuid
 from penstock.wire.messages.leader_and_isr import LeaderAndIsrRequest
@@ -37,6 +38,10 @@ class ControlPlane:
     Requests wait until this broker is registered, although it listens before. Earlier requests may
     be meant for its former process, whose registration lasts until its session ends. A machine that
     lost power would then lead with what is left of its logs, and its followers would truncate.
+
+    A controller sends a request again over a new connection if the old one breaks. Then the first
+    copy may still arrive, seconds later: whatever comes over a former connection is refused.
+    StopReplica names no topic id. It would delete the log of a topic that was created again since.
     """
 
     def __init__(
@@ -48,11 +53,14 @@ class ControlPlane:
         read_configs: ReadConfigs,
         new_topics: Callable[[Collection[str]], object],
         existing_topics: ExistingTopics,
+        check_topics: Callable[[], object],
     ) -> None:
         self._broker_id, self._cluster = broker_id, cluster
         self._partitions, self._local, self._read_configs = partitions, local, read_configs
         self._new_topics, self._existing_topics = new_topics, existing_topics
         """Called with topics whose settings this broker has yet to read."""
+        self._check_topics = check_topics
+        """Has `set_unknown_aside` called as soon as the store can be read."""
         self._configs_read: dict[str, Uuid] = {}
         """Topics whose settings were read for LeaderAndIsr, with their ids. UpdateMetadata, which
         comes later, adds the topics to the image.
@@ -60,6 +68,8 @@ class ControlPlane:
         self._turn = asyncio.Lock()
         self._is_registered = asyncio.Event()
         self._broker_epoch = control_changes.UNKNOWN_EPOCH
+        self._sender = (-1, 0)
+        """The latest controller epoch of a request, and its connection (`Peer.connection`)."""
 
     def registered(self, broker_epoch: int) -> None:
         """Accept requests for the epoch of this broker's latest registration."""
@@ -68,19 +78,29 @@ class ControlPlane:
 
     @asynccontextmanager
     async def _checked(
-        self, request: LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest
+        self,
+        request: LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest,
+        connection: int,
     ) -> AsyncIterator[None]:
-        """The request's turn; raises if the epoch of its controller or broker has passed."""
+        """The request's turn; raises if the epoch of its controller or broker has passed, or if its
+        controller uses another connection by now.
+        """
         await self._is_registered.wait()
         async with self._turn:
             control_changes.check_epochs(request, self._cluster.image, self._broker_epoch)
+            sender = (request.controller_epoch, connection)
+            if sender < self._sender:
+                raise control_changes.StaleControllerEpoch(
+                    f"controller {request.controller_id} has opened another connection since"
+                )
+            self._sender = sender
             yield
 
     async def leader_and_isr(
-        self, request: LeaderAndIsrRequest
+        self, request: LeaderAndIsrRequest, connection: int = 0
     ) -> dict[Uuid, dict[int, ErrorCode]]:
         """Lead or follow each partition; returns error codes by topic id and partition."""
-        async with self._checked(request):
+        async with self._checked(request, connection):
             image = self._cluster.image
             changes = control_changes.replicas_of(request)
             outdated = {each.topic_partition for each in changes if self._is_outdated(each)}
@@ -126,20 +146,25 @@ class ControlPlane:
         return await self._local.apply(change)
 
     def _is_outdated(self, change: PartitionChange) -> bool:
-        """Its leader epoch is known already, or older."""
-        known = self._partitions.find(*change.topic_partition)
-        return (
-            known is not None
-            and known.topic_id == change.topic_id
-            and change.state.leader_epoch <= known.leader_epoch
-        )
+        """Its leader epoch is known already, or older.
+
+        A controller that could not write that nobody leads has said so in the epoch of the last
+        leader. That one leads on if the next controller, which reads the store, says so.
+        """
+        known, state = self._partitions.find(*change.topic_partition), change.state
+        if known is None or known.topic_id != change.topic_id:
+            return False
+        if state.leader_epoch == known.leader_epoch and known.leader == NO_LEADER:
+            return state.leader == NO_LEADER
+        return state.leader_epoch <= known.leader_epoch
 
     def _has_failed(self, topic_partition: TopicPartition) -> bool:
         known = self._partitions.find(*topic_partition)
         return known is not None and known.log.log_dir.failure is not None
 
-    async def update_metadata(self, request: UpdateMetadataRequest) -> None:
-        async with self._checked(request):
+    async def update_metadata(self, request: UpdateMetadataRequest, connection: int = 0) -> None:
+        async with self._checked(request, connection):
+            before = self._cluster.image.topics
             change = control_changes.metadata_change(
                 request, self._cluster.image, self._configs_read
             )
@@ -147,12 +172,22 @@ class ControlPlane:
             for name in names:
                 self._configs_read.pop(name, None)
             await self._local.apply(change)
+            new = {
+                each.topic_name
+                for each in request.topic_states
+                if each.topic_name not in before or before[each.topic_name].id != each.topic_id
+            }
+            if new:
+                replaced = of_replaced_topics(self._local.held(), change.image, new)
+                await self._local.set_aside(replaced)
             unread = (names & change.image.topics.keys()) - change.image.topic_configs.keys()
             if unread:
                 self._new_topics(unread)
 
-    async def stop_replica(self, request: StopReplicaRequest) -> dict[TopicPartition, ErrorCode]:
-        async with self._checked(request):
+    async def stop_replica(
+        self, request: StopReplicaRequest, connection: int = 0
+    ) -> dict[TopicPartition, ErrorCode]:
+        async with self._checked(request, connection):
             image = self._cluster.image
             stopped = control_changes.stopped_by(request, self._broker_id)
             outdated = {
@@ -200,7 +235,23 @@ class ControlPlane:
         except StoreError as error:
             logger.info("keeping the logs of unknown topics for now: %s", error)
             existing = unknown
+            self._check_topics()
         await self._local.set_aside(strays(held, self._cluster.image, self._broker_id, existing))
+
+    async def set_unknown_aside(self) -> None:
+        """Set the logs of topics aside that are neither in the image nor in the store.
+
+        A full set does not name a deleted topic. If this broker did not know of the deletion when
+        the set came, the topic's replicas here were not among the strays.
+        """
+        async with self._turn:
+            held = self._local.held()
+            unknown = unknown_topics(held, self._cluster.image)
+            if unknown:
+                existing = await self._existing_topics(unknown)
+                logs = {each: id_ for each, id_ in held.items() if each.topic in unknown}
+                found = strays(logs, self._cluster.image, self._broker_id, existing)
+                await self._local.set_aside(found)
 
     async def apply_from_store(self, delta: ImageDelta, read_at: ClusterImage) -> bool:
         """A change that this broker read from the store itself, when its image was `read_at`.

@@ -34,7 +34,6 @@ logger = logging.getLogger(__name__)
 R = TypeVar("R", bound=Message)
 
 RETRY_S = 0.05
-PATIENCE_MS = 30_000
 
 
 class ControllerLink:
@@ -51,7 +50,9 @@ class ControllerLink:
         reached: set[Address],
         security: Callable[[], ClientSecurity],
         broker_epoch: Callable[[], int],
+        timeout_ms: int,
     ) -> None:
+        self._timeout_ms = timeout_ms
         self._broker_id, self._controller = broker_id, controller
         self._image, self._listener, self._broker_epoch = image, listener, broker_epoch
         self._connection = PeerConnection(
@@ -76,14 +77,14 @@ class ControllerLink:
     async def call(self, request: Message, answer: type[R], *, version: int | None = None) -> R:
         """The controller's response. Retries while there is no controller or it is changing."""
         try:
-            async with asyncio.timeout(PATIENCE_MS / 1000):
+            async with asyncio.timeout(self._timeout_ms / 1000):
                 while True:
                     response = await self._attempt(request, answer, version)
                     if response is not None:
                         return response
                     await asyncio.sleep(RETRY_S)
         except TimeoutError:
-            raise RequestTimedOut(f"no controller answered within {PATIENCE_MS} ms") from None
+            raise RequestTimedOut(f"no controller answered within {self._timeout_ms} ms") from None
 
     async def _attempt(self, request: Message, answer: type[R], version: int | None) -> R | None:
         """None if the broker was not reached, or is not the controller (yet)."""
@@ -91,7 +92,7 @@ class ControllerLink:
             return None
         try:
             response = await self._connection.call(
-                request, answer, timeout_ms=PATIENCE_MS, version=version
+                request, answer, timeout_ms=self._timeout_ms, version=version
             )
         except (ConnectionFailed, RequestTimedOut) as error:
             logger.debug("cannot reach the controller: %s", error)

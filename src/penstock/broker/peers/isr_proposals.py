@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 
 from penstock.broker.peers.controller_link import ControllerLink
 from penstock.errors import ErrorCode, KafkaError
@@ -20,6 +21,7 @@ from penstock.wire.messages.alter_partition import (
 logger = logging.getLogger(__name__)
 
 RETRY_S = 0.05
+RETRY_MAX_S = 0.5
 
 
 class IsrProposals:
@@ -43,6 +45,7 @@ class IsrProposals:
         self._more.set()
 
     async def run(self) -> None:
+        pause_s = RETRY_S
         while True:
             await self._more.wait()
             self._more.clear()
@@ -56,8 +59,19 @@ class IsrProposals:
                     del unsettled[proposal.topic_partition]
             finally:
                 self._put_back(unsettled)
-            if self._more.is_set():
-                await asyncio.sleep(RETRY_S)  # failed ones were proposed again at once
+            if self._waiting:
+                await self._pause(sent, pause_s)
+            pause_s = min(2 * pause_s, RETRY_MAX_S) if self._waiting else RETRY_S
+
+    async def _pause(self, sent: Iterable[IsrProposal], pause_s: float) -> None:
+        """Those that failed were proposed again at once. New ones do not wait for them."""
+        await asyncio.sleep(RETRY_S)
+        if {id(each) for each in sent}.issuperset(map(id, self._waiting.values())):
+            self._more.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(pause_s - RETRY_S):
+                    await self._more.wait()
+            self._more.set()
 
     def _put_back(self, unsettled: Mapping[TopicPartition, IsrProposal]) -> None:
         """After an error `run` starts again. A partition proposes nothing new before it has an

@@ -1,11 +1,13 @@
-"""Log ends of partitions that other brokers lead, asked every few seconds for groups' lag."""
+"""Ends of partitions that other brokers lead, asked every few seconds for groups' lag."""
 
 import asyncio
 from collections.abc import Callable, Collection
 
 import msgspec
 
+from penstock.broker.peers.end_history import EndHistory
 from penstock.broker.peers.outbox import Link, Outbox
+from penstock.clock import Clock
 from penstock.errors import ErrorCode
 from penstock.types import BrokerId, TopicPartition
 from penstock.wire.messages.list_offsets import (
@@ -40,14 +42,15 @@ class LogEnds:
         tasks: asyncio.TaskGroup,
         connection_to: Callable[[BrokerId], Link],
         wanted: Callable[[], dict[BrokerId, set[TopicPartition]]],
+        clock: Clock,
     ) -> None:
-        self._wanted = wanted
+        self._wanted, self._clock = wanted, clock
         self._outbox: Outbox[LogEndRequest, ListOffsetsResponse] = Outbox(
             tasks, connection_to, ends_request, ListOffsetsResponse, answer_all, TIMEOUT_MS
         )
-        self._ends: dict[TopicPartition, int] = {}
+        self._ends: dict[TopicPartition, EndHistory] = {}
 
-    def get(self, topic_partition: TopicPartition) -> int | None:
+    def get(self, topic_partition: TopicPartition) -> EndHistory | None:
         return self._ends.get(topic_partition)
 
     async def run(self) -> None:
@@ -63,15 +66,19 @@ class LogEnds:
         self._outbox.keep_only(wanted)
         every = set().union(*wanted.values()) if wanted else set()
         self._ends = {
-            topic_partition: end
-            for topic_partition, end in self._ends.items()
+            topic_partition: ends
+            for topic_partition, ends in self._ends.items()
             if topic_partition in every
         }
         for leader, topic_partitions in wanted.items():
             self._outbox.post(leader, LogEndRequest(tuple(sorted(topic_partitions)), self._on_end))
 
     def _on_end(self, topic_partition: TopicPartition, end: int) -> None:
-        self._ends[topic_partition] = end
+        known, now_ms = self._ends.get(topic_partition), self._clock.now_ms()
+        if known is None:
+            self._ends[topic_partition] = EndHistory(end, now_ms)
+        else:
+            known.saw(end, now_ms)
 
 
 def ends_request(requests: list[LogEndRequest]) -> ListOffsetsRequest:

@@ -23,7 +23,8 @@ RETRY_S = 0.2
 class TopicWatch:
     """Checks once after each registration of this broker and for each new controller.
 
-    Calls `on_deleted` with the topics that are not in the store, and the image at that time.
+    Calls `on_deleted` with the topics that are not in the store, and the image at that time; then
+    `on_checked`, which may raise `StoreError` to be called again.
     """
 
     def __init__(
@@ -31,8 +32,10 @@ class TopicWatch:
         store: MetadataStore,
         image: Callable[[], ClusterImage],
         on_deleted: Callable[[ImageDelta, ClusterImage], Awaitable[bool]],
+        on_checked: Callable[[], Awaitable[None]],
     ) -> None:
-        self._store, self._image, self._on_deleted = store, image, on_deleted
+        self._store, self._image = store, image
+        self._on_deleted, self._on_checked = on_deleted, on_checked
         self._wake = asyncio.Event()
 
     def check(self) -> None:
@@ -62,3 +65,4 @@ class TopicWatch:
                 min(deleted),
             )
             await self._on_deleted(ImageDelta(topics=deleted, topic_configs=deleted), image)
+        await self._on_checked()

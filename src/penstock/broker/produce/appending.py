@@ -1,7 +1,6 @@
 """Checks and appends the batches of one produce request, in turns."""
 
 import asyncio
-from collections import deque
 from concurrent.futures import Future
 from contextlib import suppress
 from typing import Final, TypeAlias
@@ -21,6 +20,7 @@ from penstock.log.lookup import DECOMPRESSED_LIMIT_BYTES
 from penstock.metadata.topic_names import INTERNAL_TOPICS, InternalTopic, topic_name
 from penstock.record.batch import BatchHeader
 from penstock.record.compression import Codec, DecompressionLimit
+from penstock.record.rejected import EXAMINED
 from penstock.record.stored import stored
 from penstock.record.validate import check_produced
 from penstock.replication import fencing
@@ -40,6 +40,10 @@ TURN_BYTES: Final = 1 << 20
 """Decompressed bytes that one request may check before other requests get their turn. A larger
 batch is checked on another thread: a few kilobytes may hold hundreds of megabytes.
 """
+SLOW_TURN_BYTES: Final = TURN_BYTES >> 4
+"""Where the topic sets the level of its own compression: zstd's highest takes 100 ms for 256 KB."""
+TURN_PARTITIONS: Final = 500
+"""Partitions of one turn: those that are refused have no bytes to count."""
 
 
 Batch: TypeAlias = bytearray | memoryview
@@ -104,42 +108,46 @@ class Appending:
         self.is_copied = is_copied
         """Whether the records are in memory of their own, where another thread may check them."""
         self._now_ms = ctx.now_ms
+        self._responses: list[TopicProduceResponse] = []
         self._answers: list[PartitionProduceResponse] = []
-        self._former: deque[PartitionProduceResponse] | None = None
-        """Of `_answers`, those of earlier turns that this turn has not reached yet."""
-        self._turn_bytes = 0
+        """Of the topic at `_at`, as far as earlier turns have come."""
+        self._at = 0
+        self.has_paused = False
+        """Whether some batches may have been appended in an earlier turn than others."""
+        self._turn_bytes = self._turn_partitions = 0
         self._is_large = False
         """Whether the next batch is known to be too large to be checked on the loop."""
         self._off_loop: Future[tuple[Batch, BatchHeader, int]] | None = None
         """The check of the next batch on another thread, if it is a large one."""
         self.pending: list[PendingAppend] = []
+        self._named_records = 0
+        """Records at fault that the response names. A hundred bytes may hold thousands, and a
+        request thousands of batches: beyond those of one batch they are not named.
+        """
         self.refused: Exception | None = None
         self.is_led_elsewhere = False
 
     def response(self, request: ProduceRequest) -> ProduceResponse:
         """Append the rest of the request; raises `TurnOverError` if that takes another turn."""
-        return ProduceResponse(
-            responses=[
-                TopicProduceResponse(
-                    name=topic.name,
-                    topic_id=topic.topic_id,
-                    partition_responses=[
-                        self._append(topic, part) for part in topic.partition_data
-                    ],
+        topics = request.topic_data
+        while self._at < len(topics):
+            topic = topics[self._at]
+            parts, answers = topic.partition_data, self._answers
+            while len(answers) < len(parts):
+                answers.append(self._append(topic, parts[len(answers)]))
+            if parts:
+                self._responses.append(
+                    TopicProduceResponse(
+                        name=topic.name, topic_id=topic.topic_id, partition_responses=answers
+                    )
                 )
-                for topic in request.topic_data
-                if topic.partition_data
-            ]
-        )
-
-    @property
-    def has_paused(self) -> bool:
-        """Whether some batches may have been appended in an earlier turn than others."""
-        return self._former is not None
+                self._answers = []
+            self._at += 1
+        return ProduceResponse(responses=self._responses)
 
     async def pause(self) -> None:
         """Wait for the next turn, or for the check on another thread."""
-        self._turn_bytes, self._former = 0, deque(self._answers)
+        self._turn_bytes, self._turn_partitions, self.has_paused = 0, 0, True
         if self._off_loop is None:
             await asyncio.sleep(0)
         else:
@@ -151,10 +159,9 @@ class Appending:
     def _append(
         self, topic: TopicProduceData, part: PartitionProduceData
     ) -> PartitionProduceResponse:
-        if self._former:
-            return self._former.popleft()
-        if self._turn_bytes >= TURN_BYTES:
+        if self._turn_bytes >= TURN_BYTES or self._turn_partitions >= TURN_PARTITIONS:
             raise TurnOverError
+        self._turn_partitions += 1
         services = self._ctx.services
         log_start_offset = -1
         try:
@@ -172,10 +179,11 @@ class Appending:
             appended = replicas.leader_append(partition, batch, header, self._acks, self._now_ms)
         except PARTITION_ERRORS as error:
             self.refused = error
+            services.replicas.partitions.failed_produces += 1
             self.is_led_elsewhere |= isinstance(error, NotLeader)
             self._off_loop, self._is_large = None, False
             answer = refused(part.index, error, log_start_offset)
-            self._answers.append(answer)
+            self._named_records += len(answer.record_errors)
             return answer
         answer = PartitionProduceResponse(
             index=part.index,
@@ -192,7 +200,6 @@ class Appending:
                 needs_flush=appended.flush_due,
             )
         )
-        self._answers.append(answer)
         return answer
 
     def _checked(self, data: object, partition: Partition) -> tuple[Batch, BatchHeader]:
@@ -217,15 +224,17 @@ class Appending:
             self._check_off_loop(data, header, partition)
             raise TurnOverError
         self._turn_bytes += TURN_BYTES  # a batch refused half way may have cost as much
+        rules = partition.rules
         try:
             batch, header, walked_bytes = stored(
                 data,
                 header,
-                partition.rules,
+                rules,
                 partition.topic_partition,
                 now_ms=self._now_ms,
-                limit_bytes=TURN_BYTES,
+                limit_bytes=TURN_BYTES if rules.codec_level is None else SLOW_TURN_BYTES,
                 scratch=self._ctx.services.resources.scratch,
+                names_records=self._named_records < EXAMINED,
             )
         except DecompressionLimit:
             self._is_large = True
@@ -245,4 +254,5 @@ class Appending:
                 partition.topic_partition,
                 now_ms=self._now_ms,
                 limit_bytes=DECOMPRESSED_LIMIT_BYTES,
+                names_records=self._named_records < EXAMINED,
             )

@@ -26,24 +26,26 @@ class TypeQuota:
         self.kind, self._samples, self._window_s = kind, samples, window_s
         self._limits = Limits(kind, {})
         self._found: dict[tuple[str, str], Meter | None] = {}
+        self._unknown = Meter(0, samples, window_s)
+        """Stands for a client that was not looked up yet."""
         self.meters: dict[tuple[str, str], Meter] = {}
         """By user and client id, "" for any."""
         self._forgot_ms = -FORGET_PAUSE_MS
-
-    @property
-    def is_on(self) -> bool:
-        return bool(self._limits.bounds)
+        self.is_on = False
+        """Whether there is a limit of this type."""
 
     def use(self, limits: Limits) -> None:
         """From now on. What clients have used stays counted, as in Kafka."""
         self._limits = limits
+        self.is_on = bool(limits.bounds)
         self._found.clear()
 
     def meter(self, user: str, client_id: str, now_ms: int) -> Meter | None:
         """None: no limit."""
         key = (user, client_id)
-        if key in self._found:
-            return self._found[key]
+        known = self._found.get(key, self._unknown)
+        if known is not self._unknown:
+            return known
         limit = self._limits.of_client(user, client_id)
         found = None
         if limit is not None:
@@ -112,15 +114,13 @@ class ClientQuotas:
             self._is_on = any(each.is_on for each in self.types)
         return self._is_on
 
-    def produce_ms(self, user: str, client_id: str, size_bytes: int) -> int:
+    def produce_ms(self, user: str, client_id: str, size_bytes: int, now_ms: int) -> int:
         """How long a client waits that has sent a produce request of this size."""
-        now_ms = self.monotonic_ms()
         meter = self.produce.meter(user, client_id, now_ms)
         return 0 if meter is None else noted(meter, meter.throttle_ms(size_bytes, now_ms), now_ms)
 
-    def request_ms(self, user: str, client_id: str, spent_ns: int) -> int:
+    def request_ms(self, user: str, client_id: str, spent_ns: int, now_ms: int) -> int:
         """How long a client waits whose request has taken this time; at most one window."""
-        now_ms = self.monotonic_ms()
         meter = self.request.meter(user, client_id, now_ms)
         if meter is None:
             return 0
@@ -137,6 +137,12 @@ class ClientQuotas:
         if delay_ms:
             meter.rate.record(-size_bytes, now_ms)
         return noted(meter, delay_ms, now_ms)
+
+    def shared_ms(self, user: str, client_id: str, size_bytes: int) -> int:
+        """How long a member of a share group waits that gets this much: the records are its."""
+        now_ms = self.monotonic_ms()
+        meter = self.fetch.meter(user, client_id, now_ms)
+        return 0 if meter is None else noted(meter, meter.throttle_ms(size_bytes, now_ms), now_ms)
 
     def most_fetched(self, user: str, client_id: str) -> int | None:
         """The bytes that one fetch may return, so that it can be served at all."""

@@ -1,5 +1,7 @@
 """What clients that share one limit have used of it. Pure."""
 
+from heapq import heappop, heappush
+
 from penstock.broker.quotas.rate import Rate
 from penstock.broker.quotas.token_bucket import TokenBucket
 
@@ -17,6 +19,8 @@ class Meter:
         """Only mutations take tokens."""
         self._delays = Rate(samples, self.window_ms)
         self._delayed = Rate(samples, self.window_ms)
+        self._ends_ms: list[int] = []
+        """When those that are held back go on: the first one first."""
 
     def throttle_ms(self, value: float, now_ms: int) -> int:
         """Record it; returns how long its client has to wait."""
@@ -27,6 +31,14 @@ class Meter:
         """Note that a client was held back."""
         self._delays.record(delay_ms, now_ms)
         self._delayed.record(1, now_ms)
+        self.held(now_ms)
+        heappush(self._ends_ms, now_ms + delay_ms)
+
+    def held(self, now_ms: int) -> int:
+        """How many are held back now."""
+        while self._ends_ms and self._ends_ms[0] <= now_ms:
+            heappop(self._ends_ms)
+        return len(self._ends_ms)
 
     def mean_delay_ms(self, now_ms: int) -> float:
         count = self._delayed.per_second(now_ms)

@@ -28,19 +28,34 @@ class Rate:
         self._full_windows = samples - 1
         self._life_ms = samples * window_ms
         self._samples: deque[Sample] = deque()
+        self._past = 0.0
+        """The sum of all samples but the last one."""
 
     def record(self, value: float, now_ms: int) -> None:
         samples = self._samples
         if not samples or now_ms - samples[-1].start_ms >= self._window_ms:
+            self._forget(now_ms)  # nobody may ever ask for the rate
             samples.append(Sample(now_ms))
+            self._sum_past()
         current = samples[-1]
         current.value += value
         current.last_ms = now_ms
 
     def _forget(self, now_ms: int) -> None:
         samples = self._samples
+        if not samples or now_ms - samples[0].last_ms < self._life_ms:
+            return
         while samples and now_ms - samples[0].last_ms >= self._life_ms:
             samples.popleft()
+        self._sum_past()
+
+    def _sum_past(self) -> None:
+        """Added anew, so that what is forgotten leaves no rounding error behind."""
+        total, last = 0.0, len(self._samples) - 1
+        for at, sample in enumerate(self._samples):
+            if at < last:
+                total += sample.value
+        self._past = total
 
     def window_ms(self, now_ms: int) -> int:
         """The time over which the rate is taken."""
@@ -51,9 +66,8 @@ class Rate:
 
     def per_second(self, now_ms: int) -> float:
         window_ms = self.window_ms(now_ms)
-        total = 0.0
-        for sample in self._samples:
-            total += sample.value
+        samples = self._samples
+        total = self._past + samples[-1].value if samples else 0.0
         return total * 1000 / window_ms
 
     def throttle_ms(self, limit: float, now_ms: int) -> int:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from concurrent.futures import Future
 
 from penstock.broker.cluster import Cluster
 from penstock.broker.replicas.throttles import FollowerThrottle
@@ -10,6 +11,7 @@ from penstock.client.address import Address
 from penstock.client.security import ClientSecurity
 from penstock.clock import Clock
 from penstock.config.listener import EVERY_INTERFACE, ListenerConfig
+from penstock.log.partition_log import PartitionLog
 from penstock.replication.environment import Environment
 from penstock.replication.fetcher import FetcherContext
 from penstock.replication.fetchers import Fetchers, SetupTimeout
@@ -47,6 +49,7 @@ def fetchers(
     logs: FollowerLogs,
     broker_epoch: Callable[[], int],
     clock: Clock,
+    flush: Callable[[PartitionLog], Future[int]],
     security: Callable[[], ClientSecurity],
 ) -> Fetchers:
     """The fetchers of this broker. They connect from the address of its listener."""
@@ -64,6 +67,7 @@ def fetchers(
         lambda: cluster.config.replication,
         logs,
         clock,
+        flush,
         FollowerThrottle(broker_id, cluster, clock.monotonic_ms),
     )
     network = cluster.config.network

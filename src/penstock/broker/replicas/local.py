@@ -23,8 +23,8 @@ logger = logging.getLogger(__name__)
 state_change = logging.getLogger("penstock.state_change")
 """Leadership changes, like Kafka's state.change.logger."""
 
-PARTITIONS_PER_TURN = 20
-"""Creating or deleting a log takes up to a millisecond; requests are served in between."""
+PARTITIONS_PER_TURN = 5
+"""Creating or deleting a log takes a millisecond; requests are served in between."""
 
 
 class LocalBroker:

@@ -16,6 +16,20 @@ def unknown_topics(held: Mapping[TopicPartition, Uuid], image: ClusterImage) -> 
     return {topic_partition.topic for topic_partition in held} - image.topics.keys()
 
 
+def of_replaced_topics(
+    held: Mapping[TopicPartition, Uuid], image: ClusterImage, names: Container[str]
+) -> dict[TopicPartition, str]:
+    """Logs of deleted topics whose names, which are among these, belong to other topics by now."""
+    return {
+        topic_partition: "has the id of a deleted topic whose name was reused"
+        for topic_partition, topic_id in held.items()
+        if topic_partition.topic in names
+        and (topic := image.topics.get(topic_partition.topic)) is not None
+        and NO_UUID not in {topic.id, topic_id}
+        and topic.id != topic_id
+    }
+
+
 def strays(
     held: Mapping[TopicPartition, Uuid],
     image: ClusterImage,
@@ -27,14 +41,14 @@ def strays(
     `existing_topics` are unknown topics that exist in the store: they are being created or deleted,
     or their nodes cannot be read. Their logs stay as they are.
     """
-    found = {}
-    for topic_partition, topic_id in held.items():
+    found = of_replaced_topics(held, image, image.topics)
+    for topic_partition in held:
+        if topic_partition in found:
+            continue
         topic = image.topics.get(topic_partition.topic)
         if topic is None:
             if topic_partition.topic not in existing_topics:
                 found[topic_partition] = "belongs to a deleted topic"
-        elif NO_UUID not in {topic.id, topic_id} and topic.id != topic_id:
-            found[topic_partition] = "has the id of a deleted topic whose name was reused"
         else:
             state = topic.partitions.get(topic_partition.partition)
             if state is not None and state.partition_epoch >= 0 and broker not in state.replicas:

@@ -7,12 +7,13 @@ those of deleted topics, or begin empty logs beside them.
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
+from shlex import join, quote
 
 from msgspec import Struct
 
 from penstock.log.found import FoundDirectory, FoundLog
 from penstock.log.meta_properties import MetaProperties
-from penstock.metadata.image import ClusterImage, Topic
+from penstock.metadata.image import ClusterImage, PartitionRegistration, Topic
 from penstock.types import NO_UUID, BrokerId, TopicPartition
 
 NAMED = 3
@@ -31,7 +32,9 @@ class StoredMetadata(Struct, frozen=True):
     """Includes topics whose deletion is pending."""
     deleting: frozenset[str] = frozenset()
     log_dirs: Mapping[str, str] = {}
-    """Of a broker alone: the paths of the directories it has used, by `directory.id`."""
+    """Of a broker alone: the paths of the directories it has used or adopted, by `directory.id`; an
+    adopted one without an id is there by its path.
+    """
 
 
 class Serve(Struct, frozen=True):
@@ -65,6 +68,7 @@ def decide(
         or _another_cluster(directories, store)
         or _unknown(directories, store, home)
         or _missing(directories, store, home)
+        or _elsewhere(directories, store, home)
     )
     if refusal is not None:
         return Refuse(refusal)
@@ -81,10 +85,12 @@ def decide_workers(
     store: StoredMetadata,
     configured_id: BrokerId | None,
     home: Path,
+    *,
+    is_resizing: bool = False,
 ) -> Refuse | None:
     """As `decide`, for the workers of a machine, before they start: what no single one can see.
 
-    `configured_id` is that of the first.
+    `configured_id` is that of the first. While their number changes, logs move before the metadata.
     """
     directories = [each for folders in workers for each in folders]
     refusal = (
@@ -93,6 +99,10 @@ def decide_workers(
         or _unknown(directories, store, home)
         or _missing(directories, store, home)
     )
+    if not is_resizing:
+        refusal = (
+            refusal or _elsewhere(directories, store, home) or _older(directories, store, home)
+        )
     for index, folders in enumerate(workers):
         identities = [each.identity for each in folders if each.identity is not None]
         refusal = refusal or _contradiction(identities, None if index else configured_id)
@@ -133,7 +143,7 @@ def _contradiction(
     return None
 
 
-def _another_cluster(directories: Iterable[FoundDirectory], store: StoredMetadata) -> str | None:
+def _another_cluster(directories: Sequence[FoundDirectory], store: StoredMetadata) -> str | None:
     for each in directories:
         stated = None if each.identity is None else each.identity.cluster_id
         if None not in {stated, store.cluster_id} and stated != store.cluster_id:
@@ -141,32 +151,45 @@ def _another_cluster(directories: Iterable[FoundDirectory], store: StoredMetadat
             return (
                 f"log directory {each.path} belongs to cluster {stated}, but {store.name} is of "
                 f"cluster {store.cluster_id}: use the {right} of that cluster, or other log.dirs"
+                f"{_without_its_metadata(directories)}"
             )
     return None
+
+
+def _without_its_metadata(directories: Sequence[FoundDirectory]) -> str:
+    """What helps if the metadata of a cluster is gone; nothing is lost if it had no logs."""
+    at = join(sorted(str(each.path) for each in directories if each.logs))
+    if not at:
+        return ""
+    return (
+        ". If its metadata is lost, begin a new data directory: penstock metadata import --dir NEW "
+        f"FILE restores an export of it, penstock log adopt --dir NEW {at} registers the topics "
+        "that the logs are of"
+    )
 
 
 def _unknown(
     directories: Sequence[FoundDirectory], store: StoredMetadata, home: Path
 ) -> str | None:
     """In a cluster, unknown logs are left to the controller, which confirms strays."""
-    logs = list(_logs(directories))
+    logs, quoted = list(_logs(directories)), quote(str(home))
     if store.is_alone:
         unknown = [each for each in logs if not _is_known(each, store)]
         if not unknown:
             return None
-        at = " ".join(sorted({str(each.path.parent) for each in unknown}))
+        at = join(sorted({str(each.path.parent) for each in unknown}))
         return (
             f"log.dirs: {_listed([each.partition for each in unknown])} in {at}, which "
             f"{store.name} does not know: start with the --dir that this broker had before, "
-            f"restore its metadata (penstock metadata import --dir {home} FILE), register the "
-            f"topics (penstock log adopt --dir {home} {at}), or move these directories away"
+            f"restore its metadata (penstock metadata import --dir {quoted} FILE), register the "
+            f"topics (penstock log adopt --dir {quoted} {at}), or move these directories away"
         )
     if store.cluster_id is None and logs:
         return (
             f"log.dirs: {_listed([each.partition for each in logs])}, but {store.name} knows no "
             "cluster: use the zookeeper.connect that this broker had before, or other log.dirs; "
-            f"penstock log adopt --dir {home} takes the topics over for a broker without ZooKeeper,"
-            " and penstock metadata import restores such a broker's metadata"
+            f"penstock log adopt --dir {quoted} takes the topics over for a broker without "
+            "ZooKeeper, and penstock metadata import restores such a broker's metadata"
         )
     return None
 
@@ -178,6 +201,7 @@ def _missing(
     if not store.is_alone or not all(each.is_readable for each in directories):
         return None  # a missing partition may be in the unreadable directory, and is offline
     present = {each.identity.directory_id for each in directories if each.identity is not None}
+    present |= {str(each.path) for each in directories}
     lost = [path for each, path in store.log_dirs.items() if each not in present]
     found = {each.partition for each in _logs(directories)}
     missing = [
@@ -192,8 +216,77 @@ def _missing(
         return None
     return (
         f"log.dirs: {_listed(missing)} in none of them, and {', '.join(lost)}, which this broker "
-        "has used before, is not there: mount it, or name it in log.dirs; if it is lost for good, "
-        f"penstock log forget --dir {home} {' '.join(lost)} lets its partitions begin empty"
+        "has used or adopted, is not there: mount it, or name it in log.dirs; if it is lost for "
+        "good, "
+        f"penstock log forget --dir {quote(str(home))} {join(lost)} lets its partitions begin empty"
+    )
+
+
+def _elsewhere(
+    directories: Sequence[FoundDirectory], store: StoredMetadata, home: Path
+) -> str | None:
+    """Partitions that moved to other workers since a backup would begin empty where they were."""
+    if not store.is_alone or not all(each.is_readable for each in directories):
+        return None
+    holders: dict[TopicPartition, set[int]] = {}
+    at: dict[TopicPartition, Path] = {}
+    for each in directories:
+        broker = None if each.identity is None else each.identity.broker_id
+        if broker is None:
+            continue
+        for log in each.logs:
+            holders.setdefault(log.partition, set()).add(broker)
+            at[log.partition] = each.path
+    moved = [
+        each
+        for each, brokers in holders.items()
+        if (known := _partition(each, store)) is not None and brokers.isdisjoint(known.replicas)
+    ]
+    if not moved:
+        return None
+    where = " ".join(sorted({str(at[each]) for each in moved}))
+    return (
+        f"log.dirs: {_listed(moved)} in {where}, where {store.name} has no replica of it: it is "
+        f"{_older_than_logs(store, home, directories)}"
+    )
+
+
+def _older(directories: Sequence[FoundDirectory], store: StoredMetadata, home: Path) -> str | None:
+    """An ISR of long ago may name a replica that lacks records. As a leader it would have the
+    others truncate theirs.
+    """
+    newer = {
+        log.partition
+        for log in _logs(directories)
+        if (known := _partition(log.partition, store)) is not None
+        and log.last_epoch > known.leader_epoch
+    }
+    if not newer:
+        return None
+    return (
+        f"log.dirs: {_listed(sorted(newer))} in a later leader epoch than {store.name} knows: it "
+        f"is {_older_than_logs(store, home, directories)}"
+    )
+
+
+def _older_than_logs(
+    store: StoredMetadata, home: Path, directories: Iterable[FoundDirectory]
+) -> str:
+    at, quoted = join(sorted(str(each.path) for each in directories if each.logs)), quote(str(home))
+    return (
+        "older than the logs. Restore the latest metadata (penstock metadata import --dir "
+        f"{quoted} FILE); without it, move {store.name.removeprefix('the metadata in ')} away and "
+        f"register the topics where they are (penstock log adopt --dir {quoted} {at})"
+    )
+
+
+def _partition(each: TopicPartition, store: StoredMetadata) -> PartitionRegistration | None:
+    """The partition, if it exists and stays."""
+    topic = store.topics.get(each.topic)
+    return (
+        None
+        if topic is None or each.topic in store.deleting
+        else topic.partitions.get(each.partition)
     )
 
 

@@ -16,10 +16,11 @@ from penstock.errors import ConfigError
 from penstock.metadata import paths
 from penstock.metadata.embedded import EmbeddedStore
 from penstock.metadata.records import decode, encode
-from penstock.metadata.store import MetadataStore
+from penstock.metadata.store import MetadataStore, Node
 from penstock.metadata.tree import FILE_NAME, Tree
 
 PATH = "/penstock/log_dirs"
+VERSION = 1
 
 
 class LogDirs(Struct, frozen=True):
@@ -29,14 +30,29 @@ class LogDirs(Struct, frozen=True):
     log_dirs: dict[str, str]
 
 
+class _Version(Struct, frozen=True):
+    version: int
+
+
 async def read_known_log_dirs(store: MetadataStore) -> Mapping[str, str]:
     node = (await store.get_many((PATH,))).get(PATH)
-    return {} if node is None else decode(LogDirs, node).log_dirs
+    return {} if node is None else log_dirs_in(node)
+
+
+def log_dirs_in(node: Node) -> Mapping[str, str]:
+    """The version is read before anything else: a newer Penstock may have changed the rest."""
+    version = decode(_Version, node).version
+    if version > VERSION:
+        raise ConfigError(
+            f"the metadata's {PATH} has version {version}, this Penstock knows up to "
+            f"{VERSION}: start a newer Penstock"
+        )
+    return decode(LogDirs, node).log_dirs
 
 
 async def write_known_log_dirs(store: MetadataStore, log_dirs: Mapping[str, str]) -> None:
     """Writes only a change."""
-    record = encode(LogDirs(1, dict(log_dirs)))
+    record = encode(LogDirs(VERSION, dict(log_dirs)))
     wanted = paths.with_parents(PATH)
     existing = await store.get_many(wanted)
     for path in wanted:

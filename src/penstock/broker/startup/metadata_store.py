@@ -7,6 +7,7 @@ from pathlib import Path
 
 from penstock.broker.key_store import load_own, load_trusted, read_store
 from penstock.clock import Clock
+from penstock.config.extra import install
 from penstock.config.zookeeper import ZookeeperConfig
 from penstock.errors import ConfigError
 from penstock.log.files import Files
@@ -38,7 +39,7 @@ async def _zookeeper(
         from penstock.metadata.zookeeper.opening import open_store
     except ImportError as error:
         raise ConfigError(
-            f"zookeeper.connect needs the package {error.name}: pip install '.[cluster]'"
+            f"zookeeper.connect needs the package {error.name}: {install('cluster')}"
         ) from None
     # Only one process may resume the session that the last one left in this directory.
     release = files.lock(directory / SESSION_LOCK)

@@ -6,17 +6,18 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from shlex import quote
 
 import msgspec
 
-from penstock.broker.startup.process_start import process_start
 from penstock.errors import ConfigError
 from penstock.log.disk import DiskFiles
 from penstock.log.files import DirectoryLocked
+from penstock.process_start import process_start
 
 FILE_NAME = "broker.json"
 LOCK_NAME = "broker.lock"
-ORPHANED_S, POLL_S = 15.0, 0.02
+ORPHANED_S, LOOKED_S, POLL_S = 15.0, 0.3, 0.02
 
 
 class WorkerState(msgspec.Struct, frozen=True):
@@ -59,10 +60,16 @@ def read_state(directory: Path) -> BrokerState | None:
     return state if state is not None and state.is_alive() else None
 
 
+def was_killed(directory: Path) -> bool:
+    """Whether the last broker left its file behind."""
+    former = _written(directory)
+    return former is not None and not former.is_alive()
+
+
 def _written(directory: Path) -> BrokerState | None:
     try:
         return msgspec.json.decode((directory / FILE_NAME).read_bytes(), type=BrokerState)
-    except (FileNotFoundError, NotADirectoryError, msgspec.DecodeError):
+    except (FileNotFoundError, NotADirectoryError, msgspec.DecodeError, UnicodeDecodeError):
         return None
 
 
@@ -80,19 +87,13 @@ def remove_state(directory: Path, state: BrokerState) -> None:
 
 
 def hold_directory(directory: Path) -> Callable[[], None]:
-    """Keep other brokers out of the directory until the returned function is called.
-
-    Workers hold it too. Those of a supervisor that was killed stop by themselves, so that is waited
-    for.
-    """
-    deadline = time.monotonic() + ORPHANED_S
+    """Keep other brokers out of the directory until the returned function is called."""
+    began = time.monotonic()
     while True:
         try:
             return DiskFiles().lock(directory / LOCK_NAME)
         except DirectoryLocked:
-            former = _written(directory)
-            is_orphaned = former is not None and former.workers and not former.is_alive()
-            if is_orphaned and time.monotonic() < deadline:
+            if time.monotonic() < began + _release_s(directory):
                 time.sleep(POLL_S)
                 continue
             state = read_state(directory)
@@ -100,17 +101,31 @@ def hold_directory(directory: Path) -> Callable[[], None]:
                 raise ConfigError(f"--dir {unfound_broker(directory)}") from None
             raise ConfigError(
                 f"--dir {directory} is in use: a broker (pid {state.pid}) runs there at "
-                f"{state.bootstrap}; stop it with `penstock stop --dir {directory}`, or use "
-                "another directory"
+                f"{state.bootstrap}; stop it with `penstock stop --dir {quote(str(directory))}`, "
+                "or use another directory"
             ) from None
 
 
+def _release_s(directory: Path) -> float:
+    """How long the lock may still be held without a broker. Workers hold it too, and those of a
+    supervisor that was killed stop by themselves. `is_held` holds it for a moment.
+    """
+    former = _written(directory)
+    if former is None:
+        return LOOKED_S
+    if former.is_alive():
+        return 0.0
+    return ORPHANED_S if former.workers else LOOKED_S
+
+
 def is_held(directory: Path) -> bool:
-    if not (directory / LOCK_NAME).is_file():
-        return False
+    """Whether a broker holds the directory. Whoever may read it may ask, and several at once."""
     try:
-        DiskFiles().lock(directory / LOCK_NAME)()
-    except DirectoryLocked:
+        with (directory / LOCK_NAME).open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except BlockingIOError:
         return True
     return False
 

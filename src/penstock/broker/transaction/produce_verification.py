@@ -14,6 +14,7 @@ from penstock.broker.transaction.verifier import (
 from penstock.coordinator.result import Refused
 from penstock.coordinator.storage import ProducerIdAndEpoch
 from penstock.errors import ErrorCode, KafkaError
+from penstock.log.producer_state import OutOfOrderSequence
 from penstock.metadata.topic_names import topic_name
 from penstock.record.batch import BatchHeader, CorruptBatch, read_header
 from penstock.replication.partition import NotEnoughReplicas, Partition
@@ -85,6 +86,11 @@ class ProduceVerification:
         verification = self._verifications.get(key)
         if verification is not None and not verification.holds():
             raise NotEnoughReplicas("a marker has come since the coordinator was asked")
+        if self._adds and header.base_sequence != 0 and is_unknown(partition, producer):
+            # A batch before it was refused and comes again: behind this one it could not.
+            raise OutOfOrderSequence(
+                f"producer {producer.id} began with sequence {header.base_sequence}"
+            )
 
     def _begin(self, request: ProduceRequest, transactional_id: str) -> None:
         unverified: dict[ProducerIdAndEpoch, dict[TopicPartition, Partition]] = {}
@@ -138,6 +144,11 @@ def has_open(partition: Partition, producer: ProducerIdAndEpoch) -> bool:
         and entry.current_txn_first_offset is not None
         and entry.producer_epoch == producer.epoch
     )
+
+
+def is_unknown(partition: Partition, producer: ProducerIdAndEpoch) -> bool:
+    """Whether the partition has no state of the producer."""
+    return producer.id not in partition.log.producers.producers
 
 
 def transactional_producer(data: object) -> ProducerIdAndEpoch | None:

@@ -2,6 +2,8 @@
 
 from penstock.broker.context import Context
 from penstock.broker.startup import file_limit
+from penstock.config.broker import BrokerConfig
+from penstock.controller.topics import TopicSpec
 
 
 def check_room(replicas: int, ctx: Context) -> None:
@@ -16,3 +18,13 @@ def check_room(replicas: int, ctx: Context) -> None:
         replicas,
         len(services.cluster.image.brokers),
     )
+
+
+def replicas(new: TopicSpec, config: BrokerConfig) -> int:
+    """The number of replicas that the topic will have."""
+    if new.assignments:
+        return sum(len(chosen) for _, chosen in new.assignments)
+    defaults = config.controller
+    partitions = new.num_partitions if new.num_partitions > 0 else defaults.num_partitions
+    factor = new.replication_factor
+    return partitions * (factor if factor > 0 else defaults.default_replication_factor)

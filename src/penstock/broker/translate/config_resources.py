@@ -5,13 +5,19 @@ from collections.abc import Iterable
 
 from penstock.broker.context import Services
 from penstock.config.resource_type import ConfigResourceType
-from penstock.controller.configs import BrokerResource, ConfigResource, GroupResource, TopicResource
+from penstock.controller.configs import (
+    BrokerResource,
+    ClientMetricsResource,
+    ConfigResource,
+    GroupResource,
+    TopicResource,
+)
 from penstock.errors import InvalidRequest
 from penstock.types import BrokerId
 
 
 def resource(kind: int, name: str, services: Services) -> ConfigResource:
-    """A topic, a group, a broker, or the default of all brokers (empty name)."""
+    """A topic, a group, a subscription, a broker, or the default of all brokers (empty name)."""
     match kind:
         case ConfigResourceType.TOPIC:
             return TopicResource(name)
@@ -19,6 +25,8 @@ def resource(kind: int, name: str, services: Services) -> ConfigResource:
             return BrokerResource(known_id(name, services) if name else None)
         case ConfigResourceType.GROUP:
             return GroupResource(name)
+        case ConfigResourceType.CLIENT_METRICS:
+            return ClientMetricsResource(name)
         case _:
             raise InvalidRequest(f"Unknown resource type {kind}")
 

@@ -4,6 +4,7 @@ from penstock.broker.context import Services
 from penstock.controller.topics import TopicSpec
 from penstock.coordinator.errors import CoordinatorNotAvailable
 from penstock.coordinator.group.coordinator import TOPIC as CONSUMER_OFFSETS
+from penstock.coordinator.share.coordinator import TOPIC as SHARE_GROUP_STATE
 from penstock.coordinator.transaction.coordinator import TOPIC as TRANSACTION_STATE
 from penstock.errors import ErrorCode
 
@@ -12,12 +13,14 @@ def new_topic(name: str, services: Services) -> TopicSpec:
     """The settings of a topic that is created automatically."""
     if name == TRANSACTION_STATE:
         return _transaction_state(services)
+    if name == SHARE_GROUP_STATE:
+        return _share_group_state(services)
     if name != CONSUMER_OFFSETS:
         return TopicSpec(name)
     config = services.config.group
-    factor = config.offsets_topic_replication_factor
-    if "offsets.topic.replication.factor" not in services.cluster.static:
-        factor = min(factor, len(services.cluster.image.brokers))
+    factor = _factor(
+        "offsets.topic.replication.factor", config.offsets_topic_replication_factor, services
+    )
     return TopicSpec(
         name,
         config.offsets_topic_num_partitions,
@@ -33,9 +36,11 @@ def new_topic(name: str, services: Services) -> TopicSpec:
 
 def _transaction_state(services: Services) -> TopicSpec:
     config = services.config.transaction
-    factor = config.transaction_state_log_replication_factor
-    if "transaction.state.log.replication.factor" not in services.cluster.static:
-        factor = min(factor, len(services.cluster.image.brokers))
+    factor = _factor(
+        "transaction.state.log.replication.factor",
+        config.transaction_state_log_replication_factor,
+        services,
+    )
     in_sync = config.transaction_state_log_min_isr
     if "transaction.state.log.min.isr" not in services.cluster.static:
         in_sync = min(in_sync, factor)
@@ -51,6 +56,39 @@ def _transaction_state(services: Services) -> TopicSpec:
             "unclean.leader.election.enable": "false",
         },
     )
+
+
+def _share_group_state(services: Services) -> TopicSpec:
+    """Never compacted: an update of a share-partition makes sense only after those before it."""
+    config = services.config.share
+    factor = _factor(
+        "share.coordinator.state.topic.replication.factor",
+        config.share_coordinator_state_topic_replication_factor,
+        services,
+    )
+    in_sync = config.share_coordinator_state_topic_min_isr
+    if "share.coordinator.state.topic.min.isr" not in services.cluster.static:
+        in_sync = min(in_sync, factor)
+    return TopicSpec(
+        SHARE_GROUP_STATE,
+        config.share_coordinator_state_topic_num_partitions,
+        factor,
+        configs={
+            "cleanup.policy": "delete",
+            "compression.type": "producer",
+            "min.insync.replicas": str(in_sync),
+            "retention.bytes": "-1",
+            "retention.ms": "-1",
+            "segment.bytes": str(config.share_coordinator_state_topic_segment_bytes),
+        },
+    )
+
+
+def _factor(setting: str, factor: int, services: Services) -> int:
+    """What the operator has set; the default needs no more brokers than there are."""
+    if setting in services.cluster.static:
+        return factor
+    return min(factor, len(services.cluster.image.brokers))
 
 
 def _min_insync_replicas(factor: int, services: Services) -> dict[str, str]:
@@ -71,3 +109,11 @@ async def ensure_internal_topic(name: str, services: Services) -> None:
         raise CoordinatorNotAvailable(f"{name} cannot be created: {refused}")
     if name not in services.cluster.image.topics:
         raise CoordinatorNotAvailable(f"{name} was created just now")
+
+
+async def create_dead_letter_topic(name: str, services: Services) -> None:
+    """For share groups; refused if it cannot be created."""
+    spec = TopicSpec(name, configs={"errors.deadletterqueue.group.enable": "true"})
+    (refused,) = await services.control.link.create_topics([spec])
+    if refused is not None and refused.code != ErrorCode.TOPIC_ALREADY_EXISTS:
+        raise refused

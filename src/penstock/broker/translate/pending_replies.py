@@ -1,9 +1,11 @@
 """Turns a coordinator's replies into a response, at once or when they come."""
 
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+import asyncio
+from collections.abc import Callable, Generator, Sequence
+from typing import Any, Final, TypeVar
 
 from penstock.broker.context import Context
+from penstock.broker.handling.turns import at_once, turns
 from penstock.broker.parked import Parked
 from penstock.coordinator.errors import CoordinatorNotAvailable
 from penstock.coordinator.result import PendingReply
@@ -16,6 +18,8 @@ R = TypeVar("R")
 
 UNLIMITED_MS = 2**31 - 1
 """No timeout of the request: the group itself ends every join."""
+MOST_AT_ONCE: Final = 20_000
+"""Items of a response that are encoded in one loop turn after a wait: some ten milliseconds."""
 
 
 def answered(
@@ -52,6 +56,74 @@ def answered(
         wait_ms = ctx.services.config.group.offsets_commit_timeout_ms
     partitions = {TopicPartition(runtime.name, each.partition) for each in pending_replies}
     return Parked([*pending_replies, *partitions], wait_ms, attempt, finished)
+
+
+async def answered_in_turns(
+    pending_replies: Sequence[PendingReply[T]],
+    respond: Callable[[list[T | KafkaError]], Generator[None, None, R]],
+    items: int,
+    ctx: Context,
+    wait_ms: int | None = None,
+    of: CoordinatorRuntime[Any, Any] | None = None,
+) -> R | Parked[R]:
+    """As `answered`, with a response of so many items, made in turns.
+
+    Few large requests are at work at the same time. One that waits for replicas leaves its slot to
+    others; only those keep theirs whose response is too long to be encoded in one loop turn.
+    """
+    steps = answered(pending_replies, respond, ctx, wait_ms, of)
+    if isinstance(steps, Parked):
+        if items <= MOST_AT_ONCE:
+            return parked_in_turns(steps, ctx)
+        steps = await ctx.services.waiters.future(steps)
+    return await turns(steps)
+
+
+def parked_in_turns(waiting: Parked[Generator[None, None, R]], ctx: Context) -> Parked[R]:
+    """Ends with what the last of those steps returns, a turn for each.
+
+    Many requests may wait for the same replicas, and are woken together.
+    """
+    begun: list[Generator[None, None, R]] = []
+
+    def go_on() -> None:
+        ctx.services.waiters.changed(waiting.keys[0])
+
+    def attempt() -> R | None:
+        steps = begun[0] if begun else waiting.attempt()
+        if steps is None:
+            return None
+        begun[:] = [steps]
+        try:
+            next(steps)
+        except StopIteration as end:
+            response: R = end.value
+            return response
+        # Not yet: where an attempt comes before the wait, nobody would hear of the change.
+        asyncio.get_running_loop().call_soon(go_on)
+        return None
+
+    def expire() -> R:
+        return at_once(begun[0] if begun else waiting.expire())
+
+    return Parked(waiting.keys, waiting.wait_ms, attempt, expire)
+
+
+async def replied(pending: PendingReply[T], ctx: Context) -> T:
+    """The reply of the group coordinator; a refusal is raised."""
+    reply = await reply_or_error(pending, ctx)
+    if isinstance(reply, KafkaError):
+        raise reply
+    return reply
+
+
+async def reply_or_error(pending: PendingReply[T], ctx: Context) -> T | KafkaError:
+    """The reply of the group coordinator, or its refusal."""
+    found = answered([pending], lambda replies: replies, ctx)
+    if isinstance(found, Parked):
+        found = await ctx.services.waiters.future(found)
+    (reply,) = found
+    return reply
 
 
 def _attempted(

@@ -95,8 +95,11 @@ def from_pairs(pairs: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def _of_profile(name: str | None, environ: Mapping[str, str]) -> Mapping[str, str]:
+    """An empty PENSTOCK_PROFILE uses none, whatever the user's file says."""
     path = profiles_path(environ)
     chosen = name or environ.get("PENSTOCK_PROFILE")
+    if chosen == "":
+        return {}
     if chosen is None and not os.path.exists(path):  # noqa: PTH110  a string costs less
         return {}
     profiles = read_profiles(path)

@@ -1,4 +1,8 @@
-"""Suggests the nearest topic or group for one that a broker does not know."""
+"""Suggests the nearest topic, group or topic setting for one that a broker does not know, or to
+create the topic.
+"""
+
+import re
 
 from penstock.cli.frame.command import did_you_mean
 from penstock.client.cluster import Client
@@ -6,6 +10,7 @@ from penstock.client.errors import BrokerRefused
 from penstock.errors import ErrorCode, KafkaError
 
 TOPIC, GROUP = "topic ", "group "
+UNKNOWN_SETTING = re.compile(r"Unknown topic config name: (\S+)")
 
 
 async def with_nearest(client: Client, error: BrokerRefused) -> BrokerRefused:
@@ -13,15 +18,31 @@ async def with_nearest(client: Client, error: BrokerRefused) -> BrokerRefused:
     try:
         match error.code:
             case ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if error.about.startswith(TOPIC):
+                name = error.about.removeprefix(TOPIC)
                 known = [each.name for each in await client.topics(None)]
-                hint = did_you_mean(error.about.removeprefix(TOPIC), known)
+                hint = did_you_mean(name, known) or f" `penstock topic create {name}` creates it."
             case ErrorCode.GROUP_ID_NOT_FOUND if error.about.startswith(GROUP):
                 from penstock.client.groups import list_groups  # late: only for a mistake
 
                 known = [each.id for each in await list_groups(client)]
                 hint = did_you_mean(error.about.removeprefix(GROUP), known)
+            case ErrorCode.INVALID_CONFIG:
+                hint = _setting_meant(error.text or "")
             case _:
                 return error
     except KafkaError:
         return error
     return error.with_hint(hint) if hint else error
+
+
+def _setting_meant(text: str) -> str:
+    """For a setting of a topic under an old name, or misspelt."""
+    found = UNKNOWN_SETTING.search(text)
+    if found is None:
+        return ""
+    from penstock.config.setting import settings  # late: only for a mistake
+    from penstock.config.topic import TopicConfig
+    from penstock.config.unknown import unknown
+
+    nearest = unknown(found[1], settings(TopicConfig)).nearest
+    return f" Did you mean {nearest!r}?" if nearest else ""

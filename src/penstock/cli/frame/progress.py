@@ -34,10 +34,16 @@ def progress_line(label: str, done: float, total: float, elapsed_s: float) -> st
     return f"{label} [{'#' * filled}{'.' * (CELLS - filled)}] {share:4.0%}{rest}"
 
 
-class Progress:
-    """`with Progress("moved", total=100) as progress: progress.at(3)`."""
+def count_line(label: str, done: float, elapsed_s: float) -> str:
+    """For work whose end is not known, as of a pipe."""
+    rate = done / elapsed_s if elapsed_s > 0 else 0.0
+    return f"{label}: {done:,.0f}  {rate:,.0f}/s"
 
-    def __init__(self, label: str, total: float) -> None:
+
+class Progress:
+    """`with Progress("moved", total=100) as progress: progress.at(3)`; None: nobody knows."""
+
+    def __init__(self, label: str, total: float | None) -> None:
         self.label, self.total = label, total
         self._shown = is_terminal(sys.stderr) and not is_quiet()
         self._began, self._drawn = time.monotonic(), 0.0
@@ -45,9 +51,15 @@ class Progress:
 
     def at(self, done: float) -> None:
         now = time.monotonic()
-        if self._shown and (now - self._drawn >= REDRAW_S or done >= self.total):
+        is_done = self.total is not None and done >= self.total
+        if self._shown and (now - self._drawn >= REDRAW_S or is_done):
             self._drawn = now
-            self._draw(progress_line(self.label, done, self.total, now - self._began))
+            elapsed_s = now - self._began
+            self._draw(
+                count_line(self.label, done, elapsed_s)
+                if self.total is None
+                else progress_line(self.label, done, self.total, elapsed_s)
+            )
 
     def _draw(self, line: str) -> None:
         click.echo(f"\r{line:<{self._width}}", err=True, nl=False)

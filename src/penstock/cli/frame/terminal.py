@@ -9,6 +9,7 @@ from typing import IO
 import click
 
 from penstock.cli.frame.option import QUIET_KEY, YES_KEY
+from penstock.cli.frame.visible import visible
 from penstock.errors import ConfigError
 
 
@@ -46,7 +47,12 @@ def note(text: str) -> None:
 
 
 def warn(text: str) -> None:
-    note(f"penstock: warning: {text}")
+    note(f"penstock: warning: {visible(text)}")
+
+
+def asks() -> bool:
+    """Whether `confirm` asks."""
+    return not _given(YES_KEY) and is_typed(sys.stdin)
 
 
 def confirm(question: str) -> None:
@@ -55,7 +61,7 @@ def confirm(question: str) -> None:
 
     Scripts are not asked: what they say is what they mean. A no ends the command.
     """
-    if _given(YES_KEY) or not is_typed(sys.stdin):
+    if not asks():
         return
     if not is_typed(sys.stderr):
         raise NotConfirmed("nothing was done: standard error cannot show the question; pass --yes")

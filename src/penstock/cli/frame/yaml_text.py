@@ -5,6 +5,7 @@ YAML 1.2 and, since words such as `yes` are quoted, means the same in 1.1.
 """
 
 import json
+import math
 import re
 from collections.abc import Iterator
 from typing import Any, Final
@@ -14,6 +15,10 @@ _MEANS_ELSE: Final = frozenset(
     ["true", "false", "yes", "no", "on", "off", "null", "none", "y", "n", "nan", "inf", "infinity"]
 )
 """Words that are no texts in some version of YAML, in any case of their letters."""
+_NOT_PRINTABLE: Final = re.compile(r"[\x7f-\xa0\u2028\u2029\ufeff\ufffe\uffff]")
+"""JSON takes these as they are. YAML refuses them, or takes them for the end of a line."""
+_LONGEST_KEY: Final = 1024
+"""Characters of a key in the line of its colon; a longer one begins with `? `."""
 
 
 def yaml_text(value: Any) -> str:
@@ -25,7 +30,11 @@ def _lines(value: Any) -> Iterator[str]:
     match value:
         case dict() if value:
             for key, each in value.items():
-                yield from _entry(f"{_scalar(str(key))}:", each)
+                shown = _scalar(str(key))
+                if len(shown) > _LONGEST_KEY:
+                    yield f"? {shown}"
+                    shown = ""
+                yield from _entry(f"{shown}:", each)
         case list() | tuple() if value:
             for each in value:
                 first, *others = _lines(each)
@@ -45,6 +54,18 @@ def _entry(key: str, value: Any) -> Iterator[str]:
 
 def _scalar(value: Any) -> str:
     if isinstance(value, str):
-        is_word = _WORD.fullmatch(value) and value.lower() not in _MEANS_ELSE
-        return value if is_word else json.dumps(value, ensure_ascii=False)
+        if _WORD.fullmatch(value) and value.lower() not in _MEANS_ELSE:
+            return value
+        quoted = json.dumps(value, ensure_ascii=False)
+        return _NOT_PRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", quoted)
+    if isinstance(value, float):
+        return _float(value)
     return json.dumps(value)
+
+
+def _float(value: float) -> str:
+    if not math.isfinite(value):
+        return "null"  # as JSON has it
+    text = repr(value)
+    # In YAML 1.1 a number without a point is a text: 1e+16.
+    return text.replace("e", ".0e", 1) if "e" in text and "." not in text else text

@@ -15,6 +15,7 @@ from penstock.cli.frame.command import LazyNoun
         "delete": "Delete groups without members, with their offsets.",
         "watch": "Show the lag of groups again and again.",
         "rebalances": "Show the last rebalances of a group, with reason and duration.",
+        "why": "Say in one sentence why a group lags, and what to do.",
     },
 )
 def group() -> None:

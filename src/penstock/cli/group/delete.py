@@ -23,7 +23,7 @@ from penstock.errors import ConfigError
 @remote
 def delete(remote: Remote, names: tuple[str, ...], regex: bool, output: str) -> None:
     """Delete groups without members, with their offsets."""
-    wanted = list(names)
+    wanted = list(dict.fromkeys(names))
     if regex:
         wanted = matching(names, [each.id for each in remote.run(list_groups)])
         if not wanted:

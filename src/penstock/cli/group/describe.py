@@ -5,6 +5,7 @@ import click
 from penstock.cli.frame.command import Verb
 from penstock.cli.group.chosen import STATE
 from penstock.cli.group.history import show_rebalances
+from penstock.cli.group.in_flight import show_records
 from penstock.cli.group.lookup import described_groups, only_with_lag
 from penstock.cli.group.view import SUMMARY, print_description, summary_row
 from penstock.cli.names import GROUP_NAME
@@ -32,6 +33,12 @@ from penstock.cli.remote import Remote, remote
     is_flag=True,
     help="Show the last rebalances of a group instead, with reason and duration.",
 )
+@click.option(
+    "--records",
+    "wants_records",
+    is_flag=True,
+    help="Show the records that a share group has in flight instead: who has them, and how long.",
+)
 @FORMAT
 @remote
 def describe(
@@ -41,6 +48,7 @@ def describe(
     summary: bool,
     states: tuple[str, ...],
     wants_rebalances: bool,
+    wants_records: bool,
     output: str,
 ) -> None:
     """Show members, offsets and lag of groups; all groups, if none is named.
@@ -52,6 +60,11 @@ def describe(
         if len(names) != 1:
             raise click.UsageError("--rebalances is for one group")
         show_rebalances(remote, names[0])
+        return
+    if wants_records:
+        if len(names) != 1:
+            raise click.UsageError("--records is for one group")
+        show_records(remote, names[0])
         return
     found = remote.run(lambda client: described_groups(client, names, states))
     if lagging:

@@ -4,10 +4,10 @@ request for them.
 
 import click
 
-from penstock.cli.broker_page import http_address, read_page
 from penstock.cli.output import is_data, iso_time, print_json, print_table
 from penstock.cli.remote import Remote
 from penstock.client.address import Address
+from penstock.client.broker_page import http_address, read_page
 from penstock.client.cluster import Client
 from penstock.client.groups import describe_group, find_coordinator
 from penstock.client.route import ToCoordinator

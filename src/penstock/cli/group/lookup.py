@@ -4,9 +4,12 @@ from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 from penstock.cli.group.chosen import in_states
-from penstock.cli.group.view import held_by, lag_row, partition_lags
+from penstock.cli.group.view import held_by, lag_row, partition_lags, share_row
 from penstock.client.cluster import Client
-from penstock.client.groups import GroupDescription, describe_group, list_groups
+from penstock.client.group_description import GroupDescription
+from penstock.client.groups import describe_group, list_groups
+from penstock.client.offsets import known_ends
+from penstock.client.share_groups import SHARE, share_offsets
 from penstock.clock import SystemClock
 
 
@@ -20,6 +23,11 @@ class DescribedGroup(NamedTuple):
 async def described(client: Client, name: str) -> DescribedGroup:
     group = await describe_group(client, name)
     holders = held_by(group.members)
+    if group.type == SHARE:
+        shared = await share_offsets(client, name)
+        ends = await known_ends(client, shared)
+        rows = [share_row(tp, shared[tp], ends.get(tp), group.members) for tp in sorted(shared)]
+        return DescribedGroup(group, rows)
     lags = await partition_lags(client, name, holders)
     now_ms = SystemClock().now_ms()
     return DescribedGroup(group, [lag_row(each, holders, now_ms) for each in lags])

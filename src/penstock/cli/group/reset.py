@@ -1,6 +1,5 @@
 """`penstock group reset`."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,22 +9,23 @@ from penstock.cli.failure import SomeFailed
 from penstock.cli.frame.command import Verb
 from penstock.cli.frame.terminal import note, warn
 from penstock.cli.group.chosen import GROUPS
-from penstock.cli.group.target import (
-    Target,
-    TargetType,
-    offsets_of,
-    read_offsets,
-    since,
-)
+from penstock.cli.group.target import TargetType, read_offsets, since
 from penstock.cli.names import TOPIC_NAME
 from penstock.cli.output import FORMAT, Column, print_rows
-from penstock.cli.partitions import chosen_partitions
-from penstock.cli.position import Found, warn_of_nearest
+from penstock.cli.position import warn_of_nearest
 from penstock.cli.remote import Remote, remote
 from penstock.client.cluster import Client
 from penstock.client.errors import BrokerRefused
-from penstock.client.groups import alter_committed, committed_offsets, describe_group
-from penstock.errors import ConfigError, ErrorCode, KafkaError
+from penstock.client.group_reset import (
+    Target,
+    commit,
+    in_scope,
+    offsets_before,
+    offsets_of,
+    state_with_members,
+)
+from penstock.client.position import Found
+from penstock.errors import KafkaError
 from penstock.types import Offset, TopicPartition
 
 COLUMNS = (
@@ -88,7 +88,8 @@ def reset(
     """Reset the offsets of groups without members. Without --execute only show the new offsets,
     and warn if a group has members.
 
-    An offset outside a partition's range becomes the nearest one inside, with a warning.
+    An offset outside a partition's range becomes the nearest one inside, with a warning. A share
+    group begins at the new offset and forgets what its members had decided from there on.
     """
     ways = [target, shift_by, by_duration, from_file]
     if sum(each is not None for each in ways) != 1:
@@ -105,7 +106,7 @@ def reset(
     async def planned(client: Client, name: str) -> dict[TopicPartition, Found]:
         target = targets[name]
         assert target is not None
-        before = {each: at.offset for each, at in (await committed_offsets(client, name)).items()}
+        before = await offsets_before(client, name)
         partitions = await in_scope(client, name, topics, target, before)
         found = await offsets_of(client, partitions, target, before)
         warn_of_nearest(found)
@@ -153,48 +154,3 @@ def moved(
         "after": after.offset,
         "executed": executed,
     }
-
-
-async def in_scope(
-    client: Client,
-    group: str,
-    scope: Sequence[str],
-    target: Target,
-    before: dict[TopicPartition, Offset],
-) -> list[TopicPartition]:
-    """The partitions to move: those named, else those in the file, else those with offsets."""
-    if not scope:
-        partitions = sorted(before if target.offsets is None else target.offsets)
-        if not partitions:
-            raise ConfigError(f"group {group} has no offsets: name the topics with --topic")
-        return partitions
-    partitions = await chosen_partitions(client, scope)
-    if target.offsets is not None:
-        partitions = [each for each in partitions if each in target.offsets]
-    return partitions
-
-
-async def state_with_members(client: Client, group: str) -> str | None:
-    """The state of a group whose offsets cannot be reset now; None if they can."""
-    try:
-        state = (await describe_group(client, group)).state
-    except BrokerRefused as error:
-        if error.code is ErrorCode.GROUP_ID_NOT_FOUND:
-            return None
-        raise
-    return None if state in {"Empty", "Dead"} else state
-
-
-async def commit(client: Client, group: str, offsets: dict[TopicPartition, Offset]) -> None:
-    """Fails while the group has members: they would commit their own positions again."""
-    try:
-        await alter_committed(client, group, offsets)
-    except BrokerRefused as error:
-        if error.code is not ErrorCode.UNKNOWN_MEMBER_ID:
-            raise
-        state = (await describe_group(client, group)).state
-        raise BrokerRefused(
-            ErrorCode.NON_EMPTY_GROUP,
-            f"group {group}",
-            f"it is {state}: stop its consumers first",
-        ) from None

@@ -1,34 +1,22 @@
-"""Where a reset moves the offsets of a group. Pure, but for what `Client` looks up."""
+"""Where a reset moves the offsets of a group, as options say it."""
 
 import csv
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import click
 
-from penstock.cli.position import Found, Position, Since, find_offsets, parse_position
-from penstock.client.cluster import Client
-from penstock.client.listing import EARLIEST, LATEST, IsolationLevel
-from penstock.client.offsets import list_offsets
+from penstock.client.group_reset import Target
+from penstock.client.position import Position, Since, parse_position
 from penstock.clock import SystemClock
 from penstock.errors import ConfigError
-from penstock.types import Offset, TopicPartition
+from penstock.types import TopicPartition
 
 _DURATION = re.compile(
-    r"P(?:(?P<d>\d+)D)?(?:T(?:(?P<h>\d+)H)?(?:(?P<m>\d+)M)?(?:(?P<s>\d+)(?:\.\d+)?S)?)?"
+    r"P(?:(?P<d>\d+)D)?(?:T(?:(?P<h>\d+)H)?(?:(?P<m>\d+)M)?(?:(?P<s>\d+(?:\.\d+)?)S)?)?"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """One of: a position in each partition, a shift from the committed offset, given offsets."""
-
-    position: Position | None = None
-    shift: int | None = None
-    offsets: Mapping[TopicPartition, int] | None = None
 
 
 class TargetType(click.ParamType[Target]):
@@ -56,11 +44,12 @@ def duration_ms(text: str) -> int:
     parts = {} if found is None else {k: v for k, v in found.groupdict().items() if v}
     if not parts:
         raise ConfigError(f"--by-duration {text}: must be like 2h, 90m or PT2H30M")
-    return sum(int(number) * units[unit] for unit, number in parts.items())
+    return sum(round(Decimal(number) * units[unit]) for unit, number in parts.items())
 
 
 def read_offsets(path: Path, group: str) -> dict[TopicPartition, int]:
-    """Lines of `topic,partition,offset`, as kafka-consumer-groups exports; a header may precede.
+    """Lines of `topic,partition,offset`, as kafka-consumer-groups exports; a header, which has
+    no numbers, may precede.
 
     With four fields the first is the group, as in an export of several groups; lines of other
     groups do not count.
@@ -73,7 +62,7 @@ def read_offsets(path: Path, group: str) -> dict[TopicPartition, int]:
         raise ConfigError(f"--from-file {path}: {reason}") from None
     for number, fields in enumerate(csv.reader(lines), 1):
         cells = [each.strip().strip('"') for each in fields]
-        if not any(cells) or (number == 1 and not cells[-1].isdigit()):
+        if not any(cells) or (number == 1 and not any(map(_is_number, cells[-2:]))):
             continue
         try:
             *of_group, topic, partition, offset = cells
@@ -91,29 +80,10 @@ def read_offsets(path: Path, group: str) -> dict[TopicPartition, int]:
     return found
 
 
-async def offsets_of(
-    client: Client,
-    partitions: Sequence[TopicPartition],
-    target: Target,
-    before: Mapping[TopicPartition, Offset],
-) -> dict[TopicPartition, Found]:
-    """The new offset of each partition, within the partition's range."""
-    if target.position is not None:
-        return await find_offsets(
-            client, partitions, target.position, IsolationLevel.READ_UNCOMMITTED
-        )
-    starts = await list_offsets(client, dict.fromkeys(partitions, EARLIEST))
-    ends = await list_offsets(client, dict.fromkeys(partitions, LATEST))
-    found = {}
-    for each in partitions:
-        low, high = starts[each].offset, ends[each].offset
-        if target.offsets is not None:
-            wanted = target.offsets[each]
-        else:  # from where it is; from the end, as a consumer would, if it is nowhere
-            wanted = before.get(each, high) + (target.shift or 0)
-        found[each] = Found(wanted, Offset(min(max(wanted, low), high)))
-    return found
+def _is_number(cell: str) -> bool:
+    return cell.removeprefix("-").isdigit()
 
 
 def since(duration: str) -> Target:
-    return Target(Position(Since.EPOCH, SystemClock().now_ms() - duration_ms(duration)))
+    """Before 1970 is where the log begins: brokers give negative times other meanings."""
+    return Target(Position(Since.EPOCH, max(SystemClock().now_ms() - duration_ms(duration), 0)))

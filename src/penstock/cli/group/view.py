@@ -8,10 +8,11 @@ import click
 
 from penstock.cli.output import Column, plain, print_rows, print_table
 from penstock.client.cluster import Client
-from penstock.client.groups import GroupDescription, MemberDescription, committed_offsets
-from penstock.client.listing import LATEST
-from penstock.client.offsets import list_offsets
+from penstock.client.group_description import GroupDescription, MemberDescription
+from penstock.client.groups import committed_offsets
+from penstock.client.offsets import known_ends
 from penstock.client.record_times import record_times
+from penstock.client.share_groups import ShareOffset
 from penstock.types import Offset, TopicPartition
 
 
@@ -22,7 +23,8 @@ class PartitionLag:
     topic_partition: TopicPartition
     offset: Offset | None
     """None: a member owns the partition, but the group has no offset in it."""
-    end: Offset
+    end: Offset | None
+    """None: the partition has no leader now, or its topic is gone."""
     metadata: str | None
     unread_since_ms: int | None = None
     """The timestamp of the first record that the group has not read."""
@@ -30,7 +32,9 @@ class PartitionLag:
     @property
     def lag(self) -> int | None:
         """Records after the offset; 0 if the offset is past the end."""
-        return None if self.offset is None else max(self.end - self.offset, 0)
+        if self.offset is None or self.end is None:
+            return None
+        return max(self.end - self.offset, 0)
 
     def lag_seconds(self, now_ms: int) -> float | None:
         """How long the first unread record has waited; 0 if all are read."""
@@ -46,18 +50,19 @@ async def partition_lags(
 ) -> list[PartitionLag]:
     """All partitions with a committed offset of the group, or owned by a member."""
     committed = await committed_offsets(client, group)
-    ends = await list_offsets(client, dict.fromkeys({*committed, *assigned}, LATEST))
-    behind = {tp: at.offset for tp, at in committed.items() if at.offset < ends[tp].offset}
+    wanted = {*committed, *assigned}
+    ends = await known_ends(client, wanted)
+    behind = {tp: at.offset for tp, at in committed.items() if at.offset < ends.get(tp, 0)}
     times = await record_times(client, behind)
     return [
         PartitionLag(
             tp,
             committed[tp].offset if tp in committed else None,
-            end.offset,
+            ends.get(tp),
             committed[tp].metadata if tp in committed else None,
             times.get(tp),
         )
-        for tp, end in sorted(ends.items())
+        for tp in sorted(wanted)
     ]
 
 
@@ -76,6 +81,28 @@ def lag_row(
         "member": None if holder is None else holder.id,
         "client": None if holder is None else holder.client_id,
         "host": None if holder is None else holder.host,
+    }
+
+
+def share_row(
+    topic_partition: TopicPartition,
+    shared: ShareOffset,
+    end: int | None,
+    members: Sequence[MemberDescription],
+) -> dict[str, Any]:
+    """A partition of a share group: several members may read it."""
+    readers = [each for each in members if topic_partition in each.partitions]
+    return {
+        "topic": topic_partition.topic,
+        "partition": topic_partition.partition,
+        "offset": shared.start if shared.start >= 0 else None,
+        "end": end,
+        "lag": shared.lag if shared.lag >= 0 else None,
+        "lag_seconds": None,
+        "metadata": None,
+        "member": ",".join(each.id for each in readers) or None,
+        "client": ",".join(sorted({each.client_id for each in readers})) or None,
+        "host": ",".join(sorted({each.host for each in readers})) or None,
     }
 
 
@@ -122,13 +149,14 @@ LAGS = (
 
 def print_description(group: GroupDescription, rows: Sequence[Mapping[str, Any]]) -> None:
     strategy = f", assignor {group.strategy}" if group.strategy else ""
+    kind = f", {group.type} group" if group.type in {"share", "streams"} else ""
     total = summary_row(group, rows)
     epochs = "" if group.epoch is None else f", epoch {group.epoch}"
     if group.assignment_epoch != group.epoch:
         epochs += f" (assigned up to {group.assignment_epoch})"
     seconds = f" ({plain(total['lag_seconds'])} s)" if total["lag_seconds"] else ""
     click.echo(
-        f"{group.id}: {group.state}, {len(group.members)} members{strategy}{epochs}, "
+        f"{group.id}: {group.state}{kind}, {len(group.members)} members{strategy}{epochs}, "
         f"lag {total['lag']}{seconds}"
     )
     if rows:

@@ -10,6 +10,7 @@ from penstock.cli.topic.chosen import NAMES, VALIDATE_ONLY, for_each
 from penstock.cli.topic_configs import CONFIGS, pairs
 from penstock.client.admin import BROKER_DEFAULT, NewTopic, create_topic
 from penstock.client.cluster import Client
+from penstock.config.value import INT_MAX
 from penstock.errors import ConfigError, ErrorCode, KafkaError
 from penstock.types import BrokerId, uuid_text
 
@@ -22,6 +23,8 @@ def assignment(text: str) -> list[list[BrokerId]]:
         raise ConfigError(
             f"--replica-assignment {text}: must be brokers by partition, such as 0:1,1:2"
         ) from None
+    if any(not 0 <= each <= INT_MAX for part in found for each in part):
+        raise ConfigError(f"--replica-assignment {text}: a broker's id is 0 to {INT_MAX}")
     if len({len(each) for each in found}) > 1:
         raise ConfigError(f"--replica-assignment {text}: partitions have unequal replicas")
     if any(len(set(each)) < len(each) for each in found):

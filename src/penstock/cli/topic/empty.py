@@ -8,12 +8,9 @@ from penstock.cli.frame.command import Verb
 from penstock.cli.output import print_rows
 from penstock.cli.remote import Remote, remote
 from penstock.cli.topic.chosen import NAMES, REGEX, chosen, confirm_for, for_each
-from penstock.cli.topic.trimming import COLUMNS, trimmed
-from penstock.client.admin import describe_topics
+from penstock.cli.topic.trimming import COLUMNS
 from penstock.client.cluster import Client
-from penstock.client.listing import LATEST
-from penstock.client.offsets import list_offsets
-from penstock.types import TopicPartition
+from penstock.client.trimming import emptied
 
 
 @click.command("empty", cls=Verb, example="penstock topic empty old")
@@ -27,12 +24,7 @@ def empty(remote: Remote, names: tuple[str, ...], regex: bool) -> None:
     rows: list[dict[str, Any]] = []
 
     async def clear(client: Client, name: str) -> None:
-        (found,) = await describe_topics(client, [name])
-        partitions = [TopicPartition(name, index) for index in found.partitions]
-        ends = await list_offsets(client, dict.fromkeys(partitions, LATEST))
-        rows.extend(
-            await trimmed(client, {tp: each.offset for tp, each in ends.items()}, execute=True)
-        )
+        rows.extend(await emptied(client, name))
 
     try:
         for_each(remote, wanted, clear)

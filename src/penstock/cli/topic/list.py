@@ -91,6 +91,6 @@ async def meeting(
 
 
 async def overriding(client: Client, topics: list[TopicMetadata]) -> list[TopicMetadata]:
-    from penstock.cli.topic.view import overrides  # late: needs more of the client
+    from penstock.client.configs import overrides  # late: needs more of the client
 
     return [each for each in topics if await overrides(client, each.name)]

@@ -2,13 +2,8 @@
 
 from typing import Any
 
-from penstock.client.metadata import TopicMetadata
+from penstock.client.metadata import TopicMetadata, replication_factor
 from penstock.types import uuid_text
-
-
-def replication_factor(topic: TopicMetadata) -> int:
-    """The maximum of its partitions: a partition that is being moved has more replicas."""
-    return max((len(each.replicas) for each in topic.partitions.values()), default=0)
 
 
 def summary(topic: TopicMetadata) -> dict[str, Any]:

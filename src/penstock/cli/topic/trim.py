@@ -1,20 +1,23 @@
 """`penstock topic trim`."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
 from penstock.cli.frame.command import Verb
-from penstock.cli.frame.terminal import confirm, note
-from penstock.cli.names import TOPIC_NAME
+from penstock.cli.frame.terminal import note
 from penstock.cli.output import print_rows
-from penstock.cli.position import Position, PositionType, offsets_at
+from penstock.cli.position import PositionType
 from penstock.cli.ranges import PARTITION
 from penstock.cli.remote import Remote, remote
-from penstock.cli.topic.trimming import COLUMNS, trimmed
+from penstock.cli.topic.chosen import NAMES, REGEX, chosen, confirm_for, for_each
+from penstock.cli.topic.trimming import COLUMNS
 from penstock.client.admin import describe_topics
 from penstock.client.cluster import Client
 from penstock.client.listing import IsolationLevel
+from penstock.client.position import Position, offsets_at
+from penstock.client.trimming import trimmed
 from penstock.errors import ConfigError
 from penstock.types import TopicPartition
 
@@ -25,9 +28,11 @@ from penstock.types import TopicPartition
     example=[
         "penstock topic trim events --before @-7d --dry-run",
         "penstock topic trim events --before 1 --partition 0",
+        "penstock topic trim --regex 'test-.*' --before end --yes",
     ],
 )
-@click.argument("name", metavar="TOPIC", type=TOPIC_NAME)
+@NAMES
+@REGEX
 @click.option(
     "--before",
     "position",
@@ -42,24 +47,39 @@ from penstock.types import TopicPartition
 @remote
 def trim(
     remote: Remote,
-    name: str,
+    names: tuple[str, ...],
+    regex: bool,
     position: Position,
     indexes: tuple[int, ...],
     dry_run: bool,
 ) -> None:
-    """Delete the records of a topic before a position, for good."""
+    """Delete the records of topics before a position, for good."""
+    wanted = chosen(remote, names, regex=regex)
+    if indexes:
+        remote.run(lambda client: check_partitions(client, wanted, indexes))
     if not dry_run:
-        confirm(f"Delete the beginning of {name}?")
+        confirm_for(wanted, "Delete the beginning of")
+    rows: list[dict[str, Any]] = []
 
-    async def work(client: Client) -> list[dict[str, Any]]:
+    async def cut(client: Client, name: str) -> None:
         (found,) = await describe_topics(client, [name])
-        if unknown := [each for each in indexes if each not in found.partitions]:
-            last = len(found.partitions) - 1
-            raise ConfigError(f"--partition {unknown[0]}: {name} has partitions 0 to {last}")
         partitions = [TopicPartition(name, index) for index in indexes or sorted(found.partitions)]
         before = await offsets_at(client, partitions, position, IsolationLevel.READ_UNCOMMITTED)
-        return await trimmed(client, before, execute=not dry_run)
+        rows.extend(await trimmed(client, before, execute=not dry_run))
 
-    print_rows(remote.run(work), COLUMNS)
+    try:
+        for_each(remote, wanted, cut)
+    finally:
+        if rows:
+            print_rows(rows, COLUMNS)
     if dry_run:
         note("nothing was deleted; repeat without --dry-run")
+
+
+async def check_partitions(client: Client, names: Sequence[str], indexes: Sequence[int]) -> None:
+    """Before anything is deleted: what is wrong with one topic must not leave others half done."""
+    for topic in await client.existing_topics(names):
+        unknown = [each for each in indexes if each not in topic.partitions]
+        if topic.partitions and unknown:  # none: it may not be described, which is told later
+            last = len(topic.partitions) - 1
+            raise ConfigError(f"--partition {unknown[0]}: {topic.name} has partitions 0 to {last}")

@@ -65,8 +65,9 @@ async def sizes_of(client: Client) -> Mapping[str, int]:
 async def lags_of(client: Client, ends: Mapping[TopicPartition, Offset]) -> Mapping[str, int]:
     """Records that groups have not read, summed up over groups, by topic."""
     lags = Counter[str]()
+    names = {each.id: each.name for each in await client.existing_topics(None)}
     for group in await list_groups(client):
-        for tp, committed in (await committed_offsets(client, group.id)).items():
+        for tp, committed in (await committed_offsets(client, group.id, names)).items():
             if tp in ends:
                 lags[tp.topic] += max(ends[tp] - committed.offset, 0)
     return lags

@@ -32,16 +32,6 @@ class Described(NamedTuple):
     ends: dict[int, Offset]
 
 
-async def overrides(client: Client, name: str) -> dict[str, ConfigEntry]:
-    """The topic's own settings."""
-    configs = await describe_configs(client, Resource(ConfigResourceType.TOPIC, name))
-    return {
-        each.name: each
-        for each in configs.values()
-        if each.source is ConfigSource.DYNAMIC_TOPIC_CONFIG
-    }
-
-
 async def described_topic(
     client: Client,
     name: str,

@@ -1,1 +1,1 @@
-"""Membership of a consumer group, as state machines without I/O; `GroupConsumer` drives them."""
+"""Membership of groups, as state machines without I/O; the consumers of each kind drive them."""

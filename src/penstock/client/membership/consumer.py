@@ -31,6 +31,7 @@ from penstock.wire.messages.consumer_group_heartbeat import (
 )
 from penstock.wire.schema import Message
 
+NO_EPOCH: Final = -1
 JOINING: Final = 0
 LEAVING: Final = -1
 LEAVING_FOR_RESTART: Final = -2
@@ -75,6 +76,10 @@ class ConsumerMembership:
     def __init__(self, group: str, member_id: str, settings: ConsumerSettings) -> None:
         self._group, self._member_id, self._settings = group, member_id, settings
         self._epoch = JOINING
+        self._latest_epoch = NO_EPOCH
+        """Of the member, also if it was removed since: without an epoch its commits would be
+        accepted as an administrator's once the group is empty.
+        """
         self._is_out = True
         self._topics: frozenset[str] = frozenset()
         self._pattern: str | None = None
@@ -102,8 +107,9 @@ class ConsumerMembership:
 
     @property
     def metadata(self) -> GroupMetadata:
-        epoch = self._epoch if self._epoch > JOINING else -1
-        return GroupMetadata(self._group, self._member_id, epoch, self._settings.instance_id)
+        return GroupMetadata(
+            self._group, self._member_id, self._latest_epoch, self._settings.instance_id
+        )
 
     def subscribe(self, topics: Iterable[str], pattern: str | None = None) -> None:
         self._topics, self._pattern = frozenset(topics), pattern
@@ -161,7 +167,7 @@ class ConsumerMembership:
             raise MembershipFailed(error, f"group {self._group}: {error.name}{reason}")
         else:
             self._sent = self._sending
-            self._epoch = response.member_epoch
+            self._epoch = self._latest_epoch = response.member_epoch
             self._interval_ms = max(1, response.heartbeat_interval_ms)
             self._due_ms = now_ms + self._interval_ms
             if response.assignment is not None:

@@ -1,8 +1,9 @@
 """The group coordinator: routes each operation to the shard of its group."""
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TypeVar
 
+from penstock.coordinator.group.activity import CommitTime, GroupActivity
 from penstock.coordinator.group.classic.group import ClassicGroup
 from penstock.coordinator.group.classic.join import GroupJoin
 from penstock.coordinator.group.classic.leave import LeavingMember
@@ -17,15 +18,26 @@ from penstock.coordinator.group.offsets import CommittedOffset, Committer, Fetch
 from penstock.coordinator.group.operation import group as groups
 from penstock.coordinator.group.operation import member as members
 from penstock.coordinator.group.operation import offset as offset_operations
+from penstock.coordinator.group.operation import share as share_operations
+from penstock.coordinator.group.operation import streams as streams_operations
 from penstock.coordinator.group.rebalance_log import Rebalances, UnderWay
 from penstock.coordinator.group.records import GroupShardRecord
+from penstock.coordinator.group.refused_commits import RefusedCommits
 from penstock.coordinator.group.result import GroupResult
 from penstock.coordinator.group.shard import GroupShard
+from penstock.coordinator.group.share.group import ShareGroup
+from penstock.coordinator.group.share.heartbeat import ShareHeartbeat, ShareHeartbeatReply
+from penstock.coordinator.group.share.member import StateTopic
+from penstock.coordinator.group.streams.assignors import OFFERED as OFFERED_FOR_TASKS
+from penstock.coordinator.group.streams.assignors import TaskAssignors
+from penstock.coordinator.group.streams.group import StreamsGroup
+from penstock.coordinator.group.streams.heartbeat import StreamsHeartbeat, StreamsHeartbeatReply
 from penstock.coordinator.keys import partition_for
 from penstock.coordinator.result import EmptyReply, Now, PendingReply, Refused
 from penstock.coordinator.runtime import CoordinatorRuntime
 from penstock.coordinator.storage import ProducerIdAndEpoch
-from penstock.types import TopicPartition
+from penstock.types import TopicPartition, Uuid
+from penstock.wire.messages.streams_group_topology_description_update import TopologyDescription
 
 T = TypeVar("T")
 
@@ -43,9 +55,11 @@ class GroupCoordinator:
         runtime: CoordinatorRuntime[GroupShard, GroupShardRecord],
         partition_count: Callable[[], int],
         assignors: Assignors = OFFERED,
+        task_assignors: TaskAssignors = OFFERED_FOR_TASKS,
     ) -> None:
         self.runtime, self.partition_count = runtime, partition_count
-        self.assignors = assignors
+        self.assignors, self.task_assignors = assignors, task_assignors
+        self.refused_commits = RefusedCommits()
 
     def partition_of(self, group: str) -> int:
         return partition_for(group, self.partition_count())
@@ -154,6 +168,80 @@ class GroupCoordinator:
             group, lambda shard, _, pending: groups.describe_consumer(shard, pending, named(group))
         )
 
+    def share_heartbeat(
+        self, group: str, request: ShareHeartbeat
+    ) -> PendingReply[ShareHeartbeatReply]:
+        return self._run(
+            group,
+            lambda shard, now, pending: share_operations.heartbeat(
+                shard, now, pending, group, request
+            ),
+        )
+
+    def describe_share(self, group: str) -> PendingReply[ShareGroup]:
+        return self._run(
+            group, lambda shard, _, pending: share_operations.describe(shard, pending, named(group))
+        )
+
+    def next_share_epoch(self, group: str, *, creates: bool = False) -> PendingReply[ShareGroup]:
+        """The share group in a new epoch, for new state; refused while it has members."""
+        return self._run(
+            group,
+            lambda shard, now, pending: share_operations.next_epoch(
+                shard, now, pending, named(group), creates=creates
+            ),
+        )
+
+    def is_share(self, group: str) -> bool:
+        """Whether this is a share group that is coordinated here."""
+        return any(group in shard.share_groups for shard in self.runtime.loaded_shards())
+
+    def share_with_state(
+        self, group: str, topics: Mapping[Uuid, StateTopic]
+    ) -> PendingReply[EmptyReply]:
+        return self._run(
+            group,
+            lambda shard, now, pending: share_operations.with_state(
+                shard, now, pending, group, topics
+            ),
+        )
+
+    def share_without_topics(
+        self, group: str, topics: Collection[Uuid]
+    ) -> PendingReply[EmptyReply]:
+        return self._run(
+            group,
+            lambda shard, now, pending: share_operations.without_topics(
+                shard, now, pending, group, topics
+            ),
+        )
+
+    def streams_heartbeat(
+        self, group: str, request: StreamsHeartbeat
+    ) -> PendingReply[StreamsHeartbeatReply]:
+        return self._run(
+            group,
+            lambda shard, now, pending: streams_operations.heartbeat(
+                shard, now, pending, group, request
+            ),
+        )
+
+    def describe_streams(self, group: str) -> PendingReply[StreamsGroup]:
+        return self._run(
+            group,
+            lambda shard, _, pending: streams_operations.describe(shard, pending, named(group)),
+        )
+
+    def describe_topology(
+        self, group: str, member_id: str, epoch: int, description: TopologyDescription
+    ) -> PendingReply[EmptyReply]:
+        return self._run(
+            group,
+            lambda shard, now, pending: streams_operations.describe_topology(
+                shard, now, pending, group, member_id, epoch, description
+            ),
+        )
+
     def rebalances(self, group: str) -> Rebalances:
         shard = self.runtime.shard(self.partition_of(group))
         known = shard.consumer_groups.get(group) or shard.classic_groups.get(group)
@@ -164,6 +252,12 @@ class GroupCoordinator:
             for_ms = self.runtime.now().steady_ms - known.rebalance_began_ms
             under_way = UnderWay(known.rebalance_reason, for_ms)
         return Rebalances(group, shard.rebalances.of(group), under_way)
+
+    def activity(self, group: str) -> GroupActivity:
+        history = self.rebalances(group)
+        offsets = self.runtime.shard(self.partition_of(group)).offsets.get(group, {})
+        commits = tuple(CommitTime(*tp, each.commit_ms) for tp, each in offsets.items())
+        return GroupActivity(history, self.refused_commits.of(group), commits)
 
     def _run(
         self, group: str, operation: Callable[[GroupShard, Now, PendingReply[T]], GroupResult]

@@ -10,6 +10,16 @@ from penstock.coordinator.group.classic.member import ClassicGroupMember, Protoc
 from penstock.coordinator.group.classic.state import ClassicGroupState
 from penstock.coordinator.group.consumer.records import KINDS, NUMBERS, ConsumerGroupRecord, checked
 from penstock.coordinator.group.offsets import CommittedOffset
+from penstock.coordinator.group.share.records import (
+    SHARE_KINDS,
+    SHARE_NUMBERS,
+    ShareGroupRecord,
+)
+from penstock.coordinator.group.streams.records import (
+    STREAMS_KINDS,
+    STREAMS_NUMBERS,
+    StreamsGroupRecord,
+)
 from penstock.coordinator.storage import RawRecord
 from penstock.errors import ProtocolError
 from penstock.wire.apis import DATA_MESSAGES
@@ -45,7 +55,9 @@ class ClassicGroupRecord(msgspec.Struct, frozen=True):
     metadata: GroupMetadataValue | None
 
 
-GroupShardRecord: TypeAlias = OffsetRecord | ClassicGroupRecord | ConsumerGroupRecord
+GroupShardRecord: TypeAlias = (
+    OffsetRecord | ClassicGroupRecord | ConsumerGroupRecord | ShareGroupRecord | StreamsGroupRecord
+)
 
 
 class GroupFormat:
@@ -67,6 +79,17 @@ class GroupFormat:
                     _numbered(NUMBERS[type(key)], key, 0),
                     None if value is None else _numbered(0, value, 0),
                 )
+            case ShareGroupRecord(share_key, value):
+                return RawRecord(
+                    _numbered(SHARE_NUMBERS[type(share_key)], share_key, 0),
+                    None if value is None else _numbered(0, value, 0),
+                )
+
+            case StreamsGroupRecord(streams_key, value):
+                return RawRecord(
+                    _numbered(STREAMS_NUMBERS[type(streams_key)], streams_key, 0),
+                    None if value is None else _numbered(0, value, 0),
+                )
 
     def decode(self, raw: RawRecord) -> GroupShardRecord | None:
         match _number(raw.key):
@@ -86,6 +109,14 @@ class GroupFormat:
                 key_type, value_type = KINDS[number]
                 key = decode(key_type, 0, raw.key[_NUMBER.size :])
                 return checked(ConsumerGroupRecord(key, _value(value_type, raw.value)))
+            case number if number in SHARE_KINDS:
+                share_type, value_type = SHARE_KINDS[number]
+                share_key = decode(share_type, 0, raw.key[_NUMBER.size :])
+                return ShareGroupRecord(share_key, _value(value_type, raw.value))
+            case number if number in STREAMS_KINDS:
+                streams_type, value_type = STREAMS_KINDS[number]
+                streams_key = decode(streams_type, 0, raw.key[_NUMBER.size :])
+                return StreamsGroupRecord(streams_key, _value(value_type, raw.value))
             case _:
                 return None
 

@@ -13,6 +13,11 @@ from penstock.coordinator.group.consumer.group import ConsumerGroup
 from penstock.coordinator.group.consumer.member import ConsumerGroupMember
 from penstock.coordinator.group.rebalance_log import Rebalance
 from penstock.coordinator.group.records import ClassicGroupRecord, GroupShardRecord, metadata_of
+from penstock.coordinator.group.share.group import ShareGroup
+from penstock.coordinator.group.share.heartbeat import ShareGroupDraft
+from penstock.coordinator.group.streams.draft import StreamsGroupDraft
+from penstock.coordinator.group.streams.group import StreamsGroup
+from penstock.coordinator.group.streams.migration import downgrade as downgrades
 from penstock.coordinator.result import Answer, CoordinatorResult, Now
 
 
@@ -20,7 +25,7 @@ class SoftState(msgspec.Struct, frozen=True):
     """What a decision changes beside the records: a group as it now is, and its history."""
 
     now_ms: int
-    group: ClassicGroup | ConsumerGroup | None = None
+    group: ClassicGroup | ConsumerGroup | ShareGroup | StreamsGroup | None = None
     finished: tuple[Rebalance, ...] = ()
     next_check_ms: int | None = None
     only_renews_session: bool = False
@@ -76,6 +81,35 @@ def consumer_result(
     finished = (*draft.history, *draft.finished) if before else tuple(draft.finished)
     soft_state = SoftState(draft.now_ms, draft.group, finished)
     return CoordinatorResult((*before, *draft.records), answers, soft_state)
+
+
+def share_result(draft: ShareGroupDraft, answers: tuple[Answer, ...] = ()) -> GroupResult:
+    """The result of an operation on a share group."""
+    return CoordinatorResult(tuple(draft.records), answers, SoftState(draft.now_ms, draft.group))
+
+
+def streams_result(
+    draft: StreamsGroupDraft,
+    answers: tuple[Answer, ...] = (),
+    before: tuple[GroupShardRecord, ...] = (),
+) -> GroupResult:
+    """The result of an operation on a streams group; `before` removes a classic group of the same
+    name.
+    """
+    if draft.before.members and draft.group.members and draft.group.is_classic:
+        return _classic_again(draft, answers)
+    soft_state = SoftState(draft.now_ms, draft.group)
+    return CoordinatorResult((*before, *draft.records), answers, soft_state)
+
+
+def _classic_again(draft: StreamsGroupDraft, answers: tuple[Answer, ...]) -> GroupResult:
+    """Only classic members are left: one batch replaces the group by a classic one."""
+    classic = downgrades.downgraded(draft)
+    group = classic.group
+    records: list[GroupShardRecord] = [*draft.before.tombstones()]
+    records.append(ClassicGroupRecord(group.id, metadata_of(downgrades.stored(group))))
+    soft_state = SoftState(draft.now_ms, group)
+    return CoordinatorResult(tuple(records), (*answers, *classic.answers), soft_state)
 
 
 def _downgraded(

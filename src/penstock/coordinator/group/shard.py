@@ -7,6 +7,10 @@ from collections.abc import Callable, Iterable, Mapping
 
 from penstock.config.consumer_group import ConsumerGroupConfig, group_defaults
 from penstock.config.group import GroupConfig
+from penstock.config.share import ShareConfig
+from penstock.config.share_group import ShareGroupConfig, share_group_defaults
+from penstock.config.streams import StreamsConfig
+from penstock.config.streams_group import StreamsGroupConfig, streams_group_defaults
 from penstock.coordinator.group.classic import leave as leaves
 from penstock.coordinator.group.classic.draft import ClassicGroupDraft
 from penstock.coordinator.group.classic.group import ClassicGroup
@@ -32,8 +36,20 @@ from penstock.coordinator.group.result import (
     SoftState,
     classic_result,
     consumer_result,
+    share_result,
+    streams_result,
 )
 from penstock.coordinator.group.retention import expired_classic_records, expired_consumer_records
+from penstock.coordinator.group.share import heartbeat as share_heartbeats
+from penstock.coordinator.group.share.group import ShareGroup, replayed_share
+from penstock.coordinator.group.share.heartbeat import ShareContext, ShareGroupDraft
+from penstock.coordinator.group.share.records import ShareGroupRecord
+from penstock.coordinator.group.streams import heartbeat as streams_heartbeats
+from penstock.coordinator.group.streams.assignors import OFFERED as OFFERED_FOR_TASKS
+from penstock.coordinator.group.streams.assignors import TaskAssignors
+from penstock.coordinator.group.streams.draft import StreamsContext, StreamsGroupDraft
+from penstock.coordinator.group.streams.group import StreamsGroup, replayed_streams
+from penstock.coordinator.group.streams.records import StreamsGroupRecord
 from penstock.coordinator.result import CoordinatorResult, Now
 from penstock.types import NO_UUID, TopicPartition
 from penstock.wire.messages.group_metadata_value import GroupMetadataValue
@@ -49,18 +65,32 @@ class GroupShard:
         topics: Callable[[], Topics] = dict,
         settings: Callable[[str], ConsumerGroupConfig] | None = None,
         pending_records: Callable[[], tuple[GroupShardRecord, ...]] = tuple,
+        share_config: ShareConfig | None = None,
+        share_settings: Callable[[str], ShareGroupConfig] | None = None,
+        streams_config: StreamsConfig | None = None,
+        streams_settings: Callable[[str], StreamsGroupConfig] | None = None,
+        task_assignors: TaskAssignors = OFFERED_FOR_TASKS,
     ) -> None:
         self.config, self._assignors, self._topics = config, assignors, topics
         defaults = group_defaults(config)
         self._settings = settings or (lambda _: defaults)
         """The settings of each group of the consumer protocol."""
+        self._share_config = share_config or ShareConfig()
+        share_defaults = share_group_defaults(self._share_config)
+        self._share_settings = share_settings or (lambda _: share_defaults)
+        self._streams_config = streams_config or StreamsConfig()
+        streams_defaults = streams_group_defaults(self._streams_config)
+        self._streams_settings = streams_settings or (lambda _: streams_defaults)
+        self._task_assignors = task_assignors
         self._pending_records = pending_records
         """The records of open transactions; the same tuple until that changes."""
         self._pending_seen: tuple[GroupShardRecord, ...] = ()
         self._pending_offsets: dict[str, set[TopicPartition]] = {}
         self.classic_groups: dict[str, ClassicGroup] = {}
         self.consumer_groups: dict[str, ConsumerGroup] = {}
-        """A group is in one of both at most."""
+        self.share_groups: dict[str, ShareGroup] = {}
+        self.streams_groups: dict[str, StreamsGroup] = {}
+        """A group is in one of these at most."""
         self.offsets: dict[str, dict[TopicPartition, CommittedOffset]] = {}
         self.rebalances = RebalanceLog()
         self._deadlines = GroupDeadlines()
@@ -72,9 +102,15 @@ class GroupShard:
         """The classic group of that name; refused if there is none."""
         known = self.classic_groups.get(group)
         if known is None:
-            why = "is not a classic group." if group in self.consumer_groups else "not found."
+            is_other = self.is_other_than(self.classic_groups, group)
+            why = "is not a classic group." if is_other else "not found."
             raise GroupIdNotFound(f"Group {group} {why}")
         return known
+
+    def is_other_than(self, groups: Mapping[str, object], name: str) -> bool:
+        """Whether there is a group of that name and of another kind than these."""
+        kinds = (self.classic_groups, self.consumer_groups, self.share_groups, self.streams_groups)
+        return any(name in each for each in kinds if each is not groups)
 
     def pending_offsets(self) -> Mapping[str, set[TopicPartition]]:
         """By group, the partitions whose offsets an open transaction may change.
@@ -131,6 +167,26 @@ class GroupShard:
     def consumer_draft(self, group: ConsumerGroup, now: Now) -> ConsumerGroupDraft:
         return ConsumerGroupDraft(group, self.context(group.id, now), self.rebalances.of(group.id))
 
+    def share_draft(self, group: ShareGroup, now: Now) -> ShareGroupDraft:
+        settings = self._share_settings(group.id)
+        return ShareGroupDraft(
+            group, ShareContext(self._share_config, settings, self._topics(), now)
+        )
+
+    def streams_draft(self, group: StreamsGroup, now: Now) -> StreamsGroupDraft:
+        settings = self._streams_settings(group.id)
+        return StreamsGroupDraft(
+            group,
+            StreamsContext(
+                self._streams_config,
+                settings,
+                self._topics(),
+                now,
+                self._task_assignors,
+                self.config,
+            ),
+        )
+
     # --- changes of the state
 
     def replay(self, record: GroupShardRecord) -> None:
@@ -141,6 +197,10 @@ class GroupShard:
                 self._replay_group(group, metadata)
             case ConsumerGroupRecord():
                 self._replay_consumer(record)
+            case ShareGroupRecord():
+                self._replay_share(record)
+            case StreamsGroupRecord():
+                self._replay_streams(record)
 
     def replay_pending(self, record: GroupShardRecord) -> None:
         if isinstance(record, OffsetRecord):
@@ -148,7 +208,7 @@ class GroupShard:
 
     def _ensure_exists(self, group: str) -> None:
         """A simple consumer only has offsets: its group is always empty."""
-        if group not in self.classic_groups and group not in self.consumer_groups:
+        if group not in self.classic_groups and not self.is_other_than(self.classic_groups, group):
             self.classic_groups[group] = ClassicGroup(group)
 
     def _replay_offset(
@@ -185,6 +245,31 @@ class GroupShard:
         self.rebalances.forget(name)
         self._deadlines.set(name, None, 0)
 
+    def _replay_share(self, record: ShareGroupRecord) -> None:
+        name = record.group
+        known = self.share_groups.get(name)
+        if known is None and record.value is None:
+            return
+        after = replayed_share(known or ShareGroup(name), record)
+        if after is not None:
+            self.share_groups[name] = after
+            return
+        del self.share_groups[name]
+        self._deadlines.set(name, None, 0)
+
+    def _replay_streams(self, record: StreamsGroupRecord) -> None:
+        name = record.group
+        known = self.streams_groups.get(name)
+        if known is None and record.value is None:
+            return
+        after = replayed_streams(known or StreamsGroup(name), record)
+        if after is not None:
+            self.streams_groups[name] = after
+            self.classic_groups.pop(name, None)  # replaying its offsets may have made one
+            return
+        del self.streams_groups[name]
+        self._deadlines.set(name, None, 0)
+
     def apply_soft_state(self, soft_state: SoftState) -> None:
         if soft_state.next_check_ms is not None:
             self._next_check_ms = soft_state.next_check_ms
@@ -193,6 +278,10 @@ class GroupShard:
             return
         if isinstance(group, ConsumerGroup):
             self.consumer_groups[group.id] = group
+        elif isinstance(group, ShareGroup):
+            self.share_groups[group.id] = group
+        elif isinstance(group, StreamsGroup):
+            self.streams_groups[group.id] = group
         else:
             self.classic_groups[group.id] = group
         if not soft_state.only_renews_session:
@@ -210,6 +299,14 @@ class GroupShard:
         for consumer in list(self.consumer_groups.values()):
             heartbeats.renew_deadlines(consumer_draft := self.consumer_draft(consumer, now))
             self.apply_soft_state(SoftState(now.steady_ms, consumer_draft.group))
+        for share in list(self.share_groups.values()):
+            share_draft = self.share_draft(share, now)
+            for member_id in share.members:
+                share_draft.renew_session(member_id)
+            self.apply_soft_state(SoftState(now.steady_ms, share_draft.group))
+        for streams in list(self.streams_groups.values()):
+            streams_heartbeats.renew_deadlines(streams_draft := self.streams_draft(streams, now))
+            self.apply_soft_state(SoftState(now.steady_ms, streams_draft.group))
         self._next_check_ms = now.steady_ms + self.config.offsets_retention_check_interval_ms
 
     # --- time
@@ -225,6 +322,20 @@ class GroupShard:
         return self._expire_offsets(now)
 
     def _expire_group(self, group: str, now: Now) -> GroupResult:
+        share = self.share_groups.get(group)
+        if share is not None:
+            share_draft = self.share_draft(share, now)
+            late_members = share_heartbeats.late_members(share, now.steady_ms)
+            if late_members:
+                share_draft.remove(late_members)
+            return share_result(share_draft)
+        streams = self.streams_groups.get(group)
+        if streams is not None:
+            streams_draft = self.streams_draft(streams, now)
+            late_members = streams_heartbeats.late_members(streams, now.steady_ms)
+            if late_members:
+                streams_draft.remove(late_members)
+            return streams_result(streams_draft)
         consumer = self.consumer_groups.get(group)
         if consumer is not None:
             consumer_draft = self.consumer_draft(consumer, now)
@@ -247,7 +358,12 @@ class GroupShard:
         for name, group in self.classic_groups.items():
             offsets, held = self.offsets.get(name, {}), pending.get(name, none)
             records += expired_classic_records(group, offsets, held, now.wall_ms, retention_ms)
-        for name, consumer in self.consumer_groups.items():
+        others: list[ConsumerGroup | StreamsGroup] = [
+            *self.consumer_groups.values(),
+            *self.streams_groups.values(),
+        ]
+        for consumer in others:
+            name = consumer.id
             offsets, held = self.offsets.get(name, {}), pending.get(name, none)
             records += expired_consumer_records(consumer, offsets, held, now.wall_ms, retention_ms)
         next_ms = now.steady_ms + self.config.offsets_retention_check_interval_ms

@@ -22,6 +22,8 @@ from penstock.errors import ConfigError, KafkaError, StorageError
 logger = logging.getLogger(__name__)
 
 EXPECTED = (ConfigError, KafkaError, StorageError, OSError)
+HANDLED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
+"""Signals that the supervisor handles, and its children in another way."""
 
 
 class ProcessReport(msgspec.Struct, frozen=True):
@@ -50,8 +52,18 @@ def fork(run: Callable[[Channel], None], life: tuple[int, int]) -> tuple[int, in
     incoming, outgoing = os.pipe()
     for stream in (sys.stdout, sys.stderr):
         stream.flush()  # or both would write it
-    pid = os.fork()
+    # Blocked until the child has handlers of its own: with those of the supervisor it would lose a
+    # SIGTERM, and the supervisor would wait for it to stop.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, HANDLED)
+    try:
+        pid = os.fork()
+    except OSError:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        os.close(incoming)
+        os.close(outgoing)
+        raise
     if pid:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
         os.close(outgoing)
         return pid, incoming
     code = 1
@@ -63,6 +75,7 @@ def fork(run: Callable[[Channel], None], life: tuple[int, int]) -> tuple[int, in
             signal.signal(number, signal.SIG_IGN)  # a terminal sends them to all; ours decides
         for number in (signal.SIGTERM, signal.SIGCHLD):
             signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
         random.seed()
         code = _run(run, Channel(outgoing, life[0]))
     finally:

@@ -63,7 +63,9 @@ def _moved(
             if leaves:
                 raise TooManyReplicas(
                     f"--workers {workers}: partition {topic_partition} has {len(held_by)} replicas;"
-                    " lower its replication factor first, or keep more workers"
+                    " keep more workers, or lower its replication factor first, while they run "
+                    f"(penstock reassign plan --topic {topic_partition.topic} "
+                    f"--replication-factor {workers})"
                 )
             continue
         target = min(free, key=lambda each: (counts[each] - shares[each], each))

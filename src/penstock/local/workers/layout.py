@@ -11,9 +11,11 @@ from typing import Annotated
 import msgspec
 
 from penstock.errors import ConfigError
+from penstock.local.format_version import refuse_newer
 from penstock.log.files import Files, replace
 
 FILE_NAME = "workers.json"
+VERSION = 1
 PREFIX = "worker."
 
 
@@ -38,7 +40,7 @@ class Resize(msgspec.Struct, frozen=True):
 class Layout(msgspec.Struct, frozen=True, kw_only=True):
     """The content of the file."""
 
-    version: int = 1
+    version: int = VERSION
     workers: Annotated[int, msgspec.Meta(ge=1)] = 1
     resize: Resize | None = None
 
@@ -57,22 +59,40 @@ def read_layout(directory: Path) -> Layout:
     """That of one worker, if nothing else was written."""
     path = directory / FILE_NAME
     try:
-        layout = msgspec.json.decode(path.read_bytes(), type=Layout)
+        data = path.read_bytes()
+        refuse_newer(data, path, VERSION)
+        layout = msgspec.json.decode(data, type=Layout)
     except (FileNotFoundError, NotADirectoryError):
         return Layout()
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from None
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ConfigError(
             f"{path} is damaged ({error}): restore it, or write "
             f'{{"workers": N}} there, with the number of {PREFIX}0, {PREFIX}1, … in log.dirs; if '
             "there is none of them, delete it"
         ) from None
-    if layout.version > 1:
-        raise ConfigError(f"{path} was written by a newer version of penstock")
     return layout
 
 
 def write_layout(files: Files, directory: Path, layout: Layout) -> None:
     """Durable when it returns."""
     replace(files, directory / FILE_NAME, msgspec.json.format(msgspec.json.encode(layout)))
+
+
+def adopt_layout(files: Files, directory: Path, folders: Iterable[Path]) -> list[Path]:
+    """The log directories of workers' folders, of which there are two or more. If `workers.json` is
+    lost or knows of one worker only, it is written again, also for workers whose folders were not
+    named.
+    """
+    log_dirs = list(dict.fromkeys(each.parent for each in folders))
+    layout = read_layout(directory)
+    if layout.workers == 1 and layout.resize is None:
+        indexes = [
+            int(number)
+            for log_dir in log_dirs
+            for name in files.names(log_dir)
+            if (number := name.removeprefix(PREFIX)) != name and number.isdecimal()
+        ]
+        write_layout(files, directory, Layout(workers=max([1, *indexes]) + 1))
+    return log_dirs

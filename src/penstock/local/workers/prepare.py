@@ -5,12 +5,15 @@ partitions move. What cannot be is refused before anything is changed.
 """
 
 import asyncio
+import logging
 import random
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
 from random import Random
+from shlex import join, quote
 
 import msgspec
 
@@ -23,6 +26,7 @@ from penstock.config.broker import BrokerConfig
 from penstock.controller import broker_registration
 from penstock.errors import ConfigError, StorageError
 from penstock.local.workers import distribution, resize
+from penstock.local.workers.behind import logs_behind
 from penstock.local.workers.layout import (
     FILE_NAME,
     PREFIX,
@@ -35,14 +39,21 @@ from penstock.local.workers.layout import (
 from penstock.local.workers.metadata import holders, move_replicas
 from penstock.local.workers.settings import check_workers
 from penstock.log.disk import DiskFiles
-from penstock.log.files import Files
-from penstock.log.found import FoundDirectory, look_into
+from penstock.log.files import Files, replace
+from penstock.log.found import IGNORED, FoundDirectory, FoundLog, last_epoch, look_into
+from penstock.log.leftovers import base_offsets
+from penstock.log.log_dir import UNCLEAN_SHUTDOWN
 from penstock.log.meta_properties import FILE_NAME as META_PROPERTIES
 from penstock.log.meta_properties import MetaProperties, decode_meta_properties
+from penstock.log.naming import Role, parse_dir_name
+from penstock.log.partition_metadata import FILE_NAME as PARTITION_METADATA
 from penstock.metadata.embedded import EmbeddedStore
+from penstock.metadata.reader import read_image
 from penstock.metadata.tree import FILE_NAME as STORE_FILE
 from penstock.metadata.tree import Tree
 from penstock.types import BrokerId, Uuid, random_uuid, uuid_text
+
+logger = logging.getLogger(__name__)
 
 
 def prepare(
@@ -85,15 +96,52 @@ def prepare(
 
 
 def _check_layout(files: Files, directory: Path, layout: Layout, log_dirs: Sequence[Path]) -> None:
-    if layout.workers > 1 or layout.resize:
+    """Refuse folders of workers that are unknown, and partitions that no worker would serve."""
+    if layout.resize:
         return
-    for log_dir in filter(files.is_dir, log_dirs):
-        for name in files.names(log_dir):
-            if name.startswith(PREFIX) and files.is_dir(log_dir / name):
-                raise ConfigError(
-                    f"{log_dir / name} is a worker's, but {directory / FILE_NAME} knows of none: "
-                    "start with the --dir that these workers had, or use other log.dirs"
-                )
+    found = [(log_dir, name) for log_dir in log_dirs for name in _folder_names(files, log_dir)]
+    own = [str(log_dir / name) for log_dir, name in sorted(found) if name.startswith(PREFIX)]
+    if own and layout.workers == 1:
+        raise ConfigError(
+            f"{own[0]} is a worker's, but {directory / FILE_NAME} knows of none: start with the "
+            "--dir that these workers had; if that is lost, register their topics here (penstock "
+            f"log adopt --dir {quote(str(directory))} {join(own)}); or use other log.dirs"
+        )
+    if layout.workers > 1:
+        for log_dir, name in found:
+            if parse_dir_name(name) is None:
+                continue
+            if not _is_replica(files, log_dir / name):
+                logger.warning("%s is left as it is: no worker serves it", log_dir / name)
+                continue
+            above = log_dir.name.startswith(PREFIX)
+            raise ConfigError(
+                f"log.dirs: {log_dir / name} would not be served: {layout.workers} workers "
+                f"have their partitions in folders of each log directory, {PREFIX}0 and so on: "
+                + (f"name {log_dir.parent}" if above else "use another log directory")
+            )
+
+
+def _is_replica(files: Files, path: Path) -> bool:
+    """Whether it holds a log: many names end in a number, of backups and of other brokers."""
+    found = parse_dir_name(path.name)
+    if found is None or found.role is not Role.CURRENT or path.name in IGNORED:
+        return False
+    try:
+        names = files.names(path)
+    except StorageError:
+        return False
+    return PARTITION_METADATA in names or bool(base_offsets(names))
+
+
+def _folder_names(files: Files, log_dir: Path) -> list[str]:
+    """None of a directory that cannot be read: its worker takes it offline."""
+    try:
+        if files.is_dir(log_dir):
+            return [name for name in files.names(log_dir) if files.is_dir(log_dir / name)]
+    except StorageError:
+        pass
+    return []
 
 
 def _lock(files: Files, locks: ExitStack, log_dirs: Iterable[Path], workers: int) -> None:
@@ -145,6 +193,7 @@ class _Preparation:
             if layout.workers != workers:
                 await self._resize(store, layout, workers)
             await self._record(store, workers)
+            await self._mark_behind(store, workers)
             await store.close()
         finally:
             tree.close()
@@ -153,7 +202,7 @@ class _Preparation:
         ids = await self._broker_ids(store, layout.workers)
         while len(ids) < workers:
             reserved = self._config.identity.reserved_broker_max_id
-            ids.append(await broker_registration.new_broker_id(store, reserved))
+            ids.append(await broker_registration.new_broker_id(store, reserved, ids))
         by_worker = {broker: worker for worker, broker in enumerate(ids)}
         held = {
             each: [by_worker[broker] for broker in brokers if broker in by_worker]
@@ -214,7 +263,7 @@ class _Preparation:
         for each in ids:
             known = next(lost, None) if each is None else each
             if known is None:
-                known = await broker_registration.new_broker_id(store, reserved)
+                known = await broker_registration.new_broker_id(store, reserved, {*held, *ids})
             found.append(known)
         return found
 
@@ -238,14 +287,44 @@ class _Preparation:
             workers = [list(self._log_dirs)]
             workers += self._folders(max(layout.workers, layout.resize.workers, 2))
         found = [[self._look_into(path) for path in paths] for paths in workers]
-        refused = decide_workers(found, known, self._config.identity.number, self._directory)
+        refused = decide_workers(
+            self._with_epochs(found),
+            known,
+            self._config.identity.number,
+            self._directory,
+            is_resizing=layout.resize is not None,
+        )
         if refused is not None:
             raise StartRefused(refused.why)
+
+    def _with_epochs(self, workers: list[list[FoundDirectory]]) -> list[list[FoundDirectory]]:
+        """With the last leader epochs of partitions of which there are several replicas."""
+        count = Counter(log.partition for paths in workers for each in paths for log in each.logs)
+
+        def with_epoch(log: FoundLog) -> FoundLog:
+            if count[log.partition] == 1:
+                return log
+            return msgspec.structs.replace(log, last_epoch=last_epoch(self._files, log))
+
+        return [
+            [
+                msgspec.structs.replace(each, logs=tuple(map(with_epoch, each.logs)))
+                for each in paths
+            ]
+            for paths in workers
+        ]
 
     def _look_into(self, path: Path) -> FoundDirectory:
         found = look_into(self._files, path)
         others = tuple(name for name in found.others if not name.startswith(PREFIX))
         return msgspec.structs.replace(found, others=others)
+
+    async def _mark_behind(self, store: EmbeddedStore, workers: int) -> None:
+        """A worker that lacks committed records leads only after those that have them."""
+        found = [self._look_into(path) for paths in self._folders(workers) for path in paths]
+        for each in logs_behind(self._files, found, (await read_image(store)).topics):
+            logger.warning("%s lacks records that are committed: other replicas lead first", each)
+            replace(self._files, each.parent / UNCLEAN_SHUTDOWN, b"")
 
     async def _record(self, store: EmbeddedStore, workers: int) -> None:
         """The directories in the store, so that one that is missing is noticed."""

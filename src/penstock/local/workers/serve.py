@@ -17,9 +17,9 @@ from pathlib import Path
 
 from penstock.broker.app import advertised
 from penstock.broker.net.protection import protections, security_between_brokers
-from penstock.broker.net.server import bind, reason
+from penstock.broker.net.server import bind
 from penstock.broker.startup.file_limit import raised_file_limit
-from penstock.broker.startup.process_start import process_start
+from penstock.broker.startup.state_file import FILE_NAME as STATE_FILE
 from penstock.broker.startup.state_file import (
     BrokerState,
     WorkerState,
@@ -30,6 +30,7 @@ from penstock.clock import SystemClock
 from penstock.config.metrics import MetricsConfig
 from penstock.config.sources import Resolved
 from penstock.errors import ConfigError
+from penstock.http.server import bound
 from penstock.local.workers.child import Channel
 from penstock.local.workers.layout import folder
 from penstock.local.workers.settings import (
@@ -44,6 +45,7 @@ from penstock.local.workers.warm import warm
 from penstock.local.workers.worker import Worker, run_worker
 from penstock.metadata.shared.connection import listening
 from penstock.metadata.tree import FILE_NAME as STORE_FILE
+from penstock.process_start import process_start
 
 logger = logging.getLogger(__name__)
 
@@ -96,14 +98,7 @@ def check_start(resolved: Resolved, workers: int) -> None:
 def bind_http(stack: ExitStack, config: MetricsConfig) -> socket.socket | None:
     if not config.penstock_http_listen:
         return None
-    host, port = config.http_address()
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        sock = socket.create_server((host, port), family=family)
-    except OSError as error:
-        raise ConfigError(
-            f"penstock.http.listen: cannot listen on {host or '*'}:{port}: {reason(error)}"
-        ) from None
+    sock = bound("penstock.http.listen", *config.http_address())
     sock.settimeout(0)
     stack.callback(sock.close)
     return sock
@@ -124,7 +119,7 @@ def serve_workers(
     machine = _Machine(resolved, directory, workers, log_as)
     with ExitStack() as stack:
         machine.open(stack)
-        supervisor = Supervisor(machine.processes(), stopping, machine.write_state)
+        supervisor = Supervisor(machine.processes(), stopping, machine.update_state)
         machine.supervisor = supervisor
         names = [f"worker {index}" for index in range(workers)]
         warm()
@@ -269,6 +264,13 @@ class _Machine:
         write_state(self._directory, state)
         self._written = state
         return state
+
+    def update_state(self) -> None:
+        """A full disk ends no worker: commands and pages know the former process till the next."""
+        try:
+            self.write_state()
+        except OSError as error:
+            logger.error("%s: cannot be updated: %s", self._directory / STATE_FILE, error.strerror)
 
     def remove_state(self) -> None:
         if self._written is not None:

@@ -19,6 +19,8 @@ ONE_REPLICA = {
     "offsets.topic.replication.factor": "1",
     "transaction.state.log.replication.factor": "1",
     "transaction.state.log.min.isr": "1",
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
 }
 """On one machine a second replica would be lost with the first."""
 
@@ -128,7 +130,7 @@ def worker_settings(
         },
     }
     texts = {name: each.text for name, each in given.items()}
-    return Resolved(broker_config(texts), given, ())
+    return Resolved(broker_config(texts), given, (), resolved.provided)
 
 
 def _changed(

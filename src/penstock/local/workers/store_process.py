@@ -22,7 +22,9 @@ from penstock.metadata.tree import Tree
 logger = logging.getLogger(__name__)
 
 PATIENCE_S = 10.0
-"""Without a supervisor, for workers that still stop."""
+"""For workers that still stop: a service manager sends SIGTERM to all processes at once, and
+without their supervisor they end by themselves.
+"""
 
 
 class StoreProcess(Struct, frozen=True):
@@ -41,11 +43,10 @@ def run_store(process: StoreProcess, channel: Channel) -> None:
 
 async def _serve(process: StoreProcess, channel: Channel) -> None:
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
-    orphaned = asyncio.Event()
 
     def supervisor_gone() -> None:
         loop.remove_reader(channel.life)
-        orphaned.set()
+        logger.info("stopping: the supervisor is gone")
         stop.set()
 
     loop.add_signal_handler(signal.SIGTERM, stop.set)
@@ -59,8 +60,7 @@ async def _serve(process: StoreProcess, channel: Channel) -> None:
             channel.send(ProcessReport())
             await stop.wait()
             await stack.aclose()
-        if orphaned.is_set() and server is not None:
-            logger.info("stopping: the supervisor is gone")
+        if server is not None:
             await server.until_unused(PATIENCE_S)
 
 

@@ -24,6 +24,7 @@ logger = logging.getLogger(__name__)
 STOP_S = 300.0
 """Logs may have much to sync; killed, they would be recovered at the next start."""
 PIPE_BYTES = 1 << 16
+INIT = 1
 
 
 class _Process:
@@ -122,7 +123,11 @@ class Supervisor:
 
     def _turn(self) -> None:
         """Wait for what comes next, and do what is due."""
-        due = [each.start_at_ms for each in self._processes.values() if each.start_at_ms]
+        due = [
+            each.start_at_ms
+            for each in self._processes.values()
+            if each.start_at_ms is not None and not self._is_stopping
+        ]
         timeout = max(min(due) - _now_ms(), 0) / 1000 if due else 1.0
         for key, _ in self._selector.select(min(timeout, 1.0)):
             if key.data is None:
@@ -137,7 +142,11 @@ class Supervisor:
                 and not self._is_stopping
             ):
                 process.restarts += 1
-                self._start(process)
+                try:
+                    self._start(process)
+                except OSError as error:  # no memory, or too many processes: the others go on
+                    process.failure = f"it cannot be started: {error.strerror}"
+                    self._start_later(process, process.failure)
 
     def _signalled(self) -> None:
         with suppress(BlockingIOError):
@@ -174,6 +183,17 @@ class Supervisor:
             pid, status = os.waitpid(process.pid, os.WNOHANG)
             if pid:
                 self._ended(process, os.waitstatus_to_exitcode(status))
+        if os.getpid() == INIT:
+            self._reap_orphans()
+
+    def _reap_orphans(self) -> None:
+        """As PID 1 of a container: the services of a worker that was killed are children now."""
+        own = {each.pid: each for each in self._processes.values() if each.pid}
+        with suppress(ChildProcessError):  # there is none at all
+            while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+                pid, status = ended
+                if pid in own:  # it has died since it was asked for
+                    self._ended(own[pid], os.waitstatus_to_exitcode(status))
 
     def _ended(self, process: _Process, code: int) -> None:
         if process.incoming >= 0:
@@ -183,31 +203,34 @@ class Supervisor:
             os.close(process.incoming)
             process.incoming = -1
         pid, process.pid, process.is_ready = process.pid, 0, False
-        if self._is_stopping:
-            return
+        if not self._is_stopping:
+            self._start_later(process, f"pid {pid}: {process.failure or _ending(code)}")
+
+    def _start_later(self, process: _Process, why: str) -> None:
         now_ms = _now_ms()
         again = restart(now_ms - process.started_ms, process.quick_deaths)
         process.quick_deaths = again.quick_deaths
         process.start_at_ms = now_ms + again.delay_ms
-        why = process.failure or _ending(code)
         if again.is_loop:
             logger.error(
-                "%s (pid %d) has died %d times in a row, soon after its start; the last time: %s; "
+                "%s has died %d times in a row, soon after its start; the last time, %s; "
                 "the next start is in %g s, and the other processes go on",
                 process.name,
-                pid,
                 again.quick_deaths,
                 why,
                 again.delay_ms / 1000,
             )
         else:
-            logger.error("%s (pid %d) died and is started again: %s", process.name, pid, why)
+            logger.error("%s died and is started again: %s", process.name, why)
 
 
 def _ending(code: int) -> str:
     if code >= 0:
         return f"it ended with code {code}"
-    return f"it was ended by {signal.Signals(-code).name}"
+    try:
+        return f"it was ended by {signal.Signals(-code).name}"
+    except ValueError:  # most real-time signals have no name
+        return f"it was ended by signal {-code}"
 
 
 def _send(pid: int, number: signal.Signals) -> None:

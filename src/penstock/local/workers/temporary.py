@@ -19,7 +19,7 @@ def temporary_workers(
 ) -> Iterator[BrokerState]:
     """On free ports; they stop in good order at the end and leave their data."""
     output = directory / OUTPUT
-    command = [sys.executable, "-m", "penstock", "serve", "--strict", "--port", "0"]
+    command = [sys.executable, "-P", "-m", "penstock", "serve", "--strict", "--port", "0"]
     command += ["--dir", str(directory), "--workers", str(workers)]
     for name, text in settings.items():
         command += ["--set", f"{name}={text}"]

@@ -18,7 +18,7 @@ from penstock.config.listener import Endpoint
 from penstock.config.network import NetworkConfig
 from penstock.config.sources import Resolved
 from penstock.config.zookeeper import ZookeeperConfig
-from penstock.local.delay_process import DelayProcess
+from penstock.local.services import Services
 from penstock.local.workers.child import Channel, ProcessReport, listen_for_stop
 from penstock.log.files import Files
 from penstock.metadata.shared.store import open_shared
@@ -63,7 +63,7 @@ def run_worker(worker: Worker, channel: Channel) -> None:
                 on_ready,
                 _machine(worker),
                 # One for the machine is enough: its service serves all partitions.
-                beside=DelayProcess(worker.settings.config, worker.directory).beside
+                beside=Services(worker.settings.config, worker.directory).beside
                 if worker.index == 0
                 else None,
             )

@@ -92,6 +92,7 @@ class CleaningProcess:
         if self._process is None or self._process.returncode is not None:
             self._process = await asyncio.create_subprocess_exec(
                 sys.executable,
+                "-P",
                 "-m",
                 "penstock.log.compaction.process",
                 stdin=PIPE,

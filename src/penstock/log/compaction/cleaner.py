@@ -19,6 +19,7 @@ from penstock.log.compaction.reading import whole_batches
 from penstock.log.compaction.rewrite import CleaningRound, Fate, rewritten
 from penstock.log.compaction.spans import spans
 from penstock.log.compaction.transactions import CleanedTransactions
+from penstock.log.corrupt import CorruptFile
 from penstock.log.files import Files
 from penstock.log.segment import IndexLimits
 from penstock.log.segment_files import INDEX, LOG, TIME_INDEX, TXN_INDEX, offset_path
@@ -41,6 +42,9 @@ class _Cleaning:
     def __init__(self, files: Files, job: CleaningJob) -> None:
         self._files, self._job = files, job
         self._directory = Path(job.directory)
+        bases = [each.base_offset for each in job.segments]
+        self._ends = dict(zip(bases, [*bases[1:], job.first_uncleanable], strict=True))
+        """Where the segment after that of each base offset begins."""
         self._aborted = self._aborted_transactions()
         self._producers = {each.producer_id: each for each in job.producers}
         self._read_bytes = 0
@@ -161,17 +165,25 @@ class _Cleaning:
         path = offset_path(self._directory, segment.base_offset, LOG)
         self._read_bytes += segment.size_bytes
         size_bytes, buffer_bytes = segment.size_bytes, self._job.io_buffer_bytes
+        next_offset, end_offset = segment.base_offset, self._ends[segment.base_offset]
         for batch, header in whole_batches(self._files, path, size_bytes, buffer_bytes):
+            # No CRC covers the base offset: the newest record of a key would seem to be an old one.
+            if not next_offset <= header.base_offset <= header.last_offset < end_offset:
+                what = f"offset {header.base_offset} outside [{next_offset}, {end_offset})"
+                raise CorruptFile(str(path), f"has a batch at {what}")
+            next_offset = header.next_offset
             self._pace.passed(len(batch))
             yield batch, header
 
     def _segment_files(self) -> list[SegmentFiles]:
-        ends = [each.base_offset for each in self._job.segments[1:]]
         return [
-            SegmentFiles(segment, self._size(segment, INDEX), self._size(segment, TIME_INDEX), end)
-            for segment, end in zip(
-                self._job.segments, [*ends, self._job.first_uncleanable], strict=True
+            SegmentFiles(
+                segment,
+                self._size(segment, INDEX),
+                self._size(segment, TIME_INDEX),
+                self._ends[segment.base_offset],
             )
+            for segment in self._job.segments
         ]
 
     def _size(self, segment: SegmentSize, suffix: str) -> int:

@@ -222,7 +222,7 @@ class Compactor:
             delete_retention_ms=config.delete_retention_ms,
             segment_bytes=config.segment_bytes,
             segment_index_bytes=config.segment_index_bytes,
-            index_interval_bytes=config.index_interval_bytes,
+            index_interval_bytes=log.segments.limits.interval_bytes,
             generation=log.generation,
             # The threads share one buffer size and one rate, as in Kafka.
             dedupe_buffer_bytes=int(map_bytes / threads),

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from queue import SimpleQueue
 from threading import Thread
-from typing import BinaryIO
+from typing import BinaryIO, NoReturn
 
 import msgspec
 
@@ -35,14 +35,24 @@ def main() -> None:
     while True:
         job = msgspec.json.decode(jobs.get(), type=CleaningJob)
         for answer in answers(DiskFiles(), job):
-            sys.stdout.buffer.write(msgspec.json.encode(answer) + b"\n")
-            sys.stdout.buffer.flush()
+            try:
+                sys.stdout.buffer.write(msgspec.json.encode(answer) + b"\n")
+                sys.stdout.buffer.flush()
+            except BrokenPipeError:
+                _stop()
 
 
 def _receive(lines: BinaryIO, jobs: "SimpleQueue[bytes]") -> None:
     for line in lines:
         jobs.put(line)
-    # The broker is gone: this process must not write into the next broker's directories.
+    _stop()
+
+
+def _stop() -> NoReturn:
+    """The broker is gone: this process must not write into the next broker's directories.
+
+    Whichever thread notices first ends it at once: a regular exit would wait for the other.
+    """
     os._exit(0)
 
 

@@ -158,7 +158,11 @@ def _record_values(record: Record, header: BatchHeader, options: DumpOptions) ->
         "keySize": -1 if record.key is None else len(record.key),
         "valueSize": -1 if record.value is None else len(record.value),
         "sequence": -1 if first < 0 else (first + delta) % (1 << 31),
-        "headerKeys": [name for name, _ in record.headers],
+        # A name that is not UTF-8 is shown with replacement characters.
+        "headerKeys": [
+            name.encode(errors="surrogateescape").decode(errors="replace")
+            for name, _ in record.headers
+        ],
     }
     if header.is_control:
         marker = read_marker(record)

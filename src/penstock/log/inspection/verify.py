@@ -192,7 +192,16 @@ class _PartitionCheck:
             )
         self._next_offset = max(self._next_offset, header.next_offset)
         known = self._epochs.epoch_for(header.base_offset)
-        if known is not None and header.leader_epoch not in {-1, known}:
+        if known is None or header.leader_epoch in {-1, known}:
+            return
+        latest = self._epochs.latest
+        if following is None and latest is not None and header.leader_epoch > latest:
+            self._epochs.assign(header.leader_epoch, header.base_offset)
+            self._report.remark(
+                self._directory / EPOCHS,
+                "does not have the last epoch yet: a flush, or a start, writes it",
+            )
+        else:
             self._report.damaged(
                 self._directory / EPOCHS,
                 f"has epoch {known} for offset {header.base_offset}, "

@@ -72,6 +72,8 @@ class StoreServer:
         self._connections: dict[int, _Connection] = {}
         """By session."""
         self._accepted: set[_Connection] = set()
+        self._unended: set[int] = set()
+        """Sessions whose end the disk has refused so far."""
         self._listening: list[socket.socket] = []
         self._find_sessions()
         tree.listeners.append(self._changed)
@@ -98,7 +100,7 @@ class StoreServer:
 
     def expire(self, session: int) -> None:
         """End a session whose process was not heard for too long."""
-        if session in self._deadlines:
+        if session in self._deadlines and session not in self._unended:
             logger.warning("the session of %s has expired", self._names[session])
         self._end(session)
 
@@ -186,7 +188,11 @@ class StoreServer:
         try:
             self._tree.end_session(session)
         except StorageError as error:
-            logger.error("the session of %s cannot be ended yet: %s", self._names[session], error)
+            if session not in self._unended:
+                self._unended.add(session)
+                logger.error(
+                    "the session of %s cannot be ended yet: %s", self._names[session], error
+                )
             self._deadlines.add(session, CHECK_MS, self._clock.monotonic_ms())
             return
         self._forget(session)
@@ -198,6 +204,7 @@ class StoreServer:
         self._deadlines.remove(session)
         self._connections.pop(session, None)
         self._names.pop(session, None)
+        self._unended.discard(session)
 
     def _check(self) -> None:
         self._next_check = self._loop.call_later(CHECK_MS / 1000, self._check)
@@ -244,7 +251,7 @@ class _Connection:
             request = decode_request(frame)
             if self.session == NO_SESSION and not isinstance(request, Hello):
                 raise msgspec.ValidationError(f"{type(request).__name__} before Hello")
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
             logger.error("a process sent what the metadata store does not understand: %s", error)
             self.frames.close()
             self._server.lost(self)

@@ -60,6 +60,8 @@ from penstock.metadata.writes import Writes
 logger = logging.getLogger(__name__)
 
 RETRY_S = 0.02
+REFUSED_S = 0.5
+"""Between attempts to open a session that the owner's disk has no room for."""
 CLOSE_S = 2.0
 
 
@@ -113,6 +115,7 @@ class SharedStore(Writes):
         self._waiting: deque[asyncio.Future[Response]] = deque()
         self._timer: asyncio.Handle | None = None
         self._heard_s = 0.0
+        self._refused: Refused | None = None
         self._watches: Subscriptions[Change] = Subscriptions(loop.call_soon)
         self._session_watches: Subscriptions[SessionState] = Subscriptions(loop.call_soon)
 
@@ -245,8 +248,10 @@ class SharedStore(Writes):
             case Welcome(session_id):
                 self._welcomed(session_id)
             case Refused() as refused if self._state is SessionState.SUSPENDED:
-                logger.warning("the metadata store opens no session: %s", refused.text)
-                self._lose()
+                if refused != self._refused:
+                    self._refused = refused
+                    logger.warning("the metadata store opens no session: %s", refused.text)
+                self._lose(REFUSED_S)
             case answer:
                 answered = self._waiting.popleft()
                 if not answered.done():
@@ -255,7 +260,7 @@ class SharedStore(Writes):
     def _welcomed(self, session_id: int) -> None:
         if self._closed:
             return
-        former, self._session_id = self._session_id, session_id
+        former, self._session_id, self._refused = self._session_id, session_id, None
         if former not in {NO_SESSION, session_id}:
             logger.warning("the session %#x with the metadata store has expired", former)
             self._become(SessionState.EXPIRED)
@@ -272,12 +277,12 @@ class SharedStore(Writes):
         self._connection.send(encode(Alive()))
         self._timer = self._loop.call_later(self._timeout_ms / 3000, self._keep_alive)
 
-    def _lose(self) -> None:
+    def _lose(self, retry_s: float = RETRY_S) -> None:
         if self._connection is not None:
             self._connection.close()
-        self._lost()
+        self._lost(retry_s)
 
-    def _lost(self) -> None:
+    def _lost(self, retry_s: float = RETRY_S) -> None:
         self._connection = None
         if self._timer is not None:
             self._timer.cancel()
@@ -285,7 +290,7 @@ class SharedStore(Writes):
             logger.warning("lost the connection to the metadata store")
             self._become(SessionState.SUSPENDED)
         self._fail_waiting()
-        self._timer = self._loop.call_later(RETRY_S, self.start)
+        self._timer = self._loop.call_later(retry_s, self.start)
 
     def _fail_waiting(self) -> None:
         waiting, self._waiting = self._waiting, deque()

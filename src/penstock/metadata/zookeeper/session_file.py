@@ -72,7 +72,7 @@ class SessionFile:
                 return SessionKey(stored.session_id, stored.password)
         except FileNotFoundError:
             return None
-        except (OSError, msgspec.DecodeError) as error:
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
             logger.warning("%s: %s; ignoring the file", self._path, error)
         return None
 

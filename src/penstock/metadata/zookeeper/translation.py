@@ -42,8 +42,13 @@ connection on a larger request: the outcome of all others in flight would be unk
 """
 
 
-SENSITIVE = (paths.CONFIG_USERS, paths.CONFIG_BROKERS, "/delegation_token/tokens")
-"""Under which only brokers may read, as in Kafka 3.9."""
+SENSITIVE = (
+    paths.CONFIG_USERS,
+    paths.CONFIG_BROKERS,
+    "/delegation_token/tokens",
+    paths.SCRAM_SALT_SECRET,
+)
+"""Under which only brokers may read, as in Kafka 3.9, and what Kafka does not have."""
 
 
 def protected_acl(path: str) -> list[Any]:

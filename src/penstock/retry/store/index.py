@@ -1,12 +1,14 @@
 """`TimeIndex`: what a store of due times can do."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Iterable, Sequence
 from enum import IntEnum
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from penstock.errors import KafkaError
 from penstock.types import Offset, Uuid
+
+PAGE: Final = 5000
+"""Offsets that a store returns or takes at a time."""
 
 
 class IndexKey(NamedTuple):
@@ -27,10 +29,15 @@ class Kind(IntEnum):
     """Nothing: it was an order, which is carried out."""
     CANCEL = 4
     """Cancel the record at `origin`, if it still waits."""
+    DEAD = 5
+    """It is a dead letter."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Entry:
+KINDS: Final = tuple(Kind)
+"""By number, faster than `Kind` finds them."""
+
+
+class Entry(NamedTuple):
     """A position and when it is due. The order is that of delivery."""
 
     due_ms: int
@@ -46,14 +53,27 @@ class StoreUnavailable(KafkaError):
     """The store cannot be reached; deliveries wait."""
 
 
+class StoreChanged(KafkaError):
+    """The store does not have what was written to it: it was emptied, or another service writes to
+    it. A new service finds out, and reads the log again where it must.
+    """
+
+
 class TimeIndex(Protocol):
     """Entries of many partitions. Raises `StoreUnavailable`."""
 
     async def indexed_to(self, key: IndexKey) -> Offset | None:
         """The offset up to which the partition is indexed; None: not at all."""
 
-    async def put(self, key: IndexKey, entries: Sequence[Entry], indexed_to: Offset) -> None:
-        """Add or replace entries, by offset; all of them and the offset, or nothing."""
+    async def reset(self, key: IndexKey, to: Offset) -> None:
+        """Forget the partition's entries; it is indexed up to this offset."""
+
+    async def put(
+        self, key: IndexKey, entries: Sequence[Entry], *, since: Offset, to: Offset
+    ) -> None:
+        """Add entries from `since` on, replace earlier ones by offset, and be indexed up to `to`:
+        all of it or nothing. Raises `StoreChanged` unless the partition was indexed up to `since`.
+        """
 
     async def due(self, key: IndexKey, now_ms: int, limit: int) -> list[Entry]:
         """The first entries that are due, in order."""
@@ -62,16 +82,13 @@ class TimeIndex(Protocol):
 
     async def remove(self, key: IndexKey, offsets: Iterable[int]) -> None: ...
 
-    async def counts(self, key: IndexKey, chunk: int) -> Mapping[int, int]:
-        """How many entries there are by `offset // chunk`."""
+    async def waits(self, key: IndexKey, offset: int) -> bool:
+        """Whether there is an entry of this offset."""
 
-    async def offsets(self, key: IndexKey, low: int, high: int) -> list[int]:
-        """Offsets of entries from low, below high."""
+    def pages(self, key: IndexKey) -> AsyncIterator[Sequence[int]]:
+        """The offsets of all entries, some thousands at a time, in any order."""
 
     async def schedules(self, key: IndexKey) -> list[Entry]:
         """Entries of the kinds SCHEDULE and SPENT."""
-
-    async def clear(self, key: IndexKey) -> None:
-        """Forget the partition."""
 
     async def close(self) -> None: ...

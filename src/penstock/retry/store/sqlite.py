@@ -1,13 +1,22 @@
 """The time index in a file: the default, without a server."""
 
+import logging
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 from penstock.errors import ConfigError
-from penstock.retry.store.index import Entry, IndexKey, Kind, StoreUnavailable
+from penstock.retry.store.index import (
+    KINDS,
+    PAGE,
+    Entry,
+    IndexKey,
+    Kind,
+    StoreChanged,
+    StoreUnavailable,
+)
 from penstock.types import Offset
 
 VERSION: Final = 1
@@ -23,13 +32,32 @@ CREATE TABLE IF NOT EXISTS entry (
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS by_due ON entry (topic, part, due, at);
 """
+BROKEN: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 ENTRIES: Final = "SELECT due, at, kind, key, origin FROM entry WHERE topic=? AND part=?"
+
+log = logging.getLogger(__name__)
 
 
 class SqliteIndex:
-    """See `TimeIndex`."""
+    """See `TimeIndex`. A file that is broken is put aside: another is built from the topics."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, is_own: bool = False) -> None:
+        """`is_own`: what is not even a database cannot be somebody else's file."""
+        self._path = path
+        try:
+            self._open()
+        except sqlite3.Error as error:
+            code = _code(error)
+            if code == sqlite3.SQLITE_BUSY:
+                raise ConfigError(f"the store {path} is used by another delay service") from None
+            if code not in BROKEN or (code == sqlite3.SQLITE_NOTADB and not is_own):
+                hint = "; it is a cache: you may delete it" if code in BROKEN else ""
+                raise ConfigError(f"the store {path} cannot be opened: {error}{hint}") from None
+            log.warning("the store %s is broken and is built again: %s", path, error)
+            self._begin_anew()
+
+    def _open(self) -> None:
+        path = self._path
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(path, isolation_level=None, timeout=LOCKED_S)
@@ -37,20 +65,27 @@ class SqliteIndex:
             self._db.execute("PRAGMA locking_mode=EXCLUSIVE")
             (version,) = self._db.execute("PRAGMA user_version").fetchone()
             if version > VERSION:
-                raise ConfigError(f"{path} is of version {version}: a newer Penstock wrote it")
+                raise ConfigError(
+                    f"{path} was written by a newer version of penstock: it has version {version}, "
+                    f"this one knows up to {VERSION}; it is a cache: you may delete it"
+                )
             # It can be built again from the log, so a power cut may cost the latest entries; a
             # write-ahead log still keeps each put whole.
             self._db.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;")
             self._db.executescript(SCHEMA)
             self._db.execute(f"PRAGMA user_version={VERSION}")
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
-                raise ConfigError(f"the store {path} cannot be opened: {error}") from None
-            raise ConfigError(f"the store {path} is used by another delay service") from None
+        except OSError as error:
+            raise ConfigError(f"the store {path} cannot be opened: {error}") from None
+
+    def _begin_anew(self) -> None:
+        self._db.close()
+        try:
+            self._path.replace(f"{self._path}.broken")
+            for ending in ("-wal", "-shm"):
+                Path(f"{self._path}{ending}").unlink(missing_ok=True)
+            self._open()
         except (sqlite3.Error, OSError) as error:
-            raise ConfigError(
-                f"the store {path} cannot be opened: {error}; it is a cache: you may delete it"
-            ) from None
+            raise StoreUnavailable(f"the SQLite store cannot be made anew: {error}") from None
 
     async def indexed_to(self, key: IndexKey) -> Offset | None:
         with self._errors():
@@ -59,13 +94,24 @@ class SqliteIndex:
             ).fetchone()
         return None if found is None else Offset(found[0])
 
-    async def put(self, key: IndexKey, entries: Sequence[Entry], indexed_to: Offset) -> None:
+    async def reset(self, key: IndexKey, to: Offset) -> None:
         with self._transaction():
+            self._db.execute("DELETE FROM entry WHERE topic=? AND part=?", key)
+            self._db.execute("INSERT OR REPLACE INTO indexed VALUES (?,?,?)", (*key, to))
+
+    async def put(
+        self, key: IndexKey, entries: Sequence[Entry], *, since: Offset, to: Offset
+    ) -> None:
+        with self._transaction():
+            moved = self._db.execute(
+                "UPDATE indexed SET until=? WHERE topic=? AND part=? AND until=?", (to, *key, since)
+            )
+            if moved.rowcount != 1:
+                raise StoreChanged("the SQLite store was changed by another program")
             self._db.executemany(
                 "INSERT OR REPLACE INTO entry VALUES (?,?,?,?,?,?,?)",
                 [(*key, e.offset, e.due_ms, int(e.kind), e.key, e.origin) for e in entries],
             )
-            self._db.execute("INSERT OR REPLACE INTO indexed VALUES (?,?,?)", (*key, indexed_to))
 
     async def due(self, key: IndexKey, now_ms: int, limit: int) -> list[Entry]:
         with self._errors():
@@ -85,38 +131,34 @@ class SqliteIndex:
                 [(*key, each) for each in offsets],
             )
 
-    async def counts(self, key: IndexKey, chunk: int) -> Mapping[int, int]:
+    async def waits(self, key: IndexKey, offset: int) -> bool:
         with self._errors():
-            return dict(
-                self._db.execute(
-                    "SELECT at/?, count(*) FROM entry WHERE topic=? AND part=? GROUP BY 1",
-                    (chunk, *key),
-                )
+            found = self._db.execute(
+                "SELECT 1 FROM entry WHERE topic=? AND part=? AND at=?", (*key, offset)
             )
+            return found.fetchone() is not None
 
-    async def offsets(self, key: IndexKey, low: int, high: int) -> list[int]:
-        with self._errors():
-            rows = self._db.execute(
-                "SELECT at FROM entry WHERE topic=? AND part=? AND at>=? AND at<?",
-                (*key, low, high),
-            )
-            return [at for (at,) in rows]
+    async def pages(self, key: IndexKey) -> AsyncIterator[Sequence[int]]:
+        page = [-1]
+        while page:
+            with self._errors():
+                found = self._db.execute(
+                    "SELECT at FROM entry WHERE topic=? AND part=? AND at>? ORDER BY at LIMIT ?",
+                    (*key, page[-1], PAGE),
+                )
+                page = [at for (at,) in found]
+            yield page
 
     async def schedules(self, key: IndexKey) -> list[Entry]:
         with self._errors():
             return self._entries("AND kind IN (?,?)", (*key, Kind.SCHEDULE, Kind.SPENT))
-
-    async def clear(self, key: IndexKey) -> None:
-        with self._transaction():
-            self._db.execute("DELETE FROM entry WHERE topic=? AND part=?", key)
-            self._db.execute("DELETE FROM indexed WHERE topic=? AND part=?", key)
 
     async def close(self) -> None:
         self._db.close()
 
     def _entries(self, condition: str, values: tuple[object, ...]) -> list[Entry]:
         rows = self._db.execute(f"{ENTRIES} {condition}", values)
-        return [Entry(due, at, Kind(kind), key, origin) for due, at, kind, key, origin in rows]
+        return [Entry(due, at, KINDS[kind], key, origin) for due, at, kind, key, origin in rows]
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -125,7 +167,8 @@ class SqliteIndex:
             try:
                 yield
             except BaseException:
-                self._db.execute("ROLLBACK")
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
                 raise
             self._db.execute("COMMIT")
 
@@ -134,4 +177,12 @@ class SqliteIndex:
         try:
             yield
         except sqlite3.Error as error:
-            raise StoreUnavailable(f"the SQLite store failed: {error}") from None
+            if _code(error) not in BROKEN:
+                raise StoreUnavailable(f"the SQLite store failed: {error}") from None
+            self._begin_anew()
+            raise StoreChanged(f"the SQLite store is broken and is built again: {error}") from None
+
+
+def _code(error: sqlite3.Error) -> int:
+    """Without what an extended code adds."""
+    return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF

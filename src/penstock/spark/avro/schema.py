@@ -8,6 +8,7 @@ from typing import Any, Final
 import pyarrow as pa
 from pyspark.sql import types as t
 
+from penstock.config.extra import install
 from penstock.errors import ConfigError
 from penstock.spark.avro.schema_file import SUFFIX
 
@@ -58,7 +59,7 @@ def record_type(schema: str) -> AvroType:
     try:
         from fastavro.schema import SchemaParseException, UnknownType, parse_schema
     except ModuleNotFoundError as error:
-        raise ConfigError("format avro needs fastavro: pip install '.[spark]'") from error
+        raise ConfigError(f"format avro needs fastavro: {install('spark')}") from error
     try:
         node: Any = parse_schema(json.loads(schema))
     except json.JSONDecodeError as error:

@@ -9,7 +9,7 @@ import pyarrow as pa
 from penstock.spark.avro.schema import AvroType
 
 Decode = Callable[[pa.Array], pa.Array]
-_BAD: Final = (ArithmeticError, EOFError, LookupError, TypeError, ValueError)
+BAD: Final = (ArithmeticError, EOFError, LookupError, TypeError, ValueError)
 """What fastavro and Arrow raise for bytes that do not fit the schema."""
 
 
@@ -25,26 +25,30 @@ def decoder(kind: AvroType) -> Decode:
         source = io.BytesIO(value)
         try:
             found = schemaless_reader(source, schema, None)
-        except _BAD:
+        except BAD:
             return None
         return found if source.tell() == len(value) else None
 
     def column(values: pa.Array) -> pa.Array:
-        found = [record(each) for each in values.to_pylist()]
-        try:
-            return _built(found, kind)
-        except (*_BAD, pa.ArrowException):
-            # A value has a number that its column cannot hold; the others are right.
-            return pa.concat_arrays(list(_one_by_one(found, kind)))
+        return built([record(each) for each in values.to_pylist()], kind)
 
     return column
+
+
+def built(found: list[Any], kind: AvroType) -> pa.Array:
+    """The column of these values; null for one that it cannot hold."""
+    try:
+        return _built(found, kind)
+    except (*BAD, pa.ArrowException):
+        # A value has a number that its column cannot hold; the others are right.
+        return pa.concat_arrays(list(_one_by_one(found, kind)))
 
 
 def _one_by_one(found: list[Any], kind: AvroType) -> Iterator[pa.Array]:
     for each in found:
         try:
             yield _built([each], kind)
-        except (*_BAD, pa.ArrowException):
+        except (*BAD, pa.ArrowException):
             yield pa.nulls(1, kind.arrow)
 
 

@@ -4,6 +4,7 @@ Spark's workers are plain processes without an event loop, and their responses a
 requests are sent ahead of time, and records are views of the buffer that the socket filled.
 """
 
+import math
 import secrets
 import socket
 import ssl
@@ -16,7 +17,13 @@ from typing import Any, Generic, TypeAlias, TypeVar, cast
 from penstock.client import versions
 from penstock.client.address import Address
 from penstock.client.errors import ConnectionFailed, RequestTimedOut, check
-from penstock.client.sasl import ClientAuthenticationFailed, Login, exchange
+from penstock.client.sasl import (
+    RENEWED_SHARE,
+    ClientAuthenticationFailed,
+    Login,
+    exchange,
+    next_message,
+)
 from penstock.client.versions import api_versions_request
 from penstock.errors import ErrorCode, KafkaError, ProtocolError
 from penstock.spark.client.settings import ClientSettings
@@ -90,6 +97,8 @@ class BlockingConnection:
         self._in_flight: deque[SentRequest[Any]] = deque()
         self._correlation_id = 0
         self._broken: KafkaError | None = None
+        self._renew_at = math.inf
+        """When to log in again (KIP-368), by the system's monotonic clock."""
 
     @property
     def is_open(self) -> bool:
@@ -106,6 +115,8 @@ class BlockingConnection:
         """Send now, receive later. `expected` is False for a request without response (acks=0)."""
         if self._broken is not None:
             raise self._broken
+        if monotonic() >= self._renew_at and self._settings.security.login is not None:
+            self._renew_login(self._settings.security.login)
         api = api_of(type(request))
         assert response_type.__name__ == f"{api.name}Response", (
             f"{response_type.__name__} does not answer {api.name}"
@@ -171,6 +182,8 @@ class BlockingConnection:
         self.versions = versions.common(response.api_keys)
 
     def log_in(self, login: Login) -> None:
+        """Before any other request, or again on the same connection (KIP-368)."""
+        self._renew_at = math.inf
         about = f"{login} by {login.mechanism} at {self.address}"
         if self.versions.get(_SASL_HANDSHAKE, 0) < 1:
             raise ClientAuthenticationFailed(f"{about}: the broker's listener offers no SASL")
@@ -184,10 +197,22 @@ class BlockingConnection:
                 SaslAuthenticateRequest(auth_bytes=message), SaslAuthenticateResponse
             )
             check(response.error_code, about, response.error_message)
-            try:
-                message = messages.send(bytes(response.auth_bytes))
-            except StopIteration:
-                return
+            following = next_message(messages, bytes(response.auth_bytes))
+            if following is None:
+                break
+            message = following
+        if response.session_lifetime_ms > 0:
+            self._renew_at = monotonic() + response.session_lifetime_ms / 1000 * RENEWED_SHARE
+
+    def _renew_login(self, login: Login) -> None:
+        try:
+            self.log_in(login)
+        except BaseException as error:
+            # Without a login it must not be used any more: a server did not prove who it is, or
+            # refuses whatever comes next.
+            failed = error if isinstance(error, KafkaError) else None
+            self._break(failed or ConnectionFailed(f"no {login} at {self.address}"))
+            raise
 
     def close(self) -> None:
         self._break(ConnectionFailed(f"the connection to {self.address} was closed"))

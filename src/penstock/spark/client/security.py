@@ -6,11 +6,13 @@ Plain values, which Spark sends to executors; each connection makes its own TLS 
 import os
 import ssl
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from penstock.client import token
+from penstock.client.cipher_suites import VERSIONS, restrict_client
 from penstock.client.jaas import login_options, parse_jaas
 from penstock.client.sasl import MECHANISMS, OAUTHBEARER, Login
 from penstock.errors import ConfigError
@@ -19,7 +21,6 @@ from penstock.spark.options import SUPPORTED, NoEffect, Options, Unsupported, Us
 _PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _STORES: Final = ("PEM", "JKS", "PKCS12")
 _NO_PEM_SUFFIXES: Final = (".jks", ".p12", ".pfx", ".keystore", ".truststore")
-_VERSIONS: Final = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
 _AS_PEM: Final = (
     "only PEM is read. Convert it (keytool -importkeystore ... -deststoretype PKCS12, then "
     "openssl pkcs12 -in store.p12 -nodes -out store.pem) and set {kind}.type to PEM"
@@ -58,9 +59,7 @@ SECURITY: Final[dict[str, Use]] = {
     "ssl.endpoint.identification.algorithm": SUPPORTED,
     "ssl.protocol": SUPPORTED,
     "ssl.enabled.protocols": SUPPORTED,
-    "ssl.cipher.suites": Unsupported(
-        "Java's names of ciphers mean nothing to OpenSSL; leave it out"
-    ),
+    "ssl.cipher.suites": SUPPORTED,
     "ssl.engine.factory.class": Unsupported(
         "there is no Java class to load; use kafka.ssl.* in PEM"
     ),
@@ -86,25 +85,25 @@ class Tls:
     """Key and certificate chain, one after the other."""
     key_password: str | None = field(default=None, repr=False)
     check_host: bool = True
-    lowest: str = "TLSv1.2"
+    versions: Mapping[str, str] = field(default_factory=dict)
+    """`ssl.enabled.protocols` and `ssl.cipher.suites`, as far as they are given."""
 
     def context(self) -> ssl.SSLContext:
         """The TLS context; files are read on the machine that connects."""
         context = ssl.create_default_context()
-        context.minimum_version = _VERSIONS[self.lowest]
         context.check_hostname = self.check_host
         try:
             if self.trusted_path or self.trusted_pem:
                 context = self._trusting_only_given(context)
             if self.own_path or self.own_pem:
                 self._show_own(context)
+            restrict_client(context, self.versions, "option kafka.")
         except (OSError, ssl.SSLError, ValueError) as error:
             raise ConfigError(f"kafka.ssl.*: {_cause(error, self)}") from None
         return context
 
     def _trusting_only_given(self, default: ssl.SSLContext) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        context.minimum_version = default.minimum_version
         context.check_hostname = default.check_hostname
         context.load_verify_locations(cafile=self.trusted_path, cadata=self.trusted_pem)
         return context
@@ -186,7 +185,7 @@ def _tls(options: Options) -> Tls:
         own_pem=None if key is None else f"{key}\n{chain}\n",
         key_password=options.optional("kafka.ssl.key.password"),
         check_host=algorithm == "https",
-        lowest=_lowest_version(options),
+        versions=_versions(options),
     )
 
 
@@ -199,14 +198,12 @@ def _refuse_other_than_pem(options: Options, kind: str) -> None:
         raise ConfigError(f"option {kind}.location names a Java store: {_AS_PEM.format(kind=kind)}")
 
 
-def _lowest_version(options: Options) -> str:
-    name = "kafka.ssl.enabled.protocols"
-    offered = [each.strip() for each in options.text(name, "TLSv1.2,TLSv1.3").split(",")]
-    for each in offered:
-        if each not in _VERSIONS:
-            raise ConfigError(f"option {name}: {each!r} is none of {', '.join(_VERSIONS)}")
-    options.one_of("kafka.ssl.protocol", ("TLS", *_VERSIONS), "TLS")
-    return min(offered)
+def _versions(options: Options) -> dict[str, str]:
+    options.one_of("kafka.ssl.protocol", ("TLS", *VERSIONS), "TLS")
+    names = ("ssl.enabled.protocols", "ssl.cipher.suites")
+    given = {name: text for name in names if (text := options.text(f"kafka.{name}"))}
+    restrict_client(ssl.create_default_context(), given, "option kafka.")  # said at the driver
+    return given
 
 
 def _cause(error: Exception, tls: Tls) -> str:

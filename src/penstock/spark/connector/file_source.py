@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Final
 
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import (
@@ -25,6 +25,7 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import StructType
 
 from penstock.errors import ConfigError
+from penstock.spark.client.security import SECURITY
 from penstock.spark.connector.tail import (
     FilePosition,
     Piece,
@@ -40,8 +41,13 @@ from penstock.spark.connector.tail import (
     rotated_since,
     vanished,
 )
-from penstock.spark.options import Options
+from penstock.spark.options import SUPPORTED, Options, Use
 
+KNOWN: Final[Mapping[str, Use]] = {
+    **dict.fromkeys(("path", "failOnDataLoss", "rotateWaitSeconds"), SUPPORTED),
+    **{f"kafka.{name}": use for name, use in SECURITY.items()},
+}
+"""Those of Kafka are for a flow's dead letters."""
 CHUNK = 1 << 16
 PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip")
 ROTATE_WAIT_S = 10
@@ -64,6 +70,7 @@ class FileSource(DataSource):
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802
         options = Options(self.options)
+        options.warnings(KNOWN)
         return FileReader(
             options.required("path"),
             fail_on_data_loss=options.flag("failOnDataLoss", default=True),

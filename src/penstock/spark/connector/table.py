@@ -14,6 +14,7 @@ from sqlalchemy.dialects import mysql, postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, NoSuchTableError, SQLAlchemyError
 
 from penstock.errors import ConfigError
+from penstock.spark.data_source import quoted
 
 KINDS: Final = {
     bool: "boolean",
@@ -100,9 +101,9 @@ def check_followed(engine: sa.Engine, column: sa.Column[Any]) -> None:
             "are compared otherwise than as they are read; follow a column of integers, decimals, "
             "dates, timestamps or texts"
         )
-    if isinstance(column.type, sa.REAL | sa.FLOAT):
+    if isinstance(kind, sa.REAL | sa.FLOAT):
         raise ConfigError(
-            f"option increasing: {column.name} is a {column.type.__visit_name__} of four bytes, "
+            f"option increasing: {column.name} is a {kind.__visit_name__} of four bytes, "
             "whose values are rounded: rows would be skipped or read twice; follow a column of "
             "integers, decimals, times, texts or double precision"
         )
@@ -110,7 +111,7 @@ def check_followed(engine: sa.Engine, column: sa.Column[Any]) -> None:
 
 def columns_ddl(table: sa.Table) -> str:
     """The columns in Spark's DDL; types without a counterpart are read as text."""
-    return ", ".join(f"`{each.name}` {kind_of(each)}" for each in table.columns)
+    return ", ".join(f"{quoted(each.name)} {kind_of(each)}" for each in table.columns)
 
 
 def compared(engine: sa.Engine, column: sa.Column[Any]) -> sa.ColumnElement[Any]:

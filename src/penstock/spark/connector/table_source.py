@@ -4,7 +4,7 @@ import datetime as dt
 import decimal
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from hashlib import sha256
 from typing import Any, Final
@@ -30,6 +30,7 @@ from pyspark.sql.types import StructType
 from sqlalchemy.exc import SQLAlchemyError
 
 from penstock.errors import ConfigError
+from penstock.spark.client.security import SECURITY, read_security
 from penstock.spark.connector.rejected_row import RejectedRow, send
 from penstock.spark.connector.table import (
     as_read,
@@ -48,15 +49,21 @@ from penstock.spark.connector.table import (
 )
 from penstock.spark.options import SUPPORTED, Options, Use
 
-OWN: Final = ("url", "table", "increasing", "key", "deadLetters", "bootstrap")
+OWN: Final = ("url", "table", "increasing", "key", "deadLetters", "bootstrap", "pipeline")
 FROM_SPARK: Final = ("checkpointLocation", "path", "queryName", "outputMode")
 """Settings of a query that Spark passes on."""
-KNOWN: Final[Mapping[str, Use]] = dict.fromkeys((*OWN, *FROM_SPARK), SUPPORTED)
+KNOWN: Final[Mapping[str, Use]] = {
+    **dict.fromkeys((*OWN, *FROM_SPARK), SUPPORTED),
+    **{f"kafka.{name}": use for name, use in SECURITY.items()},
+}
+"""Those of Kafka are for dead letters."""
 ROWS_AT_ONCE: Final = 500
 READ: Final = "read"
 """In a position: hashes of the rows read with its value; missing if values are unique."""
 AS_STORED: Final = "as stored"
 """In a position: its value is as SQLite stores it; missing in older checkpoints."""
+OF: Final = "of"
+"""In a position: the table and the column that it is of; missing in older checkpoints."""
 MOST_ALIKE: Final = 100_000
 """The maximum of rows with one value of `increasing`: a position lists them all."""
 
@@ -110,10 +117,19 @@ class TableSource(DataSource):
             key,
             tuple(schema.names),
             options.optional("deadLetters"),
-            options.text("bootstrap"),
+            self._connection(options),
+            options.optional("pipeline"),
         )
         made.check()
         return made
+
+    def _connection(self, options: Options) -> dict[str, str]:
+        given = {f"kafka.{name}" for name in SECURITY if f"kafka.{name}" in options}
+        found = {name: options.text(name) for name in given}
+        if "deadLetters" in options:
+            found["kafka.bootstrap.servers"] = options.required("bootstrap")
+            read_security(Options(found))  # said at the driver
+        return found
 
 
 @dataclass(frozen=True)
@@ -161,10 +177,13 @@ class TableFollower(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._target = self._highest()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: ARG002, N802
+        self._check_followed(start)
         found = self._target if self._target is not None else self._highest()
         return start if found["after"] is None else found
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
+        self._check_followed(start)
+        self._check_followed(end)
         return [InputPartition((start, end))] if start != end else []
 
     def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
@@ -197,6 +216,22 @@ class TableFollower(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 planned[name] -= 1
             yield row
 
+    @property
+    def _followed(self) -> list[str]:
+        """Without the table's schema, which may be named or not."""
+        return [self._table.rpartition(".")[2], self._increasing]
+
+    def _check_followed(self, position: Mapping[str, Any]) -> None:
+        """Values of another table or column mean nothing here: rows would be skipped, or read
+        twice.
+        """
+        if position.get(OF, self._followed) != self._followed:
+            table, column = position[OF]
+            raise ConfigError(
+                f"the checkpoint is of column {column} of table {table}, and the query follows "
+                f"{self._increasing} of {self._table}; use another checkpoint"
+            )
+
     def _highest(self) -> dict[str, Any]:
         """The highest value, and the rows that have it: more rows may come with the same value."""
         engine = engine_of(self._url)
@@ -211,7 +246,7 @@ class TableFollower(DataSourceStreamReader, SupportsTriggerAvailableNow):
                     f"option increasing: {self._increasing} is NaN in some rows of {self._table}, "
                     "which PostgreSQL takes for the highest number: no later row would be read"
                 )
-            found: dict[str, Any] = {"after": msgspec.to_builtins(highest)}
+            found: dict[str, Any] = {"after": msgspec.to_builtins(highest), OF: self._followed}
             if column is not table.columns[self._increasing]:
                 found[AS_STORED] = True
             if not _is_unique(engine, table, self._increasing):
@@ -300,16 +335,17 @@ class Upsert:
     table: str
     key: tuple[str, ...]
     columns: tuple[str, ...]
-    dead_letters: str | None
-    bootstrap: str
+    dead_letters: str | None = None
+    connection: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Options `kafka.*` for dead letters; they may hold secrets."""
+    pipeline: str | None = None
+    """What dead letters say that they come from; None: the table's name."""
 
     def check(self) -> None:
         found = table_of(engine_of(self.url), self.table)
         missing = [each for each in self.columns if each not in found.columns]
         if missing:
             raise ConfigError(f"table {self.table} has no column {', '.join(missing)}")
-        if self.dead_letters is not None and not self.bootstrap:
-            raise ConfigError("option bootstrap: needed with deadLetters")
 
     def write(self, rows: Iterator[Row]) -> Upserted:
         engine = engine_of(self.url)
@@ -323,7 +359,7 @@ class Upsert:
                 written += len(some) - len(bad)
                 rejected += bad
         if rejected and self.dead_letters is not None:
-            send(rejected, self.bootstrap, self.dead_letters)
+            send(rejected, self.connection, self.dead_letters, self.pipeline or self.table)
         return Upserted(written, len(rejected))
 
     def _write(

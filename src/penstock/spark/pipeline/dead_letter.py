@@ -1,4 +1,4 @@
-"""Dead letters: rows that failed, as records with the reason in a header."""
+"""Dead letters: rows that failed, as records whose headers say why; see `record.dead_letter`."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -6,43 +6,87 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from penstock.record.dead_letter import (
+    ATTEMPT,
+    ERROR,
+    NAMES,
+    ORIGIN_GROUP,
+    ORIGIN_OFFSET,
+    ORIGIN_PARTITION,
+    ORIGIN_TOPIC,
+    SOURCE,
+)
 from penstock.spark.pipeline.value_format import RECORD
 
-REASON: Final = "penstock.reason"
-PIPELINE: Final = "penstock.pipeline"
-ORIGIN: Final = {
-    "topic": "penstock.topic",
-    "partition": "penstock.partition",
-    "offset": "penstock.offset",
-}
+ORIGIN: Final = {"topic": ORIGIN_TOPIC, "partition": ORIGIN_PARTITION, "offset": ORIGIN_OFFSET}
 """Headers with the origin of a record from a topic."""
-ORIGIN_OF_LINE: Final = {"file": "penstock.file", "position": "penstock.position"}
+ORIGIN_OF_LINE: Final = {"file": "penstock-origin-file", "position": "penstock-origin-position"}
 """Headers with the origin of a line of a file."""
+ONCE: Final = "1"
+"""Spark tries a row once: what it cannot read now, it cannot read later."""
+SECURITY: Final = ("kafka.security.", "kafka.sasl.", "kafka.ssl.")
+HEADERS: Final = "array<struct<key:string,value:binary>>"
 
 
-def dead_records(rows: DataFrame, reason: Column, pipeline: str) -> DataFrame:
-    """Dead letters of rows that still have their record: its key and value stay byte for byte."""
-    key = F.col(f"{RECORD}.key").alias("key")
-    return rows.select(key, *_value(reason, pipeline, ORIGIN))
+def dead_records(
+    rows: DataFrame, reason: Column, pipeline: str, group: str | None = None
+) -> DataFrame:
+    """Dead letters of rows that still have their record, with its headers: its key, value and
+    other headers stay byte for byte, so that it can be redriven.
+    """
+    names = _origin(ORIGIN) | ({} if group is None else {ORIGIN_GROUP: F.lit(group)})
+    own = F.filter(f"{RECORD}.headers", lambda each: ~each["key"].isin(*sorted(NAMES)))
+    return rows.select(
+        F.col(f"{RECORD}.key").alias("key"),
+        F.col(f"{RECORD}.value").alias("value"),
+        F.concat(
+            F.coalesce(own.cast(HEADERS), F.array().cast(HEADERS)),
+            _headers(reason, pipeline, names),
+        ).alias("headers"),
+    )
 
 
-def dead_lines(rows: DataFrame, reason: Column, pipeline: str) -> DataFrame:
+def dead_lines(
+    rows: DataFrame, reason: Column, pipeline: str, _group: str | None = None
+) -> DataFrame:
     """Dead letters of lines of a file."""
-    return rows.select(*_value(reason, pipeline, ORIGIN_OF_LINE))
+    return rows.select(
+        F.col(f"{RECORD}.value").alias("value"),
+        _headers(reason, pipeline, _origin(ORIGIN_OF_LINE)).alias("headers"),
+    )
 
 
-def _value(reason: Column, pipeline: str, origin: Mapping[str, str]) -> tuple[Column, Column]:
-    origin_headers = [_header(name, F.col(f"{RECORD}.{field}")) for field, name in origin.items()]
-    headers = F.array(_header(REASON, reason), _header(PIPELINE, F.lit(pipeline)), *origin_headers)
-    return F.col(f"{RECORD}.value").alias("value"), headers.alias("headers")
-
-
-def dead_rows(rows: DataFrame, reason: Column, pipeline: str) -> DataFrame:
+def dead_rows(
+    rows: DataFrame, reason: Column, pipeline: str, _group: str | None = None
+) -> DataFrame:
     """Dead letters of rows that only have columns: as JSON."""
     return rows.select(
         F.to_json(F.struct("*")).alias("value"),
-        F.array(_header(REASON, reason), _header(PIPELINE, F.lit(pipeline))).alias("headers"),
+        _headers(reason, pipeline, {}).alias("headers"),
     )
+
+
+def connection_of(options: Mapping[str, str]) -> dict[str, str]:
+    """How a query shows the cluster who it is: its dead letters are written the same way."""
+    return {key: value for key, value in options.items() if key.lower().startswith(SECURITY)}
+
+
+def source_of(pipeline: str) -> str:
+    return f"spark:{pipeline}"
+
+
+def _origin(fields: Mapping[str, str]) -> dict[str, Column]:
+    return {name: F.col(f"{RECORD}.{field}") for field, name in fields.items()}
+
+
+def _headers(reason: Column, pipeline: str, more: Mapping[str, Column]) -> Column:
+    texts = {
+        ERROR: reason,
+        SOURCE: F.lit(source_of(pipeline)),
+        ATTEMPT: F.lit(ONCE),
+        **more,
+    }
+    return F.array(*(_header(name, value) for name, value in texts.items())).cast(HEADERS)
 
 
 def _header(name: str, value: Column) -> Column:

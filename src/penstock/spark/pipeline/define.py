@@ -12,7 +12,7 @@ def requests():
 import functools
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
@@ -24,12 +24,16 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from penstock.errors import ConfigError
 from penstock.spark.avro.schema_file import schema_text
-from penstock.spark.pipeline.dead_letter import dead_records, dead_rows
+from penstock.spark.pipeline.dead_letter import connection_of, dead_records, dead_rows
 from penstock.spark.pipeline.expectation import Expectation, Otherwise, broken, enforced, passed
+from penstock.spark.pipeline.flow_spec import check_read_whole, check_repeatable
 from penstock.spark.pipeline.project import DEFAULT_BOOTSTRAP
 from penstock.spark.pipeline.record import as_records, by_one_task
+from penstock.spark.pipeline.topic_options import READ_TOPIC
 from penstock.spark.pipeline.value_format import (
     ERROR,
+    LETTER_FIELDS,
+    RECORD_FIELDS,
     ValueFormat,
     all_readable,
     parsed,
@@ -62,21 +66,25 @@ def topic_source(
     **options: str,
 ) -> Query:
     """Declare a topic as a source, outside of any query. Call the result inside a query to get the
-    stream of the topic's records from the first on or, with a format, of their values' fields.
+    stream of the topic's committed records from the first on or, with a format, of their values'
+    fields.
 
     Values that the format cannot read go to the topic `dead_letters`; without one they end the
     run, since nothing may get lost. `group` makes the progress visible to Kafka's tools.
     """
+    check_read_whole(options)
     if format == "avro" and schema is not None:
         schema = schema_text(schema, Path())  # Spark runs definitions in the project's folder
     value_format = None if format is None else ValueFormat(format, schema)
 
     def records() -> DataFrame:
         reader = _session().readStream.format("penstock").option(BOOTSTRAP, bootstrap())
-        reader = reader.options(**{"subscribe": topic, "startingOffsets": "earliest", **options})
+        reader = reader.options(**{**READ_TOPIC, "subscribe": topic, **options})
         reader = reader.options(**source_options(value_format))
         if group is not None and not _for_dead_letters.get():
             reader = reader.option("groupId", group)
+        if value_format is not None and _for_dead_letters.get():
+            reader = reader.option("includeHeaders", "true")  # dead letters keep them
         return reader.load()
 
     if value_format is None:
@@ -88,19 +96,21 @@ def topic_source(
     _to_dead_letters(
         f"{name}_unreadable",
         dead_letters,
-        lambda: dead_records(unreadable(read()), F.col(ERROR), name),
+        lambda: dead_records(unreadable(read()), F.col(ERROR), name, group),
+        connection_of(options),
     )
     return lambda: with_fields(read())
 
 
 def _read(records: Query, value_format: ValueFormat) -> DataFrame:
-    return parsed(records(), value_format)
+    fields = LETTER_FIELDS if _for_dead_letters.get() else RECORD_FIELDS
+    return parsed(records(), value_format, fields)
 
 
 def read_batch(topic: str, **options: str) -> DataFrame:
-    """All records that a topic holds now, for materialized views."""
+    """All committed records that a topic holds now, for materialized views."""
     reader = _session().read.format("penstock").option(BOOTSTRAP, bootstrap())
-    return reader.options(**{"subscribe": topic, **options}).load()
+    return reader.options(**{**READ_TOPIC, "subscribe": topic, **options}).load()
 
 
 def stream_of(name: str) -> DataFrame:
@@ -133,10 +143,12 @@ def expect(name: str, condition: str) -> Callable[[Query], Query]:
 
 
 def expect_or_drop(
-    name: str, condition: str, *, dead_letters: str | None = None
+    name: str, condition: str, *, dead_letters: str | None = None, **options: str
 ) -> Callable[[Query], Query]:
-    """Drop and count the rows that break the condition; `dead_letters` names a topic for them."""
-    return _expected(Expectation(name, condition, Otherwise.DROP), dead_letters)
+    """Drop and count the rows that break the condition; `dead_letters` names a topic for them, and
+    `options` are those of the sink that writes them.
+    """
+    return _expected(Expectation(name, condition, Otherwise.DROP), dead_letters, options)
 
 
 def expect_or_fail(name: str, condition: str) -> Callable[[Query], Query]:
@@ -144,13 +156,16 @@ def expect_or_fail(name: str, condition: str) -> Callable[[Query], Query]:
     return _expected(Expectation(name, condition, Otherwise.FAIL), None)
 
 
-def _expected(expectation: Expectation, dead_letters: str | None) -> Callable[[Query], Query]:
+def _expected(
+    expectation: Expectation, dead_letters: str | None, options: Mapping[str, str] | None = None
+) -> Callable[[Query], Query]:
     def decorated(query: Query) -> Query:
         if not callable(query):
             raise ConfigError(
                 f"expectation {expectation.name!r}: put it under @dp.table, next to the function"
             )
         if dead_letters is not None:
+            check_repeatable(expectation.name, expectation.condition)
             name = f"{query.__name__}_{expectation.slug}"
             _to_dead_letters(
                 name,
@@ -158,6 +173,7 @@ def _expected(expectation: Expectation, dead_letters: str | None) -> Callable[[Q
                 lambda: dead_rows(
                     broken(query(), expectation), F.lit(expectation.reason), query.__name__
                 ),
+                options or {},
             )
 
         @functools.wraps(query)
@@ -169,9 +185,9 @@ def _expected(expectation: Expectation, dead_letters: str | None) -> Callable[[Q
     return decorated
 
 
-def _to_dead_letters(name: str, topic: str, query: Query) -> None:
+def _to_dead_letters(name: str, topic: str, query: Query, options: Mapping[str, str]) -> None:
     sink = f"{name}_dead_letters"
-    topic_sink(sink, topic)
+    topic_sink(sink, topic, **options)
 
     @dp.append_flow(target=sink, name=f"{name}_to_dead_letters")
     def flow() -> DataFrame:

@@ -6,6 +6,10 @@ from typing import Final
 _NO_PENSTOCK: Final = re.compile(r"No module named '(penstock|numpy|pyarrow|pandas)")
 _NO_PYTHON: Final = re.compile(r'Cannot run program "([^"]*python[^"]*)"')
 
+_TRACEBACK: Final = "Traceback (most recent call last):\n"
+_OURS: Final = re.compile(r"penstock(?:\.\w+)*\.[A-Z]\w*: (.+?)(?: SQLSTATE: \w+)?")
+"""The last line of a Python traceback whose error is Penstock's own: it says all."""
+_MOST_LINES: Final = 12
 _PLAN_FOLLOWS: Final = re.compile(r";( line \d+ pos \d+;?)?$")
 """The end of Spark's message about a query; its plan follows."""
 
@@ -15,10 +19,14 @@ class PipelineFailed(Exception):
 
 
 def first_lines(text: str) -> str:
-    """The message without the JVM's stack trace, or advice if executors lack something."""
+    """The message without stack traces, or advice if executors lack something."""
     missing = _missing(text)
     if missing is not None:
         return missing
+    error = _last_error(text)
+    ours = _OURS.fullmatch(error)
+    if ours is not None:
+        return ours[1]
     lines = []
     for line in text.splitlines():
         if line.lstrip().startswith(("at ", "JVM stacktrace")):
@@ -29,7 +37,16 @@ def first_lines(text: str) -> str:
             break
         if line.strip():
             lines.append(line.rstrip())
-    return "\n".join(lines[:12])
+    if len(lines) > _MOST_LINES and error and error not in lines[:_MOST_LINES]:
+        lines[_MOST_LINES - 1] = error  # its causes come before it
+    return "\n".join(lines[:_MOST_LINES])
+
+
+def _last_error(text: str) -> str:
+    """What ended the last Python traceback, or nothing. Errors before it are only causes."""
+    _, found, rest = text.rpartition(_TRACEBACK)
+    lines = rest.splitlines() if found else []
+    return next((line.rstrip() for line in lines if not line.startswith((" ", "\t"))), "")
 
 
 def _missing(text: str) -> str | None:

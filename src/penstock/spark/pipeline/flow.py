@@ -1,23 +1,31 @@
 """Runs a flow of `penstock.yml` as streaming queries: one for its rows, others for dead letters."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from penstock.errors import ConfigError
-from penstock.spark.pipeline.dead_letter import dead_lines, dead_records, dead_rows
+from penstock.spark.pipeline.dead_letter import (
+    connection_of,
+    dead_lines,
+    dead_records,
+    dead_rows,
+)
 from penstock.spark.pipeline.expectation import Expectation, Otherwise, broken, enforced, passed
 from penstock.spark.pipeline.flow_spec import UNREADABLE, FlowSpec, From, To
 from penstock.spark.pipeline.project import user_path, user_url
 from penstock.spark.pipeline.record import as_records, by_one_task, with_key
+from penstock.spark.pipeline.topic_options import READ_TOPIC
 from penstock.spark.pipeline.value_format import (
     ERROR,
+    LETTER_FIELDS,
     LINE_FIELDS,
     RECORD,
     RECORD_FIELDS,
@@ -30,6 +38,7 @@ from penstock.spark.pipeline.value_format import (
 )
 
 BOOTSTRAP = "kafka.bootstrap.servers"
+Dead: TypeAlias = Callable[[DataFrame, Column, str, str | None], DataFrame]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +57,20 @@ def start_flow(spark: SparkSession, flow: FlowSpec, context: FlowContext) -> lis
     if flow.sql is not None:
         rows = spark.sql(flow.sql, source=rows)
     writer = _writer(rows, flow.to, context)
+    connection = connection_of({**flow.source.options, **flow.to.options})
     if flow.to.table is not None and flow.dead_letters is not None:
-        writer = writer.options(deadLetters=flow.dead_letters, bootstrap=context.bootstrap)
+        writer = writer.options(
+            deadLetters=flow.dead_letters,
+            bootstrap=context.bootstrap,
+            pipeline=flow.name,
+            **connection,
+        )
     queries = [_start(writer, flow.name, context)]
     if flow.dead_letters is not None:
         # Separate queries with separate reads: only the flow's query commits to its group.
-        for kind, bad in _letters(flow, _read(spark, _without_group(flow.source), context)).items():
+        for kind, bad in _letters(flow, _read(spark, _for_letters(flow.source), context)).items():
             name = f"{flow.name}.{kind}"
-            to = To(topic=flow.dead_letters)
+            to = To(topic=flow.dead_letters, options=connection)
             queries.append(_start(_writer(bad, to, context), name, context))
     return queries
 
@@ -66,7 +81,7 @@ def value_format(source: From) -> ValueFormat | None:
 
 def _read(spark: SparkSession, source: From, context: FlowContext) -> DataFrame:
     if source.topic is not None:
-        options = {"subscribe": source.topic, "startingOffsets": "earliest"}
+        options = READ_TOPIC | {"subscribe": source.topic}
         options |= source_options(value_format(source))
         if source.group is not None:
             options["groupId"] = source.group
@@ -90,17 +105,22 @@ def _read(spark: SparkSession, source: From, context: FlowContext) -> DataFrame:
     )
 
 
-def _without_group(source: From) -> From:
+def _for_letters(source: From) -> From:
+    """Without the group, and with the headers that dead letters keep."""
     options = {key: value for key, value in source.options.items() if key.lower() != "groupid"}
+    if source.topic is not None:
+        options["includeHeaders"] = "true"
     return msgspec.structs.replace(source, group=None, options=options)
 
 
-def _parsed(flow: FlowSpec, rows: DataFrame) -> DataFrame | None:
+def _parsed(
+    flow: FlowSpec, rows: DataFrame, record_fields: Sequence[str] = RECORD_FIELDS
+) -> DataFrame | None:
     """Rows with their record, fields and `_error`; None if the source has columns already."""
     given = value_format(flow.source)
     if given is None:
         return None
-    return parsed(rows, given, RECORD_FIELDS if flow.source.files is None else LINE_FIELDS)
+    return parsed(rows, given, record_fields if flow.source.files is None else LINE_FIELDS)
 
 
 def _enforced(flow: FlowSpec, rows: DataFrame) -> DataFrame:
@@ -118,15 +138,16 @@ def _enforced(flow: FlowSpec, rows: DataFrame) -> DataFrame:
 def _letters(flow: FlowSpec, rows: DataFrame) -> dict[str, DataFrame]:
     """Dead letters by kind. A row gets one reason: the first."""
     letters: dict[str, DataFrame] = {}
-    dead = dead_rows
-    read = _parsed(flow, rows)
+    dead: Dead = dead_rows
+    group = flow.source.group
+    read = _parsed(flow, rows, LETTER_FIELDS)
     if read is not None:
         dead = dead_records if flow.source.files is None else dead_lines
-        letters[UNREADABLE] = dead(unreadable(read), F.col(ERROR), flow.name)
+        letters[UNREADABLE] = dead(unreadable(read), F.col(ERROR), flow.name, group)
         rows = with_fields(read, with_record=True)
     for each in _expectations(flow):
         if each.otherwise is Otherwise.DROP:
-            letters[each.slug] = dead(broken(rows, each), F.lit(each.reason), flow.name)
+            letters[each.slug] = dead(broken(rows, each), F.lit(each.reason), flow.name, group)
         rows = passed(rows, each)
     return letters
 

@@ -1,6 +1,7 @@
 """Flows as `penstock.yml` describes them: a source, optional SQL, and a sink."""
 
 import re
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec
@@ -8,9 +9,19 @@ import msgspec
 from penstock.errors import ConfigError
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_VARYING: Final = re.compile(
+    r"\b(?:(?:now|curdate|rand|random|randn|uuid|uniform|randstr|shuffle|spark_partition_id"
+    r"|monotonically_increasing_id) *\("
+    r"|unix_timestamp *\( *\)|(?:current_(?:timestamp|date|time)|localtimestamp)\b)",
+    re.IGNORECASE,
+)
+"""Functions of Spark's SQL that have another result each time."""
 SOURCES: Final = ("topic", "files", "table")
 SINKS: Final = ("topic", "parquet", "delta", "table")
-FORMATS: Final = ("json", "avro", "csv", "text", "access-log")
+CONFLUENT: Final = ("confluent-avro", "confluent-protobuf", "confluent-json")
+"""Their columns are those of a subject in a registry, which the options of the source name."""
+PLAIN: Final = ("json", "avro", "csv", "text", "access-log")
+FORMATS: Final = (*PLAIN, *CONFLUENT)
 NEED_SCHEMA: Final = ("json", "avro", "csv")
 OTHERWISE: Final = ("keep", "drop", "fail")
 UNREADABLE: Final = "unreadable"
@@ -72,6 +83,25 @@ def slug_of(expectation: str) -> str:
     return re.sub(r"\W+", "_", expectation).strip("_").lower() or "expectation"
 
 
+def check_repeatable(name: str, condition: str) -> None:
+    """One query drops rows that break a condition, and another one makes them dead letters."""
+    found = _VARYING.search(condition)
+    if found is not None:
+        raise ConfigError(
+            f"expect {name!r}: {found[0].split('(')[0].strip()} has another result where rows are "
+            "sent to dead_letters: they would be lost, or twice; compare columns instead"
+        )
+
+
+def check_read_whole(options: Mapping[str, str]) -> None:
+    """A pipeline reads a topic once for the rows and once for each kind of dead letters."""
+    if "sharegroup" in map(str.lower, options):
+        raise ConfigError(
+            "option shareGroup cannot be used in a pipeline: each of its queries would get only a "
+            "part of the group's records; use readStream in a program of your own"
+        )
+
+
 def query_names(flow: FlowSpec) -> list[str]:
     """Its own query, and those of its dead letters. Checkpoints have these names too."""
     kinds: list[str] = []
@@ -97,6 +127,7 @@ def check_flow(flow: FlowSpec) -> None:
         raise ConfigError("to.partition_by: only for files; a topic is partitioned by key")
     if source.group and not source.topic:
         raise ConfigError("from.group: only a topic has a group")
+    check_read_whole(source.options)
     if flow.sql is not None and "{source}" not in flow.sql:
         raise ConfigError("sql: must read from {source}, such as: select * from {source}")
     for each in flow.expect:
@@ -105,6 +136,8 @@ def check_flow(flow: FlowSpec) -> None:
                 f"expect {each.name!r}: otherwise {each.otherwise!r} is none of "
                 f"{', '.join(OTHERWISE)}"
             )
+        if flow.dead_letters is not None and each.otherwise == "drop":
+            check_repeatable(each.name, each.condition)
     _check_expectation_names(flow)
 
 
@@ -137,8 +170,10 @@ def _check_format(source: From) -> None:
         raise ConfigError("from.format: a table has columns already")
     if source.format not in FORMATS:
         raise ConfigError(f"from.format: {source.format!r} is none of {', '.join(FORMATS)}")
-    if source.format == "avro" and source.topic is None:
-        raise ConfigError("from.format: avro is only for topics; lines of files are text")
+    if source.format in {"avro", *CONFLUENT} and source.topic is None:
+        raise ConfigError(
+            f"from.format: {source.format} is only for topics; lines of files are text"
+        )
     if source.format in NEED_SCHEMA and not source.schema:
         raise ConfigError(f"from.schema: {source.format} needs one, such as 'id int, name string'")
     if source.format not in NEED_SCHEMA and source.schema:

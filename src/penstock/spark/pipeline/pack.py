@@ -14,6 +14,7 @@ from pathlib import Path, PurePath
 from typing import Final
 
 import penstock
+from penstock.config.extra import install
 from penstock.errors import ConfigError
 
 UNPACKED: Final = "penstock-environment"
@@ -65,7 +66,7 @@ def packed(include: Iterable[str], requirements: Requirements) -> list[str]:
     found = closure([f"penstock[{','.join(EXTRAS)}]", *chosen], requirements) - {"penstock"}
     missing = NEEDED - found
     if missing:
-        raise ConfigError(f"{min(missing)} is not installed: pip install '.[spark]'")
+        raise ConfigError(f"{min(missing)} is not installed: {install('spark')}")
     return sorted(found)
 
 

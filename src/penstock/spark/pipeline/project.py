@@ -9,6 +9,7 @@ from typing import Annotated, Final, TypeVar
 
 import msgspec
 
+from penstock.config.extra import install
 from penstock.config.yaml_keys import yaml_problem
 from penstock.errors import ConfigError
 from penstock.spark.avro.schema_file import schema_text
@@ -129,7 +130,7 @@ def _decoded(path: Path, kind: type[T]) -> T:
             raise ConfigError(f"{path}: {problem}")
         return msgspec.yaml.decode(data, type=kind)
     except ImportError as error:
-        raise ConfigError("YAML is read by PyYAML: pip install '.[spark]'") from error
+        raise ConfigError(f"YAML is read by PyYAML: {install('spark')}") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         text = str(error).replace("Object", "the file").replace("`$.", "`")
         raise ConfigError(f"{path}: {text}") from error

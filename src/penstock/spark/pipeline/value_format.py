@@ -11,13 +11,15 @@ from penstock.errors import ConfigError
 from penstock.spark.avro.schema import record_type
 from penstock.spark.pipeline.access_log import access_log_fields
 from penstock.spark.pipeline.expectation import true
-from penstock.spark.pipeline.flow_spec import FORMATS, NEED_SCHEMA
+from penstock.spark.pipeline.flow_spec import CONFLUENT, FORMATS, NEED_SCHEMA
 
 ERROR: Final = "_error"
 """The column with the reason why a value could not be read; null if it could."""
 RECORD: Final = "_record"
 """The column with the record that a row was read from."""
 RECORD_FIELDS: Final = ("key", "value", "topic", "partition", "offset", "timestamp")
+LETTER_FIELDS: Final = (*RECORD_FIELDS, "headers")
+"""The record where rows may become dead letters, which keep their headers."""
 LINE_FIELDS: Final = ("value", "file", "position")
 """The record of a value that is a line of a file."""
 FIELDS: Final = "_fields"
@@ -44,6 +46,8 @@ class ValueFormat:
 
 def source_options(value_format: ValueFormat | None) -> dict[str, str]:
     """The source's options: it decodes Avro itself, which Spark cannot."""
+    if value_format is not None and value_format.name in CONFLUENT:
+        return {"valueFormat": value_format.name}
     if value_format is None or value_format.name != "avro":
         return {}
     return {"valueFormat": "avro", "valueSchema": value_format.schema or ""}
@@ -95,7 +99,7 @@ def _fields(value_format: ValueFormat) -> tuple[Column, Column]:
         case "csv":
             fields = F.from_csv(text, f"{schema}, {_CORRUPT} string", permissive)
             return fields, _reason(F.col(FIELDS).isNull() | corrupt, name, schema)
-        case "avro":
+        case "avro" | "confluent-avro" | "confluent-protobuf" | "confluent-json":
             return F.col("fields"), _reason(F.col(FIELDS).isNull(), name, "its schema")
         case "text":
             return F.struct(text.alias("line")), _reason(F.col("value").isNull(), name, "a line")

@@ -6,10 +6,10 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from crc32c import crc32c
 
 from penstock.record.batch import HEADER, HEADER_BYTES, LENGTH_END, MAGIC, SEQUENCES, TRANSACTIONAL
 from penstock.record.compression import Codec, compress
+from penstock.record.crc import crc32c
 from penstock.record.stamp import seal
 from penstock.spark.sink.encode import RecordColumns, append
 from penstock.types import TopicPartition

@@ -38,11 +38,13 @@ def sink_columns(
     topic: str | None,
     with_timestamps: bool = False,
     order_by: tuple[str, ...] | None = None,
+    encodes_value: bool = False,
 ) -> SinkColumns:
     """The sink's columns in a schema, given as simple types by name, in order.
 
     `topic` is the option of that name, which wins over the column. `order_by` are the columns of
-    option orderBy; None means source partition and offset, if the rows still have them.
+    option orderBy; None means source partition and offset, if the rows still have them. The sink
+    encodes a value that is a struct by option valueFormat.
     """
     at = {name: position for position, name in enumerate(types)}
     if "value" not in at:
@@ -56,13 +58,20 @@ def sink_columns(
         wanted.add("timestamp")
         if "timestamp" not in at:
             raise ConfigError("option includeTimestamp: the rows have no column timestamp")
+    if encodes_value:
+        wanted.discard("value")
+        if not types["value"].startswith("struct<"):
+            raise ConfigError(
+                f"column value is {types['value']}: option valueFormat needs a struct, as by "
+                "struct(*)"
+            )
     for name in sorted(wanted & at.keys()):
         if types[name] not in _TYPES[name]:
             raise ConfigError(
                 f"column {name} is {types[name]}: it must be {' or '.join(_TYPES[name])}"
             )
     return SinkColumns(
-        **{name: position for name, position in at.items() if name in wanted},
+        **{name: position for name, position in at.items() if name in {*wanted, "value"}},
         order=_order(at, order_by),
     )
 

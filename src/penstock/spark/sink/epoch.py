@@ -103,6 +103,26 @@ def is_committed(markers: Iterable[EpochMarker], query: str, batch_id: int) -> b
     return any(each.query == query and each.next_batch > batch_id for each in markers)
 
 
+def check_checkpoint(transaction: SparkTransaction, query: str, batch_id: int) -> None:
+    """Fail if more than one later micro-batch is in the topics already.
+
+    Spark records each micro-batch before it plans the next one: it can be behind by one. If it is
+    behind by more, its checkpoint went back, and what it plans now is not what was written under
+    the same numbers; to skip these micro-batches would lose rows.
+    """
+    next_batch = max(
+        (each.next_batch for each in transaction.markers if each.query == query), default=0
+    )
+    if next_batch > batch_id + 1:
+        raise EpochFailed(
+            f"query {query} runs micro-batch {batch_id}, but has written micro-batch "
+            f"{next_batch - 1} before: its checkpoint is an older copy, or parts of it were "
+            "removed. Use the checkpoint that belongs to the topic; or delete group "
+            f"{transaction.id} and set option ifMarkerIsMissing=write, which writes rows again "
+            "that are in the topic"
+        )
+
+
 def check_marker_exists(
     transaction: SparkTransaction, query: str, batch_id: int, topic: str | None
 ) -> None:

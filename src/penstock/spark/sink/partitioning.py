@@ -49,18 +49,23 @@ def chosen_partitions(
     requested: Int32s | None,
     size: int,
     partitioner: Partitioner,
+    selected: Int32s | None = None,
 ) -> Int32s:
-    """The partition of each of `size` rows, in a topic with `count` partitions."""
+    """The partition of each of `size` rows, in a topic with `count` partitions.
+
+    Only those of the `selected` rows mean something: others are of other topics.
+    """
     if count == 1 and requested is None:
         return np.zeros(size, np.int32)
     chosen = np.full(size, -1, np.int32)
     if rows.key is not None and (requested is None or bool((requested < 0).any())):
         partitions(rows.key, count, chosen.data)
     if requested is not None:
-        beyond = requested >= count
-        if bool(beyond.any()):
+        own = requested if selected is None else requested[selected]
+        beyond = own[own >= count]
+        if len(beyond):
             raise BadRow(
-                f"column partition has {int(requested[beyond][0])}, but topic {topic} has "
+                f"column partition has {int(beyond[0])}, but topic {topic} has "
                 f"partitions 0 to {count - 1}"
             )
         chosen = np.where(requested >= 0, requested, chosen)

@@ -54,6 +54,10 @@ SINK: Final[dict[str, Use]] = {
     "ifMarkerIsMissing": SUPPORTED,
     "orderBy": SUPPORTED,
     "includeTimestamp": SUPPORTED,
+    "valueFormat": SUPPORTED,
+    "valueSchema": SUPPORTED,
+    "valueSubject": SUPPORTED,
+    "schema.registry.url": SUPPORTED,
     "includeHeaders": NoEffect("headers are written if the rows have a column headers"),
     "checkpointLocation": SUPPORTED,
     "queryName": SUPPORTED,
@@ -63,6 +67,19 @@ SINK: Final[dict[str, Use]] = {
     **{f"kafka.{name}": use for name, use in (CLIENT | PRODUCER).items()},
 }
 
+CONFLUENT: Final = ("confluent-avro", "confluent-protobuf", "confluent-json")
+
+
+@dataclass(frozen=True, slots=True)
+class SinkValue:
+    """The format of values, and where the id of their schema comes from."""
+
+    format: str
+    registry: str
+    subject: str
+    schema: str
+    """Is registered; empty: the latest version of the subject is used."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkSettings:
@@ -71,6 +88,8 @@ class SinkSettings:
     client: ClientSettings
     topic: str | None
     columns: SinkColumns
+    value: SinkValue | None = None
+    """How values are encoded; None: they are bytes already."""
     acks: int = -1
     idempotent: bool = True
     codec: Codec = Codec.NONE
@@ -113,7 +132,9 @@ def read_sink_settings(
             topic=options.optional("topic"),
             with_timestamps=options.flag("includeTimestamp", default=False),
             order_by=_order_by(options, transactional=transactional),
+            encodes_value="valueFormat" in options,
         ),
+        value=_value(options),
         acks=acks,
         idempotent=idempotent,
         codec=codec,
@@ -157,3 +178,18 @@ def _transactional_id(options: Options) -> str:
             "transactionalId with a name that no other query uses"
         )
     return found
+
+
+def _value(options: Options) -> SinkValue | None:
+    if "valueFormat" not in options:
+        for name in ("valueSchema", "valueSubject", "schema.registry.url"):
+            if name in options:
+                raise ConfigError(f"option {name} needs option valueFormat")
+        return None
+    name = options.one_of("valueFormat", CONFLUENT, "")
+    topic = options.text("topic")
+    if "valueSubject" not in options and not topic:
+        raise ConfigError("option valueSubject is needed where a column names the topic")
+    subject = options.text("valueSubject") or f"{topic}-value"
+    registry = options.required("schema.registry.url")
+    return SinkValue(name, registry, subject, options.text("valueSchema"))

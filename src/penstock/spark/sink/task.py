@@ -15,6 +15,7 @@ from penstock.spark.sink.epoch import (
     Resumed,
     SparkTransaction,
     TaskReport,
+    check_checkpoint,
     check_marker_exists,
     check_own_batches,
     is_committed,
@@ -66,6 +67,7 @@ def write_in_transaction(
     task: int,
 ) -> TaskReport:
     """Write the rows in the epoch's transaction, after those of an earlier attempt."""
+    check_checkpoint(transaction, query, batch_id)
     if is_committed(transaction.markers, query, batch_id):
         for _ in batches:
             pass  # Spark waits until all rows are consumed
@@ -147,8 +149,18 @@ class _Rows:
         """Rows of the transaction by partition, including those of an earlier attempt."""
         return {tp: self._accumulator.sequences[tp] for tp in self._partitions}
 
+    def _encoded(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        value = self._settings.value
+        if value is None:
+            return batch
+        from penstock.spark.confluent.encode import encoder  # late: rarely needed
+
+        encode = encoder(value.format, value.registry, value.subject, value.schema)
+        at = self._settings.columns.value
+        return batch.set_column(at, "value", encode(batch.column(at)))
+
     def write(self, batch: pa.RecordBatch) -> None:
-        seen = sink_rows(batch, self._settings.columns, self._clock.now_ms())
+        seen = sink_rows(self._encoded(batch), self._settings.columns, self._clock.now_ms())
         self.count += seen.count
         parts = [
             part for topic, rows in self._topics(seen) for part in self._placed(topic, rows, seen)
@@ -189,7 +201,7 @@ class _Rows:
         if count is None:
             count = self._partition_counts[topic] = len(self._producer.topic(topic).partitions)
         chosen = chosen_partitions(
-            topic, count, seen.rows, seen.partitions, seen.count, self._partitioner
+            topic, count, seen.rows, seen.partitions, seen.count, self._partitioner, rows
         )
         for partition, order in rows_by_partition(chosen, rows, count):
             yield TopicPartition(topic, partition), order

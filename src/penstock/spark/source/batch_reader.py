@@ -1,7 +1,8 @@
 """A batch read: the driver determines the offset ranges once, and tasks read them."""
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
@@ -12,10 +13,11 @@ from penstock.spark.client.cluster import BlockingClient
 from penstock.spark.source.bounds import NOT_FOUND
 from penstock.spark.source.data_loss import report
 from penstock.spark.source.filters import Narrowing, pushed
-from penstock.spark.source.lookup import earliest, latest, list_offsets, partitions_of, resolve
+from penstock.spark.source.lookup import earliest, latest, list_offsets, resolve, topics_of
 from penstock.spark.source.ranges import OffsetRange, cut
 from penstock.spark.source.settings import SourceSettings
-from penstock.types import TopicPartition
+from penstock.spark.source.subscription import subscribed
+from penstock.types import TopicPartition, Uuid
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -59,11 +61,14 @@ class BatchReader(DataSourceReader):
     def partitions(self) -> list[InputPartition]:
         settings = self._settings
         with BlockingClient(settings.client) as client:
-            partitions, missing = partitions_of(client, settings.subscription)
+            topics = topics_of(client, settings.subscription)
+            partitions, missing = subscribed(settings.subscription, topics)
             if missing:
                 missing_text = f"{', '.join(missing)} does not exist"
                 raise BrokerRefused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, missing_text)
-            ranges = [self._narrowing.narrowed(each) for each in self._ranges(client, partitions)]
+            ids = {name: topic.id for name, topic in topics.items()}
+            whole = self._ranges(client, partitions, ids)
+            ranges = [self._narrowing.narrowed(each) for each in whole]
             ranges = self._from_times(client, [each for each in ranges if each.size > 0])
         return planned(ranges, settings)
 
@@ -77,7 +82,7 @@ class BatchReader(DataSourceReader):
         return read_range(wanted, self._settings, oldest_ms=oldest, newest_ms=newest)
 
     def _ranges(
-        self, client: BlockingClient, partitions: list[TopicPartition]
+        self, client: BlockingClient, partitions: list[TopicPartition], ids: Mapping[str, Uuid]
     ) -> list[OffsetRange]:
         settings = self._settings
         isolation = settings.fetch.isolation
@@ -93,7 +98,7 @@ class BatchReader(DataSourceReader):
                 report(f"{each} starts at offset {first}, not at {start}", fail=fail)
             if max(start, end) > last:
                 report(f"{each} ends at offset {last}, not at {max(start, end)}", fail=fail)
-            ranges.append(OffsetRange(each, max(start, first), min(end, last)))
+            ranges.append(OffsetRange(each, max(start, first), min(end, last), ids[each.topic]))
         return ranges
 
     def _from_times(self, client: BlockingClient, ranges: list[OffsetRange]) -> list[OffsetRange]:
@@ -108,9 +113,7 @@ class BatchReader(DataSourceReader):
         timestamps = {each.topic_partition: oldest for each in ranges}
         found = list_offsets(client, timestamps, self._settings.fetch.isolation)
         return [
-            OffsetRange(
-                each.topic_partition, max(each.start, found[each.topic_partition]), each.end
-            )
+            replace(each, start=max(each.start, found[each.topic_partition]))
             for each in ranges
             if found[each.topic_partition] != NOT_FOUND
         ]

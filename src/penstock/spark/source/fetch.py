@@ -30,7 +30,7 @@ from penstock.spark.source.range_read import (
 )
 from penstock.spark.source.ranges import OffsetRange
 from penstock.spark.source.settings import FetchSettings
-from penstock.types import Buffer
+from penstock.types import NO_UUID, Buffer
 from penstock.wire.messages.fetch import (
     AbortedTransaction,
     FetchPartition,
@@ -79,6 +79,7 @@ class RangeFetch:
         self, client: BlockingClient, wanted: OffsetRange, settings: FetchSettings, *, fail: bool
     ) -> None:
         self._client, self._range, self._settings, self._fail = client, wanted, settings, fail
+        self._topic_id = wanted.topic_id
         self._in_flight: tuple[BlockingConnection, SentRequest[FetchResponse]] | None = None
         count, size = READ_AHEAD + 2, settings.partition_bytes + _SLACK_BYTES
         # numpy's memory is used only as it is written to, and most ranges are small.
@@ -118,6 +119,8 @@ class RangeFetch:
             if isinstance(step := self._step(), SendFetch):
                 self._send(step.offset)
                 step = self._step()
+            if isinstance(step, RangeDone):
+                return None
             assert isinstance(step, ReceiveInto), "a request is in flight"
             return self._received(self._buffers[step.buffer])
         except BaseException:
@@ -142,10 +145,11 @@ class RangeFetch:
                 self._read.empty()
             self._continue_after_loss()
             return None
-        assert isinstance(partition.records, Buffer | None), "a decoded response holds its records"
-        records = memoryview(partition.records or b"")
+        found = None if partition is None else partition.records
+        assert isinstance(found, Buffer | None), "a decoded response holds its records"
+        records = memoryview(found or b"")
         behind = next_offset(records)
-        if behind is None or behind <= position:
+        if partition is None or behind is None or behind <= position:
             with self._changed:
                 self._read.empty()
             self._check_patience(partition)
@@ -173,8 +177,15 @@ class RangeFetch:
 
     def _send(self, offset: int) -> None:
         tp, settings = self._range.topic_partition, self._settings
-        connection = self._client.connection(ToLeader(tp))
         topic = self._client.topic(tp.topic)
+        if self._topic_id == NO_UUID:
+            self._topic_id = topic.id
+        elif topic.id not in {self._topic_id, NO_UUID}:
+            report(f"{self._range}: its topic was recreated", fail=self._fail)
+            with self._changed:
+                self._read.skip_to(self._range.end)
+            return
+        connection = self._client.connection(ToLeader(tp))
         partition = FetchPartition(
             partition=tp.partition,
             current_leader_epoch=topic.partitions[tp.partition].leader_epoch,
@@ -244,9 +255,14 @@ def next_offset(records: memoryview) -> int | None:
     return int(base + delta + 1)
 
 
-def _partition(response: FetchResponse, wanted: OffsetRange, position: int) -> PartitionData:
+def _partition(response: FetchResponse, wanted: OffsetRange, position: int) -> PartitionData | None:
+    """The partition's part of the response; None if its client is over its quota, and gets the
+    records later.
+    """
     about = f"fetch of {wanted.topic_partition} from {position}"
     check(response.error_code, about)
+    if not response.responses:
+        return None
     for topic in response.responses:
         for each in topic.partitions:
             if each.partition_index == wanted.topic_partition.partition:

@@ -52,7 +52,7 @@ class Narrowing:
         chosen &= self.partitions is None or whole.topic_partition.partition in self.partitions
         start = max(whole.start, self.offset[0])
         end = min(whole.end, self.offset[1] + 1) if chosen else start
-        return OffsetRange(whole.topic_partition, start, max(start, end))
+        return replace(whole, start=start, end=max(start, end))
 
 
 def pushed(filters: Iterable[Filter]) -> tuple[Narrowing, list[Filter]]:

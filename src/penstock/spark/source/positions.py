@@ -18,6 +18,11 @@ def as_json(offsets: Mapping[TopicPartition, int]) -> dict[str, dict[str, int]]:
 
 def from_json(nested: Mapping[str, Mapping[str, int]]) -> dict[TopicPartition, Offset]:
     """The offsets in JSON of `as_json`, or of a checkpoint of the `kafka` format."""
+    if isinstance(nested.get("shareGroup"), str):
+        raise ConfigError(
+            f"the checkpoint is of share group {nested['shareGroup']}; set option shareGroup, or "
+            "use another checkpoint"
+        )
     return {
         TopicPartition(topic, int(index)): Offset(offset)
         for topic, offsets in nested.items()

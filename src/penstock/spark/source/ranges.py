@@ -2,10 +2,10 @@
 
 import heapq
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from penstock.types import TopicPartition
+from penstock.types import NO_UUID, TopicPartition, Uuid
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -15,6 +15,9 @@ class OffsetRange:
     topic_partition: TopicPartition
     start: int
     end: int
+    topic_id: Uuid = NO_UUID
+    """Of the topic that the offsets are of: one that was recreated has others. `NO_UUID`: as the
+    task finds it."""
 
     @property
     def size(self) -> int:
@@ -54,4 +57,4 @@ def cut(
 def _cut(whole: OffsetRange, count: int) -> Sequence[OffsetRange]:
     count = min(count, whole.size)
     edges = [whole.start + whole.size * index // count for index in range(count + 1)]
-    return [OffsetRange(whole.topic_partition, start, end) for start, end in pairwise(edges)]
+    return [replace(whole, start=start, end=end) for start, end in pairwise(edges)]

@@ -15,7 +15,7 @@ from penstock.spark.options import MAX_INT64, MIN_INT64
 from penstock.spark.source.fetch import READ_AHEAD, RangeFetch
 from penstock.spark.source.ranges import OffsetRange
 from penstock.spark.source.read_ahead import ahead
-from penstock.spark.source.settings import SourceSettings
+from penstock.spark.source.settings import SourceSettings, ValueSettings
 
 Completed = Callable[[Decoded], pa.RecordBatch]
 _SCRATCH_BYTES: Final = 2 << 20
@@ -33,8 +33,8 @@ def read_range(
     decoder = Decoder(bounds, with_headers=settings.with_headers)
     columns = PartitionColumns(*wanted.topic_partition, with_headers=settings.with_headers)
     completed: Completed = columns.completed
-    if settings.value_schema is not None:
-        completed = _with_fields(completed, settings.value_schema)
+    if settings.value is not None:
+        completed = _with_fields(completed, settings.value)
     # The native decoder is done with a payload before the next one: one buffer serves for all.
     scratch = bytearray(_SCRATCH_BYTES) if NATIVE else None
     with BlockingClient(settings.client) as client:
@@ -56,16 +56,23 @@ def read_range(
             yield completed(decoded)
 
 
-def _with_fields(completed: Completed, schema: str) -> Completed:
+def _with_fields(completed: Completed, value: ValueSettings) -> Completed:
     """Adds the fields of the values as the last column."""
-    from penstock.spark.avro.schema import record_type  # late: rarely needed
-    from penstock.spark.avro.values import decoder
-
-    kind = record_type(schema)
-    decode = decoder(kind)
+    decode = _decoder(value)
 
     def with_fields(decoded: Decoded) -> pa.RecordBatch:
         batch = completed(decoded)
         return batch.append_column("fields", decode(batch.column("value")))
 
     return with_fields
+
+
+def _decoder(value: ValueSettings) -> Callable[[pa.Array], pa.Array]:
+    if value.registry:
+        from penstock.spark.confluent import values  # late: rarely needed
+
+        return values.decoder(value.format, value.schema, value.registry, value.subject)
+    from penstock.spark.avro.schema import record_type
+    from penstock.spark.avro.values import decoder
+
+    return decoder(record_type(value.schema))

@@ -1,4 +1,4 @@
-"""The options of a read: those of the `kafka` format by their names, and `groupId`."""
+"""The options of a read: those of the `kafka` format by their names, `groupId`, `shareGroup`."""
 
 import re
 from dataclasses import dataclass
@@ -29,6 +29,21 @@ _ONLY_STREAMS: Final = (
     "groupId",
 )
 _ONLY_BATCHES: Final = ("endingTimestamp", "endingOffsetsByTimestamp", "endingOffsets")
+
+_FROM_THE_GROUP: Final = "the group knows where it begins: see its setting share.auto.offset.reset"
+_NOT_SHARED: Final = {
+    "startingOffsets": _FROM_THE_GROUP,
+    "startingTimestamp": _FROM_THE_GROUP,
+    "startingOffsetsByTimestamp": _FROM_THE_GROUP,
+    "startingOffsetsByTimestampStrategy": _FROM_THE_GROUP,
+    "groupId": "a share group keeps its own progress",
+    "subscribePattern": "a share group subscribes to topics by name: use subscribe",
+    "assign": "a share group divides the partitions itself: use subscribe",
+    "minOffsetsPerTrigger": "records that wait for others would be locked meanwhile",
+    "maxTriggerDelay": "records that wait for others would be locked meanwhile",
+    "kafka.isolation.level": "the group decides: see its setting share.isolation.level",
+}
+"""Options that do not fit shareGroup, and why."""
 
 _CONSUMER: Final[dict[str, Use]] = {
     "isolation.level": SUPPORTED,
@@ -79,8 +94,11 @@ SOURCE: Final[dict[str, Use]] = {
     "minOffsetsPerTrigger": SUPPORTED,
     "maxTriggerDelay": SUPPORTED,
     "groupId": SUPPORTED,
+    "shareGroup": SUPPORTED,
     "valueFormat": SUPPORTED,
     "valueSchema": SUPPORTED,
+    "valueSubject": SUPPORTED,
+    "schema.registry.url": SUPPORTED,
     "groupIdPrefix": _NO_GROUP,
     "kafkaConsumer.pollTimeoutMs": NoEffect("kafka.default.api.timeout.ms limits the wait"),
     "fetchOffset.numRetries": NoEffect("kafka.default.api.timeout.ms limits the attempts"),
@@ -88,6 +106,9 @@ SOURCE: Final[dict[str, Use]] = {
     **{KAFKA + name: use for name, use in {**CLIENT, **_CONSUMER}.items()},
 }
 """Every option of a read."""
+
+REGISTRY: Final = "schema.registry.url"
+CONFLUENT: Final = ("confluent-avro", "confluent-protobuf", "confluent-json")
 
 _TIME: Final = re.compile(r"(\d+)\s*(us|ms|s|m|min|h|d)?")
 _TIME_MS: Final = {
@@ -108,6 +129,18 @@ class FetchSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class ValueSettings:
+    """The format of values, and their columns as an Avro record."""
+
+    format: str
+    schema: str
+    registry: str = ""
+    """Where schemas are by their ids, for formats of Confluent."""
+    subject: str = ""
+    """Whose columns these are; empty: the options say them."""
+
+
+@dataclass(frozen=True, slots=True)
 class SourceSettings:
     """The settings of driver and tasks. A plain value, which Spark sends with every task."""
 
@@ -122,13 +155,20 @@ class SourceSettings:
     max_records_per_partition: int
     limits: TriggerLimits
     group_id: str | None
-    value_schema: str | None
-    """The schema of Avro values, whose fields become a column; None: values are bytes."""
+    share_group: str | None
+    """The share group whose records the stream reads; None: it reads all records."""
+    value: ValueSettings | None
+    """How values are read, whose fields become a column; None: values are bytes."""
 
 
 def batch_settings(options: Options) -> tuple[SourceSettings, list[str]]:
     """The settings of a batch read, and warnings about options without effect."""
     warnings = options.warnings(SOURCE)
+    if "shareGroup" in options:
+        raise ConfigError(
+            "option shareGroup cannot be used in a batch read: records are accepted when a "
+            "stream's micro-batch is committed; use readStream with the trigger availableNow"
+        )
     settings = _read(options, read_start(options, FROM_EARLIEST))
     check_batch(settings.start, settings.end)
     for name in _ONLY_STREAMS:
@@ -143,6 +183,10 @@ def stream_settings(options: Options) -> tuple[SourceSettings, list[str]]:
     for name in _ONLY_BATCHES:
         if name in options:
             raise ConfigError(f"option {name} cannot be used: a stream has no end")
+    if "shareGroup" in options:
+        for name, why in _NOT_SHARED.items():
+            if name in options:
+                raise ConfigError(f"option {name} cannot be used with shareGroup: {why}")
     return _read(options, read_start(options, FROM_LATEST)), warnings
 
 
@@ -170,23 +214,43 @@ def _read(options: Options, start: Bound) -> SourceSettings:
         max_records_per_partition=options.integer("maxRecordsPerPartition", 0, low=1),
         limits=_limits(options),
         group_id=options.required("groupId") if "groupId" in options else None,
-        value_schema=read_value_schema(options),
+        share_group=options.required("shareGroup") if "shareGroup" in options else None,
+        value=read_value(options),
     )
 
 
-def read_value_schema(options: Options) -> str | None:
-    """The Avro schema. For JSON and CSV Spark has faster functions, which everybody knows."""
+def read_value(options: Options) -> ValueSettings | None:
+    """How values are read. For JSON and CSV Spark has faster functions, which everybody knows."""
     if "valueFormat" not in options:
-        if "valueSchema" in options:
-            raise ConfigError("option valueSchema needs option valueFormat")
+        for name in ("valueSchema", "valueSubject", REGISTRY):
+            if name in options:
+                raise ConfigError(f"option {name} needs option valueFormat")
         return None
     name = options.text("valueFormat").lower()
+    if name in CONFLUENT:
+        return ValueSettings(name, options.required("valueSchema"), options.required(REGISTRY))
     if name != "avro":
         raise ConfigError(
-            f"option valueFormat: {name!r} is not avro; for JSON and CSV use Spark's from_json and "
-            "from_csv, as in from_json(col('value').cast('string'), 'id int')"
+            f"option valueFormat: {name!r} is none of avro, {', '.join(CONFLUENT)}; for JSON and "
+            "CSV use Spark's from_json and from_csv, as in "
+            "from_json(col('value').cast('string'), 'id int')"
         )
-    return options.required("valueSchema")
+    for other in ("valueSubject", REGISTRY):
+        if other in options:
+            raise ConfigError(f"option {other} is for the formats {', '.join(CONFLUENT)}")
+    return ValueSettings(name, options.required("valueSchema"))
+
+
+def subject_of(options: Options) -> str | None:
+    """The subject whose versions say the columns; None: no registry needs to be asked."""
+    if options.text("valueFormat").lower() not in CONFLUENT or "valueSchema" in options:
+        return None
+    if "valueSubject" in options:
+        return options.required("valueSubject")
+    topics = options.text("subscribe").split(",")
+    if len(topics) != 1 or not topics[0].strip():
+        raise ConfigError("option valueSubject is needed unless one topic is subscribed to")
+    return f"{topics[0].strip()}-value"
 
 
 def _limits(options: Options) -> TriggerLimits:

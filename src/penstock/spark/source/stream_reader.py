@@ -15,6 +15,7 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from penstock.client.errors import BrokerRefused
+from penstock.client.listing import IsolationLevel
 from penstock.errors import ErrorCode, KafkaError
 from penstock.spark.client.cluster import BlockingClient
 from penstock.spark.source.admission import limited, waits
@@ -25,7 +26,7 @@ from penstock.spark.source.positions import as_json, from_json
 from penstock.spark.source.ranges import OffsetRange
 from penstock.spark.source.settings import SourceSettings
 from penstock.spark.source.subscription import subscribed
-from penstock.types import Offset, TopicPartition, Uuid
+from penstock.types import NO_UUID, Offset, TopicPartition, Uuid
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -55,6 +56,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._topic_ids: dict[str, Uuid] = {}
         self._recreated: set[str] = set()
         """Topics deleted and created again, whose old positions mean nothing."""
+        self._known_before: frozenset[str] = frozenset()
+        """Topics whose ids were known when their ends were last asked for: positions in them are of
+        this run, and of the topic that there is, unless it was recreated."""
         self._batch_at = float("-inf")
 
     def __getstate__(self) -> dict[str, Any]:
@@ -76,12 +80,13 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable()
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
-        self._target = self._ends(known=())
+        self._target = self._look(known=())
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
         begun = from_json(start)
         self._commit(begun)
-        ends = self._target if self._target is not None else self._ends(known=begun)
+        ends = self._target if self._target is not None else self._look(known=begun)
+        ends = self._not_unstable(begun, ends)
         self._latest = ends
         limits = self._settings.limits
         if isinstance(limit, ReadAllAvailable):
@@ -108,10 +113,16 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         ranges = []
         for each, last in ends.items():
             first = starts[each]
-            if first > last or each.topic in self._recreated:
+            is_known = each.topic in self._known_before - self._recreated
+            if first > last and is_known:
+                # By an unclean election, say. What is left before the end was read.
+                self._report(f"{each} went from offset {first} to {last}: its log was truncated")
+                first = last
+            elif first > last or each.topic in self._recreated:
                 self._report(f"{each} went from offset {first} to {last}: its topic was recreated")
                 first = earliest(self._connected(), [each])[each]
-            ranges.append(OffsetRange(each, first, last))
+            topic_id = self._topic_ids.get(each.topic, NO_UUID)
+            ranges.append(OffsetRange(each, first, last, topic_id))
         self._recreated.clear()
         return planned(ranges, self._settings)
 
@@ -132,6 +143,12 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._client is None:
             self._client = BlockingClient(self._settings.client)
         return self._client
+
+    def _look(self, known: Iterable[TopicPartition]) -> Positions:
+        self._known_before = frozenset(
+            name for name, topic_id in self._topic_ids.items() if topic_id != NO_UUID
+        )
+        return self._ends(known)
 
     def _ends(self, known: Iterable[TopicPartition]) -> Positions:
         known = list(known)
@@ -160,6 +177,22 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 self._topic_ids[name] = topics[name].id
                 self._recreated.add(name)
         return partitions
+
+    def _not_unstable(self, begun: Positions, ends: Positions) -> Positions:
+        """The ends, but not before a position in open transactions. A query gets there if it read
+        uncommitted records before: it waits for those transactions, since nothing was truncated.
+        """
+        if self._settings.fetch.isolation is IsolationLevel.READ_UNCOMMITTED:
+            return ends
+        before = [
+            each
+            for each, end in ends.items()
+            if end < begun.get(each, end) and each.topic not in self._recreated
+        ]
+        if not before:
+            return ends
+        written = latest(self._connected(), before, IsolationLevel.READ_UNCOMMITTED)
+        return ends | {each: begun[each] for each in before if begun[each] <= written[each]}
 
     def _new_starts(self, begun: Positions, ends: Positions) -> Positions:
         """The start of partitions that were added: their first record."""

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession, functions
 from penstock.spark.avro.schema_file import schema_text
 from penstock.spark.pipeline.quiet import quiet_end, quiet_start
 from penstock.spark.pipeline.settings import spark_settings, worker_environment
+from penstock.spark.pipeline.topic_options import READ_TOPIC
 from penstock.spark.pipeline.value_format import ValueFormat, source_options
 from penstock.spark.sql.topic_view import as_table, inferred
 
@@ -38,10 +39,10 @@ def session(name: str, master: str, conf: Mapping[str, str]) -> Iterator[SparkSe
 def records(
     spark: SparkSession, bootstrap: str, topic: str, *, follow: bool, **options: str
 ) -> DataFrame:
-    """A topic's records: those there now or, with `follow`, also all that come."""
+    """A topic's committed records: those there now or, with `follow`, also all that come."""
     reader = spark.readStream if follow else spark.read
     made = reader.format("penstock").option(BOOTSTRAP, bootstrap)
-    return made.options(**{"subscribe": topic, "startingOffsets": "earliest", **options}).load()
+    return made.options(**{**READ_TOPIC, "subscribe": topic, **options}).load()
 
 
 def names(spark: SparkSession, bootstrap: str) -> dict[str, object]:

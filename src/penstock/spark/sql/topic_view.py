@@ -5,7 +5,9 @@ from collections.abc import Iterable
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.types import StructType
 
+from penstock.spark.data_source import ddl, quoted
 from penstock.spark.pipeline.value_format import (
     FIELDS,
     RECORD,
@@ -41,12 +43,16 @@ def inferred(records: DataFrame) -> ValueFormat:
     if not objects or len(objects) * 2 <= len(values):
         return ValueFormat("text")
     spark = records.sparkSession
-    schema = spark.read.json(spark.sparkContext.parallelize(objects, 1)).schema
-    fields = [each for each in schema.fields if each.name != _CORRUPT_RECORD]
+    return of_schema(spark.read.json(spark.sparkContext.parallelize(objects, 1)).schema)
+
+
+def of_schema(schema: StructType) -> ValueFormat:
+    """JSON with these columns; text if there are none. Fields may have any name in JSON."""
+    fields = [each for each in schema.fields if each.name not in {"", _CORRUPT_RECORD}]
     if not fields:
         return ValueFormat("text")
-    ddl = ", ".join(f"`{each.name}` {each.dataType.simpleString()}" for each in fields)
-    return ValueFormat("json", ddl)
+    columns = ", ".join(f"{quoted(each.name)} {ddl(each.dataType)}" for each in fields)
+    return ValueFormat("json", columns)
 
 
 def looks_like_object(text: str) -> bool:
@@ -61,7 +67,7 @@ def as_table(records: DataFrame, value_format: ValueFormat) -> DataFrame:
     fields = [each for each in read.select(f"{FIELDS}.*").columns if each != "_corrupt"]
     beside = [each for each in (*RECORD_FIELDS, "_error") if each not in fields]
     return read.select(
-        *(F.col(f"{FIELDS}.`{each}`").alias(each) for each in fields),
+        *(F.col(f"{FIELDS}.{quoted(each)}").alias(each) for each in fields),
         *(_beside(each) for each in beside),
     )
 

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from penstock.broker.startup.adoption import adopt
 from penstock.broker.startup.known_log_dirs import forget
+from penstock.clock import SystemClock
 from penstock.config.authorization import KNOWN_AUTHORIZERS
 from penstock.config.broker import BrokerConfig
 from penstock.config.sources import resolve
@@ -20,8 +22,12 @@ from penstock.local.workers.serve import check_start
 from penstock.log import checkpoint
 from penstock.log.disk import DiskFiles
 from penstock.log.disk_file import DiskFile
+from penstock.log.epochs import EPOCHS, EpochStart, LeaderEpochs
+from penstock.log.inspection.adopt import adopted_topics
 from penstock.log.log_dir import CLEAN_SHUTDOWN, LOG_STARTS, RECOVERY_POINTS
 from penstock.log.meta_properties import decode_meta_properties
+from penstock.metadata.backup import export_lines, import_lines
+from penstock.metadata.tree import FILE_NAME as STORE_FILE
 from penstock.testing.broker import EmbeddedBroker
 from penstock.types import TopicPartition
 
@@ -151,6 +157,52 @@ def test_one_three_two_one(home: Path) -> None:
             for topic in image.topics.values()
             for partition in topic.partitions.values()
         )
+
+
+def backup_of(home: Path) -> list[bytes]:
+    return list(export_lines(home / STORE_FILE))
+
+
+def restore(home: Path, backup: list[bytes]) -> None:
+    for each in home.glob(f"{STORE_FILE}*"):
+        each.unlink()
+    import_lines(home / STORE_FILE, backup, SystemClock())
+
+
+def start(home: Path) -> None:
+    """Workers are looked at before they start; a broker alone looks for itself."""
+    if prepare(home, config(home), None) == 1:
+        with EmbeddedBroker(directory=home):
+            pass
+
+
+@pytest.mark.parametrize(("before", "after"), [(1, 3), (3, 1), (3, 2)])
+def test_a_backup_of_before_partitions_moved_is_refused(
+    home: Path, before: int, after: int
+) -> None:
+    """They would begin empty where the backup has them, and their logs would be strays."""
+    prepare(home, config(home), before)
+    backup = backup_of(home)
+    prepare(home, config(home), after)
+    restore(home, backup)
+    with pytest.raises(ConfigError, match="older than the logs"):
+        start(home)
+    held(home, after)
+
+
+@pytest.mark.parametrize("is_newer", [False, True])
+def test_a_backup_of_before_a_replica_was_elected_is_refused(home: Path, is_newer: bool) -> None:
+    """Its ISR may name a replica that lacks records; the others would truncate theirs."""
+    prepare(home, config(home), 2)
+    (only,) = (home / "logs").glob("worker.*/t-0")
+    (other,) = set(range(2)) - {int(only.parent.name[-1])}
+    copy = shutil.copytree(only, folder(home / "logs", other) / "t-0")
+    (copy / EPOCHS).write_bytes(LeaderEpochs([EpochStart(9 if is_newer else 0, 0)]).encode())
+    if is_newer:
+        with pytest.raises(ConfigError, match=r"t-0\) is in a later leader epoch .*log adopt"):
+            prepare(home, config(home), None)
+    else:
+        assert prepare(home, config(home), None) == 2
 
 
 def test_a_log_directory_is_added_to_those_of_workers(home: Path) -> None:
@@ -356,4 +408,52 @@ def test_on_zookeeper_a_worker_with_partitions_stays(home: Path) -> None:
         prepare(home, cluster, 1)
     assert prepare(home, cluster, 3) == 3
     assert prepare(home, cluster, 2) == 2
+    held(home, 2)
+
+
+def test_a_new_worker_gets_no_id_of_another_when_the_metadata_was_lost(home: Path) -> None:
+    prepare(home, config(home), 2)
+    for each in home.glob(f"{STORE_FILE}*"):
+        each.unlink()
+    folders = [folder(home / "logs", worker) for worker in range(2)]
+    asyncio.run(adopt(home, adopted_topics(DiskFiles(), *folders)))
+    assert prepare(home, config(home), 3) == 3
+    assert ids(home, 3) == [1, 1001, 1002]
+    held(home, 3)
+
+
+@pytest.mark.parametrize("file", ["partition.metadata", f"{0:020d}.log"])
+def test_partitions_that_no_worker_would_serve_are_refused(
+    home: Path, tmp_path: Path, file: str
+) -> None:
+    """Those of Kafka, for example, whose directory was added."""
+    prepare(home, config(home), 2)
+    added = tmp_path / "added"
+    (added / "u-0").mkdir(parents=True)
+    (added / "u-0" / file).touch()
+    with pytest.raises(ConfigError, match=r"added/u-0 would not be served"):
+        prepare(home, config(home, log_dirs=f"{home / 'logs'},{added}"), 2)
+    assert list(added.iterdir()) == [added / "u-0"]
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("backup-20251101", "backup.log"),
+        ("penstock-1", "penstock.log"),
+        ("__cluster_metadata-0", f"{0:020d}.log"),
+        (f"t-0.{'0' * 32}-delete", f"{0:020d}.log"),
+        (f"t-0.{'0' * 32}-stray", "partition.metadata"),
+    ],
+)
+def test_a_folder_that_only_looks_like_a_partition_s_is_left_alone(
+    home: Path, name: str, file: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    prepare(home, config(home), 2)
+    other = home / "logs" / name
+    other.mkdir()
+    (other / file).touch()
+    assert prepare(home, config(home), 2) == 2
+    assert f"{other} is left as it is: no worker serves it" in caplog.text
+    assert list(other.iterdir()) == [other / file]
     held(home, 2)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from itertools import count, repeat
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,7 @@ from penstock.broker.fetch.sessions import (
     InvalidFetchSessionEpoch,
 )
 from penstock.wire.messages.fetch import (
+    EpochEndOffset,
     FetchPartition,
     FetchRequest,
     FetchTopic,
@@ -28,9 +30,16 @@ def sessions(slots: int = 10, times_ms: Iterable[int] = repeat(0)) -> FetchSessi
 
 
 def request(
-    session_id: int, epoch: int, *indexes: int, forget: tuple[int, ...] = ()
+    session_id: int,
+    epoch: int,
+    *indexes: int,
+    forget: tuple[int, ...] = (),
+    leader_epoch: int = -1,
 ) -> FetchRequest:
-    parts = [FetchPartition(partition=i, fetch_offset=10 * epoch) for i in indexes]
+    parts = [
+        FetchPartition(partition=i, fetch_offset=10 * epoch, current_leader_epoch=leader_epoch)
+        for i in indexes
+    ]
     return FetchRequest(
         session_id=session_id,
         session_epoch=epoch,
@@ -97,6 +106,25 @@ def test_when_all_slots_are_taken_only_an_old_session_makes_room() -> None:
         begin(kept, request(old.id, 1))
 
 
+def test_full_slots_are_not_looked_through_with_every_fetch() -> None:
+    """There may be thousands of clients without a session, and each asks for one every time."""
+
+    class Counted(dict[int, FetchSession]):
+        looked = 0
+
+        def values(self) -> Any:
+            Counted.looked += 1
+            return super().values()
+
+    kept = sessions(3, [0, 1, 2, *repeat(9, 100), EVICTION_MS, EVICTION_MS + 1])
+    for _ in range(3):
+        begin(kept, request(0, 0, 0))
+    kept._sessions = Counted(kept._sessions)
+    assert {begin(kept, request(0, 0, 0)).id for _ in range(100)} == {0}
+    assert Counted.looked == 1
+    assert [begin(kept, request(0, 0, 0)).id > 0 for _ in range(2)] == [True, True]
+
+
 def test_no_session_has_more_partitions_than_the_cluster() -> None:
     exist = ALWAYS_KEPT + 10
     kept = FetchSessions(10, count(1).__next__, lambda: 0, lambda: exist)
@@ -118,3 +146,26 @@ def test_a_partition_that_had_data_is_read_last_next_time() -> None:
     first = next(iter(session.partitions.values()))
     session.sent(first, PartitionData(), has_records=True)
     assert [w.index for w in session.partitions.values()] == [1, 2, 0]
+
+
+@pytest.mark.parametrize(
+    ("next_epoch", "diverging", "remembered"), [(5, -1, 17), (6, -1, -1), (5, 3, -1)]
+)
+def test_a_high_watermark_that_a_follower_ignores_counts_as_not_sent(
+    next_epoch: int, diverging: int, remembered: int
+) -> None:
+    """It ignores responses of an epoch that it has left, and truncates a log that diverges. The
+    high watermark may not move again for long.
+    """
+    kept = sessions()
+    session = begin(kept, request(0, 0, 0, leader_epoch=5))
+    (sent,) = session.partitions.values()
+    data = PartitionData(
+        high_watermark=17,
+        log_start_offset=0,
+        diverging_epoch=EpochEndOffset(epoch=diverging, end_offset=diverging),
+    )
+    session.sent(sent, data, has_records=False)
+    begin(kept, request(session.id, 1, 0, leader_epoch=next_epoch))
+    (cached,) = session.partitions.values()
+    assert cached.sent_high_watermark == remembered

@@ -1,6 +1,11 @@
 """Rates and waits, with the numbers that Kafka's own classes give."""
 
+from functools import reduce
+from operator import add
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from penstock.broker.quotas.meter import Meter
 from penstock.broker.quotas.rate import LONGEST_MS, Rate
@@ -28,6 +33,32 @@ def test_what_is_older_than_the_windows_is_forgotten() -> None:
     assert rate.per_second(11_999) == pytest.approx(100 / 10.999)
     assert rate.per_second(12_000) == 0
     assert rate.is_idle(12_000)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 1500), st.floats(-1e6, 1e9)), max_size=40),
+    st.integers(0, 3000),
+)
+def test_a_rate_is_the_sum_of_its_samples(events: list[tuple[int, float]], later_ms: int) -> None:
+    rate, now_ms = Rate(3, WINDOW_MS), 0
+    for pause_ms, value in [*events, (later_ms, 0.0)]:
+        now_ms += pause_ms
+        rate.record(value, now_ms)
+        window_ms = rate.window_ms(now_ms)
+        total = reduce(add, (each.value for each in rate._samples), 0.0)
+        assert rate.per_second(now_ms) == pytest.approx(total * 1000 / window_ms, rel=1e-12)
+    now_ms += later_ms
+    window_ms = rate.window_ms(now_ms)
+    total = reduce(add, (each.value for each in rate._samples), 0.0)
+    assert rate.per_second(now_ms) == pytest.approx(total * 1000 / window_ms, rel=1e-12)
+
+
+def test_a_rate_that_nobody_asks_for_does_not_grow() -> None:
+    rate = Rate(SAMPLES, WINDOW_MS)
+    for second in range(1_000):
+        rate.record(1, second * WINDOW_MS)
+    assert len(rate._samples) <= SAMPLES + 1
+    assert rate.per_second(999_999) == pytest.approx(SAMPLES / 10.999)
 
 
 def test_tokens_are_saved_up_to_a_burst_and_may_be_owed() -> None:
@@ -58,6 +89,7 @@ def test_a_meter_tells_the_mean_wait_of_its_windows() -> None:
     meter.delayed(10_000, 0)
     meter.delayed(5_000, 0)
     assert meter.mean_delay_ms(0) == 7_500
+    assert [meter.held(at_ms) for at_ms in (0, 4_999, 5_000, 9_999, 10_000)] == [2, 2, 1, 1, 0]
     assert not meter.is_idle(0)
     assert meter.mean_delay_ms(60_000) == 0
     assert meter.is_idle(60_000)

@@ -68,6 +68,13 @@ def test_a_profile_is_named_by_option_or_variable(tmp_path: Path) -> None:
         settings(environ, profile="clasic")
 
 
+def test_an_empty_variable_uses_no_profile(tmp_path: Path) -> None:
+    environ = {"XDG_CONFIG_HOME": str(tmp_path)}
+    write_profiles(profiles_path(environ), Profiles("classic"))
+    assert settings(environ)["acks"] == "1"
+    assert "acks" not in settings({**environ, "PENSTOCK_PROFILE": ""})
+
+
 def test_a_folder_without_a_broker_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no broker runs here"):
         settings({"HOME": str(tmp_path)}, bootstrap=str(tmp_path))

@@ -10,7 +10,11 @@ from hypothesis import strategies as st
 from penstock.cli.frame.yaml_text import yaml_text
 
 VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(st.characters(codec="utf-8")),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(codec="utf-8")),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner),
     max_leaves=12,
 )
@@ -18,9 +22,25 @@ VALUES = st.recursive(
 
 @given(VALUES)
 def test_what_is_written_is_read_back(value: Any) -> None:
-    text = yaml_text(value)
-    if all(each.isprintable() or each == "\n" for each in text):  # JSON may hold other characters
-        assert yaml.safe_load(text) == value
+    assert yaml.safe_load(yaml_text(value)) == value
+
+
+@pytest.mark.parametrize(
+    "text", ["\x7f", "a\x85b", "\x9f", "\u2028", "\ufeff", "\uffff", "k" * 2000]
+)
+def test_what_yaml_does_not_take_as_it_is_is_read_back(text: str) -> None:
+    value = [{text: {text: text}}]
+    assert yaml.safe_load(yaml_text(value)) == value
+
+
+@pytest.mark.parametrize("number", [1e16, 1e-5, -2.5e22, 1.5, 0.0])
+def test_a_number_stays_a_number(number: float) -> None:
+    assert yaml.safe_load(yaml_text(number)) == number
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
+def test_what_is_no_number_is_null_as_in_json(number: float) -> None:
+    assert yaml_text({"x": number}) == "x: null\n"
 
 
 @pytest.mark.parametrize("word", ["yes", "NO", "null", "1", "1.5", "a: b", "# x", "", "2026-01-01"])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from penstock.coordinator.errors import InvalidRegularExpression
+from penstock.config.regex import InvalidRegularExpression
 from penstock.coordinator.group.consumer.errors import (
     FencedMemberEpoch,
     InvalidHeartbeat,

@@ -131,6 +131,8 @@ def test_internal_topics_have_one_replica_unless_asked_otherwise() -> None:
     alone = settings_of(0, resolved()).config
     assert alone.group.offsets_topic_replication_factor == 1
     assert alone.transaction.transaction_state_log_replication_factor == 1
+    assert alone.share.share_coordinator_state_topic_replication_factor == 1
+    assert alone.share.share_coordinator_state_topic_min_isr == 1
     asked = settings_of(0, resolved(offsets_topic_replication_factor="2")).config
     assert asked.group.offsets_topic_replication_factor == 2
     cluster = settings_of(0, resolved(zookeeper_connect="127.0.0.1:2181")).config

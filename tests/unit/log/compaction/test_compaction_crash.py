@@ -26,7 +26,12 @@ from penstock.types import TopicPartition
 
 DATA = Path("/data")
 PARTITION = TopicPartition("t", 0)
-CONFIG = TopicConfig(cleanup_policy=("compact",), file_delete_delay_ms=0, index_interval_bytes=100)
+CONFIG = TopicConfig(
+    cleanup_policy=("compact",),
+    file_delete_delay_ms=0,
+    index_interval_bytes=100,
+    segment_index_bytes=12_000,  # preallocated in memory, for each crash anew
+)
 NOW = 1_000_000
 PRODUCER = 7
 

@@ -2,6 +2,9 @@
 
 import asyncio
 import errno
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -45,12 +48,15 @@ class FixedClock:
         return self.monotonic
 
 
-def open_log(folder: Path, partition: TopicPartition = PARTITION) -> PartitionLog:
+def open_log(
+    folder: Path, partition: TopicPartition = PARTITION, beside: PartitionLog | None = None
+) -> PartitionLog:
+    """Logs that one compactor cleans share their directory's object, and its lock: `beside`."""
     path = folder / str(partition)
     path.mkdir(exist_ok=True)
     return load_log(
         DiskFiles(),
-        LogDir(DiskFiles(), folder),
+        beside.log_dir if beside else LogDir(DiskFiles(), folder),
         path,
         partition,
         CONFIG,
@@ -132,10 +138,11 @@ def test_a_damaged_log_is_left_alone_and_named(log: PartitionLog) -> None:
     assert "wrong CRC at byte 0" in compactor.uncleanable[PARTITION]
 
 
+@pytest.mark.parametrize(("byte", "why"), [(16, "no batch"), (0, "has a batch at offset 915")])
 def test_a_damaged_header_in_one_log_does_not_stop_the_others(
-    log: PartitionLog, tmp_path: Path
+    log: PartitionLog, tmp_path: Path, byte: int, why: str
 ) -> None:
-    damaged = open_log(tmp_path, TopicPartition("damaged", 0))
+    damaged = open_log(tmp_path, TopicPartition("damaged", 0), beside=log)
     for value in "12":
         append(damaged, ("a", value))
         damaged.roll(NOW)
@@ -143,13 +150,13 @@ def test_a_damaged_header_in_one_log_does_not_stop_the_others(
     damaged.release()
     path = damaged.segments.first.path()
     data = bytearray(path.read_bytes())
-    data[16] = 0xFF  # the magic
+    data[byte] = 0x7F  # of the magic, or of the offset, which no CRC covers
     path.write_bytes(data)
-    damaged.segments.first._first_timestamp = None  # as after a restart
+    damaged.segments.first._first_timestamp = damaged.segments.first._newest = None  # a restart
     outcomes, compactor = cleaned(damaged, log)
-    assert outcomes == [True, False]
+    assert not outcomes[-1]
     assert contents(log) == [(2, "2"), (3, "2"), (4, "3")]
-    assert "no batch" in compactor.uncleanable[damaged.topic_partition]
+    assert why in compactor.uncleanable[damaged.topic_partition]
 
 
 def test_a_log_that_met_a_full_disk_is_tried_again(log: PartitionLog) -> None:
@@ -216,7 +223,7 @@ def test_without_a_cleaner_nothing_is_compacted_and_threads_share_what_there_is(
 
 
 def test_two_threads_clean_two_logs_at_once(log: PartitionLog, tmp_path: Path) -> None:
-    other = open_log(tmp_path, TopicPartition("other", 0))
+    other = open_log(tmp_path, TopicPartition("other", 0), beside=log)
     for value in "12":
         append(other, ("a", value))
         other.roll(NOW)
@@ -368,3 +375,21 @@ def test_the_process_ends_when_the_broker_does(log: PartitionLog) -> None:
         return await process.close()
 
     assert asyncio.run(run()) == 0
+
+
+def test_a_process_whose_broker_was_killed_ends_without_a_word(log: PartitionLog) -> None:
+    """It may notice when it answers, before the end of its input."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    with subprocess.Popen(
+        [sys.executable, "-P", "-m", "penstock.log.compaction.process"],
+        stdin=subprocess.PIPE,
+        stdout=writing,
+        stderr=subprocess.PIPE,
+    ) as process:
+        os.close(writing)
+        assert process.stdin is not None
+        assert process.stderr is not None
+        process.stdin.write(msgspec.json.encode(job(log)) + b"\n")
+        process.stdin.flush()
+        assert (process.wait(60), process.stderr.read()) == (0, b"")

@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+from penstock.config.extra import install
+
 WITHOUT_KAZOO = """
 import sys
 
@@ -21,4 +23,4 @@ def test_without_kazoo_the_error_names_what_to_install() -> None:
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT_KAZOO], capture_output=True, text=True, check=True
     )
-    assert "pip install '.[cluster]'" in done.stdout
+    assert install("cluster") in done.stdout

@@ -42,9 +42,12 @@ def _read(message: type[M], data: bytes) -> M:
     return decode(message, version, data[2:])
 
 
-def assignment_bytes(partitions: Mapping[str, list[int]], subscription: bytes) -> bytes:
+def assignment_bytes(
+    partitions: Mapping[str, list[int]], subscription: bytes, user_data: bytes | None = None
+) -> bytes:
     """An assignment by topic, encoded in the version of the member's subscription."""
     highest = DATA_MESSAGES[ConsumerProtocolAssignment.__name__].high
     version = min(version_of(subscription), highest)
-    assignment = ConsumerProtocolAssignment([TopicPartition(*each) for each in partitions.items()])
+    assigned = [TopicPartition(*each) for each in partitions.items()]
+    assignment = ConsumerProtocolAssignment(assigned, user_data)
     return version.to_bytes(2, "big") + encode(assignment, version)

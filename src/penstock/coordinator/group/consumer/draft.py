@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from penstock.config.regex import matching
 from penstock.coordinator.group.classic.draft import ClassicGroupDraft
 from penstock.coordinator.group.consumer.assignor.subscriber import Subscriber
 from penstock.coordinator.group.consumer.assignor.validation import computed_assignment
@@ -33,7 +34,6 @@ from penstock.coordinator.group.consumer.records import (
     target_record,
 )
 from penstock.coordinator.group.rebalance_log import Rebalance, with_reason
-from penstock.coordinator.regex import matching
 
 
 class ConsumerGroupDraft:

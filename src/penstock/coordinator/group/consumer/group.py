@@ -144,12 +144,7 @@ class ConsumerGroup(msgspec.Struct, frozen=True):
         return votes.most_common(1)[0][0] if votes else default
 
     def hash_of(self, topics: Topics) -> int:
-        """A hash that changes whenever the subscribed topics or their partition counts do."""
-        digest = sha256()
-        for name in sorted(self.subscribed_topics & topics.keys()):
-            topic = topics[name]
-            digest.update(topic.id + len(topic.partitions).to_bytes(4, "big"))
-        return int.from_bytes(digest.digest()[:8], "big", signed=True)
+        return topics_hash(self.subscribed_topics, topics)
 
     def next_deadline_ms(self) -> int | None:
         return min((each.next_deadline_ms() for each in self.members.values()), default=None)
@@ -162,6 +157,15 @@ class ConsumerGroup(msgspec.Struct, frozen=True):
             yield ConsumerGroupRecord(RegexKey(self.id, regex), None)
         yield ConsumerGroupRecord(TargetEpochKey(self.id), None)
         yield ConsumerGroupRecord(EpochKey(self.id), None)
+
+
+def topics_hash(subscribed: frozenset[str], topics: Topics) -> int:
+    """A hash that changes whenever the subscribed topics or their partition counts do."""
+    digest = sha256()
+    for name in sorted(subscribed & topics.keys()):
+        topic = topics[name]
+        digest.update(topic.id + len(topic.partitions).to_bytes(4, "big"))
+    return int.from_bytes(digest.digest()[:8], "big", signed=True)
 
 
 def new_group(name: str) -> ConsumerGroup:
@@ -198,7 +202,7 @@ def replayed(group: ConsumerGroup, record: ConsumerGroupRecord) -> ConsumerGroup
                 classic=classic_terms(value.classic_member_metadata),
             )
         case MemberKey(_, member_id), None:
-            return change(members=_without(group.members, member_id))
+            return change(members=without(group.members, member_id))
         case TargetEpochKey(), TargetEpochValue(epoch):
             return change(target_epoch=epoch)
         case TargetEpochKey(), None:
@@ -206,7 +210,7 @@ def replayed(group: ConsumerGroup, record: ConsumerGroupRecord) -> ConsumerGroup
         case TargetKey(_, member_id), TargetValue(topics):
             return change(target={**group.target, member_id: assignment_of(topics)})
         case TargetKey(_, member_id), None:
-            return change(target=_without(group.target, member_id))
+            return change(target=without(group.target, member_id))
         case CurrentKey(_, member_id), CurrentValue() as value:
             return put(
                 member_id,
@@ -221,10 +225,10 @@ def replayed(group: ConsumerGroup, record: ConsumerGroupRecord) -> ConsumerGroup
         case RegexKey(_, regex), RegexValue(topics):
             return change(regexes={**group.regexes, regex: frozenset(topics)})
         case RegexKey(_, regex), None:
-            return change(regexes=_without(group.regexes, regex))
+            return change(regexes=without(group.regexes, regex))
         case _:
             return group
 
 
-def _without(mapping: Mapping[str, Any], key: str) -> dict[str, Any]:
+def without(mapping: Mapping[str, Any], key: str) -> dict[str, Any]:
     return {k: v for k, v in mapping.items() if k != key}

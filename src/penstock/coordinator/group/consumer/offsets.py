@@ -60,10 +60,12 @@ def check_consumer(
 
 
 def expired_consumer_offsets(
-    group: ConsumerGroup, offsets: Offsets, now_ms: int, retention_ms: int
+    read: frozenset[str], offsets: Offsets, now_ms: int, retention_ms: int
 ) -> list[TopicPartition]:
-    """The partitions without a subscriber and without a commit for the retention time."""
-    read = group.subscribed_topics
+    """The partitions without a subscriber and without a commit for the retention time.
+
+    `read` are the topics that members subscribe to.
+    """
     return [
         topic_partition
         for topic_partition, committed in offsets.items()

@@ -57,6 +57,7 @@ def join(draft: ConsumerGroupDraft, request: GroupJoin) -> Joined:
     if not request.member_id and request.needs_known_id and request.instance_id is None:
         raise MemberIdRequired(request.new_member_id)
     subscription = _subscription(request)
+    _check_owner(draft.group, request, subscription)
     replaced = _replaced(draft, request, member_id)
     known = draft.group.members.get(member_id)
     epoch = draft.group.epoch
@@ -82,6 +83,20 @@ def _subscription(request: GroupJoin) -> ConsumerProtocolSubscription:
         return read_subscription(request.protocols[0].metadata)
     except ProtocolError as error:
         raise InconsistentGroupProtocol(f"the subscription cannot be read: {error}") from None
+
+
+def _check_owner(
+    group: ConsumerGroup, request: GroupJoin, subscription: ConsumerProtocolSubscription
+) -> None:
+    """Refuse a member that was removed and still reads its partitions: others have them now.
+
+    Kafka takes it as a new member, whose next commit then rewinds that of the new owner. Refused,
+    it gives its partitions up as lost, and joins anew. Unknown ids that own nothing join: a client
+    has its id from MEMBER_ID_REQUIRED, which no member is made for.
+    """
+    is_unknown = request.member_id != "" and request.member_id not in group.members
+    if is_unknown and subscription.owned_partitions:
+        raise UnknownMemberId(f"{request.member_id} was removed, and its partitions with it")
 
 
 def _replaced(

@@ -9,6 +9,8 @@ from penstock.coordinator.group.errors import GroupIdNotFound, NonEmptyGroup
 from penstock.coordinator.group.records import ClassicGroupRecord, GroupShardRecord, OffsetRecord
 from penstock.coordinator.group.result import GroupResult
 from penstock.coordinator.group.shard import GroupShard
+from penstock.coordinator.group.share.group import ShareGroup
+from penstock.coordinator.group.streams.group import StreamsGroup
 from penstock.coordinator.result import CoordinatorResult, EmptyReply, PendingReply, answer
 
 
@@ -21,22 +23,34 @@ def describe_consumer(
 ) -> GroupResult:
     known = shard.consumer_groups.get(group)
     if known is None:
-        why = "is not a consumer group." if group in shard.classic_groups else "not found."
+        is_other = shard.is_other_than(shard.consumer_groups, group)
+        why = "is not a consumer group." if is_other else "not found."
         raise GroupIdNotFound(f"Group {group} {why}")
     return CoordinatorResult(answers=(answer(pending, known),), reads_state=True)
 
 
 def delete(shard: GroupShard, pending: PendingReply[EmptyReply], group: str) -> GroupResult:
-    consumer = shard.consumer_groups.get(group)
+    consumer = _with_members(shard, group)
     if consumer.members if consumer else shard.classic(group).state is not ClassicGroupState.EMPTY:
         raise NonEmptyGroup(f"{group} has members")
     records = tuple(_tombstones(shard, group))
     return CoordinatorResult(records, (answer(pending, EmptyReply()),), may_split=True)
 
 
+def _with_members(
+    shard: GroupShard, group: str
+) -> ConsumerGroup | ShareGroup | StreamsGroup | None:
+    """The group of that name if it is not classic."""
+    return (
+        shard.consumer_groups.get(group)
+        or shard.share_groups.get(group)
+        or shard.streams_groups.get(group)
+    )
+
+
 def _tombstones(shard: GroupShard, group: str) -> Iterable[GroupShardRecord]:
     """Offsets first: left behind by their group, they would make a simple group."""
     for topic_partition in sorted(shard.offsets_of(group)):
         yield OffsetRecord(group, *topic_partition, None)
-    consumer = shard.consumer_groups.get(group)
+    consumer = _with_members(shard, group)
     yield from [ClassicGroupRecord(group, None)] if consumer is None else consumer.tombstones()

@@ -15,7 +15,11 @@ from penstock.coordinator.group.consumer.draft import ConsumerGroupDraft
 from penstock.coordinator.group.consumer.group import ConsumerGroup, new_group
 from penstock.coordinator.group.consumer.heartbeat import ConsumerHeartbeat, ConsumerHeartbeatReply
 from penstock.coordinator.group.consumer.member import LEAVE_STATIC_EPOCH
-from penstock.coordinator.group.errors import GroupIdNotFound, UnknownMemberId
+from penstock.coordinator.group.errors import (
+    GroupIdNotFound,
+    InconsistentGroupProtocol,
+    UnknownMemberId,
+)
 from penstock.coordinator.group.migration import classic_protocol
 from penstock.coordinator.group.migration import upgrade as upgrades
 from penstock.coordinator.group.migration.downgrade import remove_members
@@ -26,8 +30,11 @@ from penstock.coordinator.group.result import (
     consumer_result,
     consumer_session_renewed,
     session_renewed,
+    streams_result,
 )
 from penstock.coordinator.group.shard import GroupShard
+from penstock.coordinator.group.streams.group import StreamsGroup
+from penstock.coordinator.group.streams.migration import classic_protocol as streams_protocol
 from penstock.coordinator.result import (
     Answer,
     CoordinatorResult,
@@ -43,7 +50,13 @@ def join(
     shard: GroupShard, now: Now, pending: PendingReply[Joined], group: str, request: GroupJoin
 ) -> GroupResult:
     request = request.bounded()
-    other = shard.consumer_groups.get(group)
+    if group in shard.share_groups:
+        raise InconsistentGroupProtocol(f"{group} is a share group")
+    streams, other = shard.streams_groups.get(group), shard.consumer_groups.get(group)
+    if streams is not None and streams.members:
+        streams_draft = shard.streams_draft(streams, now)
+        joined = streams_protocol.join(streams_draft, request, shard.config)
+        return streams_result(streams_draft, (answer(pending, joined),))
     if other is not None and other.members:
         consumer_draft = shard.consumer_draft(other, now)
         joined = classic_protocol.join(consumer_draft, request)
@@ -54,7 +67,8 @@ def join(
     draft = shard.classic_draft(known or ClassicGroup(group), now)
     draft.must_store = known is None
     joins.join(draft, request, pending)
-    return classic_result(draft, tuple(other.tombstones()) if other is not None else ())
+    replaced = other or streams
+    return classic_result(draft, tuple(replaced.tombstones()) if replaced is not None else ())
 
 
 def sync(
@@ -65,6 +79,10 @@ def sync(
         consumer_draft = shard.consumer_draft(known, now)
         synced = classic_protocol.sync(consumer_draft, request)
         return consumer_result(consumer_draft, answers=(answer(pending, synced),))
+    if isinstance(known, StreamsGroup):
+        streams_draft = shard.streams_draft(known, now)
+        synced = streams_protocol.sync(streams_draft, request)
+        return streams_result(streams_draft, (answer(pending, synced),))
     draft = shard.classic_draft(known, now)
     syncs.sync(draft, request, pending)
     return classic_result(draft)
@@ -84,6 +102,10 @@ def heartbeat(
         consumer_draft = shard.consumer_draft(known, now)
         refused = classic_protocol.heartbeat(consumer_draft, member_id, instance_id, generation)
         return consumer_result(consumer_draft, answers=(answer(pending, refused or EmptyReply()),))
+    if isinstance(known, StreamsGroup):
+        streams_draft = shard.streams_draft(known, now)
+        refused = streams_protocol.heartbeat(streams_draft, member_id, generation)
+        return streams_result(streams_draft, (answer(pending, refused or EmptyReply()),))
     member = known.checked_member(member_id, instance_id)
     known.check_generation(generation)
     reply = answer(pending, rebalance_in_progress(known) or EmptyReply())
@@ -103,20 +125,28 @@ def leave(
         consumer_draft = shard.consumer_draft(known, now)
         left = classic_protocol.leave(consumer_draft, leaving)
         return consumer_result(consumer_draft, answers=(answer(pending, left),))
+    if isinstance(known, StreamsGroup):
+        streams_draft = shard.streams_draft(known, now)
+        gone = streams_protocol.leave(streams_draft, leaving)
+        return streams_result(streams_draft, (answer(pending, gone),))
     draft = shard.classic_draft(known, now)
     draft.answer(pending, leaves.leave(draft, leaving))
     return classic_result(draft)
 
 
-def _existing_group(shard: GroupShard, group: str) -> ClassicGroup | ConsumerGroup:
-    known = shard.consumer_groups.get(group) or shard.classic_groups.get(group)
+def _existing_group(shard: GroupShard, group: str) -> ClassicGroup | ConsumerGroup | StreamsGroup:
+    known = (
+        shard.consumer_groups.get(group)
+        or shard.classic_groups.get(group)
+        or shard.streams_groups.get(group)
+    )
     if known is None:
         raise UnknownMemberId(f"there is no group {group}")
     return known
 
 
 def _not_found(shard: GroupShard, group: str, request: ConsumerHeartbeat) -> str:
-    if group in shard.classic_groups:
+    if shard.is_other_than(shard.consumer_groups, group):
         return f"Group {group} is not a consumer group."
     return (
         f"Group {group} not found." if request.epoch < 0 else f"Consumer group {group} not found."
@@ -143,7 +173,8 @@ def consumer_heartbeat(
             )
     draft = shard.consumer_draft(known or new_group(group), now)
     heartbeats.check(request, draft.context)
-    if known is None and request.epoch != heartbeats.JOIN_EPOCH:
+    is_other = group in shard.share_groups or group in shard.streams_groups
+    if is_other or (known is None and request.epoch != heartbeats.JOIN_EPOCH):
         raise GroupIdNotFound(_not_found(shard, group, request))
     classic = shard.classic_groups.get(group)
     rejoins = _upgraded(draft, classic) if classic is not None else ()

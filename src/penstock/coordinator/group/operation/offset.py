@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable
 from penstock.coordinator.group.classic.state import ClassicGroupState
 from penstock.coordinator.group.consumer.offsets import ADMINISTRATOR, OffsetReader, check_consumer
 from penstock.coordinator.group.errors import (
+    GroupIdNotFound,
     GroupSubscribedToTopic,
     NonEmptyGroup,
     UnstableOffsetCommit,
@@ -19,6 +20,7 @@ from penstock.coordinator.group.offsets import (
 from penstock.coordinator.group.records import OffsetRecord
 from penstock.coordinator.group.result import GroupResult, session_renewed
 from penstock.coordinator.group.shard import GroupShard
+from penstock.coordinator.group.streams.offsets import check_streams
 from penstock.coordinator.result import (
     CoordinatorResult,
     EmptyReply,
@@ -44,9 +46,19 @@ def commit(
 
     With a producer, they take effect when its transaction commits.
     """
+    if group in shard.share_groups:
+        raise GroupIdNotFound(f"Group {group} is a share group, which commits no offsets.")
     known = shard.classic_groups.get(group)
     consumer = shard.consumer_groups.get(group)
-    if consumer is None:
+    streams = shard.streams_groups.get(group)
+    if streams is not None:
+        check_streams(
+            streams,
+            OffsetReader.of(committer),
+            [topic_partition for topic_partition, _ in offsets],
+            members_only=not committer.is_transactional,
+        )
+    elif consumer is None:
         check_commit(known, committer)
     else:
         only = not committer.is_transactional  # a producer need not name the member
@@ -88,6 +100,9 @@ def fetch(
     consumer = shard.consumer_groups.get(group)
     if consumer is not None:
         check_consumer(consumer, reader)
+    streams = shard.streams_groups.get(group)
+    if streams is not None:
+        check_streams(streams, reader)
     known = shard.offsets.get(group, {})
     partitions = None if wanted is None else list(wanted)
     found: dict[TopicPartition, CommittedOffset | UnstableOffsetCommit] = (
@@ -115,7 +130,9 @@ def delete_offsets(
     wanted: tuple[TopicPartition, ...],
 ) -> GroupResult:
     """One result for each partition; offsets of topics that members subscribe to stay."""
-    known = shard.consumer_groups.get(group) or shard.classic(group)
+    known = (
+        shard.consumer_groups.get(group) or shard.streams_groups.get(group) or shard.classic(group)
+    )
     read = known.subscribed_topics
     if read is None and known.state is not ClassicGroupState.EMPTY:
         raise NonEmptyGroup(f"{group} has members whose subscriptions cannot be read")

@@ -1,0 +1,174 @@
+"""Builds a release into dist/: source archive, pure wheel, a compiled wheel for each Python.
+
+All of it is made from the last commit, twice, in two folders, and must be the same to the bit.
+The wheels are built from the source archive, so that it is known to be whole. Beside them:
+the bill of materials, and SHA256SUMS. Then each is installed and tried (scripts/try_dist.py).
+
+Pythons are named as arguments; without any, those of 3.11 to 3.14 that are on the path or
+under ~/.pyenv. `--once` builds once, `--no-try` leaves the installations out.
+"""
+
+import gzip
+import io
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import tomllib
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from pathlib import Path
+from zipfile import ZipFile
+
+from scripts.pins import hashed_requirements
+
+ROOT = Path(__file__).resolve().parent.parent
+DIST = ROOT / "dist"
+MINORS = range(11, 15)
+BUILD = "import sys; from setuptools import build_meta as b; print(getattr(b, sys.argv[1])('out'))"
+
+
+def run(*words: str | Path, cwd: Path = ROOT, env: dict[str, str] | None = None) -> str:
+    done = subprocess.run(
+        words,
+        cwd=cwd,
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        told = done.stdout + done.stderr
+        sys.exit(f"dist: {' '.join(map(str, words))} failed in {cwd}:\n{told[-4000:]}")
+    return done.stdout.strip()
+
+
+def pythons() -> list[Path]:
+    """One interpreter for each minor version that can make a virtual environment and compile."""
+    found = []
+    for minor in MINORS:
+        places = [shutil.which(f"python3.{minor}")]
+        places += map(str, Path.home().glob(f".pyenv/versions/3.{minor}.*/bin/python"))
+        fits = [path for each in places if each and (path := _fitting(each, minor))]
+        found += fits[:1]
+    return found
+
+
+def _fitting(python: str, minor: int) -> Path | None:
+    """The interpreter itself, which a wrapper may have started."""
+    asks = (
+        "import ensurepip, os, sys, sysconfig, venv;"
+        f"ok = sys.version_info[:2] == (3, {minor}) and sys.abiflags == '';"
+        "ok = ok and os.path.exists(sysconfig.get_paths()['include'] + '/Python.h');"
+        "print(sys.executable if ok else '')"
+    )
+    done = subprocess.run([python, "-c", asks], capture_output=True, text=True, check=False)
+    return Path(done.stdout.strip()) if done.stdout.strip() else None
+
+
+def build_environment(python: Path, folder: Path) -> Path:
+    """A virtual environment with what `[build-system]` requires, pinned and hashed."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    run(python, "-m", "venv", folder)
+    wanted = folder / "build-requirements.txt"
+    wanted.write_text(hashed_requirements(settings["build-system"]["requires"]))
+    own = folder / "bin" / "python"
+    run(own, "-m", "pip", "install", "--quiet", "--require-hashes", "-r", wanted)
+    return own
+
+
+def built(folder: Path, commit: str, moment: str, builders: Sequence[Path]) -> Iterator[Path]:
+    """Each artefact, built below `folder`."""
+    source = folder / "source"
+    source.mkdir(parents=True)
+    run("git", "archive", "--output", folder / "source.tar", commit)
+    _unpack(folder / "source.tar", source)
+    environ = {name: text for name, text in os.environ.items() if not name.startswith("PENSTOCK_")}
+    environ |= {"SOURCE_DATE_EPOCH": moment, "PYTHONHASHSEED": "0"}
+    archive = _build(builders[0], "build_sdist", source, environ)
+    normalize(archive, int(moment))
+    yield archive
+    for number, builder in enumerate([builders[0], *builders]):
+        _unpack(archive, folder / f"wheel-{number}")
+        (unpacked,) = (folder / f"wheel-{number}").iterdir()
+        # Debug information would name the folder.
+        told = {"CFLAGS": f"-g0 -ffile-prefix-map={unpacked}=."}
+        given = environ | ({"PENSTOCK_PURE": "1"} if number == 0 else told)
+        wheel = _build(builder, "build_wheel", unpacked, given)
+        with ZipFile(wheel) as packed:
+            is_compiled = any("__mypyc" in name for name in packed.namelist())
+        if is_compiled != (number > 0):
+            sys.exit(f"dist: {wheel.name} {'is' if is_compiled else 'is not'} compiled")
+        yield wheel
+
+
+def _build(python: Path, what: str, source: Path, environ: dict[str, str]) -> Path:
+    (source / "out").mkdir()
+    told = run(python, "-c", BUILD, what, cwd=source, env=environ)
+    return source / "out" / told.splitlines()[-1]
+
+
+def _unpack(archive: Path, folder: Path) -> None:
+    folder.mkdir(exist_ok=True)
+    run("tar", "-xf", archive, "-C", folder)  # Python's own way differs below and above 3.11.4
+
+
+def normalize(archive: Path, moment: int) -> None:
+    """Pack it again: in order, of one moment, of nobody."""
+    packed = io.BytesIO()
+    with (
+        tarfile.open(archive) as found,
+        tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as made,
+    ):
+        for each in sorted(found.getmembers(), key=lambda each: each.name):
+            each.mtime, each.uid, each.gid, each.uname, each.gname = moment, 0, 0, "", ""
+            each.mode = 0o755 if each.isdir() or each.mode & 0o100 else 0o644
+            each.pax_headers = {}
+            made.addfile(each, found.extractfile(each) if each.isfile() else None)
+    with archive.open("wb") as file, gzip.GzipFile("", "wb", fileobj=file, mtime=moment) as zipped:
+        zipped.write(packed.getvalue())
+
+
+def digest(path: Path) -> str:
+    return sha256(path.read_bytes()).hexdigest()
+
+
+def main() -> None:
+    once, untried = "--once" in sys.argv, "--no-try" in sys.argv
+    chosen = [Path(each) for each in sys.argv[1:] if not each.startswith("--")] or pythons()
+    os.umask(0o022)
+    commit, moment = run("git", "log", "-1", "--format=%H %ct").split()
+    if run("git", "status", "--porcelain"):
+        print("dist: there are changes that are not committed; the last commit is built")
+    shutil.rmtree(DIST, ignore_errors=True)
+    DIST.mkdir()
+    with tempfile.TemporaryDirectory(prefix="penstock-dist-") as name:
+        folder = Path(name)
+        builders = [
+            build_environment(python, folder / f"venv-{number}")
+            for number, python in enumerate(chosen)
+        ]
+        for each in built(folder / "first", commit, moment, builders):
+            shutil.copy(each, DIST)
+            print(f"dist: {each.name}", flush=True)
+        if not once:
+            for each in built(folder / "second", commit, moment, builders):
+                if digest(each) != digest(DIST / each.name):
+                    shutil.copy(each, DIST / f"{each.name}.second")
+                    sys.exit(f"dist: a second build of {each.name} differs; it is kept beside it")
+            print("dist: a second build, in another folder, is the same to the bit")
+    environ = os.environ | {"SOURCE_DATE_EPOCH": moment}
+    bill = run(sys.executable, "-m", "scripts.sbom", env=environ)
+    (archive,) = DIST.glob("*.tar.gz")
+    (DIST / archive.name.replace(".tar.gz", ".cdx.json")).write_text(bill + "\n")
+    sums = "".join(f"{digest(each)}  {each.name}\n" for each in sorted(DIST.iterdir()))
+    (DIST / "SHA256SUMS").write_text(sums)
+    if not untried:
+        trial = [sys.executable, "-m", "scripts.try_dist", *map(str, chosen)]
+        sys.exit(subprocess.run(trial, cwd=ROOT, check=False).returncode)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,28 @@
+"""When the records were written that groups read next: lag in time."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from penstock.client.cluster import Client
+from penstock.client.record_times import Position, batches_at
+
+MOST_A_LOOK: Final = 500
+
+
+class UnreadTimes:
+    """Asks for each position once: the record there stays the same.
+
+    One look asks for `MOST_A_LOOK` positions; those beyond are known some looks later.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[Position, int | None] = {}
+
+    async def of(self, client: Client, wanted: Sequence[Position]) -> dict[Position, int]:
+        """In ms; not of positions whose record is gone, or that were not asked for yet."""
+        self._known = {each: self._known[each] for each in wanted if each in self._known}
+        asked = [each for each in dict.fromkeys(wanted) if each not in self._known][:MOST_A_LOOK]
+        if asked:
+            found = await batches_at(client, asked)
+            self._known |= {each: found[each].time_ms if each in found else None for each in asked}
+        return {each: time for each, time in self._known.items() if time is not None}

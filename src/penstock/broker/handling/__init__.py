@@ -1,0 +1,1 @@
+"""What stands around a handler: forwarded to the controller, charged for, taken in turns."""

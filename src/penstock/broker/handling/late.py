@@ -1,0 +1,40 @@
+"""Handlers that are found, and their modules imported, when they are first asked for."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from penstock.broker.context import AnyHandler
+
+
+class LateHandlers(Mapping[int, AnyHandler]):
+    """Handlers by the key of their API, those of `eager` found at once. To know which keys there
+    are imports nothing.
+    """
+
+    def __init__(
+        self, find: Mapping[int, Callable[[], AnyHandler]], eager: Iterable[int] = ()
+    ) -> None:
+        self._find = find
+        self._found = {key: find[key]() for key in eager}
+
+    def __getitem__(self, key: int) -> AnyHandler:
+        handler = self._found.get(key)
+        if handler is None:
+            handler = self._found[key] = self._find[key]()
+        return handler
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._find)
+
+    def __len__(self) -> int:
+        return len(self._find)
+
+
+def each(
+    handlers: Mapping[int, AnyHandler], change: Callable[[int, AnyHandler], AnyHandler]
+) -> LateHandlers:
+    """The handlers, each changed when it is first asked for."""
+
+    def found(key: int) -> Callable[[], AnyHandler]:
+        return lambda: change(key, handlers[key])
+
+    return LateHandlers({key: found(key) for key in handlers})

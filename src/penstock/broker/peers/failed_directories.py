@@ -1,0 +1,54 @@
+"""Reports failed log directories to the controller, which then asks for the failed replicas."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from penstock.errors import StorageError
+from penstock.metadata.errors import StoreError
+
+logger = logging.getLogger(__name__)
+
+RETRY_S = 1.0
+
+
+class FailedDirectories:
+    """Belongs to the event loop. Tries again until `write` has put the report into the metadata
+    store, or until `close`.
+    """
+
+    def __init__(self, tasks: asyncio.TaskGroup, write: Callable[[], Awaitable[object]]) -> None:
+        self._tasks, self._write = tasks, write
+        self._running: set[asyncio.Task[None]] = set()
+        self._is_open = True
+
+    def report(self, path: Path) -> None:
+        """Does nothing while this broker stops, because all its replicas go offline."""
+        if self._is_open:
+            task = self._tasks.create_task(self._report(path))
+            self._running.add(task)
+            task.add_done_callback(self._running.discard)
+
+    def close(self) -> None:
+        """Or the broker would not stop before the store is back."""
+        self._is_open = False
+        for task in self._running:
+            task.cancel()
+
+    async def _report(self, path: Path) -> None:
+        told = ""
+        while True:
+            try:
+                await self._write()
+            except (StoreError, StorageError) as error:  # the store's disk may be full, too
+                if str(error) != told:
+                    told = str(error)
+                    logger.warning(
+                        "cannot notify the controller of the failed directory %s, trying again: %s",
+                        path,
+                        error,
+                    )
+                await asyncio.sleep(RETRY_S)
+            else:
+                return

@@ -1,0 +1,124 @@
+"""Keys of the log's records, for share groups that keep the order of keys.
+
+A batch may be far larger than it is on the disk, and whoever writes it decides. So one turn of the
+loop reads some; a larger batch is read beside the loop, by one share-partition at a time.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
+from hashlib import sha256
+from typing import Final, NamedTuple
+
+from penstock.log.lookup import DECOMPRESSED_LIMIT_BYTES, LogSlice
+from penstock.record.batch import BatchHeader, CorruptBatch
+from penstock.record.compression import DecompressionLimit
+from penstock.record.invalid import InvalidRecord
+from penstock.record.payload import payload
+from penstock.record.record import records_of_payload
+
+TURN_BYTES: Final = 1 << 20
+MOST_KEYS: Final = 10_000
+"""Of a batch at a time: as many as a share-partition may have in flight. Then it is read again."""
+HASH_BYTES: Final = sha256().digest_size
+
+
+class KnownKeys(NamedTuple):
+    """Keys by offset of the records up to `last`; long ones are known by a hash: thousands are
+    kept.
+    """
+
+    by_offset: Mapping[int, bytes]
+    last: int
+    size_bytes: int
+    """How much was read for it."""
+
+
+def read_keys(batch: bytes, header: BatchHeader, known_to: int, limit_bytes: int) -> KnownKeys:
+    """From `known_to` on; of a broken batch none. Raises `DecompressionLimit` if it is larger than
+    `limit_bytes`, unless no batch may be: then it has none either.
+    """
+    last = min(header.last_offset, max(known_to, header.base_offset) + MOST_KEYS - 1)
+    found: dict[int, bytes] = {}
+    try:
+        data = payload(batch, header, limit_bytes)
+        for each in records_of_payload(data, header):
+            if each.offset > last:
+                break
+            if each.key is not None and each.offset >= known_to:
+                is_long = len(each.key) > HASH_BYTES
+                found[each.offset] = sha256(each.key).digest() if is_long else bytes(each.key)
+    except DecompressionLimit:
+        if limit_bytes < DECOMPRESSED_LIMIT_BYTES:
+            raise
+        return KnownKeys({}, header.last_offset, limit_bytes)
+    except (CorruptBatch, InvalidRecord):
+        return KnownKeys({}, header.last_offset, header.size_bytes)
+    return KnownKeys(found, last, len(data))
+
+
+class LargeBatch(NamedTuple):
+    """One that is read beside the loop."""
+
+    base_offset: int
+    known_to: int
+    reading: asyncio.Future[KnownKeys]
+
+
+class BatchKeys:
+    """Of one share-partition. `on_read` is called when keys are there that were not at hand."""
+
+    def __init__(self, on_read: Callable[[], object]) -> None:
+        self._on_read = on_read
+        self._large: LargeBatch | None = None
+
+    def turn(self, worker: Executor) -> "KeyTurn":
+        return KeyTurn(self, worker)
+
+    def taken(self, header: BatchHeader, known_to: int) -> KnownKeys | LargeBatch | None:
+        """What was read beside the loop, or is being read, if it is this batch."""
+        large = self._large
+        if large is None or large[:2] != (header.base_offset, known_to):
+            return None
+        if not large.reading.done():
+            return large
+        self._large = None
+        return large.reading.result()
+
+    def read_beside(
+        self, worker: Executor, batch: bytes, header: BatchHeader, known_to: int
+    ) -> None:
+        reading = asyncio.get_running_loop().run_in_executor(
+            worker, read_keys, batch, header, known_to, DECOMPRESSED_LIMIT_BYTES
+        )
+        self._large = LargeBatch(header.base_offset, known_to, reading)
+        reading.add_done_callback(lambda _: self._on_read())
+
+
+class KeyTurn:
+    """What one turn of the loop may read."""
+
+    def __init__(self, keys: BatchKeys, worker: Executor) -> None:
+        self._keys, self._worker, self._left = keys, worker, TURN_BYTES
+
+    def read(
+        self, found: LogSlice, position: int, header: BatchHeader, known_to: int
+    ) -> KnownKeys | None:
+        """None: later, and so all batches after it."""
+        taken = self._keys.taken(header, known_to)
+        if taken is not None:
+            return None if isinstance(taken, LargeBatch) else taken
+        is_first = self._left == TURN_BYTES
+        if header.size_bytes > self._left and not is_first:
+            return None
+        batch = found.file.read(found.position + position, header.size_bytes)
+        try:
+            if header.size_bytes <= self._left:
+                known = read_keys(batch, header, known_to, self._left)
+                self._left -= known.size_bytes
+                return known
+        except DecompressionLimit:
+            if not is_first:
+                return None
+        self._keys.read_beside(self._worker, batch, header, known_to)
+        return None

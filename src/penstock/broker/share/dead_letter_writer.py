@@ -1,0 +1,182 @@
+"""Writes the dead letters of share groups to their topics, again until it has succeeded."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple
+
+from penstock.broker.cluster import Cluster
+from penstock.broker.error_code import PARTITION_ERRORS, code_of
+from penstock.broker.peers.connection import PeerConnection
+from penstock.broker.share.dead_letters import ShareLetter, letter_batch
+from penstock.clock import Clock
+from penstock.errors import ErrorCode, KafkaError
+from penstock.metadata.records import NO_LEADER
+from penstock.record.record import Record
+from penstock.types import BrokerId, TopicPartition
+from penstock.wire.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
+
+logger = logging.getLogger(__name__)
+
+WRITE_MS = 10_000
+RETRY_S = 0.2
+NOT_READY_S = 2.0
+"""Between two looks at a topic that is missing or not meant for dead letters."""
+TOO_LARGE = {ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE}
+PRODUCE_VERSION = 9
+"""Names topics, as the message of a refusal does."""
+
+
+class LetterRules(NamedTuple):
+    """The settings of a share group that apply to its dead letters."""
+
+    topic: str = ""
+    """Empty: it has none."""
+    copies: bool = False
+    """Whether the letter has the record itself."""
+
+
+class PostedLetter(NamedTuple):
+    """A letter to be written for a share-partition."""
+
+    letter: ShareLetter
+    rules: Callable[[], LetterRules]
+    read: Callable[[], Awaitable[Record | None]]
+    """The record; None: it is gone."""
+    is_marker: Callable[[], bool]
+    """True: it is no record, but the end of a transaction. Nothing is to be written."""
+    is_needed: Callable[[], bool]
+    """False: another broker leads, and writes it."""
+    then: Callable[[], object]
+    """Called once it is written."""
+
+
+class DeadLetterWriter:
+    """Belongs to the event loop. One letter of a share-partition at a time, in order.
+
+    Requests go over a connection to the leader also if that is this broker: letters are few.
+    `create_topic` creates a topic for dead letters; it may refuse.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        clock: Clock,
+        tasks: asyncio.TaskGroup,
+        connection_to: Callable[[BrokerId], PeerConnection],
+    ) -> None:
+        self._cluster, self._clock, self._tasks = cluster, clock, tasks
+        self._connection_to = connection_to
+        self._connections: dict[BrokerId, PeerConnection] = {}
+        self._running: set[asyncio.Task[None]] = set()
+        self._is_open = True
+        self._told: set[str] = set()
+        self.create_topic: Callable[[str], Awaitable[None]] | None = None
+
+    def post(self, letters: list[PostedLetter]) -> None:
+        if not self._is_open or not letters:
+            return
+        task = self._tasks.create_task(self._write_all(letters))
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+
+    def close(self) -> None:
+        self._is_open = False
+        for task in list(self._running):
+            task.cancel()
+        for connection in self._connections.values():
+            connection.drop()
+
+    async def _write_all(self, letters: list[PostedLetter]) -> None:
+        for each in letters:
+            if await self._written(each):
+                each.then()
+
+    async def _written(self, posted: PostedLetter) -> bool:
+        """False: it is not needed any more."""
+        note = ""
+        while posted.is_needed():
+            rules = posted.rules()
+            if not rules.topic:
+                return True  # the group has no dead letters any more
+            why = await self._not_ready(rules.topic)
+            if why is not None:
+                self._tell(f"dead letters of {posted.letter.key.group} wait: {why}")
+                await asyncio.sleep(NOT_READY_S)
+                continue
+            try:
+                if posted.is_marker():
+                    return True
+                code = await self._produce(rules, posted, note)
+            except TimeoutError:
+                code = ErrorCode.REQUEST_TIMED_OUT
+            except PARTITION_ERRORS as error:  # also of the disk with the record
+                logger.debug("dead letter of %s: %s", posted.letter.key, error)
+                code = code_of(error)
+            if code is ErrorCode.NONE:
+                return True
+            if code in TOO_LARGE and not note:
+                note = f"the record is too large for {rules.topic}"
+                continue
+            self._tell(f"dead letters of {posted.letter.key.group} to {rules.topic}: {code.name}")
+            await asyncio.sleep(RETRY_S)
+        return False
+
+    async def _not_ready(self, topic: str) -> str | None:
+        """Why nothing can be written to the topic, or None."""
+        if topic not in self._cluster.image.topics:
+            if not self._cluster.config.share.errors_deadletterqueue_auto_create_topics_enable:
+                return f"topic {topic} does not exist"
+            if self.create_topic is not None:
+                try:
+                    await self.create_topic(topic)
+                except KafkaError as error:
+                    return str(error)
+            if topic not in self._cluster.image.topics:
+                return f"topic {topic} was created just now"
+        if not self._cluster.topic_config(topic).errors_deadletterqueue_group_enable:
+            return f"errors.deadletterqueue.group.enable is false for topic {topic}"
+        return None
+
+    async def _produce(self, rules: LetterRules, posted: PostedLetter, note: str) -> ErrorCode:
+        letter, image = posted.letter, self._cluster.image
+        index = letter.key.partition % len(image.topics[rules.topic].partitions)
+        known = image.partition(TopicPartition(rules.topic, index))
+        if known is None or known.leader == NO_LEADER:
+            return ErrorCode.LEADER_NOT_AVAILABLE
+        copied = await posted.read() if rules.copies and not note else None
+        if rules.copies and copied is None and not note:
+            note = "the record is gone"
+        batch = letter_batch(letter, copied, note, self._clock.now_ms())
+        if not note and len(batch) > self._cluster.topic_config(rules.topic).max_message_bytes:
+            return ErrorCode.MESSAGE_TOO_LARGE  # a request may not even be read that is so large
+        request = ProduceRequest(
+            acks=-1,
+            timeout_ms=WRITE_MS,
+            topic_data=[TopicProduceData(rules.topic, partition_data=[_data(index, batch)])],
+        )
+        async with asyncio.timeout(2 * WRITE_MS / 1000):  # with the calls that go before it
+            response = await self._connection(known.leader).call(
+                request, ProduceResponse, timeout_ms=2 * WRITE_MS, version=PRODUCE_VERSION
+            )
+        (part,) = [part for topic in response.responses for part in topic.partition_responses]
+        return ErrorCode(part.error_code)
+
+    def _connection(self, broker: BrokerId) -> PeerConnection:
+        if broker not in self._connections:
+            self._connections[broker] = self._connection_to(broker)
+        return self._connections[broker]
+
+    def _tell(self, message: str) -> None:
+        if message not in self._told:
+            self._told.add(message)
+            logger.warning("%s", message)
+
+
+def _data(index: int, batch: bytearray) -> PartitionProduceData:
+    return PartitionProduceData(index, memoryview(batch))

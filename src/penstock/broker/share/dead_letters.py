@@ -1,0 +1,71 @@
+"""Dead letters of share groups (KIP-1191): what is in them, and why none is written twice.
+
+Contract. A record that a member rejects, or that was delivered too often, becomes exactly one dead
+letter, and nobody gets it again:
+
+1. It is written to the state that the record is being archived. From then on it is delivered to
+   nobody, whichever broker leads.
+2. The leader writes the letter, in a batch of its own, with acks=all.
+3. It is written to the state that the record is archived.
+
+A leader that is lost between 1 and 3 has a successor that does 2 and 3. That the letter is not
+there twice then, also if the former leader's request is still on its way, is for the log of the
+dead letters to say: the batch has a producer id that follows from the record, and sequence 0. A log
+drops what a producer repeats. It knows producers for `producer.id.expiration.ms` (a day).
+"""
+
+from hashlib import sha256
+from typing import Final
+
+import msgspec
+
+from penstock.coordinator.share.state import SharePartitionKey
+from penstock.record.build import build_batch
+from penstock.record.dead_letter import DeadLetter, share_letter_headers
+from penstock.record.record import Record
+
+FIRST_PRODUCER_ID: Final = 1 << 62
+"""Ids of producers are given out from 0 upwards and do not come so far."""
+
+
+class ShareLetter(msgspec.Struct, frozen=True, kw_only=True):
+    """A record that becomes a dead letter."""
+
+    key: SharePartitionKey
+    state_epoch: int
+    """Of the share-partition: whoever resets a group's offsets begins anew."""
+    topic: str
+    offset: int
+    deliveries: int
+    is_rejected: bool
+
+    @property
+    def producer_id(self) -> int:
+        """The same for the same record, whoever writes it and how often."""
+        name = f"{self.key}:{self.state_epoch}:{self.offset}"
+        return FIRST_PRODUCER_ID | int.from_bytes(sha256(name.encode()).digest()[:8]) >> 2
+
+    @property
+    def reason(self) -> str:
+        return "rejected by a member" if self.is_rejected else f"delivered {self.deliveries} times"
+
+
+def letter_batch(letter: ShareLetter, copied: Record | None, note: str, now_ms: int) -> bytearray:
+    """The letter as a batch; without the record it has headers only, and `note` may say why."""
+    dead = DeadLetter(
+        error=f"{letter.reason}; {note}" if note else letter.reason,
+        source="share",
+        attempt=letter.deliveries,
+        topic=letter.topic,
+        partition=letter.key.partition,
+        offset=letter.offset,
+        group=letter.key.group,
+    )
+    record = Record(
+        0,
+        now_ms,
+        None if copied is None else copied.key,
+        None if copied is None else copied.value,
+        share_letter_headers(dead, () if copied is None else copied.headers),
+    )
+    return build_batch([record], producer_id=letter.producer_id, producer_epoch=0, base_sequence=0)

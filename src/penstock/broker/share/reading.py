@@ -1,0 +1,178 @@
+"""Reads the log for members of share groups, and hands them the records that they may have."""
+
+import asyncio
+from collections.abc import Container, Iterator, Sequence
+from concurrent.futures import Executor
+
+import msgspec
+
+from penstock.broker.share.batch_keys import TURN_BYTES
+from penstock.broker.share.led_share_partition import LedSharePartition
+from penstock.broker.share.share_partition import AcquiredRecords, Acquisition, FetchedBatch
+from penstock.log.lookup import DECOMPRESSED_LIMIT_BYTES, LogSlice
+from penstock.log.partition_log import PartitionLog
+from penstock.record.batch import HEADER_BYTES, BatchHeader, CorruptBatch, read_header
+from penstock.record.compression import DecompressionLimit
+from penstock.record.invalid import InvalidRecord
+from penstock.record.record import Record, records
+
+CHUNK_BYTES = 1 << 14
+"""Read at a time to find the batches of a slice: small ones are many, large ones are skipped."""
+
+
+class ShareRead(msgspec.Struct):
+    """What was found in a partition's log, before any of it is acquired."""
+
+    shared: LedSharePartition
+    offset: int
+    found: LogSlice
+
+
+class SharedRecords(msgspec.Struct):
+    """Records of one partition that a member has now; the batches hold others too."""
+
+    records: LogSlice
+    acquired: list[AcquiredRecords]
+
+
+def read(
+    shared: LedSharePartition, max_bytes: int, *, read_committed: bool, min_one_batch: bool
+) -> ShareRead | None:
+    """None: there is nothing to hand out now."""
+    offset = shared.fetch_offset()
+    if offset is None:
+        return None
+    partition = shared.partition
+    up_to = partition.visible_end(read_committed=read_committed)
+    if offset >= up_to:
+        return None
+    found = partition.log.read(offset, max_bytes, up_to=up_to, min_one_batch=min_one_batch)
+    return None if found is None else ShareRead(shared, offset, found)
+
+
+def acquire(
+    what: ShareRead, wanted: Acquisition, worker: Executor, *, read_committed: bool
+) -> SharedRecords | None:
+    shared = what.shared
+    assert shared.state is not None, "it was read from"
+    # Records in flight may be passed over on the way to those that can be had.
+    most = wanted.max_records + max(shared.state.next_offset - what.offset, 0)
+    positions: list[tuple[int, BatchHeader]] = []
+    for position, header in headers(what.found):
+        positions.append((position, header))
+        if header.next_offset - what.offset >= most:
+            break
+    if not positions:
+        return None
+    aborted: set[int] = set()
+    if read_committed:
+        read_to = positions[-1][1].next_offset
+        spans = shared.partition.log.aborted_between(what.offset, read_to)
+        for position, header in positions:
+            if header.is_transactional and any(
+                txn.producer_id == header.producer_id
+                and txn.first_offset <= header.base_offset <= txn.last_offset
+                for txn in spans
+            ):
+                aborted.add(position)
+    batches = fetched_batches(what, positions, aborted, worker)
+    if not batches:
+        return None
+    acquired = shared.acquire(wanted, batches)
+    if not acquired:
+        return None
+    first, last = acquired[0].first, acquired[-1].last
+    sent = [
+        (position, header)
+        for position, header in positions
+        if header.last_offset >= first and header.base_offset <= last
+    ]
+    if not sent:  # only offsets that compaction has left without a record
+        sent = positions[-1:]
+    begin, end = sent[0][0], sent[-1][0] + sent[-1][1].size_bytes
+    found = what.found
+    return SharedRecords(LogSlice(found.file, found.position + begin, end - begin), acquired)
+
+
+def fetched_batches(
+    what: ShareRead,
+    positions: Sequence[tuple[int, BatchHeader]],
+    aborted: Container[int],
+    worker: Executor,
+) -> list[FetchedBatch]:
+    """As many as their keys are known of, if these matter; of the last one maybe a part."""
+    assert what.shared.state is not None, "it was read from"
+    keys_from, turn = what.shared.state.first_unknown_key, what.shared.keys.turn(worker)
+    batches: list[FetchedBatch] = []
+    for position, header in positions:
+        first, last, is_aborted = header.base_offset, header.last_offset, position in aborted
+        if keys_from is None or last < keys_from or header.is_control or is_aborted:
+            batches.append(FetchedBatch(first, last, is_aborted))
+            continue
+        known = turn.read(what.found, position, header, keys_from)
+        if known is None:
+            break
+        batches.append(FetchedBatch(first, known.last, keys=known.by_offset))
+        if known.last < last:
+            break
+    return batches
+
+
+async def read_record(log: PartitionLog, offset: int) -> Record | None:
+    """None: it was deleted, or cannot be read. Of a large batch it is read beside the loop."""
+    try:
+        found = _batch_of(log, offset)
+        if found is None:
+            return None
+        try:
+            return _record_in(*found, offset, TURN_BYTES)
+        except DecompressionLimit:
+            return await asyncio.to_thread(_record_in, *found, offset, DECOMPRESSED_LIMIT_BYTES)
+    except (CorruptBatch, InvalidRecord, DecompressionLimit):
+        return None
+
+
+def _record_in(batch: bytes, header: BatchHeader, offset: int, limit_bytes: int) -> Record | None:
+    in_batch = records(batch, header, limit_bytes)
+    return next((each for each in in_batch if each.offset == offset), None)
+
+
+def is_marker(log: PartitionLog, offset: int) -> bool:
+    """Whether a transaction's marker is there, which no member gets to see."""
+    try:
+        found = _batch_of(log, offset)
+    except CorruptBatch:
+        return False
+    return found is not None and found[1].is_control
+
+
+def _batch_of(log: PartitionLog, offset: int) -> tuple[bytes, BatchHeader] | None:
+    """The batch that has a record which was handed out: so it is committed, even if the high
+    watermark of a new leader does not say so yet.
+    """
+    if not log.log_start_offset <= offset < log.end_offset:
+        return None
+    found = log.read(offset, 0, up_to=log.end_offset, min_one_batch=True)
+    if found is None:
+        return None
+    with log.log_dir:
+        for position, header in headers(found):
+            if header.base_offset > offset:
+                return None  # compacted away
+            return found.file.read(found.position + position, header.size_bytes), header
+    return None
+
+
+def headers(found: LogSlice) -> Iterator[tuple[int, BatchHeader]]:
+    """Position in the slice and header of each whole batch."""
+    at, chunk_at, chunk = 0, 0, b""
+    while found.size_bytes - at >= HEADER_BYTES:
+        inside = at - chunk_at
+        if inside + HEADER_BYTES > len(chunk):
+            size = min(CHUNK_BYTES, found.size_bytes - at)
+            chunk_at, chunk, inside = at, found.file.read(found.position + at, size), 0
+        header = read_header(chunk, inside)
+        if at + header.size_bytes > found.size_bytes:
+            return
+        yield at, header
+        at += header.size_bytes

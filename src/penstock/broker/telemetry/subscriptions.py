@@ -1,0 +1,57 @@
+"""Which metrics a client is asked for: every subscription that matches it, taken together. Pure."""
+
+import zlib
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct
+
+from penstock.config.client_metrics import (
+    ALL_METRICS,
+    DEFAULT_INTERVAL_MS,
+    ClientMetricsConfig,
+    client_metrics_config,
+    patterns,
+)
+from penstock.config.regex import matching
+from penstock.errors import ConfigError, KafkaError
+from penstock.metadata.image import Configs
+from penstock.types import Uuid
+
+
+class Subscription(Struct, frozen=True):
+    """What one client is asked to push. `id` changes with the rest."""
+
+    id: int
+    metrics: tuple[str, ...]
+    interval_ms: int
+
+    def asks_for(self, name: str) -> bool:
+        """Whether a client should push the metric: names are given by their beginning."""
+        return ALL_METRICS in self.metrics or name.startswith(self.metrics)
+
+
+def subscription_of(
+    attributes: Mapping[str, str], client: Uuid, configured: Iterable[Configs]
+) -> Subscription:
+    """The metrics of all matching subscriptions, at the shortest of their intervals."""
+    found = [
+        config
+        for each in configured
+        if (config := client_metrics_config(each)).metrics and matches(config, attributes)
+    ]
+    prefixes = {prefix for config in found for prefix in config.metrics}
+    metrics = (ALL_METRICS,) if ALL_METRICS in prefixes else tuple(sorted(prefixes))
+    interval_ms = min((config.interval_ms for config in found), default=DEFAULT_INTERVAL_MS)
+    checksum = zlib.crc32(f"{metrics} {interval_ms}".encode() + client)
+    return Subscription(checksum & 0x7FFF_FFFF, metrics, interval_ms)
+
+
+def matches(config: ClientMetricsConfig, attributes: Mapping[str, str]) -> bool:
+    """Whether every expression matches; one that cannot be used matches nobody."""
+    try:
+        return all(
+            matching(expression, [attributes[name]])
+            for name, expression in patterns(config).items()
+        )
+    except (ConfigError, KafkaError):
+        return False

@@ -1,0 +1,17 @@
+"""The options by which a service beside the broker gets its key and certificate."""
+
+from pathlib import Path
+
+import click
+
+KEYSTORE = click.option(
+    "--keystore",
+    metavar="FILE",
+    help="Serve TLS with this key and certificate, in PEM or PKCS12.",
+)
+KEYSTORE_PASSWORD = click.option(
+    "--keystore-password",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A file with the password of --keystore.",
+)

@@ -1,0 +1,14 @@
+"""Brokers named on the command line."""
+
+from penstock.client.metadata import BrokerNode, ClusterMetadata
+from penstock.errors import ConfigError
+from penstock.types import BrokerId
+
+
+def known(cluster: ClusterMetadata, broker: int) -> BrokerNode:
+    """A client would wait for a broker that is not up, in case it starts."""
+    found = cluster.brokers.get(BrokerId(broker))
+    if found is None:
+        there = ", ".join(map(str, sorted(cluster.brokers)))
+        raise ConfigError(f"broker {broker} is not up; there are {there}")
+    return found

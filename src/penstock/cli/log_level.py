@@ -1,0 +1,3 @@
+"""The levels of logging that commands take."""
+
+LEVELS = ("debug", "info", "warn", "warning", "error", "critical")

@@ -1,0 +1,21 @@
+"""Reads the body of a request, up to a limit."""
+
+from http import HTTPStatus
+from typing import Final
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+
+LARGEST: Final = 1 << 20
+
+
+async def read_body(request: Request, largest: int = LARGEST) -> bytes:
+    """413 if it is longer; never more than that in memory."""
+    parts, size = [], 0
+    async for part in request.stream():
+        size += len(part)
+        if size > largest:
+            text = f"the body is longer than {largest} bytes"
+            raise HTTPException(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, text)
+        parts.append(part)
+    return b"".join(parts)

@@ -1,0 +1,1 @@
+"""What the console can change, a file for each subject."""

@@ -1,0 +1,223 @@
+"""Stands before every route of the console: who asks, and may they? Default: no."""
+
+import secrets
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Final
+from urllib.parse import quote
+
+import msgspec
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.routing import Match, Mount, Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from penstock.clock import Clock
+from penstock.console.login_limit import LoginLimit
+from penstock.console.rights import LEAST
+from penstock.console.session import COOKIE, Sessions
+from penstock.http.access import ANYBODY, Access, Denied, check_local, is_of_another_site
+from penstock.http.message import HttpRequest
+from penstock.http.users import Role, User
+
+POLICY: Final = (
+    b"default-src 'self'; object-src 'none'; frame-ancestors 'none'; base-uri 'none'; "
+    b"form-action 'self'"
+)
+HEADERS: Final = (
+    (b"content-security-policy", POLICY),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cache-control", b"no-store"),
+)
+"""Nothing is loaded from elsewhere, nor shown elsewhere, nor kept."""
+CSRF_HEADER: Final = "x-csrf-token"
+READING: Final = {"GET", "HEAD"}
+API: Final = "/api/"
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Who sends a request: `request.state.asker`. Without a user: nobody has logged in."""
+
+    user: User | None
+    address: str
+    cookie: str
+    csrf: str
+    still: Callable[[], Awaitable[bool]]
+    """Whether that is so now: what goes on for long asks again."""
+    is_read_only: bool = False
+    """As the console is: whoever asks, may no more than a viewer."""
+
+    @property
+    def name(self) -> str:
+        return "nobody" if self.user is None else self.user.name
+
+    def may(self, role: str) -> bool:
+        """For templates, which show only what works. The guard decides, not they."""
+        least = Role[role]
+        if self.is_read_only and least > Role.VIEWER:
+            return False
+        return self.user is not None and self.user.role >= least
+
+
+class Gate:
+    """What the guard and the login page share: users, sessions, failed logins."""
+
+    def __init__(self, access: Access, clock: Clock, *, is_behind_tls: bool = False) -> None:
+        self.access, self.clock = access, clock
+        self.sessions = Sessions(secrets.token_bytes(32))
+        self.limit = LoginLimit()
+        self._is_behind_tls = is_behind_tls
+
+    def is_secure(self, request: Request) -> bool:
+        """Whether browsers come by TLS, perhaps that of a proxy: cookies are then for TLS only."""
+        return self._is_behind_tls or request.url.scheme == "https"
+
+
+class Guard:
+    """Finds the route as the router will, and asks `LEAST` for its role, or refuses."""
+
+    def __init__(self, app: ASGIApp, gate: Gate, routes: Sequence[Route | Mount]) -> None:
+        self._app, self._gate, self._routes = app, gate, routes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return  # no web sockets
+
+        async def safely(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], *HEADERS]
+            await send(message)
+
+        try:
+            asker = await self._admitted(scope)
+        except Denied as denied:
+            await refusal(scope, denied)(scope, receive, safely)
+            return
+        scope.setdefault("state", {})["asker"] = asker
+        await self._app(scope, receive, safely)
+
+    async def _admitted(self, scope: Scope) -> Asker:
+        asked = Request(scope)
+        given = HttpRequest(
+            asked.method, scope["path"], scope["query_string"].decode("latin-1"), asked.headers
+        )
+        address = asked.client.host if asked.client else ""
+        by_header = "authorization" in asked.headers
+        cookie = "" if by_header else asked.cookies.get(COOKIE, "")
+        user = (
+            await self._by_header(given, address) if by_header else self._by_cookie(given, cookie)
+        )
+        if user is None or not self._gate.access.needs_login:
+            cookie = ""  # it proves nothing
+        if asked.method not in READING:
+            self._check_own_page(given, cookie, by_header=by_header)
+        route = self._matching(scope)
+        if route is None:  # no such path: only who has logged in is told so
+            needed: Role | None = Role.VIEWER
+        elif route in LEAST:
+            needed = LEAST[route]
+        else:
+            raise Denied(HTTPStatus.FORBIDDEN, f"{route} has no role: nobody may ask for it")
+        if needed is not None:
+            if user is None:
+                raise Denied(HTTPStatus.UNAUTHORIZED, "log in first")
+            self._gate.access.check_role(user, needed)
+
+        async def still() -> bool:
+            try:
+                if by_header:
+                    return await self._gate.access.user(given) == user
+                return self._by_cookie(given, cookie) == user
+            except Denied:
+                return False
+
+        csrf, is_read_only = self._gate.sessions.csrf(cookie), self._gate.access.read_only
+        return Asker(user, address, cookie, csrf, still, is_read_only)
+
+    async def _by_header(self, given: HttpRequest, address: str) -> User:
+        """Passwords may be tried only so often; tokens are too long to be guessed."""
+        gate, now_ms = self._gate, self._gate.clock.monotonic_ms()
+        if not given.headers["authorization"].lower().startswith("basic"):
+            return await gate.access.user(given)
+        if wait_ms := gate.limit.wait_ms(address, None, now_ms):
+            raise too_many(wait_ms)
+        gate.limit.tried(address, None, now_ms)
+        try:
+            user = await gate.access.user(given)
+        except Denied as denied:
+            if denied.status != HTTPStatus.UNAUTHORIZED:
+                gate.limit.passed(address, None, now_ms)
+            raise
+        gate.limit.passed(address, None, now_ms)
+        return user
+
+    def _by_cookie(self, given: HttpRequest, cookie: str) -> User | None:
+        gate = self._gate
+        if not gate.access.needs_login:
+            check_local(given)
+            return ANYBODY
+        known = gate.access.known(gate.sessions.name(cookie))
+        if known is None or not gate.sessions.holds(cookie, known[1], gate.clock.now_ms()):
+            return None
+        return known[0]
+
+    def _check_own_page(self, given: HttpRequest, cookie: str, *, by_header: bool) -> None:
+        """A page of another site can make a browser send requests, but cannot read our token."""
+        if is_of_another_site(given):
+            text = "a page of another site may not change anything"
+            raise Denied(HTTPStatus.FORBIDDEN, text)
+        if by_header:
+            return  # a browser does not add that by itself, but for Basic: see the Origin above
+        if not self._gate.sessions.is_csrf(given.headers.get(CSRF_HEADER, ""), cookie):
+            raise Denied(
+                HTTPStatus.FORBIDDEN,
+                f"the header {CSRF_HEADER} is missing or old: load the page again, or see "
+                "csrf_token of /api/v1/session",
+            )
+
+    def _matching(self, scope: Scope) -> str | None:
+        """The first route that takes the request whole: what the router takes too."""
+        for each in self._routes:
+            if each.matches(scope)[0] is Match.FULL:
+                method = "GET" if scope["method"] == "HEAD" else scope["method"]
+                return f"{method} {each.path}"
+        return None
+
+
+def too_many(wait_ms: int) -> Denied:
+    seconds = -(-wait_ms // 1000)
+    return Denied(HTTPStatus.TOO_MANY_REQUESTS, f"too many failed logins: try again in {seconds} s")
+
+
+def refusal(scope: Scope, denied: Denied) -> Response:
+    """JSON for the API, the login page for pages."""
+    asked = Request(scope)
+    is_api = scope["path"].startswith(API)
+    if denied.status == HTTPStatus.UNAUTHORIZED and not is_api:
+        if asked.headers.get("hx-request"):
+            return Response(status_code=denied.status, headers={"HX-Redirect": "/login"})
+        if asked.method in READING:
+            target = asked.url.path + (f"?{asked.url.query}" if asked.url.query else "")
+            return RedirectResponse(f"/login?next={quote(target, safe='')}", HTTPStatus.SEE_OTHER)
+    if not is_api:
+        return PlainTextResponse(f"{denied}\n", denied.status)
+    asks = denied.status == HTTPStatus.UNAUTHORIZED
+    headers = {"WWW-Authenticate": 'Basic realm="Penstock"'} if asks else None
+    body = msgspec.json.encode({"error": str(denied)})
+    return Response(body, denied.status, headers, "application/json")
+
+
+async def unrouted(request: Request, error: Exception) -> Response:
+    """What no route takes: a path or method that is not there, a body that is too long. JSON for
+    scripts; a form shows the text as it is.
+    """
+    assert isinstance(error, HTTPException)
+    is_form = "hx-request" in request.headers
+    if is_form or not request.url.path.startswith(API):
+        return PlainTextResponse(error.detail, error.status_code, error.headers)
+    body = msgspec.json.encode({"error": error.detail})
+    return Response(body, error.status_code, error.headers, "application/json")

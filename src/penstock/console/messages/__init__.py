@@ -1,0 +1,1 @@
+"""Records in the console: read, search, follow, export and produce them."""

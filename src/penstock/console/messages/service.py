@@ -1,0 +1,132 @@
+"""Reads and searches the records of a cluster for the console. Never more than two at a time."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from penstock.client.cluster import Client
+from penstock.client.listing import EARLIEST, LATEST, IsolationLevel
+from penstock.client.offsets import list_offsets
+from penstock.clock import Clock
+from penstock.console.mask import Masks
+from penstock.console.messages.decoding import Decoder
+from penstock.console.messages.fetching import TopicFetcher
+from penstock.console.messages.query import LARGEST, Cursor, Query, begun
+from penstock.console.messages.reading import advance
+from penstock.console.messages.scan import Criteria, criteria
+from penstock.console.messages.search import Hit, Search
+from penstock.errors import ConfigError
+from penstock.record.record import Record
+from penstock.record_view.filter import record_filter
+from penstock.record_view.registry import SchemaRegistry
+from penstock.types import TopicPartition
+
+AT_ONCE: Final = 2
+"""Searches of a console that run at the same time; others wait for their turn."""
+
+
+class UnknownTopic(ConfigError):
+    """There is no such topic, or partition."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What a search has found within its time; `cursor` is where it goes on."""
+
+    hits: list[Hit]
+    cursor: Cursor
+    left_ms: int
+    """How long the rest would take at this pace."""
+
+
+class Messages:
+    """The records of a cluster. `sees_all` says who asks: for others, fields are masked."""
+
+    def __init__(
+        self,
+        client: Client,
+        clock: Clock,
+        registry: SchemaRegistry | None = None,
+        masks: Masks | None = None,
+    ) -> None:
+        # A client of its own: large responses must not hold up those that pages wait for.
+        self.client, self._clock = client.twin(), clock
+        self.decode = Decoder(registry, clock)
+        self._masks = masks or Masks()
+        self._turns = asyncio.Semaphore(AT_ONCE)
+
+    async def begin(self, query: Query) -> Cursor:
+        """A search whose range of offsets is fixed now."""
+        tps = await self.partitions(query.topic, query.partitions)
+        isolation = IsolationLevel(int(query.committed))
+        starts = await list_offsets(self.client, dict.fromkeys(tps, EARLIEST))
+        ends = await list_offsets(self.client, dict.fromkeys(tps, LATEST), isolation=isolation)
+        low = {tp: max(query.start, each.offset) for tp, each in starts.items()}
+        high = {tp: min(query.end, each.offset) for tp, each in ends.items()}
+        if query.since_ms > 0:
+            since = await list_offsets(self.client, dict.fromkeys(tps, query.since_ms))
+            low = {
+                tp: max(low[tp], at.offset) if at.offset >= 0 else high[tp]
+                for tp, at in since.items()
+            }
+        if query.until_ms < LARGEST:
+            until = await list_offsets(self.client, dict.fromkeys(tps, query.until_ms))
+            high |= {tp: min(high[tp], at.offset) for tp, at in until.items() if at.offset >= 0}
+        return begun(query, {tp.partition: (min(low[tp], high[tp]), high[tp]) for tp in tps})
+
+    async def partitions(self, topic: str, chosen: tuple[int, ...] = ()) -> list[TopicPartition]:
+        found = await self.client.existing_topics([topic])
+        if not found:
+            raise UnknownTopic(f"there is no topic {topic}")
+        for each in chosen:
+            if each not in found[0].partitions:
+                raise UnknownTopic(f"there is no partition {each} of {topic}")
+        return [TopicPartition(topic, each) for each in sorted(chosen or found[0].partitions)]
+
+    async def search(self, cursor: Cursor, limit: int, within_ms: int, *, sees_all: bool) -> Page:
+        """Up to `limit` records, found within that time, or a little more."""
+        query = cursor.query
+        wanted = self.criteria(query, sees_all=sees_all)
+        search = Search(cursor, wanted, limit)
+        async with self._turns:
+            began_ms = self._clock.monotonic_ms()
+            fetcher = TopicFetcher(self.client, query.topic, committed=query.committed)
+            try:
+                await advance(search, fetcher, self._until(began_ms + within_ms))
+            finally:
+                fetcher.close()
+        reached = search.cursor()
+        passed, left = reached.scanned - cursor.scanned, reached.total - reached.scanned
+        took_ms = self._clock.monotonic_ms() - began_ms
+        hide = self.hiding(query.topic, sees_all=sees_all)
+        hits = [Hit(each.partition, hide(each.record), each.header) for each in search.hits]
+        return Page(hits, reached, took_ms * left // passed if passed else 0)
+
+    def _until(self, deadline_ms: int) -> Callable[[], bool]:
+        return lambda: self._clock.monotonic_ms() < deadline_ms
+
+    def criteria(self, query: Query, *, sees_all: bool) -> Criteria:
+        fits = None
+        if query.expression:
+            fits = record_filter(query.expression, self.decode, self.decode, "expression").matches
+        found, masks = criteria(query, fits), self._masks.of(query.topic)
+        if sees_all or not masks:
+            return found
+
+        def matches(partition: int, record: Record) -> bool:
+            return found.matches(partition, masks.applied(record, self.decode))
+
+        return Criteria(found.needle, matches, decodes=True)
+
+    def hiding(self, topic: str, *, sees_all: bool) -> Callable[[Record], Record]:
+        """What makes a record one that the asker may see."""
+        masks = self._masks.of(topic)
+        if sees_all or not masks:
+            return lambda record: record
+        return lambda record: masks.applied(record, self.decode)
+
+    async def one(self, topic: str, partition: int, offset: int, *, sees_all: bool) -> Hit | None:
+        query = Query(topic, (partition,), start=offset, end=offset + 1, newest_first=False)
+        page = await self.search(await self.begin(query), 1, 30_000, sees_all=sees_all)
+        return page.hits[0] if page.hits else None

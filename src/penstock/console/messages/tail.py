@@ -1,0 +1,105 @@
+"""Follows a topic: new records as server-sent events, in well under a second.
+
+Each event has the positions after it as its id. A browser that lost its connection, or was paused,
+names the last id and gets what came since. More records than anybody reads are left out, counted.
+"""
+
+import asyncio
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Final
+
+import msgspec
+
+from penstock.client.consume import ConsumedRecord, SimpleConsumer
+from penstock.client.listing import EARLIEST, LATEST, IsolationLevel
+from penstock.client.offsets import list_offsets
+from penstock.console.messages.query import Query
+from penstock.console.messages.service import Messages
+from penstock.console.messages.view import Followed, Message, message
+from penstock.errors import ConfigError, KafkaError
+from penstock.types import Offset, TopicPartition
+
+MOST_SHOWN: Final = 100
+"""Records in an event."""
+QUIET_MS: Final = 5_000
+"""After so long without an event, one without records says how far the tail has come."""
+
+
+class Follower:
+    """A topic's new records that a query wants; its range does not matter."""
+
+    def __init__(self, messages: Messages, query: Query, *, sees_all: bool) -> None:
+        self._messages, self._query = messages, query
+        self._criteria = messages.criteria(query, sees_all=sees_all)
+        self._hide = messages.hiding(query.topic, sees_all=sees_all)
+
+    async def positions(self, after: str) -> dict[TopicPartition, Offset]:
+        """Where to begin: after an event, or at the end."""
+        tps = await self._messages.partitions(self._query.topic, self._query.partitions)
+        ends = await list_offsets(self._messages.client, dict.fromkeys(tps, LATEST))
+        if not after:
+            return {tp: ends[tp].offset for tp in tps}
+        starts = await list_offsets(self._messages.client, dict.fromkeys(tps, EARLIEST))
+        known = positions_of(after)
+        return {
+            tp: Offset(min(max(known.get(tp.partition, 0), starts[tp].offset), ends[tp].offset))
+            for tp in tps
+        }
+
+    async def events(
+        self, positions: dict[TopicPartition, Offset], still: Callable[[], Awaitable[bool]]
+    ) -> AsyncIterator[bytes]:
+        """Until the reader leaves, or has logged out, or its role is another."""
+        isolation = IsolationLevel(int(self._query.committed))
+        async with (
+            self._messages.client.twin() as client,
+            SimpleConsumer(client, positions, isolation=isolation) as consumer,
+        ):
+            yield event(b"", consumer.positions)  # so that a resume knows where it was
+            now_s = asyncio.get_running_loop().time
+            said_s = now_s()
+            while True:
+                try:
+                    found = await consumer.poll(500)
+                    followed = await asyncio.to_thread(self._followed, found) if found else None
+                except (KafkaError, ConfigError) as error:  # an expression may not fit a record
+                    yield failed(str(error))
+                    return
+                if not await still():
+                    yield failed("log in again")
+                    return
+                if followed is not None and followed.messages:
+                    said_s = now_s()
+                    yield event(msgspec.json.encode(followed), consumer.positions)
+                elif (now_s() - said_s) * 1000 >= QUIET_MS:
+                    said_s = now_s()
+                    yield event(b"", consumer.positions)
+
+    def _followed(self, found: list[ConsumedRecord]) -> Followed:
+        matches = self._criteria.matches
+        wanted = [each for each in found if matches(each.partition.partition, each.record)]
+        shown = [self._shown(each) for each in wanted[-MOST_SHOWN:]]
+        return Followed(shown, len(wanted) - len(shown))
+
+    def _shown(self, each: ConsumedRecord) -> Message:
+        record = self._hide(each.record)
+        return message(*each.partition, record, self._messages.decode)
+
+
+def event(data: bytes, positions: dict[TopicPartition, Offset]) -> bytes:
+    """JSON has no line ends in it, so that an event is one line of data."""
+    known = {tp.partition: offset for tp, offset in positions.items()}
+    number = urlsafe_b64encode(msgspec.msgpack.encode(known))
+    return b"id: " + number + b"\ndata: " + (data or b"null") + b"\n\n"
+
+
+def failed(text: str) -> bytes:
+    return b"event: failed\ndata: " + msgspec.json.encode(text) + b"\n\n"
+
+
+def positions_of(text: str) -> dict[int, int]:
+    try:
+        return msgspec.msgpack.decode(urlsafe_b64decode(text), type=dict[int, int])
+    except (ValueError, msgspec.DecodeError):
+        raise ConfigError("after: it is not the id of an event") from None

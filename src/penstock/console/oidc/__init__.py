@@ -1,0 +1,1 @@
+"""Logging in by OpenID Connect: the authorization code flow with PKCE."""

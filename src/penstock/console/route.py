@@ -1,0 +1,43 @@
+"""One route of the REST API."""
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.console.watch import ClusterWatch, Look
+from penstock.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+class ApiRoute:
+    """`answer` gets the last look and the parameters; None: there is no such thing."""
+
+    path: str
+    summary: str
+    response: Any
+    """The type of the answer."""
+    answer: Callable[[ClusterWatch, Look, Mapping[str, str]], Awaitable[object | None]]
+    parameters: tuple[str, ...] = ()
+    """All are needed."""
+    optional: tuple[str, ...] = ()
+
+    def check(self, names: Iterable[str]) -> None:
+        """Each parameter once, and no other."""
+        given = Counter(list(names))  # a mapping would be taken for counts
+        known = {*self.parameters, *self.optional}
+        if not set(self.parameters) <= set(given) <= known or given.total() > len(given):
+            optional = [f"{each} (optional)" for each in self.optional]
+            wanted = ", ".join([*self.parameters, *optional])
+            raise ConfigError(f"parameters must be: {wanted or 'none'}")
+
+
+@dataclass(frozen=True, slots=True)
+class OwnRoute:
+    """A route that tells of the console itself, without parameters."""
+
+    path: str
+    summary: str
+    response: Any
+    parameters: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()

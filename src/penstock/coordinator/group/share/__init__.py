@@ -1,0 +1,1 @@
+"""Share groups: members that share the records of partitions (KIP-932)."""

@@ -1,0 +1,1 @@
+"""Streams groups (KIP-1071): the broker assigns the tasks of a Kafka Streams topology."""

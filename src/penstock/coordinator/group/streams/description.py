@@ -1,0 +1,27 @@
+"""A topology as its application describes it, for people (KIP-1331).
+
+It is kept in the coordinator's memory: a new coordinator asks a member for it again.
+"""
+
+from penstock.coordinator.group.errors import UnknownMemberId
+from penstock.coordinator.group.streams.draft import StreamsGroupDraft
+from penstock.errors import InvalidRequest
+from penstock.wire.messages.streams_group_topology_description_update import TopologyDescription
+
+NODE_TYPES = {1, 2, 3}
+"""Source, processor, sink."""
+
+
+def put_description(
+    draft: StreamsGroupDraft, member_id: str, epoch: int, description: TopologyDescription
+) -> None:
+    group = draft.group
+    if member_id not in group.members:
+        raise UnknownMemberId(f"Member {member_id} is not a member of group {group.id}.")
+    if group.topology is None or group.topology.epoch != epoch:
+        raise InvalidRequest(f"The topology of group {group.id} has another epoch than {epoch}.")
+    nodes = [node for each in description.subtopologies for node in each.nodes]
+    nodes += [node for each in description.global_stores for node in (each.source, each.processor)]
+    if any(node.node_type not in NODE_TYPES for node in nodes):
+        raise InvalidRequest("A node of the topology has an unknown type.")
+    draft.change(description=description)

@@ -1,0 +1,18 @@
+"""Errors that members of streams groups get."""
+
+from penstock.errors import ErrorCode, KafkaError
+
+
+class InvalidTopology(KafkaError):
+    """The topology contradicts itself."""
+
+    code = ErrorCode.STREAMS_INVALID_TOPOLOGY
+
+
+class RebalancesClassically(KafkaError):
+    """The classic group cannot become a streams group before its rebalance has ended.
+
+    Kafka Streams retries after this error; it has none that says more.
+    """
+
+    code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS

@@ -1,0 +1,94 @@
+"""A member of a streams group: one thread of an application, as a value."""
+
+from collections.abc import Mapping
+from enum import IntEnum
+from typing import NamedTuple
+
+import msgspec
+
+from penstock.coordinator.group.consumer.member import LEAVE_STATIC_EPOCH, ClassicTerms
+from penstock.coordinator.group.streams.task import NOTHING, TaskAssignment, TaskId
+
+NO_TOPOLOGY = -1
+"""The epoch of the topology of a classic member, which sends none."""
+
+
+class StreamsMemberState(IntEnum):
+    """As in records."""
+
+    STABLE = 1
+    UNREVOKED_TASKS = 2
+    """The member has not given up yet what it must."""
+    UNRELEASED_TASKS = 3
+    """Other members have not given up yet what it gets."""
+
+
+class Endpoint(NamedTuple):
+    """Where an instance answers interactive queries."""
+
+    host: str
+    port: int
+
+
+class TaskPosition(NamedTuple):
+    """How far a task has come, as its member reports."""
+
+    task: TaskId
+    offset: int
+
+
+class StreamsGroupMember(msgspec.Struct, frozen=True, kw_only=True):
+    """`process_id` is that of the instance: its threads share a directory of state."""
+
+    id: str
+    instance_id: str | None = None
+    rack_id: str | None = None
+    client_id: str = ""
+    client_host: str = ""
+    rebalance_timeout_ms: int = -1
+    topology_epoch: int = NO_TOPOLOGY
+    process_id: str = ""
+    endpoint: Endpoint | None = None
+    tags: tuple[tuple[str, str], ...] = ()
+
+    epoch: int = 0
+    previous_epoch: int = 0
+    state: StreamsMemberState = StreamsMemberState.STABLE
+    assigned: TaskAssignment = NOTHING
+    revoking: TaskAssignment = NOTHING
+    epochs: Mapping[TaskId, int] = {}
+    """The member epoch in which each active task was assigned: a commit of that epoch or a later
+    one is accepted.
+    """
+
+    # Soft state, in no record:
+    deadline_ms: int = 0
+    rebalance_deadline_ms: int | None = None
+    offsets: tuple[TaskPosition, ...] = ()
+    end_offsets: tuple[TaskPosition, ...] = ()
+    classic: ClassicTerms | None = None
+    """What a classic member stated; None too if it has not joined at this coordinator yet."""
+    endpoints_told: int | None = None
+    """The group's `endpoint_epoch` when a classic member got its assignment; None: it waits for
+    one."""
+
+    @property
+    def is_away(self) -> bool:
+        """Whether it is a static member that has left for a while: its tasks wait for it."""
+        return self.epoch == LEAVE_STATIC_EPOCH
+
+    @property
+    def is_classic(self) -> bool:
+        """Whether it is a member of the classic protocol, while the application moves."""
+        return self.topology_epoch == NO_TOPOLOGY
+
+    @property
+    def holds(self) -> TaskAssignment:
+        return self.assigned | self.revoking
+
+    def next_deadline_ms(self) -> int:
+        return (
+            self.deadline_ms
+            if self.rebalance_deadline_ms is None
+            else min(self.deadline_ms, self.rebalance_deadline_ms)
+        )

@@ -1,0 +1,73 @@
+"""Replicas that a plan moves to other log directories: how far they are, in Kafka's words."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from penstock.client.admin import describe_cluster
+from penstock.client.cluster import Client
+from penstock.client.log_dirs import Replica, describe_log_dirs
+from penstock.client.reassignment_plan import ANY_DIRECTORY, ReassignmentPlan
+
+
+class DirectoryMove(NamedTuple):
+    """Where a replica is, where it is being copied to, and where the plan wants it."""
+
+    target: str
+    current: str | None = None
+    future: str | None = None
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing goes on; the replica may be elsewhere all the same."""
+        return self.current is not None and self.future is None
+
+
+def targets(plan: ReassignmentPlan) -> dict[Replica, str]:
+    """The directories that a plan names."""
+    return {
+        Replica(partition, broker): path
+        for partition, target in plan.items()
+        for broker, path in zip(target.brokers, target.directories, strict=True)
+        if path != ANY_DIRECTORY
+    }
+
+
+async def directory_moves(client: Client, plan: ReassignmentPlan) -> dict[Replica, DirectoryMove]:
+    moves = {each: DirectoryMove(path) for each, path in sorted(targets(plan).items())}
+    live = (await describe_cluster(client)).brokers if moves else {}
+    for broker in sorted({each.broker for each in moves} & set(live)):
+        partitions = [each.partition for each in moves if each.broker == broker]
+        for directory in await describe_log_dirs(client, broker, partitions):
+            for partition, found in directory.replicas.items():
+                replica = Replica(partition, broker)
+                place = {"future" if found.is_future else "current": directory.path}
+                if replica in moves:
+                    moves[replica] = moves[replica]._replace(**place)
+    return moves
+
+
+def told(moves: Mapping[Replica, DirectoryMove]) -> str:
+    return "\n".join(_line(replica, move) for replica, move in moves.items())
+
+
+def _line(replica: Replica, move: DirectoryMove) -> str:
+    partition, broker = replica
+    name = f"{partition}-{broker}"
+    if move.current is None:
+        return (
+            f"Partition {partition} is not found in any live log dir on broker {broker}. There is "
+            "likely an offline log directory on the broker."
+        )
+    if move.future == move.target:
+        return f"Reassignment of replica {name} is still in progress."
+    if move.future is not None:
+        return (
+            f"Partition {partition} on broker {broker} is being moved to log dir {move.future} "
+            f"instead of {move.target}."
+        )
+    if move.current == move.target:
+        return f"Reassignment of replica {name} completed successfully."
+    return (
+        f"Partition {partition} on broker {broker} is not being moved from log dir "
+        f"{move.current} to {move.target}."
+    )

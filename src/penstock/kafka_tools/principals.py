@@ -1,0 +1,19 @@
+"""Principals such as `User:bob`, as options name them."""
+
+from penstock.kafka_tools.parser import Arguments
+from penstock.kafka_tools.tool import ToolError
+
+
+def principals(args: Arguments, option: str) -> list[str]:
+    """Every principal that an option names, once."""
+    from penstock.security.principal import parse_principal  # late: `--help` needs it not
+
+    found = []
+    for each in args.all(option):
+        principal = parse_principal(each.strip())
+        if principal is None:
+            raise ToolError(
+                f"expected a string in format principalType:principalName but got {each.strip()}"
+            )
+        found.append(str(principal))
+    return list(dict.fromkeys(found))

@@ -1,0 +1,49 @@
+"""What a streams group's topology says about topics. Pure."""
+
+from collections.abc import Iterable
+
+from penstock.wire.messages.streams_group_describe import (
+    Assignment,
+    DescribedGroup,
+    Subtopology,
+    TaskIds,
+)
+
+
+def _subtopologies(group: DescribedGroup) -> list[Subtopology]:
+    return [] if group.topology is None else group.topology.subtopologies or []
+
+
+def input_topics(group: DescribedGroup) -> list[str]:
+    """Topics of users that the group reads; none that it made for itself."""
+    internal = set(internal_topics(group))
+    found = {name for each in _subtopologies(group) for name in each.source_topics}
+    return sorted(found - internal)
+
+
+def internal_topics(group: DescribedGroup) -> list[str]:
+    """Topics that the group made: between its parts, and behind its stores."""
+    return sorted(
+        {
+            info.name
+            for each in _subtopologies(group)
+            for info in (*each.repartition_source_topics, *each.state_changelog_topics)
+        }
+    )
+
+
+def tasks(assignment: Assignment, prefix: str = "") -> str:
+    """`ACTIVE: 0:[0,1]; STANDBY: 1:[0]; `"""
+    kinds = {
+        "ACTIVE": assignment.active_tasks,
+        "STANDBY": assignment.standby_tasks,
+        "WARMUP": assignment.warmup_tasks,
+    }
+    return "".join(f"{prefix}{kind}: {_spelled(ids)}" for kind, ids in kinds.items() if ids)
+
+
+def _spelled(ids: Iterable[TaskIds]) -> str:
+    return "".join(
+        f"{each.subtopology_id}:[{','.join(map(str, sorted(each.partitions)))}]; "
+        for each in sorted(ids, key=lambda task: task.subtopology_id)
+    )

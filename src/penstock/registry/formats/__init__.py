@@ -1,0 +1,1 @@
+"""Avro, Protobuf and JSON Schema: what a text means, and which schema can read which data."""

@@ -1,0 +1,144 @@
+"""One instance of the registry: follows the topic, takes part in the election, and changes what
+clients ask for, or sends them to the instance that may.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final, TypeAlias, TypeVar
+
+from penstock.client.cluster import Client
+from penstock.errors import ErrorCode, KafkaError
+from penstock.registry import errors
+from penstock.registry.compatibility import Parse
+from penstock.registry.election import Election, Identity
+from penstock.registry.errors import RegistryError
+from penstock.registry.parsing import Parser
+from penstock.registry.records import TOPIC, Record
+from penstock.registry.schema import Schema
+from penstock.registry.state import RegistryState
+from penstock.registry.topic import SchemaLog, create_schemas_topic
+from penstock.types import Offset
+
+GROUP: Final = "schema-registry"
+LEADER_S: Final = 15.0
+READ_TO_END_S: Final = 5.0
+FENCED: Final = frozenset({ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.PRODUCER_FENCED})
+
+T = TypeVar("T")
+logger = logging.getLogger(__name__)
+
+
+class Elsewhere(Exception):
+    """Another instance writes."""
+
+    def __init__(self, leader: Identity) -> None:
+        super().__init__(leader.url)
+        self.leader = leader
+
+
+Decide: TypeAlias = Callable[[RegistryState, Parse], tuple[Sequence[Record], T]]
+
+
+class RegistryService:
+    """Use `run` in a task group. All methods belong to its loop."""
+
+    def __init__(
+        self, client: Client, own: Identity, *, topic: str = TOPIC, group: str = GROUP
+    ) -> None:
+        self._client, self._own, self._topic, self.group = client, own, topic, group
+        self.log = SchemaLog(client, topic)
+        self._parser = Parser(lambda: self.log.state)
+        self._election = Election(client, group, own, self._on_leader)
+        self._leader: Identity | None = None
+        self._known = asyncio.Condition()
+        self._writing = asyncio.Lock()
+        self._threads = ThreadPoolExecutor(1, "registry")
+
+    @property
+    def state(self) -> RegistryState:
+        return self.log.state
+
+    @property
+    def is_ready(self) -> bool:
+        return self.log.is_loaded and self._leader is not None
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        await create_schemas_topic(self._client, self._topic)
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self.log.follow())
+                tasks.create_task(self._election.run())
+        finally:
+            self.log.give_up()
+            self._threads.shutdown(wait=False)
+
+    async def schema(self, number: int) -> Schema | None:
+        """The schema of an id. None is final for whoever reads values by it, so that an instance
+        which lags behind the others reads on first.
+        """
+        found = self.state.schema(number)
+        if found is not None:
+            return found
+        try:
+            async with asyncio.timeout(READ_TO_END_S):
+                await self.log.read_to_end()
+        except (KafkaError, TimeoutError):
+            raise errors.lags_behind() from None
+        return self.state.schema(number)
+
+    async def read(self, ask: Callable[[RegistryState, Parse], T]) -> T:
+        """Ask on another thread, since schemas may take long to understand."""
+        loop = asyncio.get_running_loop()
+        async with self.log.changing:
+            return await loop.run_in_executor(self._threads, ask, self.state, self._parser)
+
+    async def change(self, decide: Decide[T]) -> tuple[T, Offset | None]:
+        """Decide, write and replay; `Elsewhere` if another instance writes.
+
+        With the answer comes the offset behind what was written, if anything was.
+        """
+        leader = await self._known_leader()
+        if leader != self._own:
+            raise Elsewhere(leader)
+        async with self._writing:
+            try:
+                if not self.log.is_writer:
+                    await self.log.take_over()
+                records, answer = await self.read(decide)
+                if records and not self.log.is_writer:
+                    # Another instance was elected while this one decided.
+                    raise RegistryError(50003, "This instance does not lead any more; try again")
+                end = await self.log.append(records) if records else None
+            except KafkaError as error:
+                if error.code in FENCED:
+                    # Another instance has taken over: ask the group who, before any other change.
+                    self._leader = None
+                    self._election.rejoin()
+                if error.code is ErrorCode.MESSAGE_TOO_LARGE:
+                    raise RegistryError(42209, "The schema is too large for the topic") from None
+                logger.warning("a change was not written: %s", error)
+                raise errors.store_failed(error) from None
+            except TimeoutError:
+                raise RegistryError(50002, "The operation timed out; try it again") from None
+            return answer, end
+
+    async def _known_leader(self) -> Identity:
+        try:
+            async with asyncio.timeout(LEADER_S), self._known:
+                await self._known.wait_for(lambda: self._leader is not None)
+        except TimeoutError:
+            raise RegistryError(50004, "No instance of the registry leads now") from None
+        assert self._leader is not None
+        return self._leader
+
+    async def _on_leader(self, leader: Identity | None) -> None:
+        if leader != self._leader:
+            logger.info("schemas are written by %s", "nobody" if leader is None else leader.url)
+        if leader != self._own:
+            self.log.give_up()
+        async with self._known:
+            self._leader = leader
+            self._known.notify_all()

@@ -1,0 +1,1 @@
+"""Records over HTTP: `POST /topics/{name}` and `POST /log`."""

@@ -1,0 +1,43 @@
+"""Routes that lead back to where they began: a record would go round for ever. No I/O."""
+
+from collections.abc import Iterator, Mapping
+
+from penstock.config.delay_route import Route
+
+
+def rings(routes: Mapping[str, Route]) -> dict[str, str]:
+    """The topics that lie on a ring, by targets or dead letters, and the ring of each: `a → b → a`.
+
+    Topics that only lead to a ring are not among them.
+    """
+    found: dict[str, str] = {}
+    for topic in routes:
+        way = _way_back(topic, routes)
+        if way:
+            found[topic] = " → ".join(way)
+    return found
+
+
+def _way_back(start: str, routes: Mapping[str, Route]) -> list[str]:
+    """A shortest way from the topic to itself; empty: there is none."""
+    came_from: dict[str, str] = {}
+    reached = [start]
+    for topic in reached:  # grows meanwhile
+        for target in _targets(topic, routes):
+            if target == start:
+                way = [start]
+                while topic != start:
+                    way.append(topic)
+                    topic = came_from[topic]
+                return [start, *reversed(way)]
+            if target not in came_from:
+                came_from[target] = topic
+                reached.append(target)
+    return []
+
+
+def _targets(topic: str, routes: Mapping[str, Route]) -> Iterator[str]:
+    route = routes.get(topic)
+    if route is not None:
+        yield route.to
+        yield route.dead_letters

@@ -1,0 +1,105 @@
+"""The consumer for asyncio: `async for record in consumer`.
+
+librdkafka's calls run on one thread of their own, so that the loop goes on, and so do the rebalance
+callbacks and interceptors.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from types import TracebackType
+from typing import Generic, ParamSpec, Self, TypeVar
+
+from penstock.sdk.consumer import BATCH, Consumer
+from penstock.sdk.idle import POLL_S, Idle
+from penstock.sdk.record import K, PartitionId, Record, V
+
+logger = logging.getLogger(__name__)
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class AsyncConsumer(Generic[K, V]):
+    """Uses a `Consumer` from an event loop; ends with its block."""
+
+    def __init__(self, consumer: Consumer[K, V]) -> None:
+        self.consumer = consumer
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="penstock-consumer")
+        self._stopping = False
+
+    def __aiter__(self) -> AsyncGenerator[Record[K, V], None]:
+        return self.records()
+
+    async def records(self, idle_s: float | None = None) -> AsyncGenerator[Record[K, V], None]:
+        """As `Consumer.records`."""
+        idle = Idle(idle_s)
+        while not self._stopping:
+            batch = await self.batch(BATCH, idle.timeout_s)
+            if idle.is_over(batch, has_joined=self.consumer.has_joined):
+                return
+            for record in self.consumer.one_by_one(batch):
+                yield record
+
+    async def batch(self, most: int = BATCH, timeout_s: float = POLL_S) -> list[Record[K, V]]:
+        """As `Consumer.batch`. If it is cancelled, the next call has what came, or its error."""
+        fetching = self._thread.submit(self.consumer.batch, most, timeout_s)
+        try:
+            return await asyncio.wrap_future(fetching)
+        except asyncio.CancelledError:
+            self._thread.submit(self._give_back, fetching)  # behind it, and before what comes next
+            raise
+
+    def _give_back(self, fetching: Future[list[Record[K, V]]]) -> None:
+        if fetching.cancelled():
+            return  # before it began
+        error = fetching.exception()
+        if error is None:
+            self.consumer.unread(fetching.result())
+        else:
+            logger.warning("nobody waited for a batch; the next call raises its error: %s", error)
+            self.consumer.unread_error(error)
+
+    async def commit(self, *, wait: bool = True) -> None:
+        await self.run(lambda: self.consumer.commit(wait=wait))
+
+    async def seek(self, topic: str, partition: int, offset: int) -> None:
+        await self.run(self.consumer.seek, topic, partition, offset)
+
+    async def seek_to_time(
+        self, at_ms: int, partitions: Sequence[PartitionId] | None = None
+    ) -> None:
+        await self.run(self.consumer.seek_to_time, at_ms, partitions)
+
+    async def seek_by(self, records: int, partitions: Sequence[PartitionId] | None = None) -> None:
+        await self.run(self.consumer.seek_by, records, partitions)
+
+    async def pause(self, partitions: Sequence[PartitionId] | None = None) -> None:
+        await self.run(self.consumer.pause, partitions)
+
+    async def resume(self, partitions: Sequence[PartitionId] | None = None) -> None:
+        await self.run(self.consumer.resume, partitions)
+
+    async def run(self, call: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Call a method of the consumer on its thread, for what has no name here."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._thread, lambda: call(*args, **kwargs))
+
+    async def close(self) -> None:
+        self._stopping = True
+        await self.run(self.consumer.close)
+        self._thread.shutdown()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stopping = True
+        await asyncio.shield(self.run(self.consumer.__exit__, kind, error, trace))
+        self._thread.shutdown()

@@ -1,0 +1,194 @@
+"""The outcome of one send: known at once to nobody, later to whoever asks.
+
+A failure that nobody asks for is not lost: the producer raises it from `flush` and at its end.
+"""
+
+import asyncio
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable, Generator
+from typing import Protocol
+
+import msgspec
+from confluent_kafka import KafkaError, Message
+
+from penstock.sdk.errors import SendFailed
+from penstock.sdk.record import RecordMetadata
+
+logger = logging.getLogger(__name__)
+
+_lock = threading.Lock()
+"""One for all: held for a few instructions, and a lock each would cost as much as the rest."""
+
+
+class Delivery(msgspec.Struct, gc=False, eq=False):
+    """Ask by `result()`, or by `await` inside an event loop.
+
+    One is made for each record, and a hundred thousand may be queued. The garbage collector would
+    look at them again and again, at the cost of all else that a send does here: they are kept from
+    it, and hold nothing that holds them, once they are done.
+    """
+
+    producer: "Reporter | None" = None
+    number: int = 0
+    """Of the record, where interceptors or a trace are told of it; else 0."""
+    observed: bool = False
+    """Somebody was told of the failure, or waits for it."""
+    _message: Message | None = None
+    """The report, once it is there; set last."""
+    _error: SendFailed | None = None
+    _waiters: list[Callable[[], None]] | None = None
+
+    def __repr__(self) -> str:
+        return f"<Delivery {'done' if self.is_done else 'on its way'}>"
+
+    def __call__(self, error: KafkaError | None, message: Message) -> None:
+        """The delivery report, from librdkafka: itself the callback, which saves an object."""
+        if error is None and not self.number:
+            self.producer = None  # which may hold this delivery
+            self._message = message
+            if self._waiters is not None:
+                self._call_waiters()
+        elif self.producer is not None:
+            failed = self.producer.reported(self, error, message)
+            self.producer = None  # which may keep the failure
+            self.settle(message, failed)
+
+    @property
+    def is_done(self) -> bool:
+        return self._message is not None or self._error is not None
+
+    @property
+    def failure(self) -> SendFailed | None:
+        """Why it failed, once it is done."""
+        return self._error
+
+    @property
+    def report(self) -> Message | None:
+        """What librdkafka reported, once it is done."""
+        return self._message
+
+    def result(self, timeout_s: float | None = None) -> RecordMetadata:
+        """Wait for the broker's answer; raises `SendFailed`, or `TimeoutError`."""
+        if not self.is_done:
+            done = threading.Event()
+            self.when_done(done.set)
+            if not done.wait(timeout_s):
+                self.observed = False  # a failure from now on is told by `flush`
+                raise TimeoutError(f"no answer within {timeout_s} s")
+        return self._outcome()
+
+    def __await__(self) -> Generator[object, None, RecordMetadata]:
+        if not self.is_done:
+            loop = asyncio.get_running_loop()
+            future = loop.create_future()
+            self.when_done(lambda: waker(loop).wake(future))
+            try:
+                yield from future
+            except asyncio.CancelledError:
+                self.observed = False
+                raise
+        return self._outcome()
+
+    def when_done(self, call: Callable[[], None]) -> None:
+        """Call it once the outcome is known, on the producer's thread; at once if it is."""
+        self.observed = True
+        with _lock:
+            self._waiters = [*(self._waiters or ()), call]
+        producer = self.producer  # read once: the report sets None, on another thread
+        if producer is not None:
+            producer.want_report()
+        if self.is_done:  # checked behind the line above, as `settle` looks behind its own
+            self._call_waiters()
+
+    def settle(self, message: Message | None, error: SendFailed | None = None) -> None:
+        """By the producer, once."""
+        self._error = error
+        self._message = message
+        if self._waiters is not None:
+            self._call_waiters()
+
+    def _call_waiters(self) -> None:
+        with _lock:
+            waiters, self._waiters = self._waiters, None
+        for call in waiters or ():
+            try:
+                call()
+            except Exception:  # as of a loop that is closed by now; others wait for their reports
+                logger.exception("who waited for a record's outcome could not be told")
+
+    def _outcome(self) -> RecordMetadata:
+        self.observed = True
+        if self._error is not None:
+            raise self._error
+        assert self._message is not None
+        return metadata_of(self._message)
+
+
+def metadata_of(message: Message) -> RecordMetadata:
+    """With acks=0 a report has no offset."""
+    offset = message.offset()
+    kind, at_ms = message.timestamp()
+    return RecordMetadata(
+        message.topic() or "",
+        message.partition() or 0,
+        offset if offset is not None and offset >= 0 else None,
+        at_ms if kind else None,
+    )
+
+
+class Reporter(Protocol):
+    """What a delivery needs of its producer."""
+
+    def reported(
+        self, delivery: Delivery, error: KafkaError | None, message: Message, /
+    ) -> SendFailed | None: ...
+
+    def want_report(self) -> None: ...
+
+
+class Loop(Protocol):
+    """What a waker needs of an event loop."""
+
+    def is_closed(self) -> bool: ...
+
+    def call_soon_threadsafe(self, callback: Callable[[], object], /) -> object: ...
+
+
+class Waker:
+    """Wakes futures of one loop from other threads: many by one call into the loop."""
+
+    def __init__(self, loop: Loop) -> None:
+        self.loop = loop
+        self._ready: deque[asyncio.Future[None]] = deque()
+        self._is_called = False
+
+    def wake(self, future: "asyncio.Future[None]") -> None:
+        if self.loop.is_closed():
+            return  # and nobody waits there
+        self._ready.append(future)
+        if not self._is_called:
+            self._is_called = True
+            self.loop.call_soon_threadsafe(self._run)
+
+    def _run(self) -> None:
+        self._is_called = False  # first: what is appended from now on calls again
+        while self._ready:
+            future = self._ready.popleft()
+            if not future.done():
+                future.set_result(None)
+
+
+_wakers: dict[int, Waker] = {}
+
+
+def waker(loop: asyncio.AbstractEventLoop) -> Waker:
+    """The loop's one waker."""
+    found = _wakers.get(id(loop))
+    if found is None or found.loop is not loop:  # an id may be used again
+        for number, each in list(_wakers.items()):
+            if each.loop.is_closed():  # a program may run many loops, one after the other
+                _wakers.pop(number, None)
+        found = _wakers[id(loop)] = Waker(loop)
+    return found

@@ -1,0 +1,105 @@
+"""What can go wrong, as exceptions that name topic, partition and offset."""
+
+from collections.abc import Sequence
+
+
+class SdkError(Exception):
+    """Whatever this package raises on its own account."""
+
+
+class SerializationFailed(SdkError):
+    """A serializer raised: the record was not sent."""
+
+    def __init__(self, topic: str, part: str, cause: Exception) -> None:
+        super().__init__(f"the {part} of a record for {topic} cannot be serialized: {cause}")
+        self.topic, self.part = topic, part
+
+
+class DeserializationFailed(SdkError):
+    """A deserializer raised. The consumer's position is behind the record: reading goes on."""
+
+    def __init__(
+        self, topic: str, partition: int, offset: int, part: str, data: bytes, cause: Exception
+    ) -> None:
+        super().__init__(
+            f"the {part} of {topic}-{partition} at {offset} cannot be deserialized: {cause}"
+        )
+        self.topic, self.partition, self.offset = topic, partition, offset
+        self.part, self.data = part, data
+
+
+class PartitionRefused(SdkError):
+    """A partitioner returned a partition that the topic does not have."""
+
+    def __init__(self, topic: str, partition: object, count: int) -> None:
+        super().__init__(
+            f"the partitioner chose partition {partition!r} of {topic}, which has {count}"
+        )
+
+
+class QueueFull(SdkError):
+    """The producer's queue stayed full for `max.block.ms`."""
+
+    def __init__(self, topic: str, waited_ms: int) -> None:
+        super().__init__(
+            f"a record for {topic} found no room in the producer's queue for {waited_ms} ms: see "
+            "queue.buffering.max.messages and queue.buffering.max.kbytes"
+        )
+
+
+class SendFailed(SdkError):
+    """A record was not delivered. `code` is librdkafka's; `too_large` says the commonest case."""
+
+    def __init__(
+        self, topic: str, partition: int | None, code: int, text: str, *, too_large: bool = False
+    ) -> None:
+        where = topic if partition is None or partition < 0 else f"{topic}-{partition}"
+        super().__init__(f"a record for {where} was not delivered: {text}")
+        self.topic, self.partition, self.code, self.too_large = topic, partition, code, too_large
+
+
+class UndeliveredRecords(SdkError):
+    """Records failed and nobody had asked for their result: flush and close raise it."""
+
+    def __init__(self, count: int, first: Sequence[SendFailed]) -> None:
+        of = "1 record was" if count == 1 else f"{count} records were"
+        super().__init__(
+            f"{of} not delivered; first: {first[0] if first else 'unknown, or still in the queue'}"
+        )
+        self.count, self.first = count, tuple(first)
+
+
+class RecordTooLarge(SdkError):
+    """Above `max_record_bytes`: it is a dead letter, and its handler does not see it."""
+
+    def __init__(self, size_bytes: int, most_bytes: int) -> None:
+        super().__init__(f"{size_bytes} bytes are above max_record_bytes={most_bytes}")
+
+
+class ConsumerFailed(SdkError):
+    """The client gave up, such as for want of authorization."""
+
+
+class WorkerError(SdkError):
+    """A handler in another process raised an error that cannot be sent from there: its text."""
+
+
+class HandlerFailed(SdkError):
+    """A handler raised, and neither retry nor dead letters take the record."""
+
+    def __init__(self, topic: str, partition: int, offset: int, cause: BaseException) -> None:
+        super().__init__(
+            f"the handler failed at {topic}-{partition} offset {offset}: "
+            f"{type(cause).__name__}: {cause}"
+        )
+        self.topic, self.partition, self.offset = topic, partition, offset
+
+
+class TransactionUnanswered(SdkError):
+    """The brokers have not said how a transaction ended, and the program does not wait longer."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "no broker says whether the transaction was committed; the next start finds out, and "
+            "reads on behind it, or its records again"
+        )

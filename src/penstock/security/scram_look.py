@@ -1,0 +1,51 @@
+"""What the salt of an unknown SCRAM user looks like: like those of known ones. Pure.
+
+Each tool makes salts of its own kind, and hashes a password a number of times of its own. A salt of
+another kind would tell that there is no such user.
+"""
+
+import hashlib
+import hmac
+import re
+from collections.abc import Collection
+from typing import Final, NamedTuple
+
+DIGITS: Final = b"0123456789abcdefghijklmnopqrstuvwxyz"
+JAVA_BITS: Final = 130
+"""Kafka's tools write a random number of so many bits to the base 36."""
+_JAVA: Final = re.compile(rb"[0-9a-z]{20,26}")
+
+
+class ScramLook(NamedTuple):
+    """What a client sees of a credential before it proves anything."""
+
+    salt_bytes: int | None
+    """None: a number as Java writes it."""
+    iterations: int
+
+
+OUR_LOOK: Final = ScramLook(16, 8192)
+"""Of users that `penstock user create` makes."""
+
+
+def look_of(salt: bytes, iterations: int) -> ScramLook:
+    return ScramLook(None if _JAVA.fullmatch(salt) else len(salt), iterations)
+
+
+def unknown_user(
+    secret: bytes, mechanism: str, name: str, looks: Collection[ScramLook]
+) -> tuple[bytes, int]:
+    """The salt and the iterations of somebody who does not exist; always the same ones.
+
+    Of several looks each name has its own: one more changes it for few.
+    """
+    seed = hmac.digest(secret, f"{mechanism}:{name}".encode(), "sha256")
+    look = min(looks, key=lambda each: hmac.digest(seed, repr(each).encode(), "sha256"))
+    data = hashlib.shake_256(seed)
+    if look.salt_bytes is not None:
+        return data.digest(look.salt_bytes), look.iterations
+    number, digits = int.from_bytes(data.digest(JAVA_BITS // 8 + 1)) >> 8 - JAVA_BITS % 8, []
+    while number:
+        number, digit = divmod(number, len(DIGITS))
+        digits.append(DIGITS[digit])
+    return bytes(reversed(digits)), look.iterations

@@ -1,0 +1,148 @@
+"""Encodes structs as values with a schema id."""
+
+import io
+from base64 import b64encode
+from collections.abc import Callable
+from datetime import date, datetime
+from decimal import Decimal
+from functools import cache
+from math import isfinite
+from typing import Any, TypeAlias
+
+import msgspec
+import pyarrow as pa
+
+from penstock.errors import ConfigError
+from penstock.record_view.registry import MAGIC, RegisteredSchema, SchemaNotFound
+from penstock.spark.avro.values import BAD
+from penstock.spark.confluent.values import (
+    FORMATS,
+    expanded_schema,
+    message_class,
+    registry_of,
+)
+
+Write: TypeAlias = Callable[[Any], bytes]
+"""A row's value, behind its prefix."""
+
+
+class BadValue(ConfigError):
+    """A row that its schema does not allow."""
+
+
+@cache
+def encoder(name: str, url: str, subject: str, schema: str) -> Callable[[pa.Array], pa.Array]:
+    """Turns structs into bytes, by a schema that is registered now, or the subject's latest."""
+    registry = registry_of(url)
+    try:
+        if schema:
+            schema_id = registry.register(subject, schema, FORMATS[name])
+            known = registry.by_id(schema_id)
+        else:
+            known = registry.latest(subject)
+            schema_id = known.id
+    except SchemaNotFound:
+        raise ConfigError(
+            f"the registry has no subject {subject!r}: give a schema by option valueSchema"
+        ) from None
+    if known.schema_type != FORMATS[name]:
+        raise ConfigError(f"subject {subject!r} has schemas of {known.schema_type}, not {name}")
+    prefix = bytes([MAGIC]) + schema_id.to_bytes(4)
+    write = _writer(name, url, schema_id, known)
+
+    def one(row: Any) -> bytes | None:
+        if row is None:
+            return None
+        try:
+            return prefix + write(row)
+        except (*BAD, AttributeError) as error:
+            about = f"a row does not fit schema {schema_id} of {subject!r}"
+            raise BadValue(f"{about}: {error}") from None
+
+    def column(structs: pa.Array) -> pa.Array:
+        rows = structs.to_pylist(maps_as_pydicts="strict")
+        return pa.array([one(each) for each in rows], pa.binary())
+
+    return column
+
+
+def _writer(name: str, url: str, schema_id: int, schema: RegisteredSchema) -> Write:
+    match name:
+        case "confluent-avro":
+            return avro_writer(expanded_schema(registry_of(url), schema))
+        case "confluent-json":
+            return json_writer
+        case _:
+            return protobuf_writer(message_class(registry_of(url).files(schema_id, schema)))
+
+
+def avro_writer(node: Any) -> Write:
+    """Raises ValueError for a row that does not fit as it is."""
+    from fastavro import parse_schema, schemaless_writer
+    from fastavro.validation import ValidationError, validate
+
+    parsed: Any = parse_schema(node)
+
+    def write(row: Any) -> bytes:
+        data = io.BytesIO()
+        try:
+            validate(row, parsed)  # the writer cuts fractions off, and has longs for ints
+        except ValidationError as error:
+            raise ValueError(" ".join(str(each) for each in error.errors)) from None
+        # It leaves out columns that the schema does not have, unless it is strict.
+        schemaless_writer(data, parsed, row, strict_allow_default=True)
+        return data.getvalue()
+
+    return write
+
+
+def json_writer(row: Any) -> bytes:
+    return msgspec.json.encode(_without_nulls(row))
+
+
+def protobuf_writer(kind: Any) -> Write:
+    """By a message's class."""
+    from google.protobuf.json_format import ParseDict, ParseError
+
+    def write(row: Any) -> bytes:
+        try:
+            message = ParseDict(_plain(row), kind())
+        except ParseError as error:
+            raise ValueError(str(error)) from None
+        # The order of maps differs between processes otherwise, and so between attempts of a task:
+        # one that resumes in a transaction would not recognize its rows.
+        return b"\x00" + bytes(message.SerializeToString(deterministic=True))
+
+    return write
+
+
+def _without_nulls(value: Any) -> Any:
+    """A null is a property that is not there: schemas rarely allow null."""
+    match value:
+        case dict():
+            return {key: _without_nulls(each) for key, each in value.items() if each is not None}
+        case list():
+            return [_without_nulls(each) for each in value]
+        case float() if not isfinite(value):
+            raise ValueError(f"JSON has no number {value}")  # msgspec writes null
+        case _:
+            return value
+
+
+def _plain(value: Any) -> Any:
+    """As Protobuf's JSON has it."""
+    match value:
+        case dict():
+            return {key: _plain(each) for key, each in value.items() if each is not None}
+        case list():
+            return [_plain(each) for each in value]
+        case bytes():
+            return b64encode(value).decode()
+        case datetime() | date():
+            return value.isoformat()
+        case Decimal():
+            return str(value)
+        case float() if not isfinite(value):
+            return str(value).replace("nan", "NaN").replace("inf", "Infinity")
+        case _:
+            return value

@@ -1,0 +1,70 @@
+"""Reads JSON by the schema that its id means. Pure.
+
+Nobody validates JSON. If only the columns of a query decided, a value could be null before a
+restart and none after it, since the subject has other columns by then: of two queries that share
+values and nulls between them, both or neither would take it.
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, TypeAlias
+
+import msgspec
+
+from penstock.errors import ConfigError
+from penstock.spark.avro.schema import record_type
+from penstock.spark.confluent.fit import Fits, fitting
+from penstock.spark.confluent.json_columns import json_columns
+from penstock.spark.confluent.not_readable import NotReadable
+
+Narrow: TypeAlias = Callable[[Any], Any]
+
+
+class JsonReader:
+    """The object that a value is, and what its own schema says of it; one without columns says
+    nothing.
+    """
+
+    def __init__(self, schema: str) -> None:
+        self.fits: Fits = lambda _: True
+        """Whether a value has the types that its schema declares."""
+        self.declared: Narrow = lambda found: found
+        """A value without the properties that its schema does not declare. These are of any type,
+        whatever a later version says of them."""
+        with suppress(ConfigError, msgspec.DecodeError):
+            columns = json_columns(msgspec.json.decode(schema))
+            self.fits = fitting(record_type(msgspec.json.encode(columns).decode()).read)
+            self.declared = _declared(columns)
+
+    def __call__(self, data: bytes) -> Any:
+        try:
+            found = msgspec.json.decode(data)
+        except RecursionError:
+            raise NotReadable("nested too deeply") from None
+        if not isinstance(found, dict):
+            raise NotReadable("not an object")
+        return found
+
+
+def _declared(kind: Any) -> Narrow:
+    """Of values that fit."""
+    if isinstance(kind, list):  # null, or
+        kind = kind[1]
+    match kind:
+        case {"type": "record", "fields": fields}:
+            parts = {each["name"]: _declared(each["type"]) for each in fields}
+            return lambda found: (
+                None
+                if found is None
+                else {name: parts[name](each) for name, each in found.items() if name in parts}
+            )
+        case {"type": "array", "items": items}:
+            item = _declared(items)
+            return lambda found: None if found is None else [item(each) for each in found]
+        case {"type": "map", "values": values}:
+            value = _declared(values)
+            return lambda found: (
+                None if found is None else {name: value(each) for name, each in found.items()}
+            )
+        case _:
+            return lambda found: found

@@ -1,0 +1,1 @@
+"""A share group as a streaming source: the driver locks records, tasks read them."""

@@ -1,0 +1,46 @@
+"""A share session with one broker, by names of topics and ranges of offsets. No I/O."""
+
+from collections.abc import Iterable, Mapping
+
+from penstock.client.share_session import (
+    AcknowledgeType,
+    FetchLimits,
+    ShareSession,
+    TopicIdPartition,
+)
+from penstock.spark.source.share.offset_ranges import OffsetRanges
+from penstock.types import TopicPartition, Uuid
+from penstock.wire.messages.share_acknowledge import AcknowledgementBatch, ShareAcknowledgeRequest
+from penstock.wire.messages.share_fetch import ShareFetchRequest
+
+
+class MemberSession:
+    """The partitions of the session, and its next request.
+
+    A session ends with its connection, which releases what the member has locked by it.
+    """
+
+    def __init__(self, session: ShareSession, ids: Mapping[str, Uuid]) -> None:
+        self._session, self._ids = session, ids
+        self.partitions: frozenset[TopicPartition] = frozenset()
+
+    def fetch(self, wanted: Iterable[TopicPartition], limits: FetchLimits) -> ShareFetchRequest:
+        self.partitions = frozenset(wanted)
+        return self._session.fetch(map(self._by_id, self.partitions), limits)
+
+    def acknowledge(
+        self, kind: AcknowledgeType, records: Mapping[TopicPartition, OffsetRanges]
+    ) -> ShareAcknowledgeRequest:
+        """The same for all these records."""
+        return self._session.acknowledge(
+            {
+                self._by_id(tp): [
+                    AcknowledgementBatch(start, end - 1, [kind]) for start, end in each
+                ]
+                for tp, each in records.items()
+            },
+            renews=kind is AcknowledgeType.RENEW,
+        )
+
+    def _by_id(self, partition: TopicPartition) -> TopicIdPartition:
+        return TopicIdPartition(self._ids[partition.topic], partition.partition)

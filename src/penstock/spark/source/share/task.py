@@ -1,0 +1,49 @@
+"""Divides the records of a micro-batch into tasks, also those of one partition."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from penstock.spark.source.ranges import OffsetRange, cut
+from penstock.spark.source.share.offset_ranges import OffsetRanges
+from penstock.types import NO_UUID, TopicPartition, Uuid
+
+
+@dataclass(frozen=True, slots=True)
+class SharedRecords:
+    """One task's records."""
+
+    topic_partition: TopicPartition
+    offsets: OffsetRanges
+    topic_id: Uuid = NO_UUID
+
+    @property
+    def covering(self) -> OffsetRange:
+        """The range to fetch. Between its records may be some of other members, but never many:
+        all that is locked lies within `share.partition.max.record.locks`.
+        """
+        start = self.offsets.ranges[0][0]
+        return OffsetRange(self.topic_partition, start, self.offsets.end, self.topic_id)
+
+    def __str__(self) -> str:
+        return f"{self.topic_partition} {self.offsets}"
+
+
+def divided(
+    records: Mapping[TopicPartition, OffsetRanges],
+    ids: Mapping[str, Uuid],
+    *,
+    at_least: int = 0,
+    at_most_records: int = 0,
+) -> list[SharedRecords]:
+    """As `cut` divides ranges: pieces of about the same number of records."""
+    numbered = [
+        OffsetRange(tp, 0, records[tp].count, ids.get(tp.topic, NO_UUID)) for tp in sorted(records)
+    ]
+    return [
+        SharedRecords(
+            piece.topic_partition,
+            records[piece.topic_partition].part(piece.start, piece.end),
+            piece.topic_id,
+        )
+        for piece in cut(numbered, at_least=at_least, at_most_records=at_most_records)
+    ]

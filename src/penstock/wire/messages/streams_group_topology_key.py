@@ -1,0 +1,7 @@
+"""StreamsGroupTopologyKey; written by codegen."""
+
+from penstock.wire.schema import Message
+
+
+class StreamsGroupTopologyKey(Message):
+    group_id: str = ""

@@ -1,0 +1,71 @@
+"""The time index in servers: the contract, and what users see when one is wrong or away."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from peers.hbase import HBase
+from peers.mariadb import MariaDb
+from peers.postgres import Postgres
+from peers.redis import RedisServer
+from peers.servers import Servers
+from penstock.retry.store.index import Entry, IndexKey, StoreUnavailable, TimeIndex
+from penstock.retry.store.opening import open_store
+from penstock.types import Offset
+from support.retry.time_index import KEY, check_time_index
+
+pytestmark = pytest.mark.peer
+
+AGAIN = IndexKey(KEY.topic_id, 2)
+SERVERS = {"redis": RedisServer, "mariadb": MariaDb, "postgres": Postgres}
+
+
+@contextmanager
+def started(name: str) -> Iterator[tuple[Servers, TimeIndex]]:
+    with SERVERS[name]() as server:
+        yield server, open_store(server.url, Path("unused"))
+
+
+async def asked_until_it_fails(index: TimeIndex) -> None:
+    """PostgreSQL's own process for a connection ends a moment after the server."""
+    while True:
+        await index.due(AGAIN, 9, 9)
+        await asyncio.sleep(0.05)
+
+
+@pytest.mark.row("A122", "A124")
+@pytest.mark.parametrize("name", SERVERS)
+def test_the_contract_and_a_server_that_dies(name: str) -> None:
+    with started(name) as (server, index):
+
+        async def scenario() -> None:
+            await check_time_index(index)
+            await index.reset(AGAIN, Offset(0))
+            await index.put(AGAIN, [Entry(5, 1)], since=Offset(0), to=Offset(2))
+            server.kill(0)
+            with pytest.raises(StoreUnavailable, match=r"the \w+ store failed"):
+                await asyncio.wait_for(asked_until_it_fails(index), 10)
+            server.output(0).write_text("")  # "ready" was said before
+            server.start(0)
+            found = await index.indexed_to(AGAIN)
+            assert found in (None, 0, 2)  # what it lost, it lost together
+            assert await index.due(AGAIN, 9, 9) == ([Entry(5, 1)] if found == 2 else [])
+            await index.close()
+
+        asyncio.run(scenario())
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(600)
+@pytest.mark.row("A124")
+def test_the_contract_in_hbase() -> None:
+    async def scenario(url: str) -> None:
+        index = open_store(url, Path("unused"))
+        await check_time_index(index)
+        await index.close()
+
+    with HBase() as hbase:
+        asyncio.run(scenario(hbase.url))

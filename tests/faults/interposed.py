@@ -1,0 +1,65 @@
+"""Machines whose disks fail or are slow and whose clocks jump, while brokers know nothing of it.
+
+A small library (interposed.c) stands between each broker and the C library. It reads what to do
+from a file that this process changes: the same moment for all threads of that broker.
+"""
+
+import errno
+import shutil
+import struct
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from peers.penstock_cluster import PenstockCluster
+
+LAYOUT = struct.Struct("iiq")
+SOURCE = Path(__file__).with_name("interposed.c")
+
+
+def unusable() -> str | None:
+    """Why there cannot be such machines here; None: there can."""
+    return None if shutil.which("cc") else "there is no C compiler"
+
+
+class MachineCluster(PenstockCluster):
+    """Each broker on a machine of its own that can misbehave: `cluster.machine(0, …)`."""
+
+    def environ(self, broker: int) -> Mapping[str, str]:
+        library = self.folder / "interposed.so"
+        if not library.exists():
+            words = ["cc", "-shared", "-fPIC", "-O1", "-o", str(library), str(SOURCE), "-ldl"]
+            subprocess.run(words, check=True)
+        self._set(broker)
+        return {"LD_PRELOAD": str(library), "PENSTOCK_MACHINE": str(self._file(broker))}
+
+    def _file(self, broker: int) -> Path:
+        return self.folder / f"machine-{broker}"
+
+    def _set(self, broker: int, *, sync: int = 0, write_us: int = 0, clock_s: int = 0) -> None:
+        with self._file(broker).open("r+b" if self._file(broker).exists() else "w+b") as file:
+            file.write(LAYOUT.pack(sync, write_us, clock_s))
+
+    @contextmanager
+    def failing_sync(self, broker: int) -> Iterator[None]:
+        with self._while(broker, sync=errno.EIO):
+            yield
+
+    @contextmanager
+    def slow_disk(self, broker: int, write_us: int) -> Iterator[None]:
+        with self._while(broker, write_us=write_us):
+            yield
+
+    @contextmanager
+    def other_time(self, broker: int, clock_s: int) -> Iterator[None]:
+        with self._while(broker, clock_s=clock_s):
+            yield
+
+    @contextmanager
+    def _while(self, broker: int, **what: int) -> Iterator[None]:
+        self._set(broker, **what)
+        try:
+            yield
+        finally:
+            self._set(broker)

@@ -1,0 +1,109 @@
+"""Faults in any order, for as long as wanted, by seed; runs add up in a file.
+
+`make faults ARGS="--minutes 20 --seed 7"` draws faults of all kinds, each under load and judged by
+the checker. A broken promise ends the run with its seed and fault. `ARGS=--sum` says what all runs
+came to.
+"""
+
+import argparse
+import json
+import random
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from faults import interposed, links
+from faults.catalog import DISKS, LINKS, PROCESSES, SESSIONS, Fault
+from faults.interposed import MachineCluster
+from faults.machine_catalog import MACHINES
+from faults.scenario import survives
+from faults.stage import SETTINGS, Stage
+from peers.zookeeper import ZooKeeper
+
+RESULTS = Path("build") / "faults.jsonl"
+
+
+def kinds() -> dict[str, Fault]:
+    """What can happen on this machine."""
+    usable = {} if links.unusable() else LINKS
+    return {**PROCESSES, **SESSIONS, **DISKS, **MACHINES, **usable}
+
+
+@contextmanager
+def stage() -> Iterator[Stage]:
+    with (
+        ZooKeeper(settings={"tickTime": 500}) as zookeeper,
+        MachineCluster(zookeeper.connect, settings=SETTINGS, apart=True) as brokers,
+    ):
+        yield Stage(zookeeper, brokers)
+
+
+def run(seed: int, minutes: float, only: str | None, results: Path) -> int:
+    possible = kinds()
+    if only is not None:
+        possible = {name: fault for name, fault in possible.items() if only in name}
+    names, dice = sorted(possible), random.Random(seed)
+    results.parent.mkdir(parents=True, exist_ok=True)
+    end_s, waiting = time.monotonic() + minutes * 60, list[str]()
+    with stage() as made, results.open("a", encoding="utf-8") as file:
+        number = 0
+        while time.monotonic() < end_s:
+            waiting = waiting or dice.sample(names, len(names))  # each kind before one comes again
+            name, number = waiting.pop(), number + 1
+            told: dict[str, Any] = {"seed": seed, "number": number, "fault": name}
+            told["at"] = datetime.now(UTC).isoformat(timespec="seconds")
+            began_s = time.monotonic()
+            try:
+                told |= survives(made, possible[name])._asdict()
+            except BaseException as broken:
+                file.write(json.dumps({**told, "broken": repr(broken)[:2000]}) + "\n")
+                sys.stderr.write(f"faults: seed {seed}, fault {number} ({name}): {broken!r}\n")
+                raise
+            told["seconds"] = round(time.monotonic() - began_s, 1)
+            file.write(json.dumps(told) + "\n")
+            file.flush()
+    sys.stdout.write(summary(results))
+    return 0
+
+
+def summary(results: Path) -> str:
+    """What all runs in the file came to, a line for each kind."""
+    found = [json.loads(line) for line in results.read_text(encoding="utf-8").splitlines()]
+    whole = [each for each in found if "broken" not in each]
+    hours = sum(each["seconds"] for each in whole) / 3600
+    kinds_met, seeds = {each["fault"] for each in found}, sorted({each["seed"] for each in found})
+    acknowledged = sum(each["acknowledged"] for each in whole)
+    transactions = sum(each["transactions"] for each in whole)
+    lines = [
+        f"{len(found)} faults of {len(kinds_met)} kinds in {hours:.2f} h, seeds {seeds}",
+        f"{len(found) - len(whole)} broke a promise",
+        f"{acknowledged:,} records acknowledged, {transactions:,} transactions",
+    ]
+    for name in sorted({each["fault"] for each in whole}):
+        gaps = [each["longest_gap_s"] for each in whole if each["fault"] == name]
+        lines.append(f"{name}: {len(gaps)} times, longest pause of a partition {max(gaps):.1f} s")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--minutes", type=float, default=120)
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 31))
+    parser.add_argument("--only", help="faults whose name has this in it")
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--sum", action="store_true", help="run nothing, say what runs came to")
+    given = parser.parse_args()
+    if (reason := interposed.unusable()) is not None:
+        parser.error(reason)
+    if given.sum:
+        sys.stdout.write(summary(given.results))
+        return 0
+    return run(given.seed, given.minutes, given.only, given.results)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

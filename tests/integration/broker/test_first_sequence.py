@@ -1,0 +1,81 @@
+"""The first batches of a transaction, sent without waiting for each other's response."""
+
+from peers.process import wait_until
+from penstock.errors import ErrorCode
+from penstock.record.build import build_batch
+from penstock.record.record import Record
+from penstock.testing.broker import EmbeddedBroker
+from penstock.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
+from penstock.wire.messages.find_coordinator import FindCoordinatorRequest
+from penstock.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from penstock.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from penstock.wire.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
+from support.brokers.wire_link import WireLink
+
+ADDS_PARTITIONS = 12
+"""From this version on a first write adds its partition to the transaction (KIP-890)."""
+
+
+def initialised(link: WireLink) -> InitProducerIdResponse:
+    """A producer; its coordinator's topic is made when it is first looked for."""
+    link.ask(FindCoordinatorRequest(key_type=1, coordinator_keys=["x"]), version=4)
+    made: list[InitProducerIdResponse] = []
+
+    def succeeds() -> bool:
+        answer = link.ask(
+            InitProducerIdRequest(transactional_id="x", transaction_timeout_ms=60_000), version=4
+        )
+        assert isinstance(answer, InitProducerIdResponse)
+        made.append(answer)
+        return answer.error_code == ErrorCode.NONE
+
+    wait_until(succeeds, 60, "the transaction coordinator")
+    return made[-1]
+
+
+def test_a_second_batch_does_not_begin_a_partition_before_the_first() -> None:
+    """The first may have been refused while the last transaction was being completed, and comes
+    again: it must not find the second one in its place.
+    """
+    with EmbeddedBroker() as broker, WireLink(broker.bootstrap) as link:
+        link.ask(
+            MetadataRequest(
+                topics=[MetadataRequestTopic(name="t")], allow_auto_topic_creation=True
+            ),
+            version=9,
+        )
+        made = initialised(link)
+
+        def produced(sequence: int) -> ErrorCode:
+            batch = build_batch(
+                [Record(0, 1000, None, b"v", [])],
+                producer_id=made.producer_id,
+                producer_epoch=made.producer_epoch,
+                base_sequence=sequence,
+                transactional=True,
+            )
+            data = PartitionProduceData(index=0, records=bytes(batch))
+            answer = link.ask(
+                ProduceRequest(
+                    transactional_id="x",
+                    acks=-1,
+                    timeout_ms=30_000,
+                    topic_data=[TopicProduceData(name="t", partition_data=[data])],
+                ),
+                ADDS_PARTITIONS,
+            )
+            assert isinstance(answer, ProduceResponse)
+            return ErrorCode(answer.responses[0].partition_responses[0].error_code)
+
+        assert produced(1) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+        assert [produced(each) for each in (0, 1, 2)] == [ErrorCode.NONE] * 3
+        ended = link.ask(
+            EndTxnRequest("x", made.producer_id, made.producer_epoch, committed=True), version=5
+        )
+        assert isinstance(ended, EndTxnResponse)
+        assert ended.error_code == ErrorCode.NONE

@@ -1,0 +1,245 @@
+"""No request holds up the loop, whatever it names: each API is asked for very many things.
+
+Time is that of the loop's own thread, and a turn is compared with the whole request: neither other
+processes nor a slow machine make a difference.
+"""
+
+import asyncio
+import gc
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from time import thread_time_ns
+from typing import Any
+
+import pytest
+
+from penstock.broker.app import RunningBroker, running
+from penstock.broker.authorization.guard import NotAuthorized
+from penstock.broker.authorization.guarded import guarded
+from penstock.broker.authorization.table import GUARDS
+from penstock.broker.authorization.whole import anybody
+from penstock.broker.context import Context, Peer
+from penstock.broker.handlers.table import HANDLERS
+from penstock.broker.handling.pieces import PIECES, in_pieces_each
+from penstock.broker.net.dispatch import Dispatch, Routes
+from penstock.broker.parked import Parked
+from penstock.clock import SystemClock
+from penstock.config.sources import Resolved, resolve
+from penstock.errors import ProtocolError
+from penstock.wire.apis import APIS, Api
+from penstock.wire.client_frame import request_frame
+from penstock.wire.header import RequestHeader
+from penstock.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from penstock.wire.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
+from penstock.wire.messages.find_coordinator import FindCoordinatorRequest
+from penstock.wire.schema import Message
+from support.long_lists import ListPath, has_numbers, lists_of_names, with_many
+
+COUNT = 15_000
+COUNT_NUMBERS = 60_000
+COUNT_REFUSED = 60_000
+"""A refusal takes less time than an answer."""
+SHORT_NS = 30_000_000
+"""A turn that nobody minds; one of 500 names takes a tenth of it."""
+SHARE = 4
+"""A longer one is at most this part of the whole request: a machine may be slow."""
+TRIES = 3
+
+ONE_COORDINATOR = ["offsets.topic.num.partitions=1", "transaction.state.log.num.partitions=1"]
+
+ONE_THING = {
+    "StreamsGroupHeartbeat": "the topology of an application is one value, which is compared",
+}
+"""Requests whose lists cannot be taken apart, and why."""
+
+
+class TimedLoop(asyncio.SelectorEventLoop):
+    """Knows the CPU time of its longest turn, and of all turns together."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.longest_ns = self.total_ns = 0
+
+    def _run_once(self) -> None:
+        before = thread_time_ns()
+        super()._run_once()  # type: ignore[misc]
+        took_ns = thread_time_ns() - before
+        self.longest_ns = max(self.longest_ns, took_ns)
+        self.total_ns += took_ns
+
+    def is_held_up(self) -> bool:
+        return self.longest_ns > max(SHORT_NS, self.total_ns / SHARE)
+
+
+async def asked(dispatch: Dispatch, frame: bytes) -> object:
+    return await timed(lambda: dispatch.handle(dispatch.read(memoryview(frame)[4:])))
+
+
+async def asked_or_closed(dispatch: Dispatch, frame: bytes) -> None:
+    with suppress(ProtocolError):  # the connection would be closed
+        await asked(dispatch, frame)
+
+
+async def timed(handle: Callable[[], Any]) -> object:
+    """The reply; the loop has the times of this request alone."""
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, TimedLoop)
+    await asyncio.sleep(0)
+    loop.longest_ns = loop.total_ns = 0
+    reply = handle()
+    if isinstance(reply, Coroutine):
+        reply = await reply
+    await asyncio.sleep(0)  # its last turn counts too
+    if isinstance(reply, Parked):
+        reply = reply.attempt() or reply.expire()
+        await asyncio.sleep(0)
+    return reply
+
+
+def frame_of(api: Api, version: int, request: Message) -> bytes:
+    return bytes(request_frame(api, version, 1, "test", request))
+
+
+PEER = Peer("PLAINTEXT", "127.0.0.1", 1)
+
+
+def dispatch_of(broker: RunningBroker, handlers: Any) -> Dispatch:
+    return Dispatch(Routes(in_pieces_each(handlers)), broker.services, SystemClock(), PEER)
+
+
+async def prepare(dispatch: Dispatch) -> None:
+    """A topic, and the coordinators of groups and transactions."""
+    topic = CreatableTopic(name="t", num_partitions=1, replication_factor=1)
+    await asked(dispatch, frame_of(APIS[19], 7, CreateTopicsRequest(topics=[topic])))
+    for kind in (0, 1):
+        wanted = FindCoordinatorRequest(key_type=kind, coordinator_keys=["t"])
+        await asked(dispatch, frame_of(APIS[10], 4, wanted))
+
+
+def lists() -> Iterator[tuple[Api, ListPath, int]]:
+    for key in HANDLERS:
+        api = APIS[key]
+        if not api.inter_broker and api.name not in ONE_THING:
+            for path, version in lists_of_names(api).items():
+                yield api, path, version
+
+
+def resolved(directory: Path, settings: list[str]) -> Resolved:
+    return resolve(
+        defaults={"listeners": "PLAINTEXT://127.0.0.1:0", "log.dir": str(directory / "logs")},
+        pairs=[*ONE_COORDINATOR, *settings],
+        strict=True,
+    )
+
+
+async def told(
+    api: Api, path: ListPath, version: int, ask: Callable[[], Coroutine[Any, Any, object]]
+) -> list[str]:
+    """The list, if it holds up the loop each time: a core that others use is slower for a while."""
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, TimedLoop)
+    for _ in range(TRIES):
+        await ask()
+        if not loop.is_held_up():
+            return []
+    times = f"{loop.longest_ns / 1e6:.0f} of {loop.total_ns / 1e6:.0f} ms"
+    return [f"{api.name} v{version} {'.'.join(path)}: {times}"]
+
+
+async def held_up(directory: Path, settings: list[str]) -> list[str]:
+    """The lists that hold up the loop."""
+    found: list[str] = []
+    async with running(resolved(directory, settings), directory) as broker:
+        handlers = guarded(HANDLERS) if settings else HANDLERS
+        dispatch = dispatch_of(broker, handlers)
+        await prepare(dispatch)
+        for api, path, version in lists():
+            if settings and len(path) > 1 and path[0] != "groups":
+                continue  # guards look at outer lists only, and at the topics of groups
+            count = COUNT_NUMBERS if has_numbers(api.request, version, path) else COUNT
+            frame = frame_of(api, version, with_many(api.request, version, path, count))
+            found += await told(api, path, version, partial(asked_or_closed, dispatch, frame))
+    return found
+
+
+NOT_REFUSED = {
+    "Produce": "its partitions are counted before it is decoded",
+    "ListGroups": "lists what may be seen",
+    "ListTransactions": "lists what may be seen",
+}
+"""Requests whose guards refuse nothing by name, or never very many."""
+
+
+async def held_up_by_refusals(directory: Path) -> list[str]:
+    """As `held_up`, for a client without any rights."""
+    found: list[str] = []
+    async with running(resolved(directory, ACLS[:1]), directory) as broker:
+        await prepare(dispatch_of(broker, HANDLERS))
+        handlers = in_pieces_each(guarded(HANDLERS))
+        for api, path, version in lists():
+            if GUARDS[api.key] is anybody or api.name in NOT_REFUSED:
+                continue
+            if any(api.key == key and path == (cut.names,) for key, cut in PIECES):
+                continue  # the guard gets a few of them at a time
+            header = RequestHeader(api, version, 1, "test")
+            ctx = Context(header, version, PEER, SystemClock().now_ms(), broker.services)
+            handler = handlers[api.key]
+            try:
+                await timed(partial(handler, with_many(api.request, version, path, 1), ctx))
+            except NotAuthorized:
+                continue  # as a whole, whatever it names
+            request = with_many(api.request, version, path, COUNT_REFUSED)
+            again = partial(timed, partial(handler, request, ctx))
+            found += await told(api, path, version, again)
+    return found
+
+
+@pytest.fixture
+def without_collections() -> Iterator[None]:
+    """They come at any time, and are not the request's."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+ACLS = [
+    "authorizer.class.name=kafka.security.authorizer.AclAuthorizer",
+    "allow.everyone.if.no.acl.found=true",
+]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("without_collections")
+@pytest.mark.parametrize("settings", [[], ACLS], ids=["open", "with ACLs"])
+def test_no_list_of_any_request_holds_up_the_loop(tmp_path: Path, settings: list[str]) -> None:
+    with asyncio.Runner(loop_factory=TimedLoop) as runner:
+        assert runner.run(held_up(tmp_path, settings)) == []
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("without_collections")
+def test_nobody_without_rights_holds_up_the_loop(tmp_path: Path) -> None:
+    with asyncio.Runner(loop_factory=TimedLoop) as runner:
+        assert runner.run(held_up_by_refusals(tmp_path)) == []
+
+
+def test_a_handler_without_turns_is_noticed(tmp_path: Path) -> None:
+    def slow(_request: DescribeGroupsRequest, _: Context) -> DescribeGroupsResponse:
+        until = thread_time_ns() + 2 * SHORT_NS
+        while thread_time_ns() < until:
+            pass
+        return DescribeGroupsResponse()
+
+    async def main() -> bool:
+        async with running(resolved(tmp_path, []), tmp_path) as broker:
+            dispatch = Dispatch(Routes({15: slow}), broker.services, SystemClock(), PEER)
+            await asked(dispatch, frame_of(APIS[15], 5, DescribeGroupsRequest(["g"])))
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, TimedLoop)
+        return loop.is_held_up()
+
+    with asyncio.Runner(loop_factory=TimedLoop) as runner:
+        assert runner.run(main())

@@ -1,0 +1,53 @@
+"""What few brokers use is imported when it is first used: rare APIs, and costly modules."""
+
+import subprocess
+import sys
+
+import pytest
+
+from penstock.broker import handlers
+from penstock.broker.handlers.table import EAGER, HANDLERS
+from penstock.broker.handling.late import LateHandlers, each
+
+LOADED = """
+import sys
+import penstock.broker.app
+print(*(name.rpartition(".")[2] for name in sys.modules if ".broker.handlers." in name))
+"""
+
+
+def test_a_start_imports_what_clients_use_all_the_time_and_no_more() -> None:
+    text = subprocess.run([sys.executable, "-c", LOADED], check=True, capture_output=True).stdout
+    loaded = set(text.decode().split()) - {"late", "table"}
+    assert loaded == {HANDLERS[key].__name__ for key in EAGER}
+
+
+COSTLY = {"cramjam", "email", "re2", "urllib.request", "zipfile"}
+"""Together a tenth of an idle broker's memory."""
+
+
+def test_a_start_imports_nothing_costly_that_it_may_not_need() -> None:
+    code = "import sys, penstock.broker.app; print(*sys.modules)"
+    text = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True).stdout
+    assert set(text.decode().split()) & COSTLY == set()
+
+
+def test_a_handler_is_found_once_and_changed_when_it_is_asked_for() -> None:
+    found: list[int] = []
+
+    def handler(request: object, ctx: object) -> None: ...
+
+    def find() -> LateHandlers:
+        return LateHandlers({7: lambda: found.append(7) or handler})  # type: ignore[func-returns-value]
+
+    changed = each(find(), lambda key, _: lambda *_: key)  # type: ignore[arg-type,return-value]
+    assert list(changed) == [7]
+    assert len(changed) == 1
+    assert found == []
+    assert changed[7] is changed[7]
+    assert found == [7]
+
+
+def test_a_module_that_is_none_is_no_attribute() -> None:
+    with pytest.raises(AttributeError, match=r"no module penstock\.broker\.handlers\.nothing"):
+        handlers.nothing  # type: ignore[attr-defined]  # noqa: B018

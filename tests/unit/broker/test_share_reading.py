@@ -1,0 +1,102 @@
+"""What is read of the log for share groups."""
+
+import asyncio
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from penstock.broker.share.batch_keys import MOST_KEYS, TURN_BYTES, BatchKeys, KnownKeys, read_keys
+from penstock.broker.share.reading import headers, read_record
+from penstock.log.lookup import LogSlice
+from penstock.record.batch import BatchHeader, read_header
+from penstock.record.build import build_batch, numbered
+from penstock.record.compression import Codec, DecompressionLimit
+from penstock.testing.logs import LogRig
+
+LARGE = bytes(2 * TURN_BYTES)
+
+
+def batch_with(keys: Iterable[bytes | None], value: bytes = b"v") -> bytes:
+    return bytes(build_batch(numbered([(each, value) for each in keys], 0), codec=Codec.GZIP))
+
+
+def keys_of(batch: bytes, known_to: int) -> KnownKeys:
+    return read_keys(batch, read_header(batch, 0), known_to, TURN_BYTES)
+
+
+def test_the_order_of_keys_keeps_no_long_ones() -> None:
+    given = [b"", b"short", b"k" * 100_000, b"k" * 100_000, b"k" * 100_001, None]
+    known = keys_of(batch_with(given), 0).by_offset
+    assert list(known) == [0, 1, 2, 3, 4]
+    assert (known[0], known[1]) == (b"", b"short")
+    assert known[2] == known[3] != known[4]
+    assert max(map(len, known.values())) <= 32
+
+
+def test_of_a_long_batch_some_keys_at_a_time() -> None:
+    """A batch of a few bytes may have millions."""
+    batch = batch_with([b"k"] * (MOST_KEYS + 5))
+    first, rest = keys_of(batch, 0), keys_of(batch, MOST_KEYS)
+    assert (first.last, len(first.by_offset)) == (MOST_KEYS - 1, MOST_KEYS)
+    assert (rest.last, list(rest.by_offset)) == (MOST_KEYS + 4, [*range(MOST_KEYS, MOST_KEYS + 5)])
+
+
+def test_a_batch_is_refused_that_is_too_large_for_a_turn() -> None:
+    with pytest.raises(DecompressionLimit):
+        keys_of(batch_with([b"k"], LARGE), 0)
+
+
+def logged(*batches: bytes) -> tuple[LogSlice, list[tuple[int, BatchHeader]]]:
+    rig = LogRig()
+    for each in batches:
+        rig.append(bytearray(each))
+    found = rig.log.read(0, 1 << 30, up_to=rig.log.end_offset)
+    assert found is not None
+    return found, list(headers(found))
+
+
+def test_large_batches_are_read_beside_the_loop() -> None:
+    """Whatever a producer sends: others are served meanwhile."""
+    small, large = batch_with([b"a", b"b"]), batch_with([b"c"], LARGE)
+    found, positions = logged(small, large, small)
+
+    async def scenario(worker: ThreadPoolExecutor) -> None:
+        is_read = asyncio.Event()
+        keys = BatchKeys(is_read.set)
+        (at_a, a), (at_c, c), _ = positions
+        turn = keys.turn(worker)
+        known = turn.read(found, at_a, a, 0)
+        assert known is not None
+        assert known.by_offset == {0: b"a", 1: b"b"}
+        assert turn.read(found, at_c, c, 0) is None, "the rest of this turn is less"
+        assert not is_read.is_set()
+        assert keys.turn(worker).read(found, at_c, c, 2) is None
+        await is_read.wait()
+        known = keys.turn(worker).read(found, at_c, c, 2)
+        assert known is not None
+        assert (known.by_offset, known.last) == ({2: b"c"}, 2)
+
+    with ThreadPoolExecutor(1) as worker:
+        asyncio.run(scenario(worker))
+
+
+def test_a_turn_ends() -> None:
+    """Small batches are many."""
+    third = batch_with([b"a"], bytes(TURN_BYTES // 3))
+    found, positions = logged(*[third] * 4)
+
+    async def scenario(worker: ThreadPoolExecutor) -> list[bool]:
+        turn = BatchKeys(lambda: None).turn(worker)
+        return [turn.read(found, *each, 0) is not None for each in positions]
+
+    with ThreadPoolExecutor(1) as worker:
+        assert asyncio.run(scenario(worker)) == [True, True, False, False]
+
+
+def test_a_record_of_a_large_batch() -> None:
+    rig = LogRig()
+    rig.append(bytearray(batch_with([b"a", b"b"], LARGE)))
+    record = asyncio.run(read_record(rig.log, 1))
+    assert record is not None
+    assert (record.key, record.value) == (b"b", LARGE)

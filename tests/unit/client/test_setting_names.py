@@ -1,0 +1,36 @@
+"""Names of client settings, and what is said of those that do nothing."""
+
+from collections.abc import Iterator, Mapping
+
+from penstock.client.properties import group_settings, producer_settings
+from penstock.client.setting_names import EFFECTIVE, WITHOUT_EFFECT, doubts
+
+
+class Asked(Mapping[str, str]):
+    """Has no setting, and remembers which it was asked for."""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+
+    def __getitem__(self, name: str) -> str:
+        self.names.add(name)
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
+def test_every_setting_that_is_read_has_an_effect() -> None:
+    asked = Asked()
+    group_settings(asked)
+    producer_settings(asked)
+    of_commands = {"bootstrap.servers", "client.id", "group.id"}
+    assert asked.names | of_commands == EFFECTIVE
+    assert not EFFECTIVE & WITHOUT_EFFECT
+
+
+def test_nothing_is_said_of_settings_that_are_checked_elsewhere() -> None:
+    assert not [*doubts(["acks", "ssl.protocol", "penstock.delay.store", "config.providers.a"])]

@@ -1,0 +1,199 @@
+"""Who may do what: users files, roles, and what is asked of somebody who has not logged in."""
+
+import asyncio
+import os
+import sys
+from base64 import b64encode
+from pathlib import Path
+
+import pytest
+
+from penstock.errors import ConfigError
+from penstock.http.access import (
+    Access,
+    Denied,
+    check_exposed,
+    is_loopback,
+    password_hash,
+    password_matches,
+    token_hash,
+)
+from penstock.http.message import HttpRequest
+from penstock.http.users import Role, parse_users
+
+HASH = password_hash("secret")
+
+
+class Clock:
+    """Moves when told."""
+
+    def __init__(self) -> None:
+        self.now = 0
+
+    def monotonic_ms(self) -> int:
+        return self.now
+
+    def now_ms(self) -> int:
+        return self.now
+
+
+def basic(name: str, password: str) -> dict[str, str]:
+    return {"authorization": "Basic " + b64encode(f"{name}:{password}".encode()).decode()}
+
+
+def bearer(token: str) -> dict[str, str]:
+    return {"authorization": f"Bearer {token}"}
+
+
+def asked(headers: dict[str, str]) -> HttpRequest:
+    return HttpRequest("GET", "/", "", {"host": "127.0.0.1:8081", **headers})
+
+
+def status(access: Access, headers: dict[str, str], needed: Role = Role.VIEWER) -> int:
+    try:
+        asyncio.run(access.check(asked(headers), needed))
+    except Denied as denied:
+        return denied.status.value
+    return 200
+
+
+@pytest.fixture
+def users(tmp_path: Path) -> Path:
+    file = tmp_path / "users"
+    file.write_text(f"# people\nvi viewer {HASH}\nci operator {token_hash('t0ken')}\n\n")
+    return file
+
+
+def test_roles_and_both_ways_to_log_in(users: Path) -> None:
+    access = Access(users)
+    assert status(access, basic("vi", "secret")) == 200
+    assert status(access, basic("vi", "secret"), Role.OPERATOR) == 403
+    assert status(access, bearer("t0ken"), Role.OPERATOR) == 200
+    assert status(access, bearer("t0ken"), Role.ADMIN) == 403
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        basic("vi", "wrong"),
+        basic("nobody", "secret"),
+        basic("ci", "t0ken"),
+        bearer("secret"),
+        bearer(""),
+        {"authorization": "Basic ===="},
+        {"authorization": "Digest x"},
+    ],
+)
+def test_nobody_gets_in_otherwise(users: Path, headers: dict[str, str]) -> None:
+    assert status(Access(users), headers) == 401
+
+
+def test_a_read_only_instance_changes_nothing_for_anybody() -> None:
+    access = Access(None, read_only=True)
+    assert status(access, {}) == 200
+    assert status(access, {}, Role.OPERATOR) == 403
+
+
+def test_a_changed_file_counts_soon_and_a_broken_one_does_not(users: Path) -> None:
+    clock = Clock()
+    access = Access(users, clock=clock)
+    assert status(access, bearer("t0ken")) == 200
+    users.write_text("nonsense")
+    clock.now += 2_000
+    assert status(access, bearer("t0ken")) == 200
+    users.write_text(f"ci operator {token_hash('another')}\n")
+    os.utime(users, (1, 1))
+    clock.now += 2_000
+    assert status(access, bearer("t0ken")) == 401
+    assert status(access, bearer("another")) == 200
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["vi viewer", "vi king x", "vi viewer plain", "v:i viewer " + HASH, "a b c d", ""],
+)
+def test_a_users_file_must_be_right(line: str) -> None:
+    with pytest.raises(ConfigError, match="users"):
+        parse_users(line, "users")
+    with pytest.raises(ConfigError, match="twice"):
+        parse_users(f"a viewer {HASH}\na admin {HASH}", "users")
+
+
+def test_without_users_only_loopback_is_served(tmp_path: Path) -> None:
+    for host in ("127.0.0.1", "::1", "localhost"):
+        check_exposed(host, None, "listen")
+    for host in ("", "0.0.0.0", "192.0.2.1", "kafka1", "::"):
+        assert not is_loopback(host)
+        with pytest.raises(ConfigError, match="users file"):
+            check_exposed(host, None, "listen")
+        check_exposed(host, tmp_path, "listen")
+    with pytest.raises(ConfigError, match="No such file"):
+        Access(tmp_path / "missing")
+
+
+def test_without_users_a_browser_cannot_be_used_to_get_in() -> None:
+    access = Access(None)
+    assert status(access, {"host": "localhost"}) == 200
+    assert status(access, {"origin": "http://127.0.0.1:8081"}) == 200
+    assert status(access, {"origin": "http://evil.example"}) == 403
+    assert status(access, {"host": "evil.example"}) == 403
+    assert status(access, {"host": "["}) == 403
+    assert status(access, {"origin": "http://["}) == 403
+
+
+def test_a_page_of_another_site_changes_nothing_by_the_login_of_a_browser(users: Path) -> None:
+    users.write_text(f"op operator {HASH}\n")
+    access = Access(users)
+    login = basic("op", "secret")
+    assert status(access, login, Role.OPERATOR) == 200
+    assert status(access, {**login, "origin": "http://127.0.0.1:8081"}, Role.OPERATOR) == 200
+    assert status(access, {**login, "origin": "http://evil.example"}, Role.OPERATOR) == 403
+    assert status(access, {**login, "origin": "null"}, Role.OPERATOR) == 403
+
+
+def test_who_is_removed_during_the_check_of_a_password_is_not_remembered(
+    users: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock()
+    access = Access(users, clock=clock)
+
+    async def removed_meanwhile() -> None:
+        checking, goes_on = asyncio.Event(), asyncio.Event()
+
+        async def slowly(*_: object) -> bool:
+            checking.set()
+            await goes_on.wait()
+            return True
+
+        with monkeypatch.context() as patched:
+            patched.setattr(asyncio, "to_thread", slowly)
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(access.check(asked(basic("vi", "secret")), Role.VIEWER))
+                await checking.wait()
+                users.write_text(f"ci operator {token_hash('t0ken')}\n")
+                clock.now += 2_000
+                await access.check(asked(bearer("t0ken")), Role.VIEWER)  # reads the file again
+                goes_on.set()
+        with pytest.raises(Denied):
+            await access.check(asked(basic("vi", "secret")), Role.VIEWER)
+
+    asyncio.run(removed_meanwhile())
+
+
+def test_a_file_of_tokens_refuses_passwords_without_their_library(
+    users: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    users.write_text(f"ci operator {token_hash('t0ken')}\n")
+    monkeypatch.setitem(sys.modules, "argon2", None)
+    monkeypatch.setattr("penstock.http.access._NOBODY", [])
+    assert status(Access(users), basic("ci", "t0ken")) == 401
+
+
+def test_a_missing_library_is_named_where_a_password_is_checked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("argon2", "argon2.exceptions"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(ConfigError, match="a users file needs argon2-cffi"):
+        password_matches("$argon2id$x", "secret")

@@ -1,0 +1,78 @@
+"""Who was first, a cancellation or the delivery, by what the service writes."""
+
+import pytest
+
+from penstock.retry.cancel import CancelOutcome, CancelWatch, Order
+from penstock.retry.progress import CHUNK, Outcome, Progress, StateKey
+from penstock.retry.state_topic import state_records
+from penstock.retry.store.index import IndexKey
+from penstock.types import Offset, Uuid
+
+DELIVERED, CANCELLED = Outcome.DELIVERED, Outcome.CANCELLED
+KEY = IndexKey(Uuid(bytes(15) + b"7"), 0)
+OTHER = IndexKey(Uuid(bytes(15) + b"8"), 0)
+
+
+def progress(read_to: int, *waiting: int) -> Progress:
+    made = Progress(Offset(0), {})
+    for each in waiting:
+        made.waits(each)
+    made.read(Offset(read_to))
+    return made
+
+
+def committed(
+    watch: CancelWatch, made: Progress, done: dict[int, Outcome], key: IndexKey = KEY
+) -> None:
+    """Feed what a transaction writes that does these records."""
+    for offset, outcome in done.items():
+        made.stage(offset, outcome)
+    for each in state_records(key, made):
+        assert each.key is not None
+        watch.feed(StateKey.decode(each.key), each.value)
+    made.commit()
+
+
+def test_a_cancelled_record() -> None:
+    watch, made = CancelWatch([Order(KEY, 1, 5)]), progress(6, 0, 1, 5)
+    committed(watch, made, {0: DELIVERED})
+    assert watch.outcomes == {}
+    committed(watch, made, {1: CANCELLED, 5: DELIVERED})
+    assert watch.outcomes == {Order(KEY, 1, 5): CancelOutcome.CANCELLED}
+    assert watch.is_done
+
+
+def test_a_record_that_was_delivered_before() -> None:
+    watch, made = CancelWatch([Order(KEY, 1, 5)]), progress(6, 0, 1, 5)
+    committed(watch, made, {1: DELIVERED})
+    assert watch.outcomes == {Order(KEY, 1, 5): CancelOutcome.DELIVERED}
+
+
+def test_an_order_that_was_carried_out_for_nothing() -> None:
+    """The record's chunk is forgotten since long."""
+    watch = CancelWatch([Order(KEY, 1, 2 * CHUNK)])
+    made = Progress(Offset(CHUNK), {})
+    made.waits(2 * CHUNK)
+    made.waits(2 * CHUNK + 1)
+    made.read(Offset(2 * CHUNK + 2))
+    committed(watch, made, {2 * CHUNK: DELIVERED})
+    assert watch.outcomes == {Order(KEY, 1, 2 * CHUNK): CancelOutcome.DELIVERED}
+
+
+@pytest.mark.parametrize("in_two", [False, True])
+def test_a_cancellation_that_completes_its_chunk_is_still_seen(in_two: bool) -> None:
+    """With it the floor passes the chunk, whose bitmaps go in the same transaction."""
+    order = Order(KEY, 1, CHUNK)
+    watch, made = CancelWatch([order]), progress(CHUNK + 1, 1, 2, CHUNK)
+    if in_two:
+        committed(watch, made, {2: DELIVERED})
+        committed(watch, made, {1: CANCELLED, CHUNK: DELIVERED})
+    else:
+        committed(watch, made, {1: CANCELLED, 2: DELIVERED, CHUNK: DELIVERED})
+    assert watch.outcomes == {order: CancelOutcome.CANCELLED}
+
+
+def test_other_partitions_do_not_count() -> None:
+    watch, made = CancelWatch([Order(KEY, 1, 5)]), progress(6, 0, 1, 5)
+    committed(watch, made, {1: CANCELLED, 5: DELIVERED}, OTHER)
+    assert not watch.is_done

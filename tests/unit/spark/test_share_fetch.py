@@ -1,0 +1,85 @@
+"""What a member of a share group asks several brokers for, if one of them cannot be reached."""
+
+from penstock.client.errors import ConnectionFailed
+from penstock.client.route import Route, ToBroker
+from penstock.client.share_session import FetchLimits
+from penstock.spark.client.settings import ClientSettings
+from penstock.spark.source.share.consumer import ShareConsumer
+from penstock.spark.source.share.offset_ranges import parse_ranges
+from penstock.types import BrokerId, TopicPartition, Uuid
+from penstock.wire.messages.share_fetch import (
+    AcquiredRecords,
+    PartitionData,
+    ShareFetchableTopicResponse,
+    ShareFetchRequest,
+    ShareFetchResponse,
+)
+
+TOPIC = Uuid(b"o" * 16)
+FIRST, SECOND, THIRD = (TopicPartition("orders", index) for index in range(3))
+
+
+class AnsweringBroker:
+    """A connection to a broker that locks ten records of its partition; it may break."""
+
+    def __init__(self, partition: int, *, is_broken: bool = False) -> None:
+        self.partition, self.is_broken, self.is_closed = partition, is_broken, False
+
+    def send(self, request: ShareFetchRequest, _: type[ShareFetchResponse]) -> ShareFetchRequest:
+        if self.is_broken:
+            raise ConnectionFailed("the broker has closed the connection")
+        return request
+
+    def receive(self, _: ShareFetchRequest, *, timeout_ms: int) -> ShareFetchResponse:
+        assert timeout_ms > 0
+        part = PartitionData(self.partition, acquired_records=[AcquiredRecords(0, 9, 1)])
+        return ShareFetchResponse(responses=[ShareFetchableTopicResponse(TOPIC, [part])])
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+class ThreeBrokers:
+    """A client of a cluster in which each broker leads one partition, and the second is away."""
+
+    settings = ClientSettings(())
+
+    def __init__(self) -> None:
+        self.open = {1: AnsweringBroker(0), 3: AnsweringBroker(2)}
+
+    def by_leader(self, _: object) -> dict[BrokerId, list[TopicPartition]]:
+        return {BrokerId(1): [FIRST], BrokerId(2): [SECOND], BrokerId(3): [THIRD]}
+
+    def connection(self, to: Route) -> AnsweringBroker:
+        assert isinstance(to, ToBroker)
+        if to.id not in self.open:
+            raise ConnectionFailed(f"cannot connect to broker {to.id}")
+        return self.open[to.id]
+
+
+def member(brokers: ThreeBrokers) -> ShareConsumer:
+    consumer = ShareConsumer(ClientSettings(()), "billing", ("orders",), 1000)
+    consumer._client = brokers  # type: ignore[assignment]
+    consumer._held.identify("orders", TOPIC)
+    return consumer
+
+
+def fetched(consumer: ShareConsumer) -> int:
+    with consumer._guard:
+        return consumer._fetch_once(FetchLimits(records=500, wait_ms=0))
+
+
+def test_a_broker_that_is_away_does_not_hide_what_others_have_locked() -> None:
+    consumer = member(ThreeBrokers())
+    assert fetched(consumer) == 20
+    assert consumer._held.locked() == {FIRST: parse_ranges("0-9"), THIRD: parse_ranges("0-9")}
+
+
+def test_a_connection_that_breaks_ends_its_session_only() -> None:
+    brokers = ThreeBrokers()
+    consumer = member(brokers)
+    fetched(consumer)
+    brokers.open[1].is_broken = True
+    assert fetched(consumer) == 10
+    assert brokers.open[1].is_closed
+    assert consumer._held.locked() == {THIRD: parse_ranges("0-9")}

@@ -1,0 +1,17 @@
+"""Processes that Penstock starts of itself are the same wherever it was started."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_a_module_is_run_without_the_working_directory() -> None:
+    """With `python -m` alone, a file queue.py there would be taken for Python's own module."""
+    found = 0
+    for path in ROOT.glob("src/penstock/**/*.py"):
+        for before in re.findall(r'(\S+)\s+"-m",', path.read_text(encoding="utf-8")):
+            found += 1
+            assert before == '"-P",', path
+    assert found > 5
+    assert " -P -m penstock.kafka_tools " in (ROOT / "bin/run-tool").read_text(encoding="utf-8")
