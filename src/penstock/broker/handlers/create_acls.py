@@ -10,9 +10,11 @@ from typing import Any
 
 from penstock.broker.acls.authorizer import Authorizer
 from penstock.broker.context import Context
+from penstock.broker.handling.turns import PARTITIONS_A_TURN
 from penstock.broker.translate.acl_fields import NO_AUTHORIZER, creation
 from penstock.config.address import is_address
 from penstock.errors import ErrorCode, KafkaError
+from penstock.loop import with_turns
 from penstock.security.acl import WILDCARD
 from penstock.wire.messages.create_acls import (
     AclCreation,
@@ -36,7 +38,7 @@ def create_acls(
 
 async def created(asked: list[AclCreation], authorizer: Authorizer) -> CreateAclsResponse:
     results = []
-    for each in asked:
+    async for each in with_turns(asked, PARTITIONS_A_TURN):  # refusals wait for nothing
         code, text = ErrorCode.NONE, None
         try:
             new = creation(each)

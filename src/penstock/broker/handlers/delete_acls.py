@@ -8,8 +8,10 @@ from typing import Any
 
 from penstock.broker.acls.authorizer import Authorizer
 from penstock.broker.context import Context
+from penstock.broker.handling.turns import PARTITIONS_A_TURN
 from penstock.broker.translate.acl_fields import NO_AUTHORIZER, wanted
 from penstock.errors import ErrorCode, KafkaError
+from penstock.loop import with_turns
 from penstock.security.acl import Acl
 from penstock.wire.messages.delete_acls import (
     DeleteAclsFilter,
@@ -32,7 +34,7 @@ def delete_acls(
 
 async def deleted(asked: list[DeleteAclsFilter], authorizer: Authorizer) -> DeleteAclsResponse:
     results = []
-    for each in asked:
+    async for each in with_turns(asked, PARTITIONS_A_TURN):  # refusals wait for nothing
         try:
             found = await authorizer.delete(wanted(each))
         except KafkaError as error:
