@@ -1,4 +1,4 @@
-"""The first step of a start: the metadata store and the log directories, opened and checked."""
+"""The first step of a start: opens and checks the metadata store and the log directories."""
 
 import logging
 from contextlib import AsyncExitStack
@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 
 class Storage(Struct, frozen=True):
-    """What a broker has on disk and in the metadata store, and who it is by that."""
+    """A broker's disk state and metadata store, and the ids that follow from them."""
 
     broker_id: BrokerId
     cluster_id: str
@@ -41,15 +41,16 @@ class Storage(Struct, frozen=True):
     unclean_shutdown: bool
     """In-sync replicas may lack records, or whole logs, that they had before the last stop."""
     is_alone: bool
-    """No other broker uses the metadata store."""
+    """Whether no other broker uses the metadata store."""
 
 
 async def open_storage(
     stack: AsyncExitStack, machine: Machine, resolved: Resolved, directory: Path
 ) -> Storage:
-    """Refused before anything is changed, if directories and store do not belong together.
+    """Open and check storage; refuses, before any change, directories and a store of different
+    clusters.
 
-    The stack releases all of it, in the opposite order.
+    The stack releases everything in reverse order.
     """
     config, clock, chance = resolved.config, machine.clock, machine.chance
     is_alone = config.zookeeper.zookeeper_connect is None and not machine.is_worker
@@ -62,7 +63,7 @@ async def open_storage(
     open_segments = OpenSegments(file_shares.segments)
 
     def topic_config(topic: str) -> TopicConfig:
-        return cluster.topic_config(topic)  # logs are loaded after the image
+        return cluster.topic_config(topic)  # `cluster` is bound by then: logs load after the image
 
     logs = LogStore(
         files,
@@ -97,7 +98,7 @@ async def open_storage(
         )
         logs.mark_unclean_shutdown()
     unclean_shutdown = logs.had_unclean_shutdown
-    if is_alone:  # no other replica has what is missing
+    if is_alone:  # no other replica has the missing records
         logs.clear_unclean_shutdown()
     stack.callback(logs.close)
     check_directories(logs)
@@ -119,7 +120,7 @@ async def open_storage(
 async def fresh_broker_id(
     config: BrokerConfig, metadata: MetadataStore, *, is_alone: bool
 ) -> BrokerId:
-    """An id for a broker without `broker.id`; a single node gets the first."""
+    """An id for a broker without `broker.id`; a single node gets the first id."""
     if is_alone:
         return identity.FIRST_BROKER
     if not config.identity.broker_id_generation_enable:
@@ -128,7 +129,7 @@ async def fresh_broker_id(
 
 
 def check_directories(logs: LogStore) -> None:
-    """Refuse the start without a single log directory that works."""
+    """Refuse to start without any working log directory."""
     if not logs.online:
-        reasons = "; ".join(str(each.failure) for each in logs.dirs)  # each names its path
+        reasons = "; ".join(str(each.failure) for each in logs.dirs)  # each text names its path
         raise ConfigError(f"log.dirs: no directory can be used: {reasons}")

@@ -1,4 +1,4 @@
-"""Guards of requests for the offsets of groups: of some topics of each group, or of all of them."""
+"""Guards of requests for the offsets of groups: of some topics of each group, or of all."""
 
 from collections.abc import Callable, Coroutine, Iterable
 from functools import partial
@@ -29,19 +29,19 @@ Op = AclOperation
 
 
 class Offsets(NamedTuple):
-    """What the two requests for offsets of many groups differ in."""
+    """The differences between the two requests for offsets of many groups."""
 
     may: Callable[[Access, Any, Context], bool]
-    """Whether a topic may be asked for."""
+    """Whether the client may request a topic's offsets."""
     sees: Callable[[Access, Any, Context], bool]
-    """Whether a topic of the response may be seen: all topics of a group may have been asked for"""
+    """Whether the client may see a topic of the response, which may have all topics of a group."""
     group_refused: Callable[[Any], Any]
     refusal: Refusal
     empty: Callable[[], Any]
 
 
 class Verdict:
-    """The groups that may be asked for, and what is refused."""
+    """The groups that the client may query, and the refusals."""
 
     __slots__ = ("allowed", "denied", "hidden")
 
@@ -56,7 +56,9 @@ class Verdict:
         self.hidden[group.group_id] = hidden
 
     def shown(self, group: Any, topics: list[Any]) -> Any:
-        """What is wrong with the group is all that is told."""
+        """The group with its visible and refused topics; a group with an error shows only the
+        error.
+        """
         hidden = [] if group.error_code else self.hidden.get(group.group_id, [])
         return replace(group, topics=[*topics, *hidden])
 
@@ -121,7 +123,7 @@ def _asked(of: Offsets, verdict: Verdict, request: Any, ctx: Context, handler: A
 
 
 def name_many(groups: Iterable[Any], refusal: Refusal) -> bool:
-    """Whether the groups, their topics and the partitions of these take more than one turn."""
+    """Whether the groups, their topics and partitions take more than one turn."""
     count = 0
     for group in groups:
         count += 1

@@ -55,14 +55,14 @@ Op = AclOperation
 
 
 def one_group(request: Any, ctx: Context, handler: AnyHandler, access: Access) -> Any:
-    # A share group's requests may leave it out, which their handlers refuse.
+    # Requests of share groups may leave the id out, which their handlers refuse.
     if not access.group(Op.READ, request.group_id or ""):
         raise NotAuthorized(GROUP)
     return handler(request, ctx)
 
 
 def heartbeat(request: Any, ctx: Context, handler: AnyHandler, access: Access) -> Any:
-    """ConsumerGroupHeartbeat also names the topics that it wants."""
+    """ConsumerGroupHeartbeat, which also names the subscribed topics."""
     if not access.group(Op.READ, request.group_id):
         raise NotAuthorized(GROUP)
     return when_described(request.subscribed_topic_names or (), request, ctx, handler, access)
@@ -146,7 +146,7 @@ def describe_consumer_groups(
 def without_hidden_groups(
     reply: Any, access: Access, names: Callable[[Any], set[str]], described: Callable[..., Any]
 ) -> Any:
-    """A group whose topics may not all be seen is not shown."""
+    """Replace groups with topics that the client may not describe by an error."""
 
     def shown(group: Any) -> Any:
         if all(access.topic(Op.DESCRIBE, each, logs=False) for each in names(group)):
@@ -248,7 +248,7 @@ def offset_delete(request: Any, ctx: Context, handler: AnyHandler, access: Acces
 
 
 def with_refused(found: Any, answers: str, denied: list[Any]) -> Any:
-    """What is wrong with the group is all that is told."""
+    """The response with the refusals; a response with a group error stays as it is."""
     if found.error_code:
         return found
     return replace(found, **{answers: [*getattr(found, answers), *denied]})

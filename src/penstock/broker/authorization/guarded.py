@@ -12,7 +12,9 @@ from penstock.wire.apis import APIS
 
 
 def guarded(handlers: Mapping[int, AnyHandler]) -> Mapping[int, AnyHandler]:
-    """Each handler asks its guard first. One without a guard is a mistake: nothing is served."""
+    """Put each handler behind its guard. A handler without a guard is a bug: raises, so that the
+    broker does not start.
+    """
     unguarded = handlers.keys() - GUARDS.keys()
     if unguarded:
         raise KeyError(f"no guard of {sorted(unguarded)}")

@@ -1,4 +1,4 @@
-"""Guards of share groups. Topics of ShareFetch and ShareAcknowledge are asked for by handlers."""
+"""Guards of share groups. Handlers check the topics of ShareFetch and ShareAcknowledge."""
 
 from operator import attrgetter
 from typing import Any

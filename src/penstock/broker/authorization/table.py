@@ -1,8 +1,8 @@
-"""Every API with what it needs to be allowed: the one table that requests are checked by.
+"""The permissions of every API: the one table by which requests are checked.
 
-A guard hands its handler only what the client may ask for, and joins the response with refusals of
-the rest. What a request names is refused by name; what a response would list without having been
-asked for is left out.
+A guard passes only allowed items to its handler, and joins the response with refusals of the rest.
+Items that the request names are refused by name; items that a response would list unrequested are
+left out.
 """
 
 from collections.abc import Mapping
@@ -43,7 +43,7 @@ Op = AclOperation
 
 GUARDS: Final[Mapping[int, Guard]] = {
     0: produce.produce,
-    1: anybody,  # asks for each partition of its session: see `handlers/fetch.py`
+    1: anybody,  # checks each partition of its session: see `handlers/fetch.py`
     2: topics.list_offsets,
     3: topics.metadata,
     4: cluster(Op.CLUSTER_ACTION),
@@ -80,7 +80,7 @@ GUARDS: Final[Mapping[int, Guard]] = {
     35: cluster(Op.DESCRIBE),
     36: anybody,
     37: topics.create_partitions,
-    38: anybody,  # these four: their handlers ask, since a token's owner needs no permission
+    38: anybody,  # these four: the handlers check, as a token's owner needs no permission
     39: anybody,
     40: anybody,
     41: anybody,
@@ -96,7 +96,7 @@ GUARDS: Final[Mapping[int, Guard]] = {
     51: cluster_each(users_refused, Op.ALTER),
     56: cluster(Op.CLUSTER_ACTION),
     57: cluster(Op.ALTER),
-    60: anybody,  # tells the cluster's allowed operations only if asked to
+    60: anybody,  # includes the cluster's allowed operations only on request
     61: topics.describe_producers,
     65: transactions.describe_transactions,
     66: transactions.list_transactions,
@@ -123,4 +123,4 @@ GUARDS: Final[Mapping[int, Guard]] = {
     92: share_groups.delete_offsets,
     93: groups.one_group,
 }
-"""By API key. An API without one is not served where there is an authorizer."""
+"""Guards by API key. With an authorizer, every handler must have one."""

@@ -1,4 +1,4 @@
-"""Guards of topics. A list leaves out what may not be seen; a name that was given is refused."""
+"""Guards of topics. Lists leave out hidden topics; requested names are refused."""
 
 from collections.abc import Coroutine, Sequence
 from operator import attrgetter
@@ -89,7 +89,7 @@ async def _metadata_of_many(request: Any, ctx: Context, handler: AnyHandler, acc
 def _described(
     topics: Sequence[MetadataRequestTopic], request: Any, ctx: Context, access: Access
 ) -> tuple[list[MetadataRequestTopic], list[MetadataResponseTopic]]:
-    """The topics that may be described, or created by the request; and refusals of the others."""
+    """The topics that the client may describe or create, and refusals of the others."""
     image = ctx.services.cluster.image
     allowed, denied = [], []
     for each in topics:
@@ -122,14 +122,14 @@ def _with_metadata(
 ) -> Any:
     if not denied:
         return handler(request, ctx)
-    if ctx.version == 0 and not allowed:  # which would mean all of them
+    if ctx.version == 0 and not allowed:  # an empty list would mean all topics
         return then(handler(request, ctx), lambda found: replace(found, topics=denied))
     reply = handler(replace(request, topics=allowed), ctx)
     return then(reply, lambda found: replace(found, topics=[*found.topics, *denied]))
 
 
 def topic_unknown(asked: MetadataRequestTopic, name: str) -> MetadataResponseTopic:
-    """Whether there is such a topic is not told."""
+    """A refusal that does not reveal whether the topic exists."""
     is_by_id = asked.topic_id != NO_UUID
     return MetadataResponseTopic(
         error_code=TOPIC,
@@ -150,7 +150,7 @@ def describe_topic_partitions(
     request: Any, ctx: Context, handler: AnyHandler, access: Access
 ) -> Any:
     if not request.topics:
-        # All topics, page by page: names that may not be seen are left out before the limit counts.
+        # All topics, page by page: hidden names are removed before the limit applies.
         image = ctx.services.cluster.image
         visible = [each for each in image.topics if access.topic(Op.DESCRIBE, each, logs=False)]
         if len(visible) == len(image.topics):
@@ -182,7 +182,7 @@ def describe_topic_partitions(
 
 def create_topics(request: Any, ctx: Context, handler: AnyHandler, access: Access) -> Any:
     def shown(response: CreateTopicsResponse) -> CreateTopicsResponse:
-        """Settings only to those that may see them."""
+        """Show settings only to clients that may describe them."""
         return replace(
             response,
             topics=[
@@ -221,8 +221,9 @@ def delete_topics(request: Any, ctx: Context, handler: AnyHandler, access: Acces
     image = ctx.services.cluster.image
 
     def may_delete(name: str) -> bool:
-        """Who may see that there is no such topic is told so, here: the controller may know one
-        by now, and does not ask again who may delete it.
+        """Whether the client may delete the topic. A client that may describe an unknown topic gets
+        UNKNOWN_TOPIC_OR_PARTITION from here: the controller may know the topic by now, and does not
+        check permissions again.
         """
         if name in image.topics or not access.topic(Op.DESCRIBE, name, logs=False):
             return access.topic(Op.DELETE, name)
@@ -250,7 +251,7 @@ def delete_topics(request: Any, ctx: Context, handler: AnyHandler, access: Acces
         elif may_delete(name):
             allowed.append(each)
         else:
-            # The name behind an id is told only to those that may describe it.
+            # Only clients that may describe the topic see the name behind the id.
             told = name if access.topic(Op.DESCRIBE, name, logs=False) else None
             denied.append(DeletableTopicResult(told, each.topic_id, TOPIC, MESSAGES[TOPIC]))
     if not denied:

@@ -42,7 +42,7 @@ def init_producer_id(request: Any, ctx: Context, handler: AnyHandler, access: Ac
 
 
 def transaction(request: Any, ctx: Context, handler: AnyHandler, access: Access) -> Any:
-    """EndTxn."""
+    """The guard of EndTxn."""
     if not access.transaction(Op.WRITE, request.transactional_id):
         raise NotAuthorized(TRANSACTION)
     return handler(request, ctx)

@@ -1,4 +1,4 @@
-"""AddOffsetsToTxn (key 25, v0-v4): a producer is about to commit offsets of this group."""
+"""AddOffsetsToTxn (key 25, v0-v4): adds a group's offsets, which a producer is about to commit."""
 
 from penstock.broker.context import Context
 from penstock.broker.parked import Parked

@@ -1,6 +1,7 @@
-"""AlterShareGroupOffsets (key 91, v0): set where a share group begins; it must have no members.
+"""AlterShareGroupOffsets (key 91, v0): set where a share group starts; it must have no members.
 
-What members had decided in these partitions is forgotten. A group that does not exist is made.
+Earlier decisions of members in these partitions are dropped. A group that does not exist is
+created.
 Refused: groups that have members, partitions that do not exist.
 """
 

@@ -33,7 +33,7 @@ async def delete_topics(request: DeleteTopicsRequest, ctx: Context) -> DeleteTop
         (*by_name, *(DoomedTopic(each.name, each.topic_id) for each in request.topics))
     )
     ids = {topic_id for name, topic_id in requested if name is None}
-    # A topic named by both is refused once: under its name, with its id.
+    # A topic named by both name and id is refused once: under its name, with its id.
     both = {
         name
         for topic_id in ids
@@ -66,7 +66,7 @@ async def delete_topics(request: DeleteTopicsRequest, ctx: Context) -> DeleteTop
 
 
 def known_name(requested: DoomedTopic, count: int, image: ClusterImage) -> str:
-    """The topic's name; the controller checks whether there is such a topic."""
+    """The topic's name; the controller checks that the topic exists."""
     name, topic_id = requested
     if name is None and topic_id == NO_UUID:
         raise InvalidRequest("Neither topic name nor id were specified.")
@@ -83,7 +83,7 @@ def known_name(requested: DoomedTopic, count: int, image: ClusterImage) -> str:
 
 
 def refused(requested: DoomedTopic, error: KafkaError, ctx: Context) -> DeletableTopicResult:
-    # Clients before v3 do not know that code.
+    # Clients before v3 do not know TOPIC_DELETION_DISABLED.
     unsaid = isinstance(error, TopicDeletionDisabled) and ctx.version < 3
     return DeletableTopicResult(
         name=requested.name,

@@ -1,6 +1,6 @@
 """DescribeLogDirs (key 35, v1-v5): the log directories, their disks, and the logs in them.
 
-Without topics, all logs. A directory that is offline has an error, and no contents.
+Without topics, all logs are listed. A directory that is offline has an error, and no contents.
 """
 
 import shutil
@@ -81,7 +81,9 @@ def grouped(logs: Iterable[PartitionLog]) -> dict[str, list[PartitionLog]]:
 
 
 def described_log(log: PartitionLog, ctx: Context) -> DescribeLogDirsPartition:
-    """A log lags behind the high watermark; an unfinished copy, behind the log it copies."""
+    """`offset_lag` is the distance to the high watermark; for an unfinished copy, to the end of the
+    copied log.
+    """
     store, topic_partition = ctx.services.replicas.partitions.store, log.topic_partition
     is_future = store.future_logs.get(topic_partition) is log
     reached = store.logs[topic_partition].end_offset if is_future else log.high_watermark

@@ -1,6 +1,6 @@
-"""Requests that name very many things which have nothing to do with each other.
+"""Declares which long requests are handled piece by piece, because their items are independent.
 
-They are handled piece by piece, each piece with its own look at the client's rights.
+Each piece is authorized on its own.
 """
 
 from collections.abc import Hashable, Mapping
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def in_pieces_each(handlers: Mapping[int, AnyHandler]) -> Mapping[int, AnyHandler]:
-    """The handlers, those of `PIECES` piece by piece."""
+    """The handlers, those of `PIECES` split into pieces."""
 
     def cut(key: int, handler: AnyHandler) -> AnyHandler:
         for each_key, pieces in PIECES:
@@ -38,9 +38,9 @@ def in_pieces_each(handlers: Mapping[int, AnyHandler]) -> Mapping[int, AnyHandle
 
 
 def doomed(topic: "DeleteTopicState", ctx: Context) -> Hashable:
-    """Its name: a topic may be named by its name, and once more by its id.
+    """The topic's name, since a request may name one topic by name and again by id.
 
-    One item with both is refused by itself: it says nothing of the others.
+    An item with both is refused on its own, without regard to the others.
     """
     if topic.name is not None:
         return topic.name if topic.topic_id == NO_UUID else (topic.name, topic.topic_id)
@@ -68,7 +68,9 @@ def itself(name: Any, _: Context) -> Hashable:
 
 
 DESCRIBED: Final = 5
-"""Described in one turn: the settings of a broker take ten milliseconds, as a large group does."""
+"""Items described per turn: the settings of a broker take ten milliseconds, and so does a large
+group.
+"""
 
 PIECES: Final[tuple[tuple[int, Pieces], ...]] = (
     (9, Pieces("groups", "groups", group, size=DESCRIBED)),

@@ -1,9 +1,9 @@
-"""Requests of a connection that must log in first, by SASL (KIP-43, KIP-152, KIP-368).
+"""Dispatches the requests of a connection that must log in by SASL (KIP-43, KIP-152, KIP-368).
 
-ApiVersions, then SaslHandshake, then SaslAuthenticate until the exchange is complete; after a
-handshake of version 0, bare tokens without headers. Anything else closes the connection before it
-is decoded. A refusal is answered, and the connection closed, after
-`connection.failed.authentication.delay.ms`.
+The client sends ApiVersions, then SaslHandshake, then SaslAuthenticate until the exchange is
+complete; after a handshake of version 0 it sends bare tokens without headers. Any other request
+closes the connection before it is decoded. After a failed login the response is sent, and the
+connection closed, after `connection.failed.authentication.delay.ms`.
 """
 
 import asyncio
@@ -34,13 +34,13 @@ _complaints = Complaints()
 
 SASL_HANDSHAKE, SASL_AUTHENTICATE = 17, 36
 MAX_OTHER_BYTES: Final = 1 << 16
-"""Of a request that is not about the login, from somebody who has not logged in."""
+"""The size limit of a request other than the login's own, from a client that has not logged in."""
 REAUTHENTICATION_PAUSE_MS: Final = 1000
 """A client may log in again once a second."""
 
 
 class LoginState(Enum):
-    """What is expected next."""
+    """The state of a login; the value names the requests expected next."""
 
     START = "ApiVersions or SaslHandshake"
     HANDSHAKE = "SaslHandshake"
@@ -82,7 +82,7 @@ class LoginDispatch(Dispatch):
         self._handshake: RequestHeader | None = None
         self._token = b""
         self._spoken = 0
-        """The version of SaslAuthenticate; bare tokens have none."""
+        """The version of SaslAuthenticate; stays 0 for bare tokens, which have no version."""
 
     @property
     def has_logged_in(self) -> bool:
@@ -176,7 +176,8 @@ class LoginDispatch(Dispatch):
         try:
             step = self._step(self._token)
         except AuthenticationFailed as error:
-            return self._fail(None, error.because)  # there is no message to say it in
+            # A bare token has no response to carry the error.
+            return self._fail(None, error.because)
         self._complete(step)
         return bytearray(len(step.answer).to_bytes(4, "big") + step.answer)
 
@@ -200,7 +201,7 @@ class LoginDispatch(Dispatch):
         )
 
     def _complete(self, step: SaslStep) -> int:
-        """Let the client in if it has proved who it is; returns how long that lasts."""
+        """Finish the login if the client has proved its identity; returns the session lifetime."""
         if step.user is None:
             return 0
         self._state, self._exchange = LoginState.DONE, None
@@ -221,8 +222,8 @@ class LoginDispatch(Dispatch):
         return lifetime_ms
 
     def _lifetime_ms(self, expires_ms: int | None) -> int | None:
-        """How long the login lasts: as long as what was shown, and no longer than the listener
-        says; None: as long as the connection.
+        """How long the login lasts: until the credential expires, but at most as long as the
+        listener allows; None: as long as the connection.
         """
         limit_ms = self._sasl.lifetime_ms(self._mechanism)
         if expires_ms is None:
@@ -239,11 +240,11 @@ class LoginDispatch(Dispatch):
         network = self._services.config.network
 
         def answered() -> Any:
-            """A bare token has no response: the connection is closed without one."""
+            """The response, or None for a bare token: the connection is then closed without one."""
             loop = asyncio.get_running_loop()
-            loop.call_soon(self.on_failure, "the login failed")  # once it is answered
+            loop.call_soon(self.on_failure, "the login failed")  # after the response is sent
             return response
 
-        # A timer alone, no task: strangers may fail as often as they like.
+        # A timer, not a task: failed logins are unlimited, so each must be cheap.
         wait_ms = network.connection_failed_authentication_delay_ms
         return Parked((), wait_ms, lambda: None, answered)

@@ -34,7 +34,7 @@ _NOT_OFFERED: Final = {
 
 
 def nobody(_mechanism: ScramMechanism, _name: str) -> ScramCredential | None:
-    """Until the store has been read, there are no users."""
+    """The lookup of SCRAM users until the store has been read: there are none."""
     return None
 
 
@@ -45,13 +45,13 @@ def our_look(_mechanism: ScramMechanism) -> Collection[ScramLook]:
 def no_token(
     _mechanism: ScramMechanism, _token_id: str
 ) -> tuple[ScramCredential, DelegationToken] | None:
-    """Until they have been read, there are no delegation tokens."""
+    """The lookup of delegation tokens until they have been read: there are none."""
     return None
 
 
 class SaslListener:
-    """Begins logins. Users of PLAIN are fixed at the start; those of SCRAM are in the store, and
-    those of OAUTHBEARER known to whoever signs their tokens.
+    """Begins logins. PLAIN users are fixed at start-up, SCRAM users are in the metadata store, and
+    OAUTHBEARER users are known to the issuer that signs their tokens.
 
     `chance` must be good enough for secrets.
     """
@@ -59,7 +59,9 @@ class SaslListener:
     def __init__(self, security: ListenerSecurity, clock: Clock, chance: Random) -> None:
         self._chance = chance
         self.salt_secret = chance.randbytes(32)
-        """From which the salts of unknown SCRAM users follow; the cluster's, once it is known."""
+        """Derives the salts of unknown SCRAM users; replaced by the cluster's secret once that is
+        read.
+        """
         self.find_scram_user: FindScramUser = nobody
         self.scram_looks: FindLooks = our_look
         self.find_token: FindToken = no_token
@@ -69,7 +71,9 @@ class SaslListener:
         self.max_receive_bytes: Final = config.sasl_server_max_receive_size
         self.successes = self.failures = self.reauthentications = 0
         self.once_only = 0
-        """Logins of clients that cannot log in again: not by SaslAuthenticate v1 (KIP-368)."""
+        """Logins of clients that cannot re-authenticate, since they do not use SaslAuthenticate v1
+        (KIP-368).
+        """
         self.expired = 0
         """Connections that were closed because their login had expired."""
         _check_mechanisms(security, self.mechanisms)
@@ -100,7 +104,7 @@ class SaslListener:
         return self._lifetimes_ms[mechanism]
 
     def exchange(self, mechanism: str) -> SaslExchange:
-        """Begin a login by one of the mechanisms."""
+        """Begin a login with the given mechanism."""
         if mechanism == "PLAIN":
             return PlainExchange(self._plain_users)
         if mechanism == OAUTHBEARER and self.key_set is not None:

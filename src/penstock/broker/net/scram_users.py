@@ -1,4 +1,4 @@
-"""The SCRAM credentials of users, as the cluster's image has them."""
+"""The SCRAM credentials of users, from the cluster image."""
 
 import logging
 from collections.abc import Callable, Collection, Mapping
@@ -14,13 +14,13 @@ logger = logging.getLogger(__name__)
 
 UserConfigs: TypeAlias = Mapping[ClientEntity, Mapping[str, str]]
 MOST_LOOKED_AT: Final = 1000
-"""Users; a few show how they are made."""
+"""Users examined to learn which salt sizes and iteration counts are in use; a sample is enough."""
 
 
 def scram_credential(
     cluster: Cluster, mechanism: ScramMechanism, user: str
 ) -> ScramCredential | None:
-    """The user's credential for this mechanism; None if there is none that can be used."""
+    """The user's credential for this mechanism; None if it is missing or damaged."""
     text = cluster.image.client_configs.get(ClientEntity(user), {}).get(mechanism.mechanism)
     if text is None:
         return None
@@ -31,7 +31,9 @@ def scram_credential(
 
 
 class ScramLooks:
-    """The kinds of salts that users have, by mechanism; found again when users have changed."""
+    """The salt sizes and iteration counts in use, by mechanism; computed again when users have
+    changed.
+    """
 
     def __init__(self, configs: Callable[[], UserConfigs]) -> None:
         self._configs = configs

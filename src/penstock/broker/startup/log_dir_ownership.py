@@ -29,7 +29,7 @@ async def verified(
     *,
     is_alone: bool,
 ) -> Serve:
-    """Decides by what it finds; refuses before it changes anything."""
+    """Inspect and decide; raises before anything is changed."""
     known = await stored_metadata(metadata, config, home, is_alone=is_alone)
     outcome = decide(look(logs.files, logs.dirs), known, config.identity.number, home)
     if isinstance(outcome, Refuse):
@@ -70,7 +70,9 @@ async def record(
     *,
     is_alone: bool,
 ) -> None:
-    """Write the cluster into the directories; a broker alone writes these into its store."""
+    """Write the ids of broker and cluster into the directories; a single broker records these in
+    its store.
+    """
 
     def fresh_id() -> str:
         return uuid_text(Uuid(chance.randbytes(16)))
@@ -83,7 +85,7 @@ async def record(
         fresh_id if is_alone else None,
     )
     if is_alone:
-        # While a directory is offline, a missing one goes unnoticed. So keep all known ones.
+        # While a directory is offline, a missing one would go unnoticed, so keep all known ones.
         is_whole = len(logs.online) == len(logs.dirs)
         known = {} if is_whole else await read_known_log_dirs(metadata)
         await write_known_log_dirs(metadata, {**known, **paths})
