@@ -22,7 +22,11 @@ from penstock.wire.messages.create_acls import (
 )
 from penstock.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from penstock.wire.messages.find_coordinator import FindCoordinatorRequest
-from penstock.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from penstock.wire.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+)
 from penstock.wire.messages.sasl_authenticate import (
     SaslAuthenticateRequest,
     SaslAuthenticateResponse,
@@ -154,6 +158,19 @@ def test_somebody_without_rights_learns_and_changes_nothing(
     broker: EmbeddedBroker, name: str
 ) -> None:
     check_that_nothing_is_told(broker, name)
+
+
+@pytest.mark.parametrize("version", [0, 1, 9])
+def test_somebody_without_rights_creates_no_topic_by_asking_for_it(
+    broker: EmbeddedBroker, version: int
+) -> None:
+    name = f"planted-{version}"
+    with User(broker, "mallory") as mallory:
+        asked = MetadataRequest(topics=[MetadataRequestTopic(name=name)])
+        response = mallory.ask(asked, version)
+    assert isinstance(response, MetadataResponse)
+    assert [each.error_code for each in response.topics] == [ErrorCode.TOPIC_AUTHORIZATION_FAILED]
+    assert name not in broker.running.services.cluster.image.topics
 
 
 @pytest.mark.pure

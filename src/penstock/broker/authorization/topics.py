@@ -123,7 +123,8 @@ def _with_metadata(
     if not denied:
         return handler(request, ctx)
     if ctx.version == 0 and not allowed:  # an empty list would mean all topics
-        return then(handler(request, ctx), lambda found: replace(found, topics=denied))
+        unchanged = replace(request, allow_auto_topic_creation=False)
+        return then(handler(unchanged, ctx), lambda found: replace(found, topics=denied))
     reply = handler(replace(request, topics=allowed), ctx)
     return then(reply, lambda found: replace(found, topics=[*found.topics, *denied]))
 

@@ -57,7 +57,9 @@ async def altered(
             for each in topic.partitions
             if each.partition_index in found.partitions
         }
-        topics[found.id] = StateTopic(topic.topic_name, frozenset(there))
+        named = topics.get(found.id)  # a request may name a topic twice
+        partitions = frozenset(there) | (named.partitions if named else frozenset())
+        topics[found.id] = StateTopic(topic.topic_name, partitions)
         starts.update({(found.id, index): start for index, start in there.items()})
     failed = await initialize(request.group_id, topics, ctx, starts)
 

@@ -47,7 +47,7 @@ async def incremental_alter_configs(
     if not refused:
         return await here_or_there(request, ctx)
     response = await here_or_there(msgspec.structs.replace(request, resources=left), ctx)
-    return IncrementalAlterConfigsResponse(responses=[*response.responses, *refused])
+    return msgspec.structs.replace(response, responses=[*response.responses, *refused])
 
 
 def answer(
@@ -74,7 +74,7 @@ async def here_or_there(
     there: IncrementalAlterConfigsResponse = await at_controller(altered)(
         msgspec.structs.replace(request, resources=others), ctx
     )
-    return IncrementalAlterConfigsResponse(responses=[*there.responses, *here.responses])
+    return msgspec.structs.replace(there, responses=[*there.responses, *here.responses])
 
 
 def is_logger(requested: AlterConfigsResource) -> bool:

@@ -73,7 +73,7 @@ def to_create(request: MetadataRequest, ctx: Context) -> list[str]:
         return []
     known = services.cluster.image.topics
     named = [each.name for each in request.topics if each.name and each.topic_id == NO_UUID]
-    return [name for name in named if name not in known]
+    return [name for name in dict.fromkeys(named) if name not in known]
 
 
 async def created(names: list[str], request: MetadataRequest, ctx: Context) -> MetadataResponse:

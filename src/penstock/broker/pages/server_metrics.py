@@ -77,6 +77,7 @@ def _unreadable(services: Services) -> Iterator[Sample]:
     runtimes: tuple[CoordinatorRuntime[Any, Any], ...] = (
         coordination.groups.runtime,
         coordination.transactions.runtime,
+        services.share.coordinator.runtime,
     )
     for runtime in runtimes:
         yield Sample(runtime.unreadable_records, labels(topic=runtime.name))
