@@ -23,7 +23,7 @@ SESSION_LOST = frozenset(
 
 
 class PartitionFetch(Struct, frozen=True):
-    """What a follower requests of one partition."""
+    """A follower's request for one partition."""
 
     topic_id: Uuid
     request: FetchPartition

@@ -166,7 +166,7 @@ def _committed(value: OffsetCommitValue) -> CommittedOffset:
 
 
 def metadata_of(group: ClassicGroup) -> GroupMetadataValue:
-    """What is stored of a group. Its members are stored only once they have assignments."""
+    """The stored form of a group. Its members are stored only once they have assignments."""
     since_ms = -1 if group.state_since_ms is None else group.state_since_ms
     if group.state not in {ClassicGroupState.STABLE, ClassicGroupState.EMPTY}:
         return GroupMetadataValue(

@@ -55,7 +55,7 @@ class Compactor:
         self._deaths: Counter[TopicPartition] = Counter()
         self._being_cleaned: set[TopicPartition] = set()
         self._retry_ms: dict[TopicPartition, int] = {}
-        """By the monotonic clock: when a log that met a full disk is tried again."""
+        """When a log that met a full disk is tried again, by the monotonic clock."""
         self.uncleanable: dict[TopicPartition, str] = {}
 
     @property
@@ -117,8 +117,9 @@ class Compactor:
     def truncated(self, log: PartitionLog, offset: int) -> None:
         """Mark the log as dirty from `offset` on: it is about to be truncated, or replaced (0).
 
-        Written before that happens: a log that grows past the old checkpoint would count as clean.
-        From the start of its segment, because the batch that holds the offset is removed whole.
+        The checkpoint is written before that happens: otherwise a log that grows past the old
+        checkpoint would count as clean. The whole segment becomes dirty, because the batch that
+        holds the offset is removed whole.
         """
         self._forget_troubles(log.topic_partition)
         segment = log.segments.floor(offset)
@@ -130,7 +131,9 @@ class Compactor:
                 log.log_dir.checkpoints.writer(CLEANER_OFFSETS, dict(cleaned))()
 
     def forget(self, log_dir: LogDir, partitions: Iterable[TopicPartition]) -> None:
-        """These logs are deleted or about to be created: a new log of the name starts dirty."""
+        """Drop the checkpoints of logs that are deleted, or about to be created: new logs start
+        dirty.
+        """
         cleaned = self._marks(log_dir)
         marked = []
         for partition in partitions:
@@ -263,7 +266,8 @@ class Compactor:
         return self._checkpoints[log_dir.path]
 
     def note_cleaned(self, log: PartitionLog, cleaned_to: int) -> Callable[[], None]:
-        """A call, for any thread, that writes the checkpoint after the segments' new names.
+        """A function, for any thread, that syncs the segments' new names, then writes the
+        checkpoint.
 
         If the checkpoint survived a crash and the names did not, old values would be back in a part
         that counts as clean, and alive again once their tombstone is removed. A log that was

@@ -1,4 +1,4 @@
-"""What a batch keeps when its log is compacted. Pure: batch in, batch or nothing out.
+"""Compacts one batch. Pure: batch in, batch or nothing out.
 
 A batch that keeps all its records is returned unchanged. One that loses some is built from the
 bytes of those it keeps. Offsets never change: a batch keeps its base offset and its last offset.
@@ -29,11 +29,12 @@ class CleaningRound:
 
 @dataclass(frozen=True, slots=True)
 class Fate:
-    """What becomes of a batch, whatever its records are.
+    """The decision about a batch as a whole, apart from its single records.
 
-    `loses_records`: they were aborted, or it is a marker past its time.
+    `loses_records`: its records were aborted, or it is a marker past its delete horizon.
     `stays_empty`: it carries a producer's last sequence or epoch, or the round's last offset.
-    `ends_nothing`: it is a marker without a transaction; its time starts to run (KIP-534).
+    `ends_nothing`: it is a marker whose transaction has no batch left; it gets its delete horizon
+    (KIP-534).
     """
 
     loses_records: bool = False
@@ -42,7 +43,7 @@ class Fate:
 
 
 def rewritten(batch: Buffer, header: BatchHeader, fate: Fate, this: CleaningRound) -> Buffer | None:
-    """The batch to write in place of `batch`; itself where nothing changes, None for nothing."""
+    """The batch to write in place of `batch`: itself if nothing changes, None to drop it."""
     if header.record_count == 0:
         return batch if fate.stays_empty else None
     if fate.loses_records:
@@ -64,7 +65,7 @@ def rewritten(batch: Buffer, header: BatchHeader, fate: Fate, this: CleaningRoun
 
 
 def _kept(data: bytes, header: BatchHeader, this: CleaningRound) -> list[Span]:
-    """The newest of their keys; tombstones until the horizon that their batch was given.
+    """The records to keep: the newest of each key; tombstones until their batch's delete horizon.
 
     Records after the map's last offset stay: newer records of their keys are not known yet. A
     record without a key is removed: no later record could replace it.
@@ -86,7 +87,9 @@ def _kept(data: bytes, header: BatchHeader, this: CleaningRound) -> list[Span]:
 
 
 def _of_spans(data: bytes, header: BatchHeader, kept: list[Span]) -> bytearray:
-    """A batch of some of its records, their bytes as they are: deltas count from the same base."""
+    """The batch with the kept records only; their bytes stay, since deltas count from the same
+    base.
+    """
     body: Buffer = b"".join(data[span.start : span.end] for span in kept)
     if header.codec:
         body = compress(header.codec, body)
@@ -119,9 +122,9 @@ def _of_spans(data: bytes, header: BatchHeader, kept: list[Span]) -> bytearray:
 def _with_horizon(
     batch: Buffer, header: BatchHeader, kept: set[int] | None, this: CleaningRound
 ) -> bytearray:
-    """A batch that says when its tombstones or its marker may go; None keeps every record.
+    """The batch with a delete horizon for its tombstones or marker; `kept` None keeps all records.
 
-    The horizon takes the base timestamp's place, so every timestamp delta is written anew.
+    The horizon takes the base timestamp's place, so every timestamp delta is rewritten.
     """
     stays = [
         record

@@ -1,12 +1,12 @@
-"""When sessions expire. Pure: the time is an argument."""
+"""Decides when sessions expire. Pure: the time is an argument."""
 
 
 class SessionDeadlines:
-    """A session that was not heard for its time-out has expired.
+    """A session that sent nothing for its timeout has expired.
 
     `passed` is called at regular intervals. If the owner itself could not run for a while, such as
-    during a slow sync, messages have waited that would have kept sessions. So that time does not
-    count.
+    during a slow sync, messages are waiting that would have kept sessions alive. So that time does
+    not count.
     """
 
     def __init__(self, interval_ms: int, now_ms: int) -> None:

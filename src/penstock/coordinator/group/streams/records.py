@@ -171,7 +171,7 @@ def current_record(group: str, member: StreamsGroupMember) -> StreamsGroupRecord
 
 
 def epochs_of(value: CurrentValue) -> dict[TaskId, int]:
-    """In which epoch each active task was assigned; in the present one, if that is not said."""
+    """The epoch in which each active task was assigned; the present one if the record has none."""
     found = {}
     for each in (*value.active_tasks, *value.active_tasks_pending_revocation):
         epochs = each.assignment_epochs or []
@@ -197,7 +197,7 @@ def revoked_tasks(value: CurrentValue) -> TaskAssignment:
 
 
 def member_tombstones(group: str, member_id: str) -> list[StreamsGroupRecord]:
-    """In Kafka's order: current assignment, target assignment, metadata."""
+    """A member's tombstones in Kafka's order: current assignment, target assignment, metadata."""
     return [
         StreamsGroupRecord(CurrentKey(group, member_id), None),
         StreamsGroupRecord(TargetKey(group, member_id), None),
