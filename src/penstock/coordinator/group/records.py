@@ -19,6 +19,7 @@ from penstock.coordinator.group.streams.records import (
     STREAMS_KINDS,
     STREAMS_NUMBERS,
     StreamsGroupRecord,
+    checked_streams,
 )
 from penstock.coordinator.storage import RawRecord
 from penstock.errors import ProtocolError
@@ -116,7 +117,9 @@ class GroupFormat:
             case number if number in STREAMS_KINDS:
                 streams_type, value_type = STREAMS_KINDS[number]
                 streams_key = decode(streams_type, 0, raw.key[_NUMBER.size :])
-                return StreamsGroupRecord(streams_key, _value(value_type, raw.value))
+                return checked_streams(
+                    StreamsGroupRecord(streams_key, _value(value_type, raw.value))
+                )
             case _:
                 return None
 

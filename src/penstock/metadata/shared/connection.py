@@ -50,6 +50,8 @@ class FrameConnection:
         self._unsent += frame
         if was_empty:
             self._flush()
+        if len(self._unsent) > MAX_UNSENT:
+            self._loop.call_soon(self._lose)
 
     def close(self) -> None:
         if not self._closed:
@@ -90,8 +92,6 @@ class FrameConnection:
             while self._unsent:
                 del self._unsent[: self._sock.send(self._unsent)]
         except BlockingIOError:
-            if len(self._unsent) > MAX_UNSENT:
-                self._loop.call_soon(self._lose)
             self._loop.add_writer(self._sock, self._flush)
             return
         except OSError:
