@@ -26,7 +26,7 @@ async def find_hanging(
     now_ms: int,
     broker: BrokerId | None = None,
 ) -> list[OpenTransaction]:
-    """Transactions without a write for so long that their coordinator does not have.
+    """Transactions without a write for this long, which their coordinator does not know.
 
     `older_than_ms` is the brokers' `transaction.max.timeout.ms`: a live transaction ends by then.
     Raises `BrokerRefused` if a partition of the transaction topic has no leader.

@@ -1,7 +1,7 @@
 """Deletes dead letters.
 
-Kafka deletes the beginning of a partition only. So a purged letter is marked, which hides it from
-lists and from redrives; it is deleted once all letters before it are redriven or purged too.
+Kafka deletes only from the beginning of a partition. So a purged letter is marked, which hides it
+from lists and redrives; it is deleted once all letters before it are redriven or purged too.
 
 A topic that is not named for dead letters may hold other records: those stay.
 """

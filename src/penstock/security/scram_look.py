@@ -1,7 +1,7 @@
-"""What the salt of an unknown SCRAM user looks like: like those of known ones. Pure.
+"""Makes the salts of unknown SCRAM users look like those of known users. Pure.
 
-Each tool makes salts of its own kind, and hashes a password a number of times of its own. A salt of
-another kind would tell that there is no such user.
+Each tool makes salts in its own format, with its own number of iterations. A salt of another kind
+would reveal that the user does not exist.
 """
 
 import hashlib
@@ -12,20 +12,20 @@ from typing import Final, NamedTuple
 
 DIGITS: Final = b"0123456789abcdefghijklmnopqrstuvwxyz"
 JAVA_BITS: Final = 130
-"""Kafka's tools write a random number of so many bits to the base 36."""
+"""Kafka's tools write a random number of this many bits in base 36."""
 _JAVA: Final = re.compile(rb"[0-9a-z]{20,26}")
 
 
 class ScramLook(NamedTuple):
-    """What a client sees of a credential before it proves anything."""
+    """The parts of a credential that a client sees before it proves anything."""
 
     salt_bytes: int | None
-    """None: a number as Java writes it."""
+    """None: a number in base 36, as Java writes it."""
     iterations: int
 
 
 OUR_LOOK: Final = ScramLook(16, 8192)
-"""Of users that `penstock user create` makes."""
+"""The look of users that `penstock user create` makes."""
 
 
 def look_of(salt: bytes, iterations: int) -> ScramLook:
@@ -35,9 +35,9 @@ def look_of(salt: bytes, iterations: int) -> ScramLook:
 def unknown_user(
     secret: bytes, mechanism: str, name: str, looks: Collection[ScramLook]
 ) -> tuple[bytes, int]:
-    """The salt and the iterations of somebody who does not exist; always the same ones.
+    """The salt and iterations of a user who does not exist; always the same for a name.
 
-    Of several looks each name has its own: one more changes it for few.
+    With several looks, the name decides which; another look changes the choice for few names.
     """
     seed = hmac.digest(secret, f"{mechanism}:{name}".encode(), "sha256")
     look = min(looks, key=lambda each: hmac.digest(seed, repr(each).encode(), "sha256"))
