@@ -30,6 +30,8 @@ logger = logging.getLogger(__name__)
 
 ANSWER_S: Final = 30.0
 BATCH: Final = 500
+START_OF_LOG: Final = frozenset({"beginning", "earliest", "smallest"})
+"""Values of `auto.offset.reset`, all of one meaning to librdkafka."""
 
 OnRebalance: TypeAlias = Callable[[Sequence[PartitionId]], None]
 
@@ -93,7 +95,9 @@ class Consumer(Generic[K, V]):
         self._closed = False
         self.has_joined = False
         """Whether the group has assigned partitions to this consumer, possibly none."""
-        self.client = confluent_kafka.Consumer(self._settings(config))
+        settings = self._settings(config)
+        self._begins_at_start = settings["auto.offset.reset"] in START_OF_LOG
+        self.client = confluent_kafka.Consumer(settings)
         """confluent-kafka's own consumer, for calls that this class does not wrap."""
         if topics:
             self.client.subscribe(
@@ -324,8 +328,8 @@ class Consumer(Generic[K, V]):
     def position(self, topic: str, partition: int) -> int:
         """Offset of the next record that the application sees.
 
-        Before the first record it is the committed offset, or the start of the log if there is
-        none.
+        Before the first record it is the committed offset, or where `auto.offset.reset` begins if
+        there is none.
         """
         if (topic, partition) not in self._sought_in_batch:
             for record in self._batch[self._at + 1 :]:
@@ -347,7 +351,8 @@ class Consumer(Generic[K, V]):
         if found < 0:
             found = self.client.committed([asked], ANSWER_S)[0].offset
         if found < 0:
-            return self.client.get_watermark_offsets(asked, ANSWER_S)[0]
+            low, high = self.client.get_watermark_offsets(asked, ANSWER_S)
+            return low if self._begins_at_start else high
         return found
 
     def pause(self, partitions: Sequence[PartitionId] | None = None) -> None:
