@@ -13,8 +13,8 @@ from time import perf_counter_ns
 from typing import Any, Final
 
 from penstock.broker.context import Peer, Services
-from penstock.broker.net.complaints import Complaints
 from penstock.broker.net.dispatch import Dispatch, Outcome, Request, Routes
+from penstock.broker.net.rate_limited_log import RateLimitedLog
 from penstock.broker.net.sasl import SaslListener
 from penstock.broker.parked import Parked
 from penstock.clock import Clock
@@ -30,7 +30,7 @@ from penstock.wire.messages.sasl_authenticate import (
 from penstock.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from penstock.wire.schema import Message
 
-_complaints = Complaints()
+_client_log = RateLimitedLog()
 
 SASL_HANDSHAKE, SASL_AUTHENTICATE = 17, 36
 MAX_OTHER_BYTES: Final = 1 << 16
@@ -234,7 +234,7 @@ class LoginDispatch(Dispatch):
     def _fail(self, response: Message | None, reason: str) -> Outcome:
         self._state, self._exchange = LoginState.FAILED, None
         self._sasl.failures += 1
-        _complaints.tell(
+        _client_log.warn(
             self._clock.monotonic_ms() / 1000, "failed login of %s: %s", self.peer, reason
         )
         network = self._services.config.network

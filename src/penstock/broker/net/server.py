@@ -11,7 +11,6 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from penstock.broker.context import Peer, Services
-from penstock.broker.net.complaints import Complaints
 from penstock.broker.net.connection_limits import (
     NO_LIMITS,
     ConnectionLimits,
@@ -21,6 +20,7 @@ from penstock.broker.net.connection_limits import (
 from penstock.broker.net.dispatch import Dispatch, Done, Routes
 from penstock.broker.net.login import LoginDispatch
 from penstock.broker.net.protection import Protection
+from penstock.broker.net.rate_limited_log import RateLimitedLog
 from penstock.broker.net.request_memory import request_memory
 from penstock.broker.net.session import Session
 from penstock.broker.net.slices import SendSlice, send_by_kernel
@@ -36,7 +36,7 @@ from penstock.errors import ConfigError, KafkaError, ProtocolError
 from penstock.wire.schema import Message
 
 logger = logging.getLogger(__name__)
-_complaints = Complaints()
+_client_log = RateLimitedLog()
 
 Work: TypeAlias = Coroutine[Any, Any, Done]
 
@@ -138,7 +138,7 @@ class Server:
             except OSError as error:
                 if error.errno in {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS}:
                     # Out of descriptors: accepting again at once would only spin.
-                    _complaints.tell(
+                    _client_log.warn(
                         now_ms / 1000,
                         "listener %s pauses accepting connections: %s",
                         listener,
