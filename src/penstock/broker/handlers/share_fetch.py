@@ -220,10 +220,10 @@ class ShareFetching:
         return bool(self._got)
 
     def _response(self) -> ShareFetchResponse:
-        told = [*self._got, *self._errors, *self.acknowledged, *self._added]
+        partitions = [*self._got, *self._errors, *self.acknowledged, *self._added]
         topics: dict[Uuid, list[PartitionData]] = {}
         leaders: set[int] = set()
-        for each in dict.fromkeys(told):
+        for each in dict.fromkeys(partitions):
             leader = self._leader(each)
             if leader is not None:
                 leaders.add(leader[0])

@@ -161,7 +161,7 @@ class LoginDispatch(Dispatch):
         except AuthenticationFailed as error:
             return self._fail(
                 SaslAuthenticateResponse(
-                    error_code=error.code, error_message=self._told(error), auth_bytes=b""
+                    error_code=error.code, error_message=self._error_message(error), auth_bytes=b""
                 ),
                 error.because,
             )
@@ -191,7 +191,7 @@ class LoginDispatch(Dispatch):
             )
         return step
 
-    def _told(self, error: AuthenticationFailed) -> str:
+    def _error_message(self, error: AuthenticationFailed) -> str:
         if not isinstance(error, InvalidCredentials):
             return str(error)
         action = "authentication" if self._user is None else "re-authentication"
