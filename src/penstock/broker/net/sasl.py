@@ -33,7 +33,7 @@ _NOT_OFFERED: Final = {
 }
 
 
-def nobody(_mechanism: ScramMechanism, _name: str) -> ScramCredential | None:
+def no_user(_mechanism: ScramMechanism, _name: str) -> ScramCredential | None:
     """The lookup of SCRAM users until the store has been read: there are none."""
     return None
 
@@ -62,7 +62,7 @@ class SaslListener:
         """Derives the salts of unknown SCRAM users; replaced by the cluster's secret once that is
         read.
         """
-        self.find_scram_user: FindScramUser = nobody
+        self.find_scram_user: FindScramUser = no_user
         self.scram_looks: FindLooks = our_look
         self.find_token: FindToken = no_token
         config = security.config()
