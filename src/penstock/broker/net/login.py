@@ -81,7 +81,7 @@ class LoginDispatch(Dispatch):
         self._expires_ms: int | None = None
         self._handshake: RequestHeader | None = None
         self._token = b""
-        self._spoken = 0
+        self._authenticate_version = 0
         """The version of SaslAuthenticate; stays 0 for bare tokens, which have no version."""
 
     @property
@@ -123,7 +123,7 @@ class LoginDispatch(Dispatch):
             return self._begin(message.mechanism, request.header)
         if isinstance(message, SaslAuthenticateRequest) and self._exchange is not None:
             self._count(request)
-            self._spoken = request.header.version
+            self._authenticate_version = request.header.version
             return self._authenticate(message.auth_bytes, request.header.version)
         if self._state is LoginState.START and request.route is not None:
             self._state = LoginState.HANDSHAKE
@@ -216,7 +216,7 @@ class LoginDispatch(Dispatch):
             return lifetime_ms
         self._user = step.user
         self._sasl.successes += 1
-        self._sasl.once_only += self._spoken == 0
+        self._sasl.without_reauthentication += self._authenticate_version == 0
         self.peer.principal = user(step.user)
         self.on_login()
         return lifetime_ms

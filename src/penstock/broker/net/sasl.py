@@ -70,7 +70,7 @@ class SaslListener:
         self.mechanisms: Final = config.sasl_enabled_mechanisms
         self.max_receive_bytes: Final = config.sasl_server_max_receive_size
         self.successes = self.failures = self.reauthentications = 0
-        self.once_only = 0
+        self.without_reauthentication = 0
         """Logins of clients that cannot re-authenticate, since they do not use SaslAuthenticate v1
         (KIP-368).
         """
