@@ -90,7 +90,7 @@ def test_an_error_without_a_field_for_it_closes_only_its_connection() -> None:
 class OfClients(Server):
     """One to which no broker connects."""
 
-    def _is_of_brokers(self, session: object) -> bool:
+    def _on_inter_broker_listener(self, session: object) -> bool:
         return session is None
 
 

@@ -284,12 +284,12 @@ class Server:
         # Failed logins wait before their response: they must not fill the request slots.
         is_counted = session not in self._unauthenticated
         is_full = is_counted and self._at_work >= self.max_requests
-        if is_full and not self._is_of_brokers(session):
+        if is_full and not self._on_inter_broker_listener(session):
             self._queued.append((work, session))
         else:
             self._begin(work, session, is_counted=is_counted)
 
-    def _is_of_brokers(self, session: Session) -> bool:
+    def _on_inter_broker_listener(self, session: Session) -> bool:
         """Brokers wait for each other's responses, so their requests do not queue behind those of
         clients.
         """
