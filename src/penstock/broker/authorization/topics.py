@@ -97,7 +97,7 @@ def _described(
         if name is None or access.topic(Op.DESCRIBE, name):
             allowed.append(each)
         else:
-            denied.append(topic_unknown(each, name))
+            denied.append(not_authorized(each, name))
     if request.allow_auto_topic_creation and (
         ctx.services.config.controller.auto_create_topics_enable
     ):
@@ -109,7 +109,7 @@ def _described(
                     not each.name or each.name in image.topics or access.topic(Op.CREATE, each.name)
                 ),
             )
-            denied += [topic_unknown(each, each.name or "") for each in others]
+            denied += [not_authorized(each, each.name or "") for each in others]
     return allowed, denied
 
 
@@ -129,7 +129,7 @@ def _with_metadata(
     return then(reply, lambda found: replace(found, topics=[*found.topics, *denied]))
 
 
-def topic_unknown(asked: MetadataRequestTopic, name: str) -> MetadataResponseTopic:
+def not_authorized(asked: MetadataRequestTopic, name: str) -> MetadataResponseTopic:
     """A refusal that does not reveal whether the topic exists."""
     is_by_id = asked.topic_id != NO_UUID
     return MetadataResponseTopic(
