@@ -10,10 +10,10 @@ from msgspec.structs import replace
 from penstock.broker.acls.access import Access
 from penstock.broker.authorization.guard import GROUP, MESSAGES, TOPIC, then
 from penstock.broker.authorization.items import (
-    parted,
-    parted_in_slices,
+    answer_by_permission,
+    split_by_permission,
+    split_in_slices,
     topic_named_or_id,
-    when_parted,
 )
 from penstock.broker.authorization.refusals import Refusal, all_refused, when_refused
 from penstock.broker.context import AnyHandler, Context
@@ -74,7 +74,9 @@ def of_groups(of: Offsets, request: Any, ctx: Context, handler: AnyHandler, acce
         elif group.topics is None:
             verdict.allowed.append(group)
         else:
-            topics, others = parted(group.topics, lambda each: of.may(access, each, ctx))
+            topics, others = split_by_permission(
+                group.topics, lambda each: of.may(access, each, ctx)
+            )
             hidden = [whole(each, [part(each, one) for one in parts(each)]) for each in others]
             verdict.allow(group, topics, hidden)
 
@@ -98,8 +100,9 @@ async def _of_groups_in_turns(
         elif group.topics is None:
             verdict.allowed.append(group)
         else:
-            topics, others = await parted_in_slices(
-                group.topics, lambda some: parted(some, lambda each: of.may(access, each, ctx))
+            topics, others = await split_in_slices(
+                group.topics,
+                lambda some: split_by_permission(some, lambda each: of.may(access, each, ctx)),
             )
             verdict.allow(group, topics, await all_refused(others, of.refusal))
     found = _asked(of, verdict, request, ctx, handler)
@@ -109,8 +112,9 @@ async def _of_groups_in_turns(
         found = await ctx.services.waiters.future(found)
     groups = []
     for group in found.groups:
-        seen, _ = await parted_in_slices(
-            group.topics, lambda some: parted(some, lambda each: of.sees(access, each, ctx))
+        seen, _ = await split_in_slices(
+            group.topics,
+            lambda some: split_by_permission(some, lambda each: of.sees(access, each, ctx)),
         )
         groups.append(verdict.shown(group, seen))
     return replace(found, groups=[*groups, *verdict.denied])
@@ -211,7 +215,7 @@ def _of_one_group(request: Any, ctx: Context, handler: AnyHandler, access: Acces
     if request.topics is None:
 
         def visible(found: Any) -> Any:
-            seen, _ = parted(
+            seen, _ = split_by_permission(
                 found.topics, lambda each: access.topic(Op.DESCRIBE, each.name, logs=False)
             )
             return replace(found, topics=seen)
@@ -228,4 +232,6 @@ def _of_one_group(request: Any, ctx: Context, handler: AnyHandler, access: Acces
 
         return when_refused(others, _not_fetched(TOPIC), joined)
 
-    return when_parted(request.topics, lambda each: access.topic(Op.DESCRIBE, each.name), answered)
+    return answer_by_permission(
+        request.topics, lambda each: access.topic(Op.DESCRIBE, each.name), answered
+    )
