@@ -281,7 +281,7 @@ class _Preparation:
         """Logs and metadata belong together, over all workers. In the midst of a resize, partitions
         may be where they were and where they will be.
         """
-        known = await stored_metadata(store, self._config, self._directory, is_alone=True)
+        known = await stored_metadata(store, self._config, self._directory, is_standalone=True)
         workers = [*self._folders(layout.workers)]
         if layout.resize is not None:
             workers = [list(self._log_dirs)]
