@@ -21,11 +21,11 @@ from penstock.security.scram import (
     ScramExchange,
     ScramMechanism,
 )
-from penstock.security.scram_look import OUR_LOOK, ScramLook
+from penstock.security.scram_parameters import DEFAULT_PARAMETERS, ScramParameters
 
 FindScramUser = Callable[[ScramMechanism, str], ScramCredential | None]
 FindToken = Callable[[ScramMechanism, str], tuple[ScramCredential, DelegationToken] | None]
-FindLooks = Callable[[ScramMechanism], Collection[ScramLook]]
+FindScramParameters = Callable[[ScramMechanism], Collection[ScramParameters]]
 NONCE_BITS: Final = 160
 
 _NOT_OFFERED: Final = {
@@ -38,8 +38,8 @@ def no_user(_mechanism: ScramMechanism, _name: str) -> ScramCredential | None:
     return None
 
 
-def our_look(_mechanism: ScramMechanism) -> Collection[ScramLook]:
-    return (OUR_LOOK,)
+def default_parameters(_mechanism: ScramMechanism) -> Collection[ScramParameters]:
+    return (DEFAULT_PARAMETERS,)
 
 
 def no_token(
@@ -63,7 +63,7 @@ class SaslListener:
         read.
         """
         self.find_scram_user: FindScramUser = no_user
-        self.scram_looks: FindLooks = our_look
+        self.scram_parameters: FindScramParameters = default_parameters
         self.find_token: FindToken = no_token
         config = security.config()
         self.listener = security.listener
@@ -113,8 +113,8 @@ class SaslListener:
         find = partial(self.find_scram_user, scram)
         nonce = f"{self._chance.getrandbits(NONCE_BITS):x}"
         find_token = partial(self.find_token, scram)
-        looks = partial(self.scram_looks, scram)
-        return ScramExchange(scram, find, nonce, self.salt_secret, find_token, looks)
+        parameters = partial(self.scram_parameters, scram)
+        return ScramExchange(scram, find, nonce, self.salt_secret, find_token, parameters)
 
 
 def _check_mechanisms(security: ListenerSecurity, mechanisms: tuple[str, ...]) -> None:
