@@ -8,7 +8,7 @@ from penstock.broker.startup.decision import Refuse, Serve, StoredMetadata, deci
 from penstock.broker.startup.known_log_dirs import read_known_log_dirs, write_known_log_dirs
 from penstock.config.broker import BrokerConfig
 from penstock.errors import ConfigError
-from penstock.log.found import look, set_aside
+from penstock.log.found import scan_log_dirs, set_aside
 from penstock.log.store import LogStore
 from penstock.metadata.reader import read_image, read_topics
 from penstock.metadata.store import MetadataStore
@@ -31,7 +31,7 @@ async def verified(
 ) -> Serve:
     """Inspect and decide; raises before anything is changed."""
     known = await stored_metadata(metadata, config, home, is_standalone=is_standalone)
-    outcome = decide(look(logs.files, logs.dirs), known, config.identity.number, home)
+    outcome = decide(scan_log_dirs(logs.files, logs.dirs), known, config.identity.number, home)
     if isinstance(outcome, Refuse):
         raise StartRefused(outcome.why)
     for log in outcome.stray:
