@@ -152,7 +152,7 @@ class Fetcher:
                 if wanted:
                     await self._round(wanted, wait_ms)
                 else:
-                    await self._rest(wait_ms)
+                    await self._wait_until_ready(wait_ms)
         finally:
             self.break_connection()
 
@@ -213,7 +213,7 @@ class Fetcher:
                 soonest = state.ready_ms
         return wanted, None if soonest is None else soonest - now_ms
 
-    async def _rest(self, wait_ms: int | None) -> None:
+    async def _wait_until_ready(self, wait_ms: int | None) -> None:
         """Wait until a partition is added, or one is ready again."""
         try:
             async with asyncio.timeout(None if wait_ms is None else wait_ms / 1000):
