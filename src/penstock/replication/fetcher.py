@@ -239,7 +239,7 @@ class Fetcher:
                 as_view=True,  # appended before the next fetch is sent, so no copy is needed
             )
             if response.error_code in SESSION_LOST:
-                self._session.lost()
+                self._session.reset()
                 return
             check(response.error_code, f"Fetch of broker {self.leader}")
         except (KafkaError, ProtocolError) as error:
@@ -256,7 +256,7 @@ class Fetcher:
 
     def break_connection(self) -> None:
         """Close the connection; the next fetch opens a new one and a new session."""
-        self._session.lost()
+        self._session.reset()
         if self._connection is not None:
             self._connection.abort()
             self._connection = None
