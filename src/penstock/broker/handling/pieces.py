@@ -7,7 +7,7 @@ from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from penstock.broker.context import AnyHandler, Context
-from penstock.broker.handling.late import each
+from penstock.broker.handling.lazy_handlers import each
 from penstock.broker.handling.turns import Pieces, in_pieces
 from penstock.types import NO_UUID
 
