@@ -153,7 +153,7 @@ class ClusterMember:
             partitions,
             local,
             self._configs.topics,
-            self._configs.want,
+            self._configs.read_soon,
             self._existing_topics,
             self._topics.check,
         )
