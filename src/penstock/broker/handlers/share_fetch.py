@@ -178,7 +178,7 @@ class ShareFetching:
                 left -= found.found.size_bytes
         if self._reads and (limit - left >= self._request.min_bytes or is_last) and self._acquire():
             return True
-        return self._has_news_of_errors()
+        return self._has_errors_to_report()
 
     def _loaded(self, each: TopicIdPartition) -> LedSharePartition:
         """The share-partition; raises if it could not be loaded since the request arrived."""
@@ -188,7 +188,7 @@ class ShareFetching:
         self._shared[each] = found = self._by.shared(each)
         return found
 
-    def _has_news_of_errors(self) -> bool:
+    def _has_errors_to_report(self) -> bool:
         """Whether errors are worth a response now. Lasting ones are reported only once the wait for
         the others is over: a session may have such partitions until the member gets a new
         assignment.
