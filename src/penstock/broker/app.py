@@ -33,7 +33,7 @@ from penstock.broker.net.protection import (
 )
 from penstock.broker.net.request_memory import request_memory
 from penstock.broker.net.scram_salt import salt_secret
-from penstock.broker.net.scram_users import ScramLooks, scram_credential
+from penstock.broker.net.scram_users import ScramParametersInUse, scram_credential
 from penstock.broker.net.server import Server
 from penstock.broker.pages.table import Pages
 from penstock.broker.peers.supervision import supervised
@@ -160,7 +160,9 @@ async def running(
             for each in protected.values():
                 if each.sasl is not None:
                     each.sasl.find_scram_user = partial(scram_credential, storage.cluster)
-                    each.sasl.scram_looks = ScramLooks(lambda: storage.cluster.image.client_configs)
+                    each.sasl.scram_parameters = ScramParametersInUse(
+                        lambda: storage.cluster.image.client_configs
+                    )
                     each.sasl.find_token = delegation_tokens.login
                     if each.sasl.offers_scram:
                         each.sasl.salt_secret = await salt_secret(storage.metadata, machine.chance)

@@ -182,7 +182,7 @@ def assemble(
         flush=flusher.request,
         unclean_shutdown=storage.unclean_shutdown,
         on_resolved=storage.logs.clear_unclean_shutdown,
-        is_alone=storage.is_alone,
+        is_standalone=storage.is_standalone,
         clock=clock,
         chance=chance,
     )
@@ -192,7 +192,7 @@ def assemble(
         waiters,
         Listeners(
             served=frozenset(HANDLERS),
-            clustered=not storage.is_alone,
+            clustered=not storage.is_standalone,
             inter_broker_listener=config.listener.inter_broker(),
         ),
         Control(member.controller, member.link, member.control_plane),

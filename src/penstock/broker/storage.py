@@ -40,7 +40,7 @@ class Storage(Struct, frozen=True):
     open_segments: OpenSegments
     unclean_shutdown: bool
     """In-sync replicas may lack records, or whole logs, that they had before the last stop."""
-    is_alone: bool
+    is_standalone: bool
     """Whether no other broker uses the metadata store."""
 
 
@@ -53,7 +53,7 @@ async def open_storage(
     The stack releases everything in reverse order.
     """
     config, clock, chance = resolved.config, machine.clock, machine.chance
-    is_alone = config.zookeeper.zookeeper_connect is None and not machine.is_worker
+    is_standalone = config.zookeeper.zookeeper_connect is None and not machine.is_worker
     file_shares = shares(machine.file_limit())
     files = machine.files(file_shares)
     metadata = await stack.enter_async_context(
@@ -76,12 +76,12 @@ async def open_storage(
     )
     stack.callback(log_dir_ownership.release, logs)
     start = await log_dir_ownership.verified(
-        logs, metadata, config, directory, chance, is_alone=is_alone
+        logs, metadata, config, directory, chance, is_standalone=is_standalone
     )
     await broker_registration.prepare_tree(metadata)
     broker_id = start.broker_id
     if broker_id is None:
-        broker_id = await fresh_broker_id(config, metadata, is_alone=is_alone)
+        broker_id = await fresh_broker_id(config, metadata, is_standalone=is_standalone)
     static = {**resolved.texts(), "broker.id": f"{broker_id}", "node.id": f"{broker_id}"}
     cluster_id = await broker_registration.cluster_id(
         metadata, start.cluster_id, Uuid(chance.randbytes(16))
@@ -98,11 +98,13 @@ async def open_storage(
         )
         logs.mark_unclean_shutdown()
     unclean_shutdown = logs.had_unclean_shutdown
-    if is_alone:  # no other replica has the missing records
+    if is_standalone:  # no other replica has the missing records
         logs.clear_unclean_shutdown()
     stack.callback(logs.close)
     check_directories(logs)
-    await log_dir_ownership.record(logs, metadata, broker_id, cluster_id, chance, is_alone=is_alone)
+    await log_dir_ownership.record(
+        logs, metadata, broker_id, cluster_id, chance, is_standalone=is_standalone
+    )
     return Storage(
         broker_id,
         cluster_id,
@@ -113,15 +115,15 @@ async def open_storage(
         logs,
         open_segments,
         unclean_shutdown=unclean_shutdown,
-        is_alone=is_alone,
+        is_standalone=is_standalone,
     )
 
 
 async def fresh_broker_id(
-    config: BrokerConfig, metadata: MetadataStore, *, is_alone: bool
+    config: BrokerConfig, metadata: MetadataStore, *, is_standalone: bool
 ) -> BrokerId:
     """An id for a broker without `broker.id`; a single node gets the first id."""
-    if is_alone:
+    if is_standalone:
         return identity.FIRST_BROKER
     if not config.identity.broker_id_generation_enable:
         raise ConfigError("broker.id is not set, and broker.id.generation.enable is false")

@@ -32,12 +32,12 @@ async def until_stopped(
     on_ready: Callable[[BrokerState], object],
     machine: Machine | None = None,
     *,
-    beside: Callable[[RunningBroker], Coroutine[Any, Any, None]] | None = None,
+    alongside: Callable[[RunningBroker], Coroutine[Any, Any, None]] | None = None,
 ) -> None:
     """Run the broker until the function passed to `listen` is called; `listen` arranges for that
     call.
 
-    `beside` runs while the broker serves.
+    `alongside` runs while the broker serves.
     """
     stop, is_ready = asyncio.Event(), False
     this = asyncio.current_task()
@@ -61,7 +61,7 @@ async def until_stopped(
             logger.info("%s", serving(broker.state))
             on_ready(broker.state)
             async with asyncio.TaskGroup() as tasks:
-                other = None if beside is None else tasks.create_task(beside(broker))
+                other = None if alongside is None else tasks.create_task(alongside(broker))
                 await stop.wait()
                 if other is not None:
                     other.cancel()

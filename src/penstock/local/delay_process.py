@@ -31,7 +31,7 @@ class DelayProcess:
         # In the environment, since everybody can see the arguments of a process.
         self._secrets = {"PENSTOCK_DELAY_STORE": config.services.delay_store()}
 
-    async def beside(self, broker: RunningBroker) -> None:
+    async def run_alongside(self, broker: RunningBroker) -> None:
         """Until cancelled."""
         while not has_delays(broker.services.cluster.image):
             await asyncio.sleep(LOOK_S)

@@ -47,7 +47,7 @@ class FoundDirectory(Struct, frozen=True):
     """Another process works in it."""
 
 
-def look(files: Files, log_dirs: Iterable[LogDir]) -> list[FoundDirectory]:
+def scan_log_dirs(files: Files, log_dirs: Iterable[LogDir]) -> list[FoundDirectory]:
     """Lock the directories and list their contents; nothing is changed."""
     found = []
     for log_dir in log_dirs:
@@ -59,7 +59,7 @@ def look(files: Files, log_dirs: Iterable[LogDir]) -> list[FoundDirectory]:
         except StorageError:
             found.append(FoundDirectory(log_dir.path, is_readable=False))
         else:
-            found.append(look_into(files, log_dir.path))
+            found.append(scan_log_dir(files, log_dir.path))
     return found
 
 
@@ -71,7 +71,7 @@ def set_aside(files: Files, log: FoundLog, why: str, chance: Random) -> None:
     logger.warning("partition %s %s; its log is kept as %s", log.partition, why, stray)
 
 
-def look_into(files: Files, path: Path) -> FoundDirectory:
+def scan_log_dir(files: Files, path: Path) -> FoundDirectory:
     """The contents of one directory. `CorruptFile` if `meta.properties` is damaged: the owner is
     unknown.
     """

@@ -4,7 +4,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from penstock.log.doomed import Doomed
+from penstock.log.delayed_removals import DelayedRemovals
 from penstock.log.files import Files
 from penstock.log.home import Home
 from penstock.log.open_segments import OpenSegments
@@ -45,7 +45,7 @@ class Segments:
         self.limits = limits
         self._open = open_segments
         self._segments: list[Segment] = []
-        self._deleted: Doomed[Path] = Doomed()
+        self._deleted: DelayedRemovals[Path] = DelayedRemovals()
         self.replace([], [self.segment_at(base, now_ms) for base in base_offsets])
 
     def __len__(self) -> int:

@@ -14,7 +14,7 @@ from random import Random, SystemRandom
 
 from penstock.config.topic import TopicConfig
 from penstock.errors import ErrorCode, KafkaError, StorageError
-from penstock.log.doomed import Doomed
+from penstock.log.delayed_removals import DelayedRemovals
 from penstock.log.files import Files, finished_or_failed, write
 from penstock.log.log_dir import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, LogDir
 from penstock.log.naming import Role, dir_name
@@ -80,7 +80,7 @@ class LogStore:
         self.stray: list[Path] = []
         """Directories of logs that this broker may not serve, kept until an operator removes
         them."""
-        self.deleted: Doomed[Path] = Doomed()
+        self.deleted: DelayedRemovals[Path] = DelayedRemovals()
         """Directories of deleted partitions, which `upkeep` removes."""
         self.dirs = [LogDir(files, path, self._failed) for path in paths]
         self.config_for = config_for

@@ -152,7 +152,7 @@ class Fetcher:
                 if wanted:
                     await self._round(wanted, wait_ms)
                 else:
-                    await self._rest(wait_ms)
+                    await self._wait_until_ready(wait_ms)
         finally:
             self.break_connection()
 
@@ -213,7 +213,7 @@ class Fetcher:
                 soonest = state.ready_ms
         return wanted, None if soonest is None else soonest - now_ms
 
-    async def _rest(self, wait_ms: int | None) -> None:
+    async def _wait_until_ready(self, wait_ms: int | None) -> None:
         """Wait until a partition is added, or one is ready again."""
         try:
             async with asyncio.timeout(None if wait_ms is None else wait_ms / 1000):
@@ -239,7 +239,7 @@ class Fetcher:
                 as_view=True,  # appended before the next fetch is sent, so no copy is needed
             )
             if response.error_code in SESSION_LOST:
-                self._session.lost()
+                self._session.reset()
                 return
             check(response.error_code, f"Fetch of broker {self.leader}")
         except (KafkaError, ProtocolError) as error:
@@ -256,7 +256,7 @@ class Fetcher:
 
     def break_connection(self) -> None:
         """Close the connection; the next fetch opens a new one and a new session."""
-        self._session.lost()
+        self._session.reset()
         if self._connection is not None:
             self._connection.abort()
             self._connection = None

@@ -17,7 +17,7 @@ import msgspec
 from penstock.security.delegation_token import DelegationToken
 from penstock.security.errors import AuthenticationFailed, InvalidCredentials
 from penstock.security.sasl import SaslStep
-from penstock.security.scram_look import OUR_LOOK, ScramLook, unknown_user
+from penstock.security.scram_parameters import DEFAULT_PARAMETERS, ScramParameters, unknown_user
 
 SALT_BYTES: Final = 16
 """Size of new salts."""
@@ -137,8 +137,8 @@ class ScramExchange:
     its credential.
 
     `nonce` is random; `secret` is the same on all brokers, for ever. An unknown user gets a salt
-    derived from `secret` and the name, of a kind that known users have (`looks`), and fails only at
-    the end, like a wrong password: so no client learns which users exist.
+    derived from `secret` and the name, of a kind that known users have (`parameters`), and fails
+    only at the end, like a wrong password: so no client learns which users exist.
     """
 
     def __init__(
@@ -148,9 +148,9 @@ class ScramExchange:
         nonce: str,
         secret: bytes,
         find_token: FindToken = no_token,
-        looks: Callable[[], Collection[ScramLook]] = lambda: (OUR_LOOK,),
+        parameters: Callable[[], Collection[ScramParameters]] = lambda: (DEFAULT_PARAMETERS,),
     ) -> None:
-        self._looks = looks
+        self._parameters = parameters
         self._mechanism, self._find, self._nonce, self._secret = mechanism, find, nonce, secret
         self._find_token = find_token
         self._token: DelegationToken | None = None
@@ -188,7 +188,7 @@ class ScramExchange:
             self._known = self._find(name)
         # Computed for known users too, so that the time taken reveals nothing.
         salt, iterations = unknown_user(
-            self._secret, self._mechanism.mechanism, name, self._looks()
+            self._secret, self._mechanism.mechanism, name, self._parameters()
         )
         if self._known is not None:
             salt, iterations = self._known.salt, self._known.iterations

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import force_setattr
 
 from penstock.broker.authorization.table import GUARDS
-from penstock.broker.authorization.whole import anybody
+from penstock.broker.authorization.whole import left_to_handler
 from penstock.broker.handlers.table import HANDLERS
 from penstock.errors import ErrorCode
 from penstock.testing.broker import EmbeddedBroker
@@ -177,7 +177,7 @@ def test_somebody_without_rights_creates_no_topic_by_asking_for_it(
 def test_a_guard_that_lets_everybody_in_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     leaks = {16: "ListGroups", 66: "ListTransactions", 87: "ReadShareGroupStateSummary"}
     for key in leaks:
-        monkeypatch.setitem(GUARDS, key, anybody)
+        monkeypatch.setitem(GUARDS, key, left_to_handler)
     with protected() as broker:
         for name in leaks.values():
             with pytest.raises(AssertionError):

@@ -16,10 +16,10 @@ from penstock.broker.authorization.guard import (
     then,
 )
 from penstock.broker.authorization.items import (
+    answer_by_permission,
     each_item,
-    parted,
+    split_by_permission,
     topic_named_or_id,
-    when_parted,
 )
 from penstock.broker.authorization.refusals import Refusal, when_refused
 from penstock.broker.authorization.whole import check_cluster
@@ -244,7 +244,9 @@ def offset_delete(request: Any, ctx: Context, handler: AnyHandler, access: Acces
 
         return when_refused(others, _NOT_DELETED, joined)
 
-    return when_parted(request.topics, lambda each: access.topic(Op.READ, each.name), answered)
+    return answer_by_permission(
+        request.topics, lambda each: access.topic(Op.READ, each.name), answered
+    )
 
 
 def with_refused(found: Any, answers: str, denied: list[Any]) -> Any:
@@ -275,7 +277,9 @@ def find_coordinator(request: Any, ctx: Context, handler: AnyHandler, access: Ac
         return FindCoordinatorResponse(
             error_code=code, error_message=MESSAGES[code], node_id=-1, port=-1
         )
-    allowed, denied = parted(request.coordinator_keys, lambda each: may(Op.DESCRIBE, each))
+    allowed, denied = split_by_permission(
+        request.coordinator_keys, lambda each: may(Op.DESCRIBE, each)
+    )
     if not denied:
         return handler(request, ctx)
     refused = [Coordinator(each, -1, "", -1, code, MESSAGES[code]) for each in denied]

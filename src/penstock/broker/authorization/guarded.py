@@ -7,7 +7,7 @@ from typing import Any
 from penstock.broker.authorization.guard import Guard
 from penstock.broker.authorization.table import GUARDS
 from penstock.broker.context import AnyHandler, Context
-from penstock.broker.handling.late import each
+from penstock.broker.handling.lazy_handlers import each
 from penstock.wire.apis import APIS
 
 

@@ -23,7 +23,7 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 
-def parted(items: Iterable[T], may: Callable[[T], bool]) -> tuple[list[T], list[T]]:
+def split_by_permission(items: Iterable[T], may: Callable[[T], bool]) -> tuple[list[T], list[T]]:
     """The allowed items, and the others.
 
     One pass: a client without permissions may name very many items, and searching a list for each
@@ -36,25 +36,25 @@ def parted(items: Iterable[T], may: Callable[[T], bool]) -> tuple[list[T], list[
     return allowed, denied
 
 
-def when_parted(
+def answer_by_permission(
     items: Sequence[T], may: Callable[[T], bool], answered: Callable[[list[T], list[T]], Any]
 ) -> Any:
-    """The reply of `answered` to the two lists of `parted`; very many items take several loop
-    turns.
+    """The reply of `answered` to the two lists of `split_by_permission`; very many items take
+    several loop turns.
     """
     if len(items) <= NAMES_A_PIECE:
-        return answered(*parted(items, may))
-    return _when_many_are_parted(items, may, answered)
+        return answered(*split_by_permission(items, may))
+    return _answer_many_by_permission(items, may, answered)
 
 
-async def _when_many_are_parted(
+async def _answer_many_by_permission(
     items: Sequence[T], may: Callable[[T], bool], answered: Callable[[list[T], list[T]], Any]
 ) -> Any:
-    reply = answered(*await parted_in_slices(items, lambda some: parted(some, may)))
+    reply = answered(*await split_in_slices(items, lambda some: split_by_permission(some, may)))
     return await reply if isinstance(reply, Coroutine) else reply
 
 
-async def parted_in_slices(
+async def split_in_slices(
     items: Sequence[T], look: Callable[[Sequence[T]], tuple[list[A], list[B]]]
 ) -> tuple[list[A], list[B]]:
     """The two lists that `look` makes of the items, with some items per loop turn."""
@@ -95,7 +95,9 @@ def each_item(
 
             return when_refused(others, refusal, joined)
 
-        return when_parted(getattr(request, listed), lambda each: may(access, each, ctx), answered)
+        return answer_by_permission(
+            getattr(request, listed), lambda each: may(access, each, ctx), answered
+        )
 
     return guard
 

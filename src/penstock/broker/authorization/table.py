@@ -23,7 +23,6 @@ from penstock.broker.authorization.guard import (
     Guard,
 )
 from penstock.broker.authorization.whole import (
-    anybody,
     cluster,
     cluster_each,
     creations_refused,
@@ -31,6 +30,7 @@ from penstock.broker.authorization.whole import (
     described_quotas_refused,
     described_users_refused,
     elections_refused,
+    left_to_handler,
     markers_refused,
     moves_refused,
     quotas_refused,
@@ -43,7 +43,7 @@ Op = AclOperation
 
 GUARDS: Final[Mapping[int, Guard]] = {
     0: produce.produce,
-    1: anybody,  # checks each partition of its session: see `handlers/fetch.py`
+    1: left_to_handler,  # checks each partition of its session: see `handlers/fetch.py`
     2: topics.list_offsets,
     3: topics.metadata,
     4: cluster(Op.CLUSTER_ACTION),
@@ -59,8 +59,8 @@ GUARDS: Final[Mapping[int, Guard]] = {
     14: groups.one_group,
     15: groups.describe_groups,
     16: groups.list_groups,
-    17: anybody,
-    18: anybody,
+    17: left_to_handler,
+    18: left_to_handler,
     19: topics.create_topics,
     20: topics.delete_topics,
     21: topics.delete_records,
@@ -78,12 +78,12 @@ GUARDS: Final[Mapping[int, Guard]] = {
     33: settings.alter_configs,
     34: cluster_each(moves_refused, Op.ALTER),
     35: cluster(Op.DESCRIBE),
-    36: anybody,
+    36: left_to_handler,
     37: topics.create_partitions,
-    38: anybody,  # these four: the handlers check, as a token's owner needs no permission
-    39: anybody,
-    40: anybody,
-    41: anybody,
+    38: left_to_handler,  # these four: the handlers check, as a token's owner needs no permission
+    39: left_to_handler,
+    40: left_to_handler,
+    41: left_to_handler,
     42: groups.delete_groups,
     43: cluster_each(elections_refused, Op.ALTER),
     44: settings.incremental_alter_configs,
@@ -96,15 +96,15 @@ GUARDS: Final[Mapping[int, Guard]] = {
     51: cluster_each(users_refused, Op.ALTER),
     56: cluster(Op.CLUSTER_ACTION),
     57: cluster(Op.ALTER),
-    60: anybody,  # includes the cluster's allowed operations only on request
+    60: left_to_handler,  # includes the cluster's allowed operations only on request
     61: topics.describe_producers,
     65: transactions.describe_transactions,
     66: transactions.list_transactions,
     67: cluster(Op.CLUSTER_ACTION),
     68: groups.heartbeat,
     69: groups.describe_consumer_groups,
-    71: anybody,
-    72: anybody,
+    71: left_to_handler,
+    72: left_to_handler,
     74: cluster(Op.DESCRIBE_CONFIGS),
     75: topics.describe_topic_partitions,
     76: groups.heartbeat,

@@ -14,11 +14,11 @@ from penstock.broker.authorization.guard import (
     then,
 )
 from penstock.broker.authorization.items import (
+    answer_by_permission,
     each_item,
-    parted,
-    parted_in_slices,
+    split_by_permission,
+    split_in_slices,
     topic_named,
-    when_parted,
 )
 from penstock.broker.authorization.refusals import Refusal, when_refused
 from penstock.broker.authorization.routes import may_route
@@ -79,7 +79,7 @@ def metadata(request: Any, ctx: Context, handler: AnyHandler, access: Access) ->
 
 
 async def _metadata_of_many(request: Any, ctx: Context, handler: AnyHandler, access: Access) -> Any:
-    allowed, denied = await parted_in_slices(
+    allowed, denied = await split_in_slices(
         request.topics, lambda some: _described(some, request, ctx, access)
     )
     reply = _with_metadata(request, ctx, handler, allowed, denied)
@@ -97,19 +97,19 @@ def _described(
         if name is None or access.topic(Op.DESCRIBE, name):
             allowed.append(each)
         else:
-            denied.append(topic_unknown(each, name))
+            denied.append(not_authorized(each, name))
     if request.allow_auto_topic_creation and (
         ctx.services.config.controller.auto_create_topics_enable
     ):
         missing = any(each.name and each.name not in image.topics for each in allowed)
         if missing and not access.cluster(Op.CREATE, logs=False):
-            allowed, others = parted(
+            allowed, others = split_by_permission(
                 allowed,
                 lambda each: (
                     not each.name or each.name in image.topics or access.topic(Op.CREATE, each.name)
                 ),
             )
-            denied += [topic_unknown(each, each.name or "") for each in others]
+            denied += [not_authorized(each, each.name or "") for each in others]
     return allowed, denied
 
 
@@ -129,7 +129,7 @@ def _with_metadata(
     return then(reply, lambda found: replace(found, topics=[*found.topics, *denied]))
 
 
-def topic_unknown(asked: MetadataRequestTopic, name: str) -> MetadataResponseTopic:
+def not_authorized(asked: MetadataRequestTopic, name: str) -> MetadataResponseTopic:
     """A refusal that does not reveal whether the topic exists."""
     is_by_id = asked.topic_id != NO_UUID
     return MetadataResponseTopic(
@@ -178,7 +178,9 @@ def describe_topic_partitions(
 
         return when_refused(others, NOT_DESCRIBED, joined)
 
-    return when_parted(request.topics, lambda each: access.topic(Op.DESCRIBE, each.name), answered)
+    return answer_by_permission(
+        request.topics, lambda each: access.topic(Op.DESCRIBE, each.name), answered
+    )
 
 
 def create_topics(request: Any, ctx: Context, handler: AnyHandler, access: Access) -> Any:
@@ -235,7 +237,7 @@ def delete_topics(request: Any, ctx: Context, handler: AnyHandler, access: Acces
         code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_unknown else TOPIC
         return DeletableTopicResult(name, NO_UUID, code, REFUSALS[code])
 
-    allowed_names, others = parted(request.topic_names, may_delete)
+    allowed_names, others = split_by_permission(request.topic_names, may_delete)
     denied = [refused(each) for each in others]
     allowed = []
     for each in request.topics:

@@ -43,7 +43,7 @@ from penstock.wire.messages.describe_user_scram_credentials import (
 Op = AclOperation
 
 
-def anybody(request: Any, ctx: Context, handler: AnyHandler, _access: Access) -> Any:
+def left_to_handler(request: Any, ctx: Context, handler: AnyHandler, _access: Access) -> Any:
     """For APIs that need no permission, and those whose handlers check themselves."""
     return handler(request, ctx)
 

@@ -31,7 +31,7 @@ def has_moved(log: PartitionLog, cached: CachedPartition) -> bool:
     )
 
 
-def is_news(cached: CachedPartition, data: PartitionData) -> bool:
+def must_be_sent(cached: CachedPartition, data: PartitionData) -> bool:
     """Whether an incremental response must contain this partition."""
     return (
         isinstance(data.records, LogSlice)

@@ -14,7 +14,7 @@ from penstock.broker.fetch.answer import (
     by_topic,
     has_everything,
     has_moved,
-    is_news,
+    must_be_sent,
 )
 from penstock.broker.fetch.budget import FetchBudget
 from penstock.broker.fetch.sessions import CachedPartition, FetchSession
@@ -368,7 +368,7 @@ class FetchReading:
         return [
             (cached, data)
             for cached, data in found
-            if data is not None and (not is_incremental or is_news(cached, data))
+            if data is not None and (not is_incremental or must_be_sent(cached, data))
         ]
 
     def size_bytes(self) -> int:

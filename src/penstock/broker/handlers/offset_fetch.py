@@ -107,7 +107,7 @@ async def of_group(
 ) -> tuple[int, list[Any]]:
     """The group's error, and its topics in the format of this response version."""
     code = 0
-    told: list[Any] = []
+    response_topics: list[Any] = []
     for some, is_rest in cut(topics) if topics else ((topics, False),):
         reply = fetched([replace(group, topics=some)], lambda found: found[0], request, ctx)
         part = await ctx.services.waiters.future(reply) if isinstance(reply, Parked) else reply
@@ -117,9 +117,9 @@ async def of_group(
             return code, []
         found: list[Any] = part.topics if ctx.version >= 8 else single_topics(part.topics)
         if is_rest:
-            told[-1].partitions.extend(found.pop(0).partitions)
-        told += found
-    return code, told
+            response_topics[-1].partitions.extend(found.pop(0).partitions)
+        response_topics += found
+    return code, response_topics
 
 
 def cut(

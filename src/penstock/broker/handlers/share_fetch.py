@@ -178,7 +178,7 @@ class ShareFetching:
                 left -= found.found.size_bytes
         if self._reads and (limit - left >= self._request.min_bytes or is_last) and self._acquire():
             return True
-        return self._has_news_of_errors()
+        return self._has_errors_to_report()
 
     def _loaded(self, each: TopicIdPartition) -> LedSharePartition:
         """The share-partition; raises if it could not be loaded since the request arrived."""
@@ -188,7 +188,7 @@ class ShareFetching:
         self._shared[each] = found = self._by.shared(each)
         return found
 
-    def _has_news_of_errors(self) -> bool:
+    def _has_errors_to_report(self) -> bool:
         """Whether errors are worth a response now. Lasting ones are reported only once the wait for
         the others is over: a session may have such partitions until the member gets a new
         assignment.
@@ -220,10 +220,10 @@ class ShareFetching:
         return bool(self._got)
 
     def _response(self) -> ShareFetchResponse:
-        told = [*self._got, *self._errors, *self.acknowledged, *self._added]
+        partitions = [*self._got, *self._errors, *self.acknowledged, *self._added]
         topics: dict[Uuid, list[PartitionData]] = {}
         leaders: set[int] = set()
-        for each in dict.fromkeys(told):
+        for each in dict.fromkeys(partitions):
             leader = self._leader(each)
             if leader is not None:
                 leaders.add(leader[0])

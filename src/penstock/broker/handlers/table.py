@@ -10,7 +10,7 @@ from typing import Final
 from penstock.broker import handlers
 from penstock.broker.context import AnyHandler
 from penstock.broker.handling.forwarding import at_controller
-from penstock.broker.handling.late import LateHandlers
+from penstock.broker.handling.lazy_handlers import LazyHandlers
 from penstock.broker.handling.mutation_quota import (
     CREATE_PARTITIONS,
     CREATE_TOPICS,
@@ -108,4 +108,4 @@ _FOUND_BY: Final[Mapping[int, Callable[[], AnyHandler]]] = {
 EAGER: Final = (0, 1, 2, 3, 8, 9, 10, 11, 12, 13, 14, 18, 22, 68)
 """Imported at start-up: no producer or consumer waits for an import."""
 
-HANDLERS: Final = LateHandlers(_FOUND_BY, EAGER)
+HANDLERS: Final = LazyHandlers(_FOUND_BY, EAGER)

@@ -13,7 +13,7 @@ from penstock.broker.context import Context
 from penstock.broker.handling.slots import outside_slot
 from penstock.broker.handling.turns import PARTITIONS_A_TURN, are_many, at_once, by_topic, turns
 from penstock.broker.parked import Parked
-from penstock.broker.transaction.verifier import Answers, as_producers_know_it
+from penstock.broker.transaction.verifier import Answers, error_for_producer
 from penstock.broker.translate.commits import (
     CommitTarget,
     Offsets,
@@ -77,7 +77,7 @@ def txn_offset_commit(
     answers = verified(request, ctx)
     if isinstance(answers, tuple):
         return answered_at_once(named, offsets, commit(request, offsets, answers, ctx), ctx)
-    return asked_first(request, named, offsets, answers, ctx)
+    return commit_once_verified(request, named, offsets, answers, ctx)
 
 
 async def committed_in_turns(request: TxnOffsetCommitRequest, ctx: Context) -> Answer:
@@ -126,7 +126,7 @@ def verified(request: TxnOffsetCommitRequest, ctx: Context) -> Answers | asyncio
     )
 
 
-async def asked_first(
+async def commit_once_verified(
     request: TxnOffsetCommitRequest,
     named: CommitTargets,
     offsets: Offsets,
@@ -193,7 +193,7 @@ def commit(
 ) -> Pending:
     (refused,) = answers
     if refused is not None:
-        return as_committers_know_it(refused, ctx.version)
+        return error_for_committer(refused, ctx.version)
     return ctx.services.coordination.groups.commit(
         request.group_id,
         Committer(
@@ -207,7 +207,7 @@ def commit(
     )
 
 
-def as_committers_know_it(error: KafkaError, version: int) -> KafkaError:
+def error_for_committer(error: KafkaError, version: int) -> KafkaError:
     """The verification error as one that group clients know."""
     if error.code is ErrorCode.CONCURRENT_TRANSACTIONS:
         # Only clients whose commits add the group (v5) retry on this error.
@@ -215,7 +215,7 @@ def as_committers_know_it(error: KafkaError, version: int) -> KafkaError:
     if error.code is ErrorCode.NOT_COORDINATOR or error.code in BETWEEN_BROKERS:
         # The group has not moved: the client should retry here.
         return CoordinatorLoading(str(error))
-    return as_producers_know_it(error, knows_abortable=version >= 4)
+    return error_for_producer(error, knows_abortable=version >= 4)
 
 
 def committed(

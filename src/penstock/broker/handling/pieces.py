@@ -7,7 +7,7 @@ from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from penstock.broker.context import AnyHandler, Context
-from penstock.broker.handling.late import each
+from penstock.broker.handling.lazy_handlers import each
 from penstock.broker.handling.turns import Pieces, in_pieces
 from penstock.types import NO_UUID
 
@@ -37,7 +37,7 @@ def in_pieces_each(handlers: Mapping[int, AnyHandler]) -> Mapping[int, AnyHandle
     return each(handlers, cut)
 
 
-def doomed(topic: "DeleteTopicState", ctx: Context) -> Hashable:
+def deletion_key(topic: "DeleteTopicState", ctx: Context) -> Hashable:
     """The topic's name, since a request may name one topic by name and again by id.
 
     An item with both is refused on its own, without regard to the others.
@@ -76,7 +76,7 @@ PIECES: Final[tuple[tuple[int, Pieces], ...]] = (
     (9, Pieces("groups", "groups", group, size=DESCRIBED)),
     (10, Pieces("coordinator_keys", "coordinators")),
     (15, Pieces("groups", "groups", itself, size=DESCRIBED)),
-    (20, Pieces("topics", "responses", doomed)),
+    (20, Pieces("topics", "responses", deletion_key)),
     (20, Pieces("topic_names", "responses", itself)),
     (24, Pieces("transactions", "results_by_transaction")),
     (32, Pieces("resources", "results", resource, size=DESCRIBED)),

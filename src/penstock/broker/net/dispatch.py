@@ -226,7 +226,7 @@ class Dispatch:
         in full, where Kafka returns it empty: its session has already recorded what was sent.
         """
         api, quotas = request.header.api, self._services.quotas
-        if request.route is None or api.key in NOT_CHARGED or self._is_of_a_broker(request):
+        if request.route is None or api.key in NOT_CHARGED or self._sent_by_broker(request):
             return response, 0
         user, client_id = self.peer.principal.name, request.header.client_id or ""
         delay_ms = told_ms = int(getattr(response, "throttle_time_ms", 0))
@@ -240,7 +240,7 @@ class Dispatch:
             response = msgspec.structs.replace(response, throttle_time_ms=delay_ms)
         return response, delay_ms
 
-    def _is_of_a_broker(self, request: Request) -> bool:
+    def _sent_by_broker(self, request: Request) -> bool:
         """Whether a broker sent the request, for itself or as a forwarder: brokers are never
         throttled.
         """

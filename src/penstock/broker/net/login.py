@@ -13,8 +13,8 @@ from time import perf_counter_ns
 from typing import Any, Final
 
 from penstock.broker.context import Peer, Services
-from penstock.broker.net.complaints import Complaints
 from penstock.broker.net.dispatch import Dispatch, Outcome, Request, Routes
+from penstock.broker.net.rate_limited_log import RateLimitedLog
 from penstock.broker.net.sasl import SaslListener
 from penstock.broker.parked import Parked
 from penstock.clock import Clock
@@ -30,7 +30,7 @@ from penstock.wire.messages.sasl_authenticate import (
 from penstock.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from penstock.wire.schema import Message
 
-_complaints = Complaints()
+_client_log = RateLimitedLog()
 
 SASL_HANDSHAKE, SASL_AUTHENTICATE = 17, 36
 MAX_OTHER_BYTES: Final = 1 << 16
@@ -81,7 +81,7 @@ class LoginDispatch(Dispatch):
         self._expires_ms: int | None = None
         self._handshake: RequestHeader | None = None
         self._token = b""
-        self._spoken = 0
+        self._authenticate_version = 0
         """The version of SaslAuthenticate; stays 0 for bare tokens, which have no version."""
 
     @property
@@ -123,7 +123,7 @@ class LoginDispatch(Dispatch):
             return self._begin(message.mechanism, request.header)
         if isinstance(message, SaslAuthenticateRequest) and self._exchange is not None:
             self._count(request)
-            self._spoken = request.header.version
+            self._authenticate_version = request.header.version
             return self._authenticate(message.auth_bytes, request.header.version)
         if self._state is LoginState.START and request.route is not None:
             self._state = LoginState.HANDSHAKE
@@ -161,7 +161,7 @@ class LoginDispatch(Dispatch):
         except AuthenticationFailed as error:
             return self._fail(
                 SaslAuthenticateResponse(
-                    error_code=error.code, error_message=self._told(error), auth_bytes=b""
+                    error_code=error.code, error_message=self._error_message(error), auth_bytes=b""
                 ),
                 error.because,
             )
@@ -191,7 +191,7 @@ class LoginDispatch(Dispatch):
             )
         return step
 
-    def _told(self, error: AuthenticationFailed) -> str:
+    def _error_message(self, error: AuthenticationFailed) -> str:
         if not isinstance(error, InvalidCredentials):
             return str(error)
         action = "authentication" if self._user is None else "re-authentication"
@@ -216,7 +216,7 @@ class LoginDispatch(Dispatch):
             return lifetime_ms
         self._user = step.user
         self._sasl.successes += 1
-        self._sasl.once_only += self._spoken == 0
+        self._sasl.without_reauthentication += self._authenticate_version == 0
         self.peer.principal = user(step.user)
         self.on_login()
         return lifetime_ms
@@ -234,7 +234,7 @@ class LoginDispatch(Dispatch):
     def _fail(self, response: Message | None, reason: str) -> Outcome:
         self._state, self._exchange = LoginState.FAILED, None
         self._sasl.failures += 1
-        _complaints.tell(
+        _client_log.warn(
             self._clock.monotonic_ms() / 1000, "failed login of %s: %s", self.peer, reason
         )
         network = self._services.config.network

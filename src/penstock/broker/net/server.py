@@ -11,7 +11,6 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from penstock.broker.context import Peer, Services
-from penstock.broker.net.complaints import Complaints
 from penstock.broker.net.connection_limits import (
     NO_LIMITS,
     ConnectionLimits,
@@ -21,6 +20,7 @@ from penstock.broker.net.connection_limits import (
 from penstock.broker.net.dispatch import Dispatch, Done, Routes
 from penstock.broker.net.login import LoginDispatch
 from penstock.broker.net.protection import Protection
+from penstock.broker.net.rate_limited_log import RateLimitedLog
 from penstock.broker.net.request_memory import request_memory
 from penstock.broker.net.session import Session
 from penstock.broker.net.slices import SendSlice, send_by_kernel
@@ -36,7 +36,7 @@ from penstock.errors import ConfigError, KafkaError, ProtocolError
 from penstock.wire.schema import Message
 
 logger = logging.getLogger(__name__)
-_complaints = Complaints()
+_client_log = RateLimitedLog()
 
 Work: TypeAlias = Coroutine[Any, Any, Done]
 
@@ -97,7 +97,7 @@ class Server:
         self._listeners: dict[socket.socket, str] = {}
         self.protections: Mapping[str, Protection] = {}
         """By listener; a listener without an entry is PLAINTEXT."""
-        self._newcomers: dict[Session, float] = {}
+        self._unauthenticated: dict[Session, float] = {}
         """Connections whose TLS handshake or login is not complete, and when each is closed for
         that.
         """
@@ -138,7 +138,7 @@ class Server:
             except OSError as error:
                 if error.errno in {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS}:
                     # Out of descriptors: accepting again at once would only spin.
-                    _complaints.tell(
+                    _client_log.warn(
                         now_ms / 1000,
                         "listener %s pauses accepting connections: %s",
                         listener,
@@ -222,7 +222,7 @@ class Server:
                 logger.debug("connection of %s ends: %s", peer, error)
                 sock.close()
                 return
-            self._newcomers[session] = self._loop.time() + LOGIN_TIMEOUT_S
+            self._unauthenticated[session] = self._loop.time() + LOGIN_TIMEOUT_S
         if protection is None or protection.sasl is None:
             session.limit_memory(self.memory)
         self.limits.opened(peer.listener, peer.host)
@@ -256,17 +256,17 @@ class Server:
     def secured(self, session: Session) -> None:
         """The TLS handshake is complete; on a SASL listener the client still has to log in."""
         if self.protections[session.peer.listener].sasl is None:
-            self._newcomers.pop(session, None)
+            self._unauthenticated.pop(session, None)
 
     def _logged_in(self, session: Session) -> None:
-        self._newcomers.pop(session, None)
+        self._unauthenticated.pop(session, None)
         session.allow_frames(self._network.socket_request_max_bytes)
         # Not earlier: clients that have not logged in must not take this memory. Their requests are
         # small, as in Kafka.
         session.limit_memory(self.memory)
 
     def closed(self, session: Session) -> None:
-        self._newcomers.pop(session, None)
+        self._unauthenticated.pop(session, None)
         self._services.share.partitions.connection_closed(id(session.peer))
         host = self.sessions.pop(session, None)
         if host is not None:
@@ -282,14 +282,14 @@ class Server:
 
     def run(self, work: Work, session: Session) -> None:
         # Failed logins wait before their response: they must not fill the request slots.
-        is_counted = session not in self._newcomers
+        is_counted = session not in self._unauthenticated
         is_full = is_counted and self._at_work >= self.max_requests
-        if is_full and not self._is_of_brokers(session):
+        if is_full and not self._on_inter_broker_listener(session):
             self._queued.append((work, session))
         else:
             self._begin(work, session, is_counted=is_counted)
 
-    def _is_of_brokers(self, session: Session) -> bool:
+    def _on_inter_broker_listener(self, session: Session) -> bool:
         """Brokers wait for each other's responses, so their requests do not queue behind those of
         clients.
         """
@@ -331,7 +331,7 @@ class Server:
             await asyncio.sleep(IDLE_CHECK_S)
             now_s = self._loop.time()
             self.close_those_idle_since(now_s - self._network.connections_max_idle_ms / 1000)
-            self.close_late_newcomers(now_s)
+            self.close_late_unauthenticated(now_s)
             self.save_memory(now_s)
 
     def close_those_idle_since(self, limit_s: float) -> None:
@@ -343,9 +343,9 @@ class Server:
             if session.is_sending or not session.has_work:
                 session.close("idle for too long")
 
-    def close_late_newcomers(self, now_s: float) -> None:
+    def close_late_unauthenticated(self, now_s: float) -> None:
         """Close connections that did not finish their handshake or login in time."""
-        for session in [each for each, end_s in self._newcomers.items() if end_s <= now_s]:
+        for session in [each for each, end_s in self._unauthenticated.items() if end_s <= now_s]:
             session.close("did not prove in time who it is")
 
     def save_memory(self, now_s: float) -> None:

@@ -16,8 +16,8 @@ from functools import partial
 from typing import Any, Final, Protocol, TypeAlias
 
 from penstock.broker.context import Peer
-from penstock.broker.net.complaints import Complaints
 from penstock.broker.net.dispatch import Dispatch, Done, Encoded, Outcome, Request
+from penstock.broker.net.rate_limited_log import RateLimitedLog
 from penstock.broker.net.request_memory import RequestMemory
 from penstock.broker.net.slices import SendSlice, gathered, interleaved, send_by_kernel
 from penstock.broker.parked import Parked
@@ -28,7 +28,7 @@ from penstock.wire.frame import FrameBuffer, FrameHeldBack
 from penstock.wire.schema import Message
 
 logger = logging.getLogger(__name__)
-_complaints = Complaints()
+_client_log = RateLimitedLog()
 
 READ_AHEAD_BYTES: Final = 1 << 16
 PRODUCE: Final = 0
@@ -300,7 +300,7 @@ class Session:
                 self._close_unless_at_work()
         except ProtocolError as error:
             now_s = self._loop.time()
-            _complaints.tell(now_s, "closing the connection of %s: %s", self._dispatch.peer, error)
+            _client_log.warn(now_s, "closing the connection of %s: %s", self._dispatch.peer, error)
             self.close(str(error))
         except Exception:  # the boundary around one client: its request must not stop the broker
             logger.exception("a request from %s failed", self._dispatch.peer)

@@ -12,8 +12,8 @@ import ssl
 from contextlib import suppress
 from typing import Final, Protocol
 
-from penstock.broker.net.complaints import Complaints
 from penstock.broker.net.dispatch import Dispatch
+from penstock.broker.net.rate_limited_log import RateLimitedLog
 from penstock.broker.net.session import Owner, Session
 from penstock.broker.net.tls import TlsListener
 from penstock.errors import ProtocolError
@@ -21,7 +21,7 @@ from penstock.log.lookup import LogSlice
 from penstock.wire.frame import FrameHeldBack
 
 logger = logging.getLogger(__name__)
-_complaints = Complaints()
+_client_log = RateLimitedLog()
 
 SEND_BYTES: Final = 1 << 18
 """Bytes read from log files and sent in one piece."""
@@ -121,7 +121,7 @@ class TlsSession(Session):
     def _refuse_client(self, error: Exception) -> None:
         """Close after a delay: most refused clients retry at once."""
         reason = str(getattr(error, "reason", None) or error).lower().replace("_", " ")
-        _complaints.tell(
+        _client_log.warn(
             self._loop.time(), "failed TLS handshake with %s: %s", self._dispatch.peer, reason
         )
         self.pause_reading()

@@ -96,14 +96,14 @@ class ClusterMember:
         flush: Callable[[PartitionLog], Future[int]],
         unclean_shutdown: bool,
         on_resolved: Callable[[], object],
-        is_alone: bool,
+        is_standalone: bool,
         clock: Clock,
         chance: Random,
     ) -> None:
         config = cluster.config
         self._broker_id, self._store, self._cluster = broker_id, store, cluster
         self._partitions, self._tasks, self._clock = partitions, tasks, clock
-        self._is_alone = is_alone
+        self._is_standalone = is_standalone
         self._unclean_shutdown, self._on_resolved = unclean_shutdown, on_resolved
         self._peers, self._outboxes = peers, outboxes
         event = encode(LogDirEvent(broker=broker_id))
@@ -153,7 +153,7 @@ class ClusterMember:
             partitions,
             local,
             self._configs.topics,
-            self._configs.want,
+            self._configs.read_soon,
             self._existing_topics,
             self._topics.check,
         )
@@ -210,7 +210,7 @@ class ClusterMember:
         loops: dict[str, Callable[[], Awaitable[None]]] = {
             "controller election": self._election.run
         }
-        if not self._is_alone:
+        if not self._is_standalone:
             loops |= {
                 "registration": self.lifecycle.run,
                 "settings": self._configs.run,
@@ -262,7 +262,7 @@ class ClusterMember:
             outbox.close()
 
     def directory_failed(self, path: Path) -> None:
-        if not self._is_alone:
+        if not self._is_standalone:
             self._failed_directories.report(path)
 
     async def _existing_topics(self, names: Collection[str]) -> Collection[str]:

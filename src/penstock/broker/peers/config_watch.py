@@ -24,8 +24,8 @@ RETRY_S = 0.2
 
 class ConfigWatch:
     """Reads all settings at each notification: they are few, and a notification may be missed while
-    the store is unreachable. Creating a topic causes no notification; `want` reads its settings
-    only.
+    the store is unreachable. Creating a topic causes no notification; `read_soon` reads its
+    settings only.
 
     Calls `changed` with the difference to the image; it returns False if the image has changed
     since.
@@ -42,7 +42,7 @@ class ConfigWatch:
         self._reads_all = True
         self._wanted: set[str] = set()
 
-    def want(self, topics: Iterable[str]) -> None:
+    def read_soon(self, topics: Iterable[str]) -> None:
         """Read the settings of these topics soon."""
         self._wanted |= set(topics)
         self._wake.set()

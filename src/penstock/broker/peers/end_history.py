@@ -15,7 +15,7 @@ class EndHistory:
     def last(self) -> int:
         return self._seen[-1][0]
 
-    def saw(self, end: int, now_ms: int) -> None:
+    def observe(self, end: int, now_ms: int) -> None:
         if end < self.last:  # the log was truncated, or the topic was created again
             self._seen = [(end, now_ms)]
         elif end > self.last:

@@ -78,7 +78,7 @@ class LogEnds:
         if known is None:
             self._ends[topic_partition] = EndHistory(end, now_ms)
         else:
-            known.saw(end, now_ms)
+            known.observe(end, now_ms)
 
 
 def ends_request(requests: list[LogEndRequest]) -> ListOffsetsRequest:

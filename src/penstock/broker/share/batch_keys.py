@@ -87,7 +87,7 @@ class BatchKeys:
         self._large = None
         return large.reading.result()
 
-    def read_beside(
+    def read_off_loop(
         self, worker: Executor, batch: bytes, header: BatchHeader, known_to: int
     ) -> None:
         reading = asyncio.get_running_loop().run_in_executor(
@@ -122,5 +122,5 @@ class KeyTurn:
         except DecompressionLimit:
             if not is_first:
                 return None
-        self._keys.read_beside(self._worker, batch, header, known_to)
+        self._keys.read_off_loop(self._worker, batch, header, known_to)
         return None

@@ -75,7 +75,7 @@ class DeadLetterWriter:
         self._connections: dict[BrokerId, PeerConnection] = {}
         self._running: set[asyncio.Task[None]] = set()
         self._is_open = True
-        self._told: set[str] = set()
+        self._warned: set[str] = set()
         self.create_topic: Callable[[str], Awaitable[None]] | None = None
 
     def post(self, letters: list[PostedLetter]) -> None:
@@ -106,7 +106,7 @@ class DeadLetterWriter:
                 return True  # the group has no dead letters any more
             why = await self._not_ready(rules.topic)
             if why is not None:
-                self._tell(f"dead letters of {posted.letter.key.group} wait: {why}")
+                self._warn_once(f"dead letters of {posted.letter.key.group} wait: {why}")
                 await asyncio.sleep(NOT_READY_S)
                 continue
             try:
@@ -123,7 +123,9 @@ class DeadLetterWriter:
             if code in TOO_LARGE and not note:
                 note = f"the record is too large for {rules.topic}"
                 continue
-            self._tell(f"dead letters of {posted.letter.key.group} to {rules.topic}: {code.name}")
+            self._warn_once(
+                f"dead letters of {posted.letter.key.group} to {rules.topic}: {code.name}"
+            )
             await asyncio.sleep(RETRY_S)
         return False
 
@@ -173,9 +175,9 @@ class DeadLetterWriter:
             self._connections[broker] = self._connection_to(broker)
         return self._connections[broker]
 
-    def _tell(self, message: str) -> None:
-        if message not in self._told:
-            self._told.add(message)
+    def _warn_once(self, message: str) -> None:
+        if message not in self._warned:
+            self._warned.add(message)
             logger.warning("%s", message)
 
 

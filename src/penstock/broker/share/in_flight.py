@@ -6,7 +6,7 @@ from typing import Final
 from penstock.coordinator.share.state import RecordState, StateBatch
 from penstock.errors import KafkaError
 
-NOBODY: Final = ""
+NO_OWNER: Final = ""
 
 
 class Transition:
@@ -53,7 +53,7 @@ class InFlightRun:
         self.first, self.last, self.state, self.count = first, last, state, count
         self.batch = batch or (first, last)
         """The first and last of the records that were delivered together the first time."""
-        self.owner = NOBODY
+        self.owner = NO_OWNER
         self.deadline_ms = 0
         """When the owner's lock ends."""
         self.visible_ms = 0
@@ -90,7 +90,7 @@ class InFlightRun:
         return self.state is RecordState.ARCHIVING and self.dirty
 
     def become(self, state: RecordState, count: int) -> None:
-        self.state, self.count, self.owner, self.dirty = state, count, NOBODY, True
+        self.state, self.count, self.owner, self.dirty = state, count, NO_OWNER, True
 
     def acquired_by(self, member: str, until_ms: int) -> None:
         self.state, self.count = RecordState.ACQUIRED, self.count + 1

@@ -62,7 +62,7 @@ class Persister:
         pending = self._here(call)
         if pending is not None:
             reply = self._coordinator.runtime.reply(pending)
-            if reply is not None and not _may_help(reply):
+            if reply is not None and not _is_retriable(reply):
                 then(reply)
                 return
         self.run(self._later(call, pending, then))
@@ -84,12 +84,14 @@ class Persister:
     ) -> None:
         if pending is not None:
             reply = await self._committed(pending)
-            if not _may_help(reply):
+            if not _is_retriable(reply):
                 then(reply)
                 return
-        then(await self.ask(call))
+        then(await self.call_with_retries(call))
 
-    async def ask(self, call: StateCall[T], until_ms: int | None = None) -> T | KafkaError:
+    async def call_with_retries(
+        self, call: StateCall[T], until_ms: int | None = None
+    ) -> T | KafkaError:
         """The reply; retries for some seconds while the coordinator moves or loads, or until
         `until_ms` of the monotonic clock.
         """
@@ -97,7 +99,7 @@ class Persister:
             until_ms = self._clock.monotonic_ms() + PATIENCE_MS
         while True:
             reply = await self._once(call)
-            if not _may_help(reply) or self._clock.monotonic_ms() >= until_ms:
+            if not _is_retriable(reply) or self._clock.monotonic_ms() >= until_ms:
                 return reply
             await asyncio.sleep(RETRY_S)
 
@@ -168,6 +170,6 @@ class Persister:
         return await self._waiters.future(parked)
 
 
-def _may_help(reply: object) -> bool:
+def _is_retriable(reply: object) -> bool:
     """Whether a retry may help."""
     return isinstance(reply, KafkaError) and reply.code in RETRIABLE

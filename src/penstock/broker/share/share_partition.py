@@ -458,7 +458,7 @@ class SharePartition:
         """
         if self._writing is not None:
             return None
-        if not self._queued and not self._has_news():
+        if not self._queued and not self._needs_write():
             return None
         self._writing, self._queued = self._queued, set()
         written = [run for run in self.runs if run.dirty or run.transition in self._writing]
@@ -497,7 +497,7 @@ class SharePartition:
             transition.end(why)
         return ended
 
-    def _has_news(self) -> bool:
+    def _needs_write(self) -> bool:
         return self._written_start != self.start_offset or any(run.dirty for run in self.runs)
 
     def _start_after_write(self) -> tuple[int, int]:

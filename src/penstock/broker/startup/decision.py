@@ -25,7 +25,7 @@ class StoredMetadata(Struct, frozen=True):
 
     name: str
     """The store's file or ZooKeeper's address, for messages."""
-    is_alone: bool
+    is_standalone: bool
     """Whether the store is embedded: everything in it belongs to this broker."""
     cluster_id: str | None = None
     topics: Mapping[str, Topic] = {}
@@ -148,7 +148,7 @@ def _another_cluster(directories: Sequence[FoundDirectory], store: StoredMetadat
     for each in directories:
         stated = None if each.identity is None else each.identity.cluster_id
         if None not in {stated, store.cluster_id} and stated != store.cluster_id:
-            right = "--dir" if store.is_alone else "zookeeper.connect"
+            right = "--dir" if store.is_standalone else "zookeeper.connect"
             return (
                 f"log directory {each.path} belongs to cluster {stated}, but {store.name} is of "
                 f"cluster {store.cluster_id}: use the {right} of that cluster, or other log.dirs"
@@ -174,7 +174,7 @@ def _unknown(
 ) -> str | None:
     """Refuse logs that the store does not know. In a cluster the controller finds the strays."""
     logs, quoted = list(_logs(directories)), quote(str(home))
-    if store.is_alone:
+    if store.is_standalone:
         unknown = [each for each in logs if not _is_known(each, store)]
         if not unknown:
             return None
@@ -199,7 +199,7 @@ def _missing(
     directories: Sequence[FoundDirectory], store: StoredMetadata, home: Path
 ) -> str | None:
     """Refuse if a known directory is missing: its partitions would begin empty."""
-    if not store.is_alone or not all(each.is_readable for each in directories):
+    if not store.is_standalone or not all(each.is_readable for each in directories):
         return None  # missing partitions may be in the unreadable directory, and are offline
     present = {each.identity.directory_id for each in directories if each.identity is not None}
     present |= {str(each.path) for each in directories}
@@ -229,7 +229,7 @@ def _elsewhere(
     """Refuse if logs are with other workers than the metadata says, as after restoring an old
     backup: the partitions would begin empty where the metadata expects them.
     """
-    if not store.is_alone or not all(each.is_readable for each in directories):
+    if not store.is_standalone or not all(each.is_readable for each in directories):
         return None
     holders: dict[TopicPartition, set[int]] = {}
     at: dict[TopicPartition, Path] = {}

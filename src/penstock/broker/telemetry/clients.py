@@ -76,8 +76,11 @@ class TelemetryClient(Struct):
     series: dict[tuple[str, str], Series] = field(default_factory=dict)
 
     def ask(self, now_ms: int) -> None:
-        heard_ms = max(self.asked_ms, self.pushed_ms)
-        if heard_ms != NEVER and 0 <= now_ms - heard_ms < self.subscription.interval_ms:
+        last_request_ms = max(self.asked_ms, self.pushed_ms)
+        if (
+            last_request_ms != NEVER
+            and 0 <= now_ms - last_request_ms < self.subscription.interval_ms
+        ):
             if not self.may_ask:
                 raise TooEarly(self.id)
         else:
@@ -105,7 +108,7 @@ class TelemetryClient(Struct):
                 f"Unknown client subscription id for the client [{uuid_text(self.id)}]"
             )
 
-    def heard_ms(self) -> int:
+    def last_request_ms(self) -> int:
         return max(self.asked_ms, self.pushed_ms)
 
 
@@ -130,10 +133,10 @@ class TelemetryClients:
         self.clients.move_to_end(instance)
         return found
 
-    def forget_silent(self, now_ms: int) -> None:
+    def remove_inactive(self, now_ms: int) -> None:
         for instance, client in list(self.clients.items()):
             silence_ms = max(SILENT_INTERVALS * client.subscription.interval_ms, 60_000)
-            if client.terminating or now_ms - client.heard_ms() > silence_ms:
+            if client.terminating or now_ms - client.last_request_ms() > silence_ms:
                 del self.clients[instance]
 
     def received(self, client: TelemetryClient, points: Iterable[DataPoint]) -> None:

@@ -8,7 +8,7 @@ from penstock.broker.transaction.verification import Verification
 from penstock.broker.transaction.verifier import (
     Answers,
     TransactionVerifier,
-    as_producers_know_it,
+    error_for_producer,
     retriable_by_producers,
 )
 from penstock.coordinator.result import Refused
@@ -136,7 +136,7 @@ class ProduceVerification:
             return error
         if retriable_by_producers(error):
             return NotEnoughReplicas(str(error))
-        return as_producers_know_it(error, knows_abortable=self._version >= 11)
+        return error_for_producer(error, knows_abortable=self._version >= 11)
 
 
 def has_open(partition: Partition, producer: ProducerIdAndEpoch) -> bool:

@@ -132,7 +132,7 @@ def retriable_by_producers(error: KafkaError) -> bool:
     return error.code in RETRIABLE
 
 
-def as_producers_know_it(error: KafkaError, *, knows_abortable: bool) -> KafkaError:
+def error_for_producer(error: KafkaError, *, knows_abortable: bool) -> KafkaError:
     """The coordinator's error as a partition leader reports it."""
     if error.code is ErrorCode.PRODUCER_FENCED:
         return InvalidProducerEpoch(str(error))

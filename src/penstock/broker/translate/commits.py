@@ -163,17 +163,18 @@ def _target(target: TopicPartition, image: ClusterImage) -> CommitTarget:
 
 
 def codes(
-    replies: Sequence[Refused], known_as: dict[type[KafkaError], ErrorCode]
+    replies: Sequence[Refused], code_overrides: dict[type[KafkaError], ErrorCode]
 ) -> Callable[[CommitTarget], ErrorCode]:
-    """Returns a function for the error code of each target, to be called in order. `known_as` maps
-    errors to the codes that the API has for them.
+    """Returns a function for the error code of each target, to be called in order.
+
+    `code_overrides` maps errors to the codes that the API has for them.
     """
     rest = iter(replies)
 
     def code(target: CommitTarget) -> ErrorCode:
         refused = target if isinstance(target, KafkaError) else next(rest)
-        if refused is not None and type(refused) in known_as:
-            return known_as[type(refused)]
+        if refused is not None and type(refused) in code_overrides:
+            return code_overrides[type(refused)]
         return code_for(refused)
 
     return code

@@ -63,7 +63,7 @@ def run_worker(worker: Worker, channel: Channel) -> None:
                 on_ready,
                 _machine(worker),
                 # One for the machine is enough: its service serves all partitions.
-                beside=Services(worker.settings.config, worker.directory).beside
+                alongside=Services(worker.settings.config, worker.directory).run_alongside
                 if worker.index == 0
                 else None,
             )

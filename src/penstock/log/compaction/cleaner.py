@@ -16,7 +16,7 @@ from penstock.log.compaction.job import CleanedGroup, CleaningJob, Finished, Seg
 from penstock.log.compaction.offset_map import OffsetMap
 from penstock.log.compaction.pace import Pace
 from penstock.log.compaction.reading import whole_batches
-from penstock.log.compaction.rewrite import CleaningRound, Fate, rewritten
+from penstock.log.compaction.rewrite import BatchRetention, CleaningRound, rewritten
 from penstock.log.compaction.spans import spans
 from penstock.log.compaction.transactions import CleanedTransactions
 from penstock.log.corrupt import CorruptFile
@@ -118,8 +118,8 @@ class _Cleaning:
         try:
             for segment in segments:
                 for batch, header in self._batches(segment):
-                    fate = self._fate(batch, header, transactions, cleaned_to)
-                    kept = rewritten(batch, header, fate, this)
+                    retention = self._retention(batch, header, transactions, cleaned_to)
+                    kept = rewritten(batch, header, retention, this)
                     if kept is None:
                         continue
                     cleaned.append(kept, header if kept is batch else read_header(kept))
@@ -131,22 +131,22 @@ class _Cleaning:
             raise
         return CleanedGroup(segments, cleaned.size_bytes, job.generation)
 
-    def _fate(
+    def _retention(
         self,
         batch: Buffer,
         header: BatchHeader,
         transactions: CleanedTransactions,
         cleaned_to: int,
-    ) -> Fate:
+    ) -> BatchRetention:
         if header.producer_id < 0 and header.next_offset != cleaned_to:
             return _ORDINARY
         stays_empty = header.next_offset == cleaned_to or self._is_last_of_producer(header)
         if not header.is_control:
-            return Fate(transactions.is_aborted(header), stays_empty)
+            return BatchRetention(transactions.is_aborted(header), stays_empty)
         ends_nothing = transactions.ends_nothing(header, self._marker(batch, header))
         horizon = header.delete_horizon_ms
         is_past = horizon is not None and horizon <= self._job.now_ms
-        return Fate(ends_nothing and is_past, stays_empty, ends_nothing)
+        return BatchRetention(ends_nothing and is_past, stays_empty, ends_nothing)
 
     def _is_last_of_producer(self, header: BatchHeader) -> bool:
         last = self._producers.get(header.producer_id)
@@ -208,4 +208,4 @@ class _Cleaning:
         return found
 
 
-_ORDINARY = Fate()
+_ORDINARY = BatchRetention()

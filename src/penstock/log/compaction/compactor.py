@@ -69,7 +69,7 @@ class Compactor:
         async with asyncio.TaskGroup() as tasks:
             for number in count():
                 while number >= self.threads:
-                    await self._rest()
+                    await self._back_off()
                 tasks.create_task(self._work(number))
 
     async def _work(self, number: int) -> None:
@@ -78,11 +78,11 @@ class Compactor:
         try:
             while True:
                 if number >= self.threads or not await self.clean_dirtiest(process):
-                    await self._rest()
+                    await self._back_off()
         finally:
             await process.close()
 
-    async def _rest(self) -> None:
+    async def _back_off(self) -> None:
         await asyncio.sleep(self._settings().log_cleaner_backoff_ms / 1000)
 
     async def clean_dirtiest(self, process: CleaningProcess) -> bool:
@@ -112,7 +112,7 @@ class Compactor:
         except StorageError:
             pass  # its directory is offline now, and has logged why
         except KafkaError as error:
-            self._leave_alone(log, str(error))
+            self._mark_uncleanable(log, str(error))
 
     def truncated(self, log: PartitionLog, offset: int) -> None:
         """Mark the log as dirty from `offset` on: it is about to be truncated, or replaced (0).
@@ -237,7 +237,7 @@ class Compactor:
         if unchanged(log, CleanedGroup(job.segments, 0, job.generation)) is None:
             return  # truncated while it was cleaned: the next attempt reads what is there then
         if failed.is_damage:
-            self._leave_alone(log, failed.reason)
+            self._mark_uncleanable(log, failed.reason)
         elif not log.segments.home.is_gone:
             logger.warning("%s is cleaned later: %s", log.topic_partition, failed.reason)
             self._retry_ms[log.topic_partition] = self._clock.monotonic_ms() + RETRY_MS
@@ -248,9 +248,9 @@ class Compactor:
         logger.warning("the process that cleaned %s ended with %d", partition, exit_code)
         self._deaths[partition] += 1
         if self._deaths[partition] == DEATHS_ALLOWED:
-            self._leave_alone(log, f"its cleaning ended {DEATHS_ALLOWED} processes")
+            self._mark_uncleanable(log, f"its cleaning ended {DEATHS_ALLOWED} processes")
 
-    def _leave_alone(self, log: PartitionLog, reason: str) -> None:
+    def _mark_uncleanable(self, log: PartitionLog, reason: str) -> None:
         if not log.segments.home.is_gone:  # otherwise a new log of that name would be skipped
             logger.error("%s cannot be cleaned: %s", log.topic_partition, reason)
             self.uncleanable[log.topic_partition] = reason

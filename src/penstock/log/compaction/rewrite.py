@@ -28,7 +28,7 @@ class CleaningRound:
 
 
 @dataclass(frozen=True, slots=True)
-class Fate:
+class BatchRetention:
     """The decision about a batch as a whole, apart from its single records.
 
     `loses_records`: its records were aborted, or it is a marker past its delete horizon.
@@ -42,21 +42,23 @@ class Fate:
     ends_nothing: bool = False
 
 
-def rewritten(batch: Buffer, header: BatchHeader, fate: Fate, this: CleaningRound) -> Buffer | None:
+def rewritten(
+    batch: Buffer, header: BatchHeader, retention: BatchRetention, this: CleaningRound
+) -> Buffer | None:
     """The batch to write in place of `batch`: itself if nothing changes, None to drop it."""
     if header.record_count == 0:
-        return batch if fate.stays_empty else None
-    if fate.loses_records:
-        return emptied(header) if fate.stays_empty else None
+        return batch if retention.stays_empty else None
+    if retention.loses_records:
+        return emptied(header) if retention.stays_empty else None
     if header.is_control:
-        starts_horizon = fate.ends_nothing and header.delete_horizon_ms is None
+        starts_horizon = retention.ends_nothing and header.delete_horizon_ms is None
         return _with_horizon(batch, header, None, this) if starts_horizon else batch
     if header.base_offset > this.offsets.latest_offset:
         return batch
     data = payload(batch, header, this.max_records_bytes)
     kept = _kept(data, header, this)
     if not kept:
-        return emptied(header) if fate.stays_empty else None
+        return emptied(header) if retention.stays_empty else None
     if header.delete_horizon_ms is None and any(span.is_tombstone for span in kept):
         return _with_horizon(batch, header, {span.offset_delta for span in kept}, this)
     if len(kept) == header.record_count:

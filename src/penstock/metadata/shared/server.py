@@ -130,8 +130,8 @@ class StoreServer:
                 self._forget(connection.session)
                 return Done()
 
-    def heard(self, connection: "_Connection") -> None:
-        self._deadlines.heard(connection.session, self._clock.monotonic_ms())
+    def renew_session(self, connection: "_Connection") -> None:
+        self._deadlines.renew(connection.session, self._clock.monotonic_ms())
 
     def lost(self, connection: "_Connection") -> None:
         self._accepted.discard(connection)
@@ -256,7 +256,7 @@ class _Connection:
             self.frames.close()
             self._server.lost(self)
             return
-        self._server.heard(self)
+        self._server.renew_session(self)
         try:
             response = self._server.handle(request, self)
         except (StoreError, StorageError, ValueError) as error:

@@ -16,13 +16,13 @@ class SessionDeadlines:
 
     def add(self, session: int, timeout_ms: int, now_ms: int) -> None:
         self._timeouts[session] = timeout_ms
-        self.heard(session, now_ms)
+        self.renew(session, now_ms)
 
     def remove(self, session: int) -> None:
         self._timeouts.pop(session, None)
         self._deadlines.pop(session, None)
 
-    def heard(self, session: int, now_ms: int) -> None:
+    def renew(self, session: int, now_ms: int) -> None:
         if session in self._timeouts:
             self._deadlines[session] = now_ms + self._timeouts[session]
 

@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Doomed(Generic[T]):
+class DelayedRemovals(Generic[T]):
     """Each item is due its delay after the first call of `due` that sees it.
 
     By the monotonic clock: a wall clock that is set back would keep files longer. Callers of `add`

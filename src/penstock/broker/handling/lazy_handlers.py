@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from penstock.broker.context import AnyHandler
 
 
-class LateHandlers(Mapping[int, AnyHandler]):
+class LazyHandlers(Mapping[int, AnyHandler]):
     """Handlers by API key; `eager` ones are loaded at once. Listing the keys imports nothing."""
 
     def __init__(
@@ -29,10 +29,10 @@ class LateHandlers(Mapping[int, AnyHandler]):
 
 def each(
     handlers: Mapping[int, AnyHandler], change: Callable[[int, AnyHandler], AnyHandler]
-) -> LateHandlers:
+) -> LazyHandlers:
     """The handlers, each passed through `change` at first use."""
 
     def found(key: int) -> Callable[[], AnyHandler]:
         return lambda: change(key, handlers[key])
 
-    return LateHandlers({key: found(key) for key in handlers})
+    return LazyHandlers({key: found(key) for key in handlers})

@@ -16,7 +16,7 @@ JAVA_BITS: Final = 130
 _JAVA: Final = re.compile(rb"[0-9a-z]{20,26}")
 
 
-class ScramLook(NamedTuple):
+class ScramParameters(NamedTuple):
     """The parts of a credential that a client sees before it proves anything."""
 
     salt_bytes: int | None
@@ -24,28 +24,34 @@ class ScramLook(NamedTuple):
     iterations: int
 
 
-OUR_LOOK: Final = ScramLook(16, 8192)
-"""The look of users that `penstock user create` makes."""
+DEFAULT_PARAMETERS: Final = ScramParameters(16, 8192)
+"""Those of users that `penstock user create` makes."""
 
 
-def look_of(salt: bytes, iterations: int) -> ScramLook:
-    return ScramLook(None if _JAVA.fullmatch(salt) else len(salt), iterations)
+def parameters_of(salt: bytes, iterations: int) -> ScramParameters:
+    return ScramParameters(None if _JAVA.fullmatch(salt) else len(salt), iterations)
 
 
 def unknown_user(
-    secret: bytes, mechanism: str, name: str, looks: Collection[ScramLook]
+    secret: bytes, mechanism: str, name: str, parameters: Collection[ScramParameters]
 ) -> tuple[bytes, int]:
     """The salt and iterations of a user who does not exist; always the same for a name.
 
-    With several looks, the name decides which; another look changes the choice for few names.
+    With several parameters, the name decides which; more of them change the choice for few names.
     """
     seed = hmac.digest(secret, f"{mechanism}:{name}".encode(), "sha256")
-    look = min(looks, key=lambda each: hmac.digest(seed, repr(each).encode(), "sha256"))
+    chosen = min(parameters, key=lambda each: hmac.digest(seed, _ranked_text(each), "sha256"))
     data = hashlib.shake_256(seed)
-    if look.salt_bytes is not None:
-        return data.digest(look.salt_bytes), look.iterations
+    if chosen.salt_bytes is not None:
+        return data.digest(chosen.salt_bytes), chosen.iterations
     number, digits = int.from_bytes(data.digest(JAVA_BITS // 8 + 1)) >> 8 - JAVA_BITS % 8, []
     while number:
         number, digit = divmod(number, len(DIGITS))
         digits.append(DIGITS[digit])
-    return bytes(reversed(digits)), look.iterations
+    return bytes(reversed(digits)), chosen.iterations
+
+
+def _ranked_text(each: ScramParameters) -> bytes:
+    # Never change this text, old class name included: brokers of all versions must choose alike,
+    # or a rolling upgrade would show which users do not exist.
+    return f"ScramLook(salt_bytes={each.salt_bytes}, iterations={each.iterations})".encode()
