@@ -18,8 +18,10 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 def headings(page: Path) -> set[str]:
     """The anchors of a page: its headings, as GitHub and the site spell them in links."""
-    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
-    found = re.findall(r"^#+ (.*)$", text, re.M)
+    text = re.sub(
+        r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL
+    )
+    found = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", each.lower()).replace(" ", "-") for each in found}
 
 
