@@ -28,7 +28,7 @@ TYPES = {
 KIND = click.argument("kind", metavar="topic|broker|group", type=click.Choice(list(TYPES)))
 NAME = click.argument("name", type=TOPIC_NAME)
 ALL_BROKERS = "default"
-"""Stands for all brokers: settings of the whole cluster, as in kafka-configs."""
+"""Names the default of all brokers: settings of the whole cluster, as in kafka-configs."""
 
 
 @click.group(cls=Noun)
@@ -48,7 +48,7 @@ def resource_of(kind: str, name: str) -> Resource:
 
 
 async def existing(client: Client, kind: str, name: str) -> Resource:
-    """Only a broker itself answers for its settings, so it must be up."""
+    """The resource. Only a broker itself can report its settings, so it must be up."""
     resource = resource_of(kind, name)
     if kind == "broker" and resource.name:
         known(await describe_cluster(client), int(resource.name))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class PositionType(click.ParamType["Position"]):
-    """A position in an option."""
+    """A position option, such as `beginning`, `-10` or `@-1h`."""
 
     name = "position"
 
@@ -28,7 +28,7 @@ class PositionType(click.ParamType["Position"]):
 
 
 class TimeType(click.ParamType[int]):
-    """A time in an option, as milliseconds."""
+    """A time option, in milliseconds."""
 
     name = "time"
 

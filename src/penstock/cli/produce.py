@@ -1,4 +1,4 @@
-"""`penstock produce`: its options. What they do is in `producing`, so that --help is fast."""
+"""`penstock produce`: its options. The work is in `producing`, to keep --help fast."""
 
 from typing import Any, BinaryIO
 
@@ -18,7 +18,7 @@ INPUTS = ("text", "json", "ndjson", "csv")
 
 
 class InputType(click.ParamType[str]):
-    """A format of input, or a template."""
+    """An input format, or a template."""
 
     name = "format"
 

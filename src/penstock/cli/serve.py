@@ -1,4 +1,4 @@
-"""`penstock serve`: its options. What they do is in `serving`, so that --help is fast."""
+"""`penstock serve`: its options. The work is in `serving`, to keep --help fast."""
 
 import os
 from pathlib import Path
@@ -16,7 +16,7 @@ CONSOLE_PORT = 8080
 
 
 class WorkerCount(click.ParamType[int]):
-    """A number, or `auto` for the cores that this process may use."""
+    """A number, or `auto` for the number of usable cores."""
 
     name = "workers"
 

@@ -24,7 +24,7 @@ def client_settings(
     profile: str | None,
     environ: Mapping[str, str],
 ) -> dict[str, str]:
-    """All settings by name; `bootstrap.servers` is always among them."""
+    """All settings by name, always including `bootstrap.servers`."""
     if bootstrap is not None and directory is not None:
         raise ConfigError("--bootstrap-server and --dir exclude each other")
     settings = {
@@ -48,7 +48,9 @@ def client_settings(
 
 
 def is_folder(text: str) -> bool:
-    """Neither a host nor a port has a slash in it; a folder beside us may be named without."""
+    """Whether the text names a folder. Hosts and ports have no slash; a folder in the working
+    directory may be named without one.
+    """
     return "/" in text or (":" not in text and Path(text).is_dir())
 
 
@@ -95,7 +97,7 @@ def from_pairs(pairs: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def _of_profile(name: str | None, environ: Mapping[str, str]) -> Mapping[str, str]:
-    """An empty PENSTOCK_PROFILE uses none, whatever the user's file says."""
+    """The settings of the chosen or current profile. An empty PENSTOCK_PROFILE selects none."""
     path = profiles_path(environ)
     chosen = name or environ.get("PENSTOCK_PROFILE")
     if chosen == "":

@@ -1,4 +1,4 @@
-"""Suggests the nearest topic, group or topic setting for one that a broker does not know, or to
+"""Suggests the nearest name for an unknown topic, group or topic setting, or to
 create the topic.
 """
 
@@ -14,7 +14,9 @@ UNKNOWN_SETTING = re.compile(r"Unknown topic config name: (\S+)")
 
 
 async def with_nearest(client: Client, error: BrokerRefused) -> BrokerRefused:
-    """The error, with a hint if there is one. Another failure must not hide this one."""
+    """The error, with a hint if one is found. If looking for a hint fails, the error
+    itself is returned.
+    """
     try:
         match error.code:
             case ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if error.about.startswith(TOPIC):
@@ -36,7 +38,7 @@ async def with_nearest(client: Client, error: BrokerRefused) -> BrokerRefused:
 
 
 def _setting_meant(text: str) -> str:
-    """For a setting of a topic under an old name, or misspelt."""
+    """A hint for a topic setting that is misspelt or has an old name."""
     found = UNKNOWN_SETTING.search(text)
     if found is None:
         return ""
