@@ -1,4 +1,6 @@
-"""`kafka-verifiable-producer.sh`: writes increasing numbers; each outcome is a line of JSON."""
+"""`kafka-verifiable-producer.sh`: writes increasing numbers; prints each result as a
+line of JSON.
+"""
 
 import time
 from collections.abc import Mapping
@@ -53,7 +55,7 @@ def produce(args: Arguments) -> int:
 
 
 def event(name: str, **fields: Any) -> None:
-    """A line of JSON with the time and the event's name."""
+    """Print a line of JSON with the time and the event's name."""
     import msgspec
 
     row = {"timestamp": round(time.time() * 1000), "name": name, **fields}
