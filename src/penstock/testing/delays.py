@@ -1,6 +1,6 @@
-"""The delay service of an `EmbeddedBroker`: in its loop, once there is a delay or retry topic.
+"""The delay service of an `EmbeddedBroker`: runs in its loop once a delay or retry topic exists.
 
-`penstock serve` starts a process instead; a test would wait for it.
+`penstock serve` starts a separate process instead, which would slow down tests.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ LOOK_S: Final = 0.05
 
 
 async def deliver_delays(config: BrokerConfig, broker: RunningBroker, directory: Path) -> None:
-    """Until cancelled; does nothing where no listener is PLAINTEXT."""
+    """Deliver delayed records until cancelled; does nothing without a PLAINTEXT listener."""
     address = services_address(config, broker.state)
     if address is None:
         return
@@ -29,7 +29,9 @@ async def deliver_delays(config: BrokerConfig, broker: RunningBroker, directory:
     from penstock.retry.store.sqlite import SqliteIndex
 
     async def ready() -> None:
-        """Nobody waits for it: what is produced before is delivered too."""
+        """Records produced before the service is ready are delivered too, so nothing
+        waits for it.
+        """
 
     index = SqliteIndex(directory / "delay" / "index.sqlite")
     try:
