@@ -100,7 +100,7 @@ def describe(remote: Remote, kind: str, name: str, settings: tuple[str, ...], is
     """Show settings, their sources and, with --format wide, what they mean."""
     found = remote.run(described(kind, name))
     if unknown := [each for each in settings if each not in found]:
-        from penstock.cli.frame.command import did_you_mean  # late: only for a mistake
+        from penstock.cli.frame.command import did_you_mean  # late: only needed for a mistake
 
         hint = did_you_mean(unknown[0], list(found))
         raise ConfigError(f"{kind} {name} has no setting {unknown[0]}.{hint}")
@@ -220,7 +220,7 @@ def check(file: Path) -> None:
 
     Unknown names are warnings, with the nearest known one.
     """
-    from penstock.config.sources import SettingSource, resolve  # late: knows all settings
+    from penstock.config.sources import SettingSource, resolve  # late: imports all settings
 
     problem: str | None = None
     warnings: tuple[str, ...] = ()

@@ -237,7 +237,7 @@ class PrintingSink:
 
 
 def _compiled(pattern: str) -> Any:
-    import re2  # late: few use patterns
+    import re2  # late: rarely needed
 
     from penstock.config.regex import reason
 
@@ -253,7 +253,7 @@ def _filter(
     expression: str, decode_key: "Decode | None", decode_value: "Decode | None"
 ) -> "RecordFilter":
     """The compiled filter. Without --decode, the format of keys and values is detected."""
-    from penstock.record_view.detect import detected  # late: few filter
+    from penstock.record_view.detect import detected  # late: only needed for filters
     from penstock.record_view.filter import record_filter
 
     return record_filter(expression, decode_key or detected, decode_value or detected)

@@ -87,7 +87,7 @@ def decoding_of(
 
 
 def _registry(url: str) -> "SchemaRegistry":
-    from penstock.record_view.registry import SchemaRegistry  # late: it brings an HTTP client
+    from penstock.record_view.registry import SchemaRegistry  # late: imports an HTTP client
 
     return SchemaRegistry(url)
 
@@ -130,6 +130,6 @@ def _by_file(schema: Path, message: str | None, name: str = "auto") -> Decode:
 
 def internal_view(topic: str) -> Callable[[Any], dict[str, str]] | None:
     """The decoder of an internal topic's records; None for other topics."""
-    from penstock.cli.decoders import DECODERS, decoder_for  # late: it knows every coordinator
+    from penstock.cli.decoders import DECODERS, decoder_for  # late: imports all coordinators
 
     return decoder_for(topic) if topic in DECODERS else None

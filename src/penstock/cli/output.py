@@ -72,7 +72,7 @@ def summary(count: Callable[[], int], text: Callable[[], str]) -> Iterator[None]
 def print_json(row: object) -> None:
     """Print an object as data: a line of JSON, or a YAML document."""
     if chosen_format() == "yaml":
-        from penstock.cli.frame.yaml_text import yaml_text  # late: JSON is what most ask for
+        from penstock.cli.frame.yaml_text import yaml_text  # late: rarely needed
 
         click.echo("---\n" + yaml_text(msgspec.to_builtins(row)), nl=False)
     else:

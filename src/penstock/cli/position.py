@@ -19,7 +19,7 @@ class PositionType(click.ParamType["Position"]):
     name = "position"
 
     def convert(self, value: Any, param: Any, ctx: Any) -> "Position":
-        from penstock.client.position import parse_position  # late: --help is fast
+        from penstock.client.position import parse_position  # late: keeps --help fast
 
         try:
             return parse_position(value, SystemClock().now_ms())
@@ -33,7 +33,7 @@ class TimeType(click.ParamType[int]):
     name = "time"
 
     def convert(self, value: Any, param: Any, ctx: Any) -> int:
-        from penstock.client.position import parse_time  # late: --help is fast
+        from penstock.client.position import parse_time  # late: keeps --help fast
 
         try:
             return parse_time(value, SystemClock().now_ms())

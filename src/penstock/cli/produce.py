@@ -23,7 +23,7 @@ class InputType(click.ParamType[str]):
     name = "format"
 
     def convert(self, value: Any, param: Any, ctx: Any) -> str:
-        from penstock.record_view.record_input import check_form  # late: --help is fast
+        from penstock.record_view.record_input import check_form  # late: keeps --help fast
 
         try:
             return check_form(value)

@@ -110,7 +110,7 @@ async def read_as_member(
     Without `follow` it ends when the assigned partitions are read to the end, or when this member
     got no partition within the client's timeout.
     """
-    from penstock.client.group_consumer import GroupConsumer  # late: few are members
+    from penstock.client.group_consumer import GroupConsumer  # late: rarely needed
 
     async with GroupConsumer(client, group, settings) as consumer:
         consumer.subscribe(topics if pattern is None else (), pattern=pattern)

@@ -174,7 +174,7 @@ def remote_of(given: Mapping[str, Any]) -> Remote:
         environ=os.environ,
     )
     if given["properties"]:  # only -X is checked: a file or profile may serve other clients too
-        from penstock.client.setting_names import doubts  # late: few give any
+        from penstock.client.setting_names import doubts  # late: rarely needed
 
         for doubt in doubts(name for name, _ in from_pairs(given["properties"])):
             warn(f"-X: {doubt}")

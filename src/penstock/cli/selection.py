@@ -102,7 +102,7 @@ def chosen_records(
 
 
 def _filter(expression: str) -> "RecordFilter":
-    from penstock.record_view.detect import detected  # late: few filter
+    from penstock.record_view.detect import detected  # late: only needed for filters
     from penstock.record_view.filter import record_filter
 
     return record_filter(expression, detected, detected)

@@ -135,7 +135,7 @@ def serve(
         pairs = (f"penstock.registry.listen={REGISTRY}", *pairs)
     if console_port is not None:
         pairs = (f"penstock.console.listen=127.0.0.1:{console_port}", *pairs)
-    from penstock.cli.serving import Start, start  # late: it knows the whole broker
+    from penstock.cli.serving import Start, start  # late: imports the whole broker
 
     start(
         Start(

@@ -178,7 +178,7 @@ def _provided(
     own = {each.name: each.text for each in layers if each.name.startswith(PROVIDERS)}
     if not own:
         return layers, None
-    from penstock.config.providers import Providers  # late: few brokers have any
+    from penstock.config.providers import Providers  # late: rarely needed
 
     providers, found = Providers(own, environ), []
     for each in layers:

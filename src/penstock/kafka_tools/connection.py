@@ -95,7 +95,7 @@ def command_settings(
         found |= name_values(args.all(name), f"--{name}")
     if not any(name.startswith("config.providers") for name in found):
         return found
-    from penstock.config.providers import provided  # late: few clients have any
+    from penstock.config.providers import provided  # late: rarely needed
 
     return provided(found, os.environ)
 

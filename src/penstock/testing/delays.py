@@ -23,7 +23,7 @@ async def deliver_delays(config: BrokerConfig, broker: RunningBroker, directory:
     while not has_delays(broker.services.cluster.image):
         await asyncio.sleep(LOOK_S)
 
-    from penstock.client.address import parse_addresses  # late: most tests delay nothing
+    from penstock.client.address import parse_addresses  # late: rarely needed
     from penstock.client.cluster import Client
     from penstock.retry.serve import serve_delays
     from penstock.retry.store.sqlite import SqliteIndex

@@ -35,7 +35,7 @@ def client_settings(
         **dict(from_pairs(pairs)),
     }
     if any(name.startswith("config.providers") for name in settings):
-        from penstock.config.providers import provided  # late: few clients have any
+        from penstock.config.providers import provided  # late: rarely needed
 
         settings = provided(settings, environ)
     if directory is not None:
@@ -56,7 +56,7 @@ def is_folder(text: str) -> bool:
 
 def served_from(directory: Path) -> str:
     """The brokers of a data directory, or of the directory of `penstock cluster start`."""
-    from penstock.broker.startup.state_file import read_state, unfound_broker  # late: seldom used
+    from penstock.broker.startup.state_file import read_state, unfound_broker  # late: rarely needed
 
     if (directory / "cluster.json").is_file():
         from penstock.local.cluster import LocalCluster
@@ -83,7 +83,7 @@ def from_environment(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def from_properties(file: Path) -> dict[str, str]:
-    from penstock.config.sources import from_file  # late: it knows every setting of a broker
+    from penstock.config.sources import from_file  # late: imports all broker settings
 
     return {each.name: each.text for each in from_file(file)}
 

@@ -24,7 +24,7 @@ async def with_nearest(client: Client, error: BrokerRefused) -> BrokerRefused:
                 known = [each.name for each in await client.topics(None)]
                 hint = did_you_mean(name, known) or f" `penstock topic create {name}` creates it."
             case ErrorCode.GROUP_ID_NOT_FOUND if error.about.startswith(GROUP):
-                from penstock.client.groups import list_groups  # late: only for a mistake
+                from penstock.client.groups import list_groups  # late: only needed for a mistake
 
                 known = [each.id for each in await list_groups(client)]
                 hint = did_you_mean(error.about.removeprefix(GROUP), known)
@@ -42,7 +42,7 @@ def _setting_meant(text: str) -> str:
     found = UNKNOWN_SETTING.search(text)
     if found is None:
         return ""
-    from penstock.config.setting import settings  # late: only for a mistake
+    from penstock.config.setting import settings  # late: only needed for a mistake
     from penstock.config.topic import TopicConfig
     from penstock.config.unknown import unknown
 

@@ -60,7 +60,7 @@ def condition_of(given: dict[str, Any]) -> Condition:
 
 async def min_isrs(client: Client, topics: Collection[str]) -> dict[str, int]:
     """`min.insync.replicas` by topic; 1 if it may not be read."""
-    from penstock.client.configs import Resource, describe_configs  # late: most calls need none
+    from penstock.client.configs import Resource, describe_configs  # late: rarely needed
     from penstock.config.resource_type import ConfigResourceType
 
     found = {}
