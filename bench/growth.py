@@ -137,9 +137,7 @@ ALONE: dict[str, Callable[[Subject, Path, float], Points]] = {
 
 
 def brokers(kind: str) -> Points:
-    """An idle cluster, per broker; without Penstock's ZooKeeper, whose cost does not
-    grow with it.
-    """
+    """An idle cluster, per broker; without Penstock's ZooKeeper, whose cost does not grow."""
     for size in SIZES["brokers"]:
         with ExitStack() as stack:
             folder = Path(

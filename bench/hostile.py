@@ -21,9 +21,7 @@ BYTE_EVERY_S = 5.0
 
 
 async def loris(port: int) -> None:
-    """A connection that sends one byte of its request every five seconds, and
-    reconnects when closed.
-    """
+    """A connection that sends a byte of its request every five seconds; reconnects if closed."""
     while True:
         with suppress(OSError):
             _, out = await asyncio.open_connection("127.0.0.1", port)

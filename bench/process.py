@@ -57,9 +57,7 @@ def threads(pids: Iterable[int]) -> Iterator[int]:
 
 @contextmanager
 def pinned(pids: Iterable[int], broker: set[int], client: set[int]) -> Iterator[None]:
-    """Keeps every thread of the broker on its cores, and this thread and its children
-    on the client's.
-    """
+    """Keeps the broker's threads on its cores, and this thread and its children on the client's."""
     pids, everywhere = list(pids), os.sched_getaffinity(0)
     _pin(threads(pids), broker)
     os.sched_setaffinity(0, client)

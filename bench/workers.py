@@ -51,9 +51,7 @@ class Figures:
     requests_s: list[float] = field(default_factory=list)
     back_s: list[float] = field(default_factory=list)
     own_mb: float = 0.0
-    """A worker's proportional set size (PSS): shared memory is divided among those
-    that share it.
-    """
+    """A worker's proportional set size (PSS): shared memory is divided among its processes."""
     resident_mb: float = 0.0
 
 

@@ -83,9 +83,7 @@ def cost(send: Send, link: socket.socket, file: int) -> Cost:
 
 
 def connected_reader() -> tuple[socket.socket, int]:
-    """A loopback connection, and the pid of the process that reads its other end
-    until it closes.
-    """
+    """A loopback connection, and the pid of the process that reads its other end until closed."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
         reader = os.fork()

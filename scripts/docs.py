@@ -1,6 +1,4 @@
-"""Write the pages under docs/ that are generated from the code; with --check,
-list outdated ones.
-"""
+"""Write the pages under docs/ that are generated from the code; with --check, list stale ones."""
 
 import sys
 from collections.abc import Callable, Mapping

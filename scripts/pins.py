@@ -1,6 +1,4 @@
-"""The versions that constraints.txt pins, for installations with hashes and the
-bill of materials.
-"""
+"""The versions that constraints.txt pins, for hashed installations and the bill of materials."""
 
 import re
 import tomllib
@@ -67,17 +65,13 @@ def _required(found: Distribution, extras: set[str]) -> Iterator[str]:
 
 
 def hashed_requirements(requirements: Iterable[str]) -> str:
-    """A file for `pip install --require-hashes -r` with these requirements
-    and their dependencies.
-    """
+    """A file for `pip install --require-hashes -r`: these requirements and their dependencies."""
     known = pinned()
     return "\n".join(known[name] for name in sorted(closure(requirements)) if name in known) + "\n"
 
 
 def container_files() -> dict[Path, str]:
-    """The container image's requirement files; it cannot resolve packages before
-    it installs them.
-    """
+    """The container image's requirement files; its build cannot ask packages it does not have."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     project, folder = settings["project"], ROOT / "deploy" / "container"
     shipped = [*project["dependencies"], *project["optional-dependencies"]["cluster"]]

@@ -20,8 +20,8 @@ async def told(
     kind: type[T],
     timeout_ms: int | None = None,
 ) -> T | None:
-    """The decoded page; None if the broker has no such page, as Apache Kafka's, or
-    cannot be reached.
+    """The decoded page; None if the broker cannot be reached or, as Apache Kafka's, has
+    no such page.
     """
     limit_ms = timeout_ms or client.request_timeout_ms
     try:

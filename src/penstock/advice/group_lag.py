@@ -222,9 +222,7 @@ def _slow(seen: GroupProgress, lag: int) -> Explanation:
 
 
 def is_hot(worst: PartitionProgress, every: Sequence[PartitionProgress]) -> bool:
-    """Decides by the records that arrived while it was watched; if none did, by
-    all records ever.
-    """
+    """Decides by the records that arrived during the watch; if none did, by all records ever."""
     others = [each for each in every if each is not worst]
     if not others:
         return False

@@ -152,9 +152,7 @@ async def _groups(
 def wanted(
     groups: Sequence[GroupState], positions: Mapping[str, Mapping[TopicPartition, Offset]]
 ) -> list[Position]:
-    """The positions whose timestamps are needed, longest lag first: one look may
-    not request all.
-    """
+    """The positions whose timestamps are needed, longest lag first: one look may not fetch all."""
     by_lag = sorted(groups, key=lambda each: -sum(each.lags.values()))
     return [Position(*at) for each in by_lag for at in positions[each.group.id].items()]
 

@@ -19,9 +19,7 @@ class UnreadTimes:
         self._known: dict[Position, int | None] = {}
 
     async def of(self, client: Client, wanted: Sequence[Position]) -> dict[Position, int]:
-        """Timestamps in ms, without positions whose record is gone or that were
-        not requested yet.
-        """
+        """Timestamps in ms, without positions whose record is gone or was not requested yet."""
         self._known = {each: self._known[each] for each in wanted if each in self._known}
         asked = [each for each in dict.fromkeys(wanted) if each not in self._known][:MOST_A_LOOK]
         if asked:

@@ -1,6 +1,4 @@
-"""Notices that the reader of standard output has closed it, even while there is
-nothing to write.
-"""
+"""Notices that the reader of standard output has closed it, even while nothing is written."""
 
 import asyncio
 import os

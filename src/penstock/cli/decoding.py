@@ -75,9 +75,7 @@ def decoding_of(
     message: str | None,
     registry: str | None,
 ) -> Decoding:
-    """The decoders of the given options; `ConfigError` if a schema or library is
-    missing or wrong.
-    """
+    """The decoders for the options; `ConfigError` if a schema or library is missing or wrong."""
     known = None if registry is None else _registry(registry)
 
     def decoder(name: str) -> Decode | None:

@@ -88,9 +88,7 @@ def exit_code(error: Exception) -> ExitCode:
 
 
 def ungrouped(error: Exception) -> Exception:
-    """The cause inside a task group's error: a bug if there is one, else the
-    first expected failure.
-    """
+    """The cause in a task group's error: a bug if there is one, else the first expected failure."""
     if not isinstance(error, ExceptionGroup):
         return error
     causes = [ungrouped(each) for each in error.exceptions]

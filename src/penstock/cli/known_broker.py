@@ -6,9 +6,7 @@ from penstock.types import BrokerId
 
 
 def known(cluster: ClusterMetadata, broker: int) -> BrokerNode:
-    """The node of a broker that is up. Without this check a client would wait for the
-    broker to start.
-    """
+    """The node of a broker that is up. Without this check a client would wait for its start."""
     found = cluster.brokers.get(BrokerId(broker))
     if found is None:
         there = ", ".join(map(str, sorted(cluster.brokers)))

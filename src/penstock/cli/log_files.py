@@ -25,9 +25,7 @@ class LogLine(NamedTuple):
 
 
 def log_files(directory: Path) -> list[Path]:
-    """The existing log files. Workers and their metadata store have their
-    own; see `start_logging`.
-    """
+    """The existing log files. Workers and their metadata store have others; see `start_logging`."""
     own = directory / LOG_NAME
     others = sorted(directory.glob(f"{own.stem}-*{own.suffix}"))
     return [own, *others] if own.exists() else others

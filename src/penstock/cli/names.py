@@ -48,9 +48,7 @@ def _items(ctx: click.Context, kind: str, incomplete: str) -> "list[CompletionIt
 
 
 def _names(ctx: click.Context, kind: str) -> list[str]:
-    """The names in the cluster; none if it does not answer, because a completion
-    shows no errors.
-    """
+    """The names in the cluster; none if it does not answer: a completion shows no errors."""
     from penstock.cli.remote import NAMES, remote_of  # late: only shells need it
     from penstock.client.admin import list_topics
     from penstock.client.groups import list_groups

@@ -115,8 +115,8 @@ def human_bytes(value: int | None) -> str:
 
 
 class Column(NamedTuple):
-    """A table column: the value of `key`, formatted by `shown`; `is_wide`: only
-    with --format wide.
+    """A table column: the value of `key`, formatted by `shown`; if `is_wide`, only
+    in wide tables.
     """
 
     title: str

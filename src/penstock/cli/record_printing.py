@@ -19,9 +19,7 @@ from penstock.record_view.template import printing
 
 
 class RecordPrinter:
-    """Prints records. `undecoded` counts keys and values that could not be decoded and
-    are shown raw.
-    """
+    """Prints records. `undecoded` counts keys and values that are shown raw, as decoding failed."""
 
     def __init__(
         self,

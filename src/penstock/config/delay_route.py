@@ -68,9 +68,7 @@ class DelayRoute:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryRoute:
-    """A topic whose records go back to another topic after a back-off, a limited
-    number of times.
-    """
+    """A topic whose records return to another topic after a back-off, a limited number of times."""
 
     topic: str
     to: str

@@ -20,9 +20,7 @@ _PREFIXED = re.compile(
 
 
 def listener_setting(name: str) -> Setting | None:
-    """The declaration of a setting with a listener prefix; None if the name has none
-    or is unknown.
-    """
+    """The declaration of a setting with a listener prefix; None without a prefix, or if unknown."""
     match = _PREFIXED.fullmatch(name.lower())
     return None if match is None else settings(SecurityConfig).get(match["name"])
 

@@ -166,9 +166,7 @@ def settings(config: type) -> Mapping[str, Setting]:
 
 
 def load(config: type[T], texts: Mapping[str, str], base: T | None = None) -> T:
-    """Parse the texts that `config` declares, over `base` or the defaults; other
-    names are ignored.
-    """
+    """Parse the texts that `config` declares, over `base` or the defaults; ignores other names."""
     known = settings(cast("type", config))
     values = {name: parse(known[name], text) for name, text in texts.items() if name in known}
     return build(config, values, base)

@@ -172,9 +172,7 @@ def _refuse_kraft_quorum(config: BrokerConfig) -> None:
 def _provided(
     layers: list[Given], environ: Mapping[str, str]
 ) -> "tuple[list[Given], Provided | None]":
-    """The settings with references to config providers resolved, without the
-    providers' own settings.
-    """
+    """The settings with references to config providers resolved, without those of providers."""
     own = {each.name: each.text for each in layers if each.name.startswith(PROVIDERS)}
     if not own:
         return layers, None

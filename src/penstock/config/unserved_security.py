@@ -39,9 +39,7 @@ _VALIDATOR = re.compile(
 
 
 def is_done_anyway(name: str, text: str) -> bool:
-    """Whether the setting names Kafka's class for validating access tokens, which is
-    built in here.
-    """
+    """Whether the setting names Kafka's class for validating access tokens, which is built in."""
     return _VALIDATOR.fullmatch(f"{name.lower()}={text.strip()}") is not None
 
 

@@ -23,9 +23,7 @@ def yaml_problem(data: bytes) -> str | None:
 
 
 def _problems(node: Any, done: set[int], above: set[int]) -> Iterator[str]:
-    """`done` and `above` hold node identities, because aliases make a node appear
-    in many places.
-    """
+    """`done` and `above` hold node identities, because aliases repeat a node in many places."""
     if id(node) in above:
         yield f"line {_line(node)}: an anchor contains itself"
         return

@@ -1,6 +1,4 @@
-"""The REST API under `/api/v1`: the data of the pages as JSON. Routes that change the cluster
-are in `change`.
-"""
+"""The REST API under `/api/v1`: the data of the pages as JSON. Changes are in `change`."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus

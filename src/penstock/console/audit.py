@@ -34,7 +34,7 @@ class AuditLine(Struct, frozen=True):
 
 
 class Audit:
-    """Keeps the last changes in memory and, if there is a file, appends each to it as
+    """Keeps the last changes in memory and appends each to the file, if there is one, as
     a JSON line.
     """
 

@@ -1,6 +1,4 @@
-"""Changes: one table serves scripts (JSON) and pages (forms). Each attempt writes
-one audit line.
-"""
+"""Changes: one table serves scripts (JSON) and pages (forms). Each attempt is one audit line."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass

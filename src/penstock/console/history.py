@@ -1,4 +1,4 @@
-"""The lag of each group over the last hour. Arrays of numbers, to be small for
+"""The lag of each group over the last hour, in arrays of numbers to be small for
 thousands of groups.
 """
 
@@ -21,9 +21,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """The lag of a group at one look; `seconds` is None if the timestamp of its next
-    record is unknown.
-    """
+    """The lag of a group at one look; `seconds` is None if the next record's time is unknown."""
 
     group: str
     records: int

@@ -44,9 +44,7 @@ class Jobs:
         self._last = 0
 
     def start(self, what: str, user: str, work: Callable[[Job], Awaitable[str]]) -> Job:
-        """Queue a job. `work` reports progress with `Job.at` and returns its result
-        as a sentence.
-        """
+        """Queue a job. `work` reports progress with `Job.at`; its result is a sentence."""
         self._last += 1
         job = Job(self._last, what, user, self._clock.now_ms())
         self.all.append(job)

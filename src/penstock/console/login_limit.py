@@ -33,9 +33,7 @@ class LoginLimit:
         return max(waits)
 
     def tried(self, address: str, name: str | None, now_ms: int) -> None:
-        """Count a failure before the password is checked, so that concurrent tries
-        are counted too.
-        """
+        """Count a failure before the password is checked, so that concurrent tries count too."""
         for key in {(address, None), (address, name)}:
             self._failures.setdefault(key, deque(maxlen=PER_ADDRESS)).append(now_ms)
         while len(self._failures) > REMEMBERED:

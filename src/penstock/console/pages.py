@@ -1,6 +1,4 @@
-"""The HTML pages, rendered from the last look. htmx reloads them every few seconds and
-swaps what changed.
-"""
+"""The HTML pages, rendered from the last look. htmx reloads them often and swaps what changed."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from http import HTTPStatus

@@ -24,8 +24,8 @@ class SegmentFile(Struct, frozen=True):
 
 
 class Segment(Struct, frozen=True):
-    """A segment from its broker's page `/segments`; offsets from `base_offset`
-    up to `next_offset`.
+    """A segment from its broker's page `/segments`; offsets are from
+    `base_offset` to `next_offset`.
     """
 
     broker: int

@@ -52,9 +52,7 @@ def seconds(value: float | None) -> str:
 
 
 def time_text(at_ms: int | None) -> str:
-    """A time in UTC. A timestamp outside of the calendar, which producers may write, is
-    shown in ms.
-    """
+    """A time in UTC. A timestamp outside the calendar, as producers may write, is shown in ms."""
     if at_ms is None:
         return "-"
     try:

@@ -11,9 +11,7 @@ from penstock.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class ApiRoute:
-    """`answer` gets the last look and the parameters; it returns None if the thing
-    does not exist.
-    """
+    """`answer` gets the last look and the parameters; it returns None if there is no such thing."""
 
     path: str
     summary: str

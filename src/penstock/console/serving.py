@@ -29,9 +29,7 @@ if TYPE_CHECKING:
     from penstock.console.oidc.provider import Provider
 
 LAST_WORDS_S = 2
-"""How long a stopping console waits for connections: browsers that follow a
-topic stay connected.
-"""
+"""How long a stopping console waits for connections; browsers that follow a topic keep theirs."""
 
 PARENT_S = 1.0
 

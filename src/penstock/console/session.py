@@ -12,9 +12,7 @@ COOKIE: Final = "penstock_session"
 
 
 class Sessions:
-    """Signs cookies with `key` and the password's hash, so that a new password ends
-    the old sessions.
-    """
+    """Signs cookies with `key` and the password's hash, so a new password ends old sessions."""
 
     def __init__(self, key: bytes) -> None:
         self._key = key

@@ -196,9 +196,7 @@ def rates(
     now: Mapping[TopicPartition, int],
     now_ms: int,
 ) -> dict[str, float]:
-    """Growth per second by topic, of growing numbers. A decrease, as by retention,
-    counts as zero.
-    """
+    """Growth per second by topic. A decrease, as by retention, counts as zero."""
     found = dict.fromkeys((tp.topic for tp in now), 0.0)
     if before is None or now_ms <= before.at_ms:
         return found

@@ -224,9 +224,7 @@ _NOBODY: list[str] = []
 
 
 def _nobody() -> str:
-    """The hash of a random password, so that checking an unknown name takes as long as
-    a known one.
-    """
+    """The hash of a random password: an unknown name must take as long to check as a known one."""
     if not _NOBODY:
         _NOBODY.append(password_hash(secrets.token_hex()))
     return _NOBODY[0]

@@ -142,9 +142,7 @@ def pattern_type(args: Arguments) -> PatternType:
 
 
 def operation(name: str) -> AclOperation:
-    """The operation, spelt as in Kafka's options (`AlterConfigs`) or
-    its output (`ALTER_CONFIGS`).
-    """
+    """The operation, spelt as in Kafka's options (`AlterConfigs`) or output (`ALTER_CONFIGS`)."""
     plain = name.strip().replace("_", "").lower()
     return next(
         (each for each in AclOperation if each.name.replace("_", "").lower() == plain),

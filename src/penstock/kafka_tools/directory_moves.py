@@ -18,9 +18,7 @@ class DirectoryMove(NamedTuple):
 
     @property
     def is_done(self) -> bool:
-        """Whether no copy is in progress; the replica may still be in another
-        directory than planned.
-        """
+        """Whether no copy is in progress; the replica may still be in an unplanned directory."""
         return self.current is not None and self.future is None
 
 

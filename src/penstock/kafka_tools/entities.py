@@ -1,6 +1,4 @@
-"""The entities of `kafka-configs.sh`: `--entity-type` with a name, or short, as
-in `--topic NAME`.
-"""
+"""Entities of `kafka-configs.sh`: `--entity-type` with a name, or short, as in `--topic NAME`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -53,9 +53,7 @@ def deserializer(name: str | None) -> Deserializer:
 def default_formatter(
     properties: Mapping[str, str], *, timestamp_type: Callable[[str], str]
 ) -> Formatter:
-    """Prints the fields that properties select, such as `print.key=true`,
-    joined by `key.separator`.
-    """
+    """Prints the fields that properties such as `print.key=true` select, with `key.separator`."""
 
     def on(name: str, otherwise: str = "false") -> bool:
         return properties.get(name, otherwise).strip().lower() == "true"

@@ -55,9 +55,7 @@ def _print_condition(group: GroupDescription) -> None:
 
 @dataclass(frozen=True, slots=True)
 class OffsetRow:
-    """A partition of a group: committed offset and log end, if known, and the member
-    that owns it.
-    """
+    """A partition of a group: committed offset and log end, if known, and the owning member."""
 
     partition: TopicPartition
     committed: OffsetAndMetadata | None

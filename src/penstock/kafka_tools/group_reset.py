@@ -70,9 +70,7 @@ def _rows(moved: Mapping[str, Offsets]) -> list[tuple[str, str, int, Offset]]:
 
 
 def print_csv(moved: Mapping[str, Offsets], *, with_group: bool) -> None:
-    """Print CSV in the format that `--from-file` reads, with the group unless exactly
-    one was named.
-    """
+    """Print CSV as `--from-file` reads it, with the group unless exactly one was named."""
     for row in _rows(moved):
         print(",".join(map(str, row if with_group else row[1:])))
     print()

@@ -14,9 +14,7 @@ class HeldBatch(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """The offset up to which replicas were compared, the remaining lag, and
-    the first difference.
-    """
+    """The offset up to which replicas were compared, the remaining lag and the first difference."""
 
     next_offset: int
     lag: int

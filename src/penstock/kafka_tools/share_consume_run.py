@@ -33,9 +33,7 @@ def max_records(settings: Mapping[str, str]) -> int:
 async def _consume(
     args: Arguments, max_records: int, group: str, tally: Tally, client: Client
 ) -> None:
-    """Print until the limit or the timeout. Acquired but unprinted records are released
-    at the end.
-    """
+    """Print until the limit or the timeout. Releases acquired but unprinted records at the end."""
     topic, limit = args.text("topic"), args.find_number("max-messages")
     formatter = await chosen_formatter(args, client, await client.existing_topics([topic]))
     patience_ms = args.find_number("timeout-ms")

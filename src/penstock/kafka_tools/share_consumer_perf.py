@@ -1,6 +1,4 @@
-"""`kafka-share-consumer-perf-test.sh`: reads records as members of a share group,
-and reports throughput.
-"""
+"""`kafka-share-consumer-perf-test.sh`: reads as members of a share group; reports throughput."""
 
 import asyncio
 import time
@@ -59,7 +57,7 @@ OPTIONS = (
 
 @dataclass(slots=True)
 class Share:
-    """What one member has read, and when."""
+    """The counts and times of one member."""
 
     number: int
     began: float

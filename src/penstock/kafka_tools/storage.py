@@ -25,9 +25,7 @@ def storage(args: Arguments) -> int:
 
 
 def random_id() -> str:
-    """Sixteen random bytes in base64url, without a leading dash, which would look
-    like an option.
-    """
+    """Sixteen random bytes in base64url without a leading dash, which would look like an option."""
     from penstock.types import Uuid, uuid_text
 
     while True:

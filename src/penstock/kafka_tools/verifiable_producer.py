@@ -1,6 +1,4 @@
-"""`kafka-verifiable-producer.sh`: writes increasing numbers; prints each result as a
-line of JSON.
-"""
+"""`kafka-verifiable-producer.sh`: writes increasing numbers; prints each result as a JSON line."""
 
 import time
 from collections.abc import Mapping

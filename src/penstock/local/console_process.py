@@ -1,6 +1,4 @@
-"""Runs the web console beside the broker, as a separate process, if
-penstock.console.listen is set.
-"""
+"""Runs the web console beside the broker, in its own process, if penstock.console.listen is set."""
 
 import logging
 from importlib.util import find_spec

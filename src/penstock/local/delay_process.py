@@ -1,5 +1,5 @@
-"""Runs the delay service beside the broker, as a separate process, once a delay or
-retry topic exists.
+"""Runs the delay service beside the broker, in its own process, once there is a delay
+or retry topic.
 """
 
 import asyncio

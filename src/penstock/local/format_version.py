@@ -15,9 +15,7 @@ class _Versioned(msgspec.Struct, frozen=True):
 
 
 def refuse_newer(data: msgspec.Raw | bytes, path: Path, known: int) -> None:
-    """Raise `ConfigError` for a newer version, and `msgspec.DecodeError` for data
-    without a version.
-    """
+    """Raise `ConfigError` for a newer version, `msgspec.DecodeError` for data without a version."""
     found = msgspec.json.decode(data, type=_Versioned).version
     if found > known:
         raise ConfigError(

@@ -64,9 +64,7 @@ def start(
 
 
 def _bounded(output: Path) -> IO[bytes]:
-    """A pipe to a process that writes the file, and that ends when the last holder of
-    the pipe does.
-    """
+    """A pipe to a process that writes the file, and that ends with the pipe's last holder."""
     output.touch()  # raises if the file cannot be written
     _finish(output)
     writer = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""Runs the schema registry beside the broker, as a separate process, if
+"""Runs the schema registry beside the broker, in its own process, if
 penstock.registry.listen is set.
 """
 
@@ -19,9 +19,7 @@ logger = logging.getLogger(__name__)
 
 
 def check_registry(config: ServicesConfig) -> None:
-    """Check before the broker starts: a registry that cannot start would be restarted
-    again and again.
-    """
+    """Check before the broker starts: a registry that cannot start would be restarted forever."""
     if config.penstock_registry_listen:
         users = config.penstock_registry_users
         host = http_address(config.penstock_registry_listen, NAME).host

@@ -1,6 +1,4 @@
-"""Runs the REST service beside the broker, as a separate process, if
-penstock.rest.listen is set.
-"""
+"""Runs the REST service beside the broker, in its own process, if penstock.rest.listen is set."""
 
 import logging
 

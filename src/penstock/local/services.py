@@ -48,9 +48,7 @@ def _bind_each(config: ServicesConfig) -> None:
 
 
 class Services:
-    """The services beside a broker, one of each per machine; each is started only if
-    it is needed.
-    """
+    """The services beside a broker, one of each per machine; each starts only if it is needed."""
 
     def __init__(self, config: BrokerConfig, directory: Path) -> None:
         self._all = (

@@ -27,9 +27,7 @@ MAX_ID: Final = (1 << 31) - 1
 
 
 class Registered(NamedTuple):
-    """The id and version of a schema, and the records to write; none if it
-    was registered already.
-    """
+    """The id and version of a schema, and the records to write; none if it is registered."""
 
     records: tuple[Record, ...]
     id: int
@@ -38,9 +36,7 @@ class Registered(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """A schema to register. Only in mode IMPORT the client gives the id, and
-    optionally the version.
-    """
+    """A schema to register. Only in mode IMPORT the client gives the id, maybe also the version."""
 
     subject: str
     schema: Schema
@@ -229,9 +225,7 @@ def _check_references(state: RegistryState, schema: Schema) -> None:
 
 
 def _imported(state: RegistryState, asked: Registration) -> Registered:
-    """Register with a given id, for a client that copies a registry. Compatibility
-    is not checked.
-    """
+    """Register with a given id, for a client that copies a registry; checks no compatibility."""
     if asked.id is None:
         raise errors.not_permitted(f"Subject {asked.subject} is in import mode")
     if not 0 < asked.id <= MAX_ID:

@@ -1,6 +1,4 @@
-"""Compatibility levels: which earlier versions a new schema is compared with, and in
-which direction. Pure.
-"""
+"""Compatibility levels: the earlier versions to compare with, and in which direction. Pure."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple, TypeAlias

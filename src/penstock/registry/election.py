@@ -68,9 +68,7 @@ class Assignment(msgspec.Struct, frozen=True):
 
 
 def elected(members: Mapping[str, Identity | None]) -> Assignment:
-    """The leader of these members. Deterministic, so it does not matter which member
-    computes it. Pure.
-    """
+    """The leader of these members. Deterministic: any member computes the same. Pure."""
     urls = [each.url for each in members.values() if each is not None]
     if len(set(urls)) < len(urls):
         return Assignment(error=DUPLICATE_URLS)

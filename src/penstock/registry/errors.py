@@ -1,4 +1,4 @@
-"""The registry's errors, with Confluent's error codes; the first three digits are
+"""The registry's errors, with Confluent's error codes; their first three digits are
 the HTTP status.
 """
 

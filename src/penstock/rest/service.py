@@ -48,9 +48,7 @@ STATUS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestSettings:
-    """The address to listen on, and the token that writers must send; None: no
-    token is required.
-    """
+    """The address to listen on, and the token that writers must send; None: no token needed."""
 
     host: str
     port: int

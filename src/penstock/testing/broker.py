@@ -73,9 +73,7 @@ class EmbeddedBroker:
         *,
         configs: Mapping[str, str] | None = None,
     ) -> None:
-        """Create a topic; returns when it can be written. The broker's defaults
-        replace omitted values.
-        """
+        """Create a topic; returns when it can be written. Omitted values are broker defaults."""
         make_topic(self.bootstrap, name, partitions, None, configs)
 
     @property

@@ -29,9 +29,7 @@ async def deliver_delays(config: BrokerConfig, broker: RunningBroker, directory:
     from penstock.retry.store.sqlite import SqliteIndex
 
     async def ready() -> None:
-        """Records produced before the service is ready are delivered too, so nothing
-        waits for it.
-        """
+        """Nothing waits for it: records produced before the service is ready are delivered too."""
 
     index = SqliteIndex(directory / "delay" / "index.sqlite")
     try:

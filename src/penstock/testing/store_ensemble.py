@@ -1,6 +1,4 @@
-"""Helpers for the checks of a metadata store: an ensemble to connect to,
-inboxes, expected errors.
-"""
+"""Helpers for checks of a metadata store: an ensemble to connect to, inboxes, expected errors."""
 
 import asyncio
 from collections.abc import Awaitable

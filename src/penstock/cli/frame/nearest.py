@@ -1,6 +1,4 @@
-"""Suggests the nearest name for an unknown topic, group or topic setting, or to
-create the topic.
-"""
+"""Suggests the nearest name for an unknown topic, group or topic setting, or topic creation."""
 
 import re
 

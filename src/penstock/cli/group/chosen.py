@@ -29,9 +29,7 @@ STATES = (
 
 
 def in_states(groups: Sequence[GroupListing], states: Collection[str]) -> list[GroupListing]:
-    """The groups in these states, ignoring case. An unknown state is an error, not
-    an empty list.
-    """
+    """The groups in these states, ignoring case. An unknown state is an error, not no groups."""
     known = {each.lower(): each for each in STATES}
     for each in states:
         if each.lower() not in known:

@@ -77,9 +77,7 @@ def trim(
 
 
 async def check_partitions(client: Client, names: Sequence[str], indexes: Sequence[int]) -> None:
-    """Check before anything is deleted, so that a mistake in one topic leaves no
-    others half done.
-    """
+    """Check before anything is deleted, so that a mistake in one topic leaves none half done."""
     for topic in await client.existing_topics(names):
         unknown = [each for each in indexes if each not in topic.partitions]
         # without partitions it may not be described, which is reported later

@@ -1,6 +1,4 @@
-"""Changes of the cluster: abort hanging transactions, cancel reassignments,
-elect preferred leaders.
-"""
+"""Changes of a cluster: abort hanging transactions, cancel reassignments, elect leaders."""
 
 from msgspec import Struct
 

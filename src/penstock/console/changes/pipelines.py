@@ -1,6 +1,4 @@
-"""Changes of pipelines: start and stop. Pipelines are separate processes that
-outlive the console.
-"""
+"""Changes of pipelines: start and stop. A pipeline is a process that outlives the console."""
 
 import asyncio
 import os
@@ -83,9 +81,7 @@ def begun(folder: Path, words: list[str]) -> subprocess.Popen[bytes]:
 
 
 async def began(folder: Path, child: subprocess.Popen[bytes]) -> str:
-    """Wait until the run file names this process; another process may have started
-    the project first.
-    """
+    """Wait until the run file names this process; another may have started the project first."""
     try:
         async with asyncio.timeout(START_S):
             while child.poll() is None:

@@ -1,5 +1,5 @@
-"""Detects the format of keys and values, with the schema registry if there is one, else
-from the bytes.
+"""Detects the format of keys and values, by the schema registry if there is one, or
+by the bytes.
 """
 
 from typing import Final

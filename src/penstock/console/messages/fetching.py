@@ -73,9 +73,7 @@ class TopicFetcher:
         return await self._client.retrying(attempt)
 
     async def ahead(self, partition: int, offset: int) -> None:
-        """Send the request that `fetch` will need next. Errors are ignored
-        here; `fetch` retries.
-        """
+        """Send the request that `fetch` will need next. Ignores errors, because `fetch` retries."""
         if (partition, offset) in self._ahead:
             return
         with suppress(KafkaError):

@@ -1,5 +1,5 @@
-"""The record pages: the searchable list, and one record. Record text is untrusted
-and is escaped.
+"""The record pages: the searchable list, and one record. Record text is untrusted, so
+it is escaped.
 """
 
 import asyncio

@@ -64,9 +64,7 @@ async def _above(fetcher: Fetcher, span: Span) -> tuple[list[Batch], int]:
 
 
 async def _below(fetcher: Fetcher, span: Span, size: int) -> tuple[list[Batch], int, int]:
-    """The batches of the window below the position, its lower end, and the size of
-    the next window.
-    """
+    """The batches of the window below the position, its lower end, and the next window's size."""
     low = max(span.start, span.position - size)
     at, batches, size_bytes = low, list[Batch](), 0
     while at < span.position:

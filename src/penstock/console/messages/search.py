@@ -136,9 +136,7 @@ class Search:
         return reversed(found) if self._down else iter(found)
 
     def _pass(self, span: Span, at_ms: int, first: int, after: int) -> None:
-        """Record that the search has passed a record or batch with this timestamp
-        and these offsets.
-        """
+        """Note that the search has passed a record or batch with this time and these offsets."""
         span.bound = min(span.bound, at_ms) if self._down else max(span.bound, at_ms)
         self._move(span, first if self._down else after)
 

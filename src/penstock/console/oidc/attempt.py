@@ -45,9 +45,7 @@ class Attempts:
         return self._attempt(chance, page), f"{body}.{self._derived('cookie', body)}"
 
     def found(self, cookie: str, state: str, now_ms: int) -> Attempt | None:
-        """The attempt of this cookie; None if it is forged, expired, or the state
-        does not match.
-        """
+        """The attempt of this cookie; None if it is forged, expired or has another state."""
         body, _, signature = cookie.rpartition(".")
         if not _equal(signature, self._derived("cookie", body)):
             return None

@@ -70,9 +70,7 @@ class OidcLogin:
         return response
 
     async def callback(self, request: Request) -> Response:
-        """Complete a login. The attempt's cookie is always deleted, so that an attempt
-        is used once.
-        """
+        """Complete a login. The attempt's cookie is always deleted, so an attempt is used once."""
         if not self._gate.access.needs_login:
             return RedirectResponse("/", HTTPStatus.SEE_OTHER)
         response = await self._answered(request)

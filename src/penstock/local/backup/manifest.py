@@ -26,9 +26,7 @@ class BackupFile(Struct, frozen=True):
 
 
 class Manifest(Struct, frozen=True, kw_only=True):
-    """The contents of a backup. `log_dirs` are the broker's original paths, in the
-    order used here.
-    """
+    """The contents of a backup. `log_dirs` are the broker's original paths, in this order."""
 
     format: str = FORMAT
     version: int = VERSION

@@ -23,9 +23,7 @@ from penstock.metadata.tree import Tree
 from penstock.record.crc import crc32c
 
 UNFINISHED = b"A restore into this directory began and did not end: delete it and restore again.\n"
-"""The placeholder for the metadata, which prevents a broker from starting with
-any log directories.
-"""
+"""The metadata's placeholder, which keeps a broker from starting, with any log directories."""
 
 
 def verify(backup: Path) -> Manifest:

@@ -107,8 +107,8 @@ def alone(error: Exception) -> Exception:
 
 
 def listen_for_stop(channel: Channel, stop: Stop) -> None:
-    """Stop on SIGTERM, and when the supervisor is gone, because nothing would
-    restart this process.
+    """Stop on SIGTERM, and when the supervisor is gone: without it, nothing
+    restarts this process.
     """
     loop = asyncio.get_running_loop()
 

@@ -322,7 +322,7 @@ class _Preparation:
         return msgspec.structs.replace(found, others=others)
 
     async def _mark_behind(self, store: EmbeddedStore, workers: int) -> None:
-        """Make sure that a worker that lacks committed records leads only after those
+        """Make sure that a worker without some committed records leads only after those
         that have them.
         """
         found = [self._look_into(path) for paths in self._folders(workers) for path in paths]

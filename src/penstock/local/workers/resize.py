@@ -128,9 +128,7 @@ def _move(
 
 
 def _pass_on_state(files: Files, source: Path, target: Path) -> None:
-    """Make the target as unclean as the source, so that its logs are checked when
-    they are loaded.
-    """
+    """Make the target as unclean as the source, so that its logs are checked when loaded."""
     if files.exists(source / UNCLEAN_SHUTDOWN):
         replace(files, target / UNCLEAN_SHUTDOWN, b"")
     if files.exists(source / CLEAN_SHUTDOWN):

@@ -202,9 +202,7 @@ class _Machine:
         self._store = StoreProcess(self._directory, file, sock, self._http)
 
     def _socket_path(self, stack: ExitStack) -> Path:
-        """The path of the store's socket: in the data directory, unless the path would
-        be too long.
-        """
+        """The path of the store's socket: in the data directory, unless that path is too long."""
         path = (self._directory / SOCKET_NAME).absolute()
         if len(os.fsencode(path)) <= SOCKET_PATH_BYTES:
             return path

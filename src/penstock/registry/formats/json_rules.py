@@ -253,9 +253,7 @@ def _has_alternatives(node: Node) -> bool:
 
 
 def _alternatives(node: Node, *names: str) -> list[Node]:
-    """The node's alternatives, each with the keywords beside them; the node itself if
-    it has none.
-    """
+    """The node's alternatives, each with the keywords beside them; the node itself if none."""
     return [_merged(node, name, each) for name in names if name in node for each in node[name]] or [
         node
     ]

@@ -22,11 +22,7 @@ class ParsedSchema(Protocol):
         """A text that is equal for schemas with the same meaning."""
 
     def formatted(self, name: str) -> str | None:
-        """The text in another format, such as Protobuf's `serialized`; None if the
-        format is unknown.
-        """
+        """The text in another format, such as Protobuf's `serialized`; None if that is unknown."""
 
     def cannot_read(self, writer: "ParsedSchema") -> list[str]:
-        """Why data of `writer`, a schema of the same type, may be unreadable; empty if
-        it is readable.
-        """
+        """Why data of `writer`, of the same type, may be unreadable; empty if all is readable."""

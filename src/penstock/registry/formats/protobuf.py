@@ -52,9 +52,7 @@ class ProtobufSchema:
         return [self._file, *self._imported]
 
     def _printed(self, given: str, imported: Imported) -> str:
-        """The text in a uniform style, if it compiles to the same descriptor; else the
-        text as given.
-        """
+        """The text in a uniform style if it compiles to the same descriptor; else as given."""
         for absolute in (False, True):
             try:
                 text = protobuf_text(self._file, absolute=absolute)
@@ -80,9 +78,7 @@ def _as_text(given: str) -> str:
 
 
 def _compiled(text: str, imported: Imported) -> tuple[Any, list[Any]]:
-    """The file's descriptor without name and source positions, and the descriptors
-    of all imports.
-    """
+    """The file's descriptor without name and source positions, and those of all imports."""
     import grpc_tools
     from grpc_tools import _protoc_compiler, protoc
 
