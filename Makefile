@@ -3,6 +3,8 @@
 PYTHON ?=
 VENV   := .venv
 BIN    := $(VENV)/bin
+# Tests start thousands of Python processes; without bytecode each compiles its modules anew.
+unexport PYTHONDONTWRITEBYTECODE
 # What constraints.txt pins and development installs.
 EXTRAS := cli cluster console database dev oauth registry retry sdk spark
 PYTEST := $(BIN)/python -m pytest

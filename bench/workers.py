@@ -62,10 +62,7 @@ class Machine:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="penstock-bench-")))
         self._directory = folder / "data"
         serve = ["-m", "penstock", "serve", "--port", "0", "--dir", str(self._directory)]
-        # With bytecode, as in an installation: without it, each process would compile the source
-        # again.
-        python = ["env", "-u", "PYTHONDONTWRITEBYTECODE"]
-        python += [f"PYTHONPATH={Path(penstock.__file__).parents[1]}", sys.executable]
+        python = ["env", f"PYTHONPATH={Path(penstock.__file__).parents[1]}", sys.executable]
         self._process = Process("Penstock", [*python, *serve, "--workers", str(workers)], folder)
         stack.callback(self._process.stop)
         self._starts = 0

@@ -1,10 +1,10 @@
-"""Whether the hot modules run compiled, and that what was compiled are the sources beside it.
+"""Chooses between the compiled hot modules and their sources, and checks that both agree.
 
-mypyc compiles the modules that pyproject.toml names from the sources that run without it. With
+mypyc compiles the modules that pyproject.toml names; their sources run without it, too. With
 PENSTOCK_PURE=1 in the environment the sources run, whatever was built: for debuggers and coverage,
 and for tests that replace functions. A build in place, as `make setup` does it, leaves the
-checksums of its sources. A module that was edited since would run as it was before: that is
-refused, because nobody would notice.
+checksums of its sources. A module that was edited since would silently run its old code, so the
+import is refused.
 """
 
 import os
@@ -31,12 +31,12 @@ def is_compiled() -> bool:
 
 
 def is_pure() -> bool:
-    """Whether the sources run because the environment says so, whatever was built."""
+    """Whether the environment demands the sources, whatever was built."""
     return os.environ.get("PENSTOCK_PURE") == "1"
 
 
 def choose(folder: Path) -> None:
-    """Have the sources imported if that is asked for; else check that they are what was built."""
+    """Import the sources if the environment demands it; else check that they are what was built."""
     if is_pure():
         sys.meta_path.insert(0, Sources())
         return
@@ -49,7 +49,7 @@ def choose(folder: Path) -> None:
 
 
 def edited(folder: Path) -> list[str]:
-    """The sources that are not as they were when they were compiled."""
+    """The sources that have changed since they were compiled."""
     sums = folder / SUMS
     try:
         lines = sums.read_text().splitlines()
@@ -73,7 +73,7 @@ def _differs(source: Path, checksum: str, read_ns: int) -> bool:
 
 
 def docstring(module: ModuleType) -> str:
-    """What a module says of itself; a compiled one says nothing, so its source is asked."""
+    """The docstring of a module; a compiled one has none, so it is read from the source."""
     if module.__doc__ is None and module.__file__ is not None:
         import ast  # rarely needed, and start-up is to be short
 
@@ -84,7 +84,7 @@ def docstring(module: ModuleType) -> str:
 
 
 class Sources:
-    """Finds the sources of our modules, and nothing that was built."""
+    """An import finder for the sources of our modules; it ignores compiled ones."""
 
     def __init__(self) -> None:
         self._finders: dict[str, FileFinder] = {}

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 
 class ErrorCode(IntEnum):
-    """What a response says of a request, as numbered by Kafka 4.4."""
+    """The error code of a response, as numbered by Kafka 4.4."""
 
     UNKNOWN_SERVER_ERROR = -1
     NONE = 0
@@ -153,8 +153,9 @@ class ErrorCode(IntEnum):
 class KafkaError(Exception):
     """A refusal that the client will see: `code` goes on the wire, the text into our log.
 
-    A rule's own error sets `code` for its class; what a broker answered sets it per instance,
-    against its declaration: mypyc takes the value of a class for that of its base otherwise.
+    A rule's own error sets `code` for its class. An error made from a broker's response sets
+    it per instance, against the declaration. `code` is a `ClassVar`, since mypyc would otherwise
+    take the value of a class for that of its base.
     """
 
     code: ClassVar[ErrorCode] = ErrorCode.UNKNOWN_SERVER_ERROR

@@ -1,4 +1,4 @@
-"""What parts that wait need of an event loop, whichever it is."""
+"""Protocols for the parts of an event loop that schedule calls."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -8,13 +8,13 @@ T = TypeVar("T")
 
 
 class Handle(Protocol):
-    """A call to come."""
+    """A scheduled call."""
 
     def cancel(self) -> object: ...
 
 
 class Loop(Protocol):
-    """Calls soon, and calls later. asyncio's and uvloop's loops are such, and `ManualLoop`."""
+    """Schedules calls. asyncio's and uvloop's loops implement it, and `ManualLoop`."""
 
     def call_soon(self, callback: Callable[[], object], /) -> object: ...
 
@@ -22,7 +22,7 @@ class Loop(Protocol):
 
 
 async def with_turns(items: Iterable[T], in_one: int) -> AsyncIterator[T]:
-    """The items; after each `in_one` of them, what else waits for the loop gets its turn."""
+    """The items; after each `in_one` of them, other work on the loop gets its turn."""
     for count, each in enumerate(items, 1):
         yield each
         if count % in_one == 0:

@@ -24,26 +24,26 @@ NO_UUID = Uuid(bytes(16))
 
 
 def uuid_text(uuid: Uuid) -> str:
-    """As Kafka's tools and files spell it: base64url without padding."""
+    """The id as Kafka's tools and files spell it: base64url without padding."""
     return urlsafe_b64encode(uuid).decode().rstrip("=")
 
 
 def random_uuid(chance: "Random") -> UUID:
-    """A version 4 UUID from the machine's randomness, which a simulation can repeat."""
+    """A version 4 UUID from `chance`, which a simulation can repeat."""
     return UUID(bytes=chance.randbytes(16), version=4)
 
 
 def parse_uuid(text: str) -> Uuid:
     """The id that `text` spells; `ValueError` unless those are sixteen bytes."""
     raw = Uuid(urlsafe_b64decode(text + "=" * (-len(text) % 4)))
-    # Spelled back, because the decoder passes over characters that it does not know.
+    # Compare the id spelled back: the decoder skips characters that it does not know.
     if len(raw) != 16 or uuid_text(raw) != text:
         raise ValueError(f"{text!r} is not an id of sixteen bytes in base64url")
     return raw
 
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
-"""What the codecs read; slices of a memoryview are not copies."""
+"""The input of codecs; slices of a memoryview are not copies."""
 
 
 class TopicPartition(NamedTuple):
@@ -57,7 +57,7 @@ class TopicPartition(NamedTuple):
 
 
 def indexes_by_topic(places: Iterable[TopicPartition]) -> dict[str, list[int]]:
-    """As most requests and records spell partitions: each topic once, in the order given."""
+    """The partitions by topic, in the order given, as in most requests and records."""
     found: dict[str, list[int]] = {}
     for topic, partition in places:
         found.setdefault(topic, []).append(partition)

@@ -110,7 +110,7 @@ MUTANTS = {
         ),
     ),
     "a deleted log leaves its name uncleanable": Mutant(
-        Compactor._leave_alone,
+        Compactor._mark_uncleanable,
         "if not log.segments.home.is_gone:",
         "if True:",
         lambda folder: test_compactor.test_a_new_log_does_not_inherit_the_error_of_a_deleted_one(

@@ -148,6 +148,7 @@ GROUPS = [
 ]
 
 OF_GROUP = "--entity-type groups --entity-name k"
+OF_METRICS = "--entity-type client-metrics --entity-name m"
 CONFIGS = [
     _configs("--entity-type topics --entity-name u --describe"),
     _configs("--entity-type topics --entity-name u --alter --add-config segment.bytes=2097152"),
@@ -170,6 +171,13 @@ CONFIGS = [
     _configs(f"{OF_GROUP} --alter --delete-config consumer.session.timeout.ms"),
     _configs(f"{OF_GROUP} --alter --delete-config consumer.session.timeout.ms"),
     _configs(f"{OF_GROUP} --describe"),
+    _configs("--client-metrics none --describe"),
+    _configs(f"{OF_METRICS} --alter --add-config metrics=org.apache.,interval.ms=10000"),
+    _configs(f"{OF_METRICS} --describe", in_any_order=True),
+    _configs("--entity-type client-metrics --describe", in_any_order=True),
+    _configs(f"{OF_METRICS} --alter --add-config interval.ms=1"),
+    _configs(f"{OF_METRICS} --alter --delete-config metrics,interval.ms"),
+    _configs("--entity-type client-metrics --describe"),
     _topics("--delete --topic u"),
     _topics("--list --exclude-internal"),
 ]

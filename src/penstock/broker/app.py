@@ -33,7 +33,7 @@ from penstock.broker.net.protection import (
 )
 from penstock.broker.net.request_memory import request_memory
 from penstock.broker.net.scram_salt import salt_secret
-from penstock.broker.net.scram_users import ScramLooks, scram_credential
+from penstock.broker.net.scram_users import ScramParametersInUse, scram_credential
 from penstock.broker.net.server import Server
 from penstock.broker.pages.table import Pages
 from penstock.broker.peers.supervision import supervised
@@ -62,7 +62,7 @@ TICK_S = 1.0
 
 
 class RunningBroker(msgspec.Struct, frozen=True):
-    """A broker that serves, for whoever started it."""
+    """A serving broker, for the code that started it."""
 
     state: BrokerState
     services: Services
@@ -72,7 +72,7 @@ class RunningBroker(msgspec.Struct, frozen=True):
 async def running(
     resolved: Resolved, directory: Path, machine: Machine | None = None
 ) -> AsyncIterator[RunningBroker]:
-    """Serve for as long as the block lasts; at its end everything is on disk and released."""
+    """Serve while the block runs; when it ends, everything is on disk and released."""
     machine = machine or Machine()
     config = resolved.config
     warn_of_slow_checks()
@@ -160,7 +160,9 @@ async def running(
             for each in protected.values():
                 if each.sasl is not None:
                     each.sasl.find_scram_user = partial(scram_credential, storage.cluster)
-                    each.sasl.scram_looks = ScramLooks(lambda: storage.cluster.image.client_configs)
+                    each.sasl.scram_parameters = ScramParametersInUse(
+                        lambda: storage.cluster.image.client_configs
+                    )
                     each.sasl.find_token = delegation_tokens.login
                     if each.sasl.offers_scram:
                         each.sasl.salt_secret = await salt_secret(storage.metadata, machine.chance)
@@ -205,11 +207,12 @@ async def running(
                 pages = Pages(services, server, routes, parts.peers, tasks, machine.clock)
                 run(pages.loops)
                 http = await serve_pages(stack, tasks, pages.table, config.metrics)
-                storage.cluster.static["penstock.http.listen"] = http  # for DescribeConfigs
+                # DescribeConfigs shows the bound address
+                storage.cluster.static["penstock.http.listen"] = http
             if not services.listeners.clustered:
                 listen(server, sockets)
             for name, sock in machine.shared_sockets.items():
-                server.listen(sock, name)  # it knows the cluster by now
+                server.listen(sock, name)  # only now: the broker has joined its cluster
             state = broker_state(storage.broker_id, storage.cluster_id, addresses, http)
             yield RunningBroker(state, services)
             if services.listeners.clustered:
@@ -228,7 +231,7 @@ async def serve_pages(
     table: dict[tuple[str, str], Handler],
     config: MetricsConfig,
 ) -> str:
-    """Serve over HTTP until the stack ends; the address comes back."""
+    """Serve HTTP until the stack ends; returns the bound address."""
     host, port = config.http_address()
     page = serving(tasks, table, host, port, setting="penstock.http.listen")
     bound = await stack.enter_async_context(page)
@@ -241,7 +244,7 @@ def listen(server: Server, sockets: dict[Endpoint, socket.socket]) -> None:
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:
-    """Uvloop's where it is installed; asyncio's own takes some 20 % more CPU."""
+    """Uvloop's loop if it is installed; asyncio's own takes some 20 % more CPU."""
     try:
         import uvloop
     except ImportError:
@@ -250,8 +253,8 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
 
 
 def refuse_unserved(config: BrokerConfig) -> None:
-    """What cannot be had yet is refused: nobody may think that it is there."""
-    super_users(config.authorization.super_users)  # refused before anything is opened
+    """Refuse settings without the other settings that they need, before anything is opened."""
+    super_users(config.authorization.super_users)  # raises if an entry is malformed
     if config.zookeeper.zookeeper_set_acl and config.zookeeper.zookeeper_connect is None:
         raise ConfigError(
             "zookeeper.set.acl is true, but zookeeper.connect is not set: there are no nodes to "
@@ -260,7 +263,7 @@ def refuse_unserved(config: BrokerConfig) -> None:
 
 
 def refuse_ranges(config: BrokerConfig) -> None:
-    """Workers are told one port each; see `local.workers.settings`."""
+    """Refuse port ranges: each worker gets a single port from `local.workers.settings`."""
     for name in config.listener.advertised_ranges():
         raise ConfigError(
             f"advertised.listeners: {name} has a range of ports, which is for serve --workers"
@@ -268,14 +271,14 @@ def refuse_ranges(config: BrokerConfig) -> None:
 
 
 def warn_of_slow_checks() -> None:
-    """Of records, which an extension in C checks otherwise."""
+    """Warn that records are checked in Python, without the C extension."""
     if not NATIVE:
         why = "PENSTOCK_PURE is set" if is_pure() else "installed without a C compiler"
         logger.warning("%s: each produced record costs a microsecond", why)
 
 
 def warn_of_no_effect(resolved: Resolved) -> None:
-    """Say which of the settings that were given change nothing."""
+    """Warn of given settings that change nothing."""
     texts = resolved.texts()
     for name, why in without_effect(texts, broker_settings()).items():
         logger.warning("%s=%s: %s", name, texts[name], why)
@@ -284,7 +287,7 @@ def warn_of_no_effect(resolved: Resolved) -> None:
 def advertised(
     endpoints: tuple[Endpoint, ...], sockets: dict[Endpoint, socket.socket]
 ) -> tuple[Endpoint, ...]:
-    """What to tell clients: a port that was free, and this machine's name for every interface."""
+    """The endpoints for clients: port 0 becomes the bound port, an empty host this machine."""
     ports = {each.listener: sock.getsockname()[1] for each, sock in sockets.items()}
     return tuple(
         replace(

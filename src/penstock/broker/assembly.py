@@ -1,4 +1,4 @@
-"""The second step of a start: the parts of a broker, each made with just what it uses."""
+"""The second step of a start: builds the parts of a broker, each with just what it uses."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -67,11 +67,11 @@ from penstock.replication.partitions import Partitions
 from penstock.replication.proposal import IsrProposal
 
 SCRATCH_BYTES = 1 << 20
-"""Most batches fit, decompressed; larger ones get memory of their own."""
+"""Most decompressed batches fit; larger ones get memory of their own."""
 
 
 class Parts(Struct, frozen=True):
-    """What the composition root runs, beside what handlers use."""
+    """The handlers' services, and the parts that the composition root runs."""
 
     services: Services
     member: ClusterMember
@@ -92,12 +92,13 @@ def assemble(
     authorizer: Authorizer | None = None,
     check_stores: CheckStores = any_stores,
 ) -> Parts:
-    """Nothing runs yet. What the log store reports upwards is bound last, once all parts exist."""
+    """Build all parts; nothing runs yet. Callbacks of the log store are bound last."""
     loop, clock, chance = asyncio.get_running_loop(), machine.clock, machine.chance
     broker_id, cluster, logs = storage.broker_id, storage.cluster, storage.logs
 
     def propose(proposal: IsrProposal) -> None:
-        member.propose(proposal)  # partitions lead once the broker has joined
+        # `member` is bound by then: partitions lead only after the broker has joined.
+        member.propose(proposal)
 
     compactor = Compactor(storage.files, logs.logs.values, clock, lambda: cluster.config.storage)
     waiters = Waiters(loop)
@@ -181,7 +182,7 @@ def assemble(
         flush=flusher.request,
         unclean_shutdown=storage.unclean_shutdown,
         on_resolved=storage.logs.clear_unclean_shutdown,
-        is_alone=storage.is_alone,
+        is_standalone=storage.is_standalone,
         clock=clock,
         chance=chance,
     )
@@ -191,7 +192,7 @@ def assemble(
         waiters,
         Listeners(
             served=frozenset(HANDLERS),
-            clustered=not storage.is_alone,
+            clustered=not storage.is_standalone,
             inter_broker_listener=config.listener.inter_broker(),
         ),
         Control(member.controller, member.link, member.control_plane),

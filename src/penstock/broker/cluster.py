@@ -1,4 +1,4 @@
-"""What this broker knows of its cluster, and the settings that follow from it."""
+"""The cluster as this broker knows it, and the settings that follow from it."""
 
 import logging
 from collections.abc import Mapping
@@ -25,8 +25,8 @@ NOTHING: Configs = {}
 class Cluster:
     """Holds the current image, which is replaced as a whole at each change.
 
-    `static` are this broker's settings as they were given at start, by name; what is altered
-    later is in the image. Belongs to the event loop.
+    `static` has this broker's settings as given at start, by name; later alterations are in the
+    image. Belongs to the event loop.
     """
 
     def __init__(self, broker_id: BrokerId, static: Mapping[str, str], image: ClusterImage) -> None:
@@ -44,13 +44,13 @@ class Cluster:
 
     @property
     def layers(self) -> BrokerLayers:
-        """Where this broker's settings come from."""
+        """The sources of this broker's settings."""
         _ = self.config
         return self._layers
 
     @property
     def config(self) -> BrokerConfig:
-        """The broker's settings as they are now."""
+        """The broker's current settings."""
         default = self.image.default_broker_config
         own = self.image.broker_configs.get(self._broker_id, NOTHING)
         known = self._altered
@@ -71,18 +71,18 @@ class Cluster:
         for error in unusable(given, known).values():
             self._warn(f"a setting of {whose} is ignored: {error}")
         for name, why in without_effect(given, known).items():
-            # Of the first topic only: a tool may give it to thousands.
+            # Warn for the first topic only: a tool may set it on thousands.
             self._warn(f"{name}={given[name]} of {whose}: {why}", about=name)
 
     def _warn(self, message: str, about: str | None = None) -> None:
-        """Once: topics are asked for in turn."""
+        """Log a warning once: the settings of a topic are computed again and again."""
         about = about or message
         if about not in self._reported:
             self._reported.add(about)
             logger.warning("%s", message)
 
     def group_config(self, group: str) -> ConsumerGroupConfig:
-        """A group's settings as they are now; asked at every heartbeat."""
+        """A group's current settings; read at every heartbeat."""
         broker, altered = self.config.group, self.image.group_configs
         known = self._groups
         if known is None or known[0] is not broker or known[1] is not altered:
@@ -94,7 +94,7 @@ class Cluster:
         return self._group_configs.get(group, self._group_default)
 
     def share_group_config(self, group: str) -> ShareGroupConfig:
-        """A share group's settings as they are now; asked at every fetch."""
+        """A share group's current settings; read at every fetch."""
         broker, altered = self.config.share, self.image.group_configs
         known = self._shares
         if known is None or known[0] is not broker or known[1] is not altered:
@@ -106,13 +106,15 @@ class Cluster:
         return found
 
     def streams_group_config(self, group: str) -> StreamsGroupConfig:
-        """A streams group's settings as they are now; asked at every heartbeat."""
+        """A streams group's current settings; read at every heartbeat."""
         return effective_streams_config(
             self.image.group_configs.get(group, NOTHING), self.config.streams
         )
 
     def topic_config(self, topic: str) -> TopicConfig:
-        """A topic's settings as they are now; asked for all partitions of a topic in a row."""
+        """A topic's current settings; read for all partitions of a topic in a row, so the last is
+        cached.
+        """
         given, broker = self.image.topic_configs.get(topic, NOTHING), self.config
         last = self._last_topic
         if last is None or last[0] is not given or last[1] is not broker:

@@ -1,4 +1,4 @@
-"""What a handler may know of its request, and what it may reach of the broker."""
+"""The context of a request, and the parts of the broker that handlers may use."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
@@ -55,11 +55,11 @@ class Peer(msgspec.Struct):
     host: str
     port: int
     principal: Principal = ANONYMOUS
-    """Whom the connection has proved to be."""
+    """The authenticated user."""
     by_token: bool = False
     """Whether it logged in by a delegation token."""
     software_name: str = ""
-    """As its last ApiVersions request said (KIP-511)."""
+    """From its last ApiVersions request (KIP-511)."""
     software_version: str = ""
     connection: int = msgspec.field(default_factory=count(1).__next__)
     """Later connections have larger numbers."""
@@ -79,14 +79,14 @@ class Listeners(msgspec.Struct, frozen=True):
     """Requests on this listener may act as brokers."""
 
     def serves(self, key: int, listener: str) -> bool:
-        """Whether the API is served on that listener; inter-broker APIs only among brokers."""
+        """Whether the API is served on that listener; inter-broker APIs are for brokers only."""
         if not APIS[key].inter_broker:
             return key in self.served
         return self.clustered and listener == self.inter_broker_listener
 
 
 class Control(msgspec.Struct, frozen=True):
-    """The controller, and the ways to it and from it."""
+    """The controller, and the links to it and from it."""
 
     controller: Controller
     """Active on one broker of the cluster; always on a single node."""
@@ -97,7 +97,7 @@ class Control(msgspec.Struct, frozen=True):
 
 
 class Coordination(msgspec.Struct, frozen=True):
-    """The coordinators of groups and transactions, and what transactions need of every broker."""
+    """The group and transaction coordinators, and what transactions need on every broker."""
 
     groups: GroupCoordinator
     transactions: TransactionCoordinator
@@ -107,15 +107,15 @@ class Coordination(msgspec.Struct, frozen=True):
 
 
 class Share(msgspec.Struct, frozen=True):
-    """Share groups: the partitions that are led here, and the coordinator of their state."""
+    """Share groups: the share-partitions led here, and the coordinator of their state."""
 
     coordinator: ShareCoordinator
     persister: Persister
-    """Asks the coordinator, wherever it is."""
+    """Calls the share coordinator, on whichever broker it is."""
     partitions: SharePartitions
     dead_letters: DeadLetterWriter
     groups: WeakValueDictionary[str, asyncio.Lock]
-    """Held while partitions of a group get their state, one request at a time."""
+    """A lock by group, so that one request at a time initializes state of its partitions."""
 
 
 class Replicas(msgspec.Struct, frozen=True):
@@ -128,18 +128,18 @@ class Replicas(msgspec.Struct, frozen=True):
 
 
 class Resources(msgspec.Struct, frozen=True):
-    """What requests share of the machine."""
+    """Machine resources that requests share."""
 
     clock: Clock
-    """For a request that has waited: its context says when it came."""
+    """For requests that have waited: `Context.now_ms` is the time at which handling began."""
     chance: Random
-    """The machine's randomness, for ids that the broker hands out."""
+    """The machine's randomness, for ids that the broker creates."""
     worker: Executor
-    """A thread for what would hold up the loop: it does one thing after the other, so that one
-    large batch at a time is in memory.
+    """A single thread for work that would block the loop; one job at a time, so that only one large
+    batch is decompressed in memory.
     """
     scratch: bytearray
-    """Buffer for a handler to decompress into; free again when the handler returns."""
+    """A buffer to decompress into; free again when the handler returns."""
     file_shares: FileShares
 
 
@@ -148,11 +148,11 @@ CheckStores: TypeAlias = Callable[[Mapping[str, str]], Coroutine[Any, Any, None]
 
 
 async def any_stores(_: Mapping[str, str]) -> None:
-    """Of a broker without TLS."""
+    """Accept all settings: this broker has no TLS."""
 
 
 class Services(msgspec.Struct, frozen=True):
-    """The parts of a broker, as the composition root put them together."""
+    """The parts of a broker, as the composition root assembled them."""
 
     broker_id: BrokerId
     cluster: Cluster
@@ -170,7 +170,7 @@ class Services(msgspec.Struct, frozen=True):
     quotas: ClientQuotas
     telemetry: TelemetryClients
     authorizer: Authorizer | None = None
-    """None: everyone may do everything."""
+    """None: no ACLs, everything is allowed."""
     check_stores: CheckStores = any_stores
 
     @property
@@ -179,9 +179,10 @@ class Services(msgspec.Struct, frozen=True):
         return self.cluster.config
 
     def is_broker(self, peer: Peer) -> bool:
-        """Whether a broker is at the other end, which forwards a client's request.
+        """Whether the peer is a broker, which forwards a client's request.
 
-        Believed where brokers connect, as a follower's fetch is; with ACLs, if it may act as one.
+        The software name is trusted on the inter-broker listener, like a follower's fetch; with
+        ACLs the peer also needs ClusterAction.
         """
         listeners = self.listeners
         if (
@@ -213,9 +214,9 @@ Reply: TypeAlias = ResponseT | Parked[ResponseT] | None
 Handler: TypeAlias = Callable[
     [RequestT, Context], Reply[ResponseT] | Coroutine[Any, Any, Reply[ResponseT]]
 ]
-"""Answers a request. A coroutine on the cold path only: the session starts a task for it."""
+"""Answers a request. A coroutine only off the hot path: the session starts a task for it."""
 
 AsyncHandler: TypeAlias = Callable[[RequestT, Context], Coroutine[Any, Any, ResponseT]]
 
 AnyHandler: TypeAlias = Handler[Any, Message]
-"""One of the table, in which each API has its own request and response."""
+"""A handler of any API, for tables of handlers."""

@@ -1,4 +1,4 @@
-"""Error codes of single partitions, topics or resources in a response."""
+"""Error codes for single partitions, topics or resources in a response."""
 
 import logging
 
@@ -13,11 +13,11 @@ MALFORMED = (
 """Kafka's text for INVALID_REQUEST without a specific message."""
 
 PARTITION_ERRORS = (KafkaError, StorageError)
-"""What a handler catches for each partition. Any other exception is a bug."""
+"""The errors that a handler turns into codes by partition. Any other exception is a bug."""
 
 
 def code_of(error: Exception) -> ErrorCode:
-    """The error's code. A failed disk is KAFKA_STORAGE_ERROR; its directory is offline already."""
+    """The error's code. A disk failure is KAFKA_STORAGE_ERROR; its directory is offline already."""
     if isinstance(error, KafkaError):
         logger.debug("refused: %s", error)
         return error.code

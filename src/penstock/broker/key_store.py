@@ -1,4 +1,4 @@
-"""Keys and certificates as PEM text, from files or settings, and into OpenSSL.
+"""Reads keys and certificates from files or settings as PEM text, and loads them into OpenSSL.
 
 Blocks: it reads files, and runs `openssl` for PKCS12.
 """
@@ -41,7 +41,9 @@ def read_store(name: str, path: str, password_name: str, password: Password | No
 
 
 def _content(name: str, path: str) -> bytes:
-    """A running broker reads what an admin names: nothing that makes it wait, or has no end."""
+    """The content of a regular file of limited size. An admin may name any path of a running
+    broker, so pipes and endless files are refused.
+    """
     try:
         with open(path, "rb", opener=_without_waiting) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -64,7 +66,7 @@ def _from_pkcs12(name: str, path: str, password_name: str, password: Password | 
     openssl = shutil.which("openssl")
     if openssl is None:
         raise ConfigError(f"{name}: {path} is PKCS12, which needs the openssl command; use PEM")
-    # By standard input: arguments and variables can be seen by others.
+    # By standard input: other users can see arguments and environment variables.
     secret = "" if password is None else password.value
     try:
         done = subprocess.run(
@@ -87,10 +89,10 @@ def _from_pkcs12(name: str, path: str, password_name: str, password: Password | 
 
 
 def pem(name: str, text: str) -> str:
-    """The blocks of a PEM text, with line breaks even if they stood in one line."""
+    """The blocks of a PEM text, with line breaks even if they were on one line."""
     blocks = []
     for label, body in _BLOCK.findall(text):
-        if ":" not in body:  # no headers, whose lines count
+        if ":" not in body:  # unless it has headers, whose line breaks count
             packed = "".join(body.split())
             body = "\n".join(["", *re.findall(".{1,64}", packed), ""])
         blocks.append(f"-----BEGIN {label}-----{body}-----END {label}-----\n")
@@ -111,12 +113,13 @@ def certificates(text: str) -> list[bytes]:
 def load_own(
     context: ssl.SSLContext, name: str, text: str, password_name: str, password: Password | None
 ) -> None:
-    """Give the context its key and certificates."""
+    """Load the key and certificates into the context."""
     if not any("PRIVATE KEY" in label for label, _ in _BLOCK.findall(text)):
         raise ConfigError(f"{name} holds no private key: put it there beside its certificate")
     if not certificates(text):
         raise ConfigError(f"{name} holds no certificate: put it there beside its private key")
-    secret = "" if password is None else password.value  # never None: OpenSSL would ask a terminal
+    # Never None: OpenSSL would prompt on the terminal.
+    secret = "" if password is None else password.value
     try:
         with _as_file(text) as path:
             context.load_cert_chain(path, password=secret)
@@ -128,7 +131,7 @@ def load_own(
 
 
 def load_trusted(context: ssl.SSLContext, name: str, text: str) -> None:
-    """Have the context check clients' certificates against these."""
+    """Make the context verify peer certificates against these."""
     found = certificates(text)
     if not found:
         raise ConfigError(f"{name} holds no certificate")
@@ -146,9 +149,10 @@ def _plain(reason: str) -> str:
 
 @contextmanager
 def _as_file(text: str) -> Iterator[str]:
-    """OpenSSL's wrapper reads keys from files only: one in memory, so that no disk holds the key.
+    """A path to the text: OpenSSL's wrapper reads keys from files only. A file in memory keeps the
+    key off the disk.
 
-    Where there are none, as on macOS, it is a file that only this user may read, for a moment.
+    Where there is none, as on macOS, a file that only this user may read exists for a moment.
     """
     make: Callable[[str], int] | None = getattr(os, "memfd_create", None)
     if make is not None:

@@ -9,7 +9,7 @@ from penstock.replication.partition import Partition
 
 
 class LeaderAppend:
-    """Appends a checked batch, wakes those who wait for it, and has it flushed if that is due.
+    """Appends a checked batch, wakes its waiters, and requests a flush if one is due.
 
     Refused unless this broker leads. Belongs to the event loop.
     """

@@ -1,7 +1,7 @@
-"""The machine under a broker: its disk, its network, its clock, and chance.
+"""The machine under a broker: its disk, network, clock and randomness.
 
-The composition root takes all of these from here, so that a simulation can hand in a machine of
-its own and run the broker whole: what it decides depends on nothing else.
+The composition root takes all of these from here. A simulation can pass its own machine and run a
+whole broker, whose decisions depend on nothing else.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ def disk_files(shares: FileShares) -> Files:
 
 
 class Machine(Struct, frozen=True):
-    """The defaults are those of the machine that this process runs on."""
+    """The defaults use the real machine of this process."""
 
     clock: Clock = field(default_factory=SystemClock)
     file_limit: Callable[[], int] = raised_file_limit
@@ -62,6 +62,6 @@ class Machine(Struct, frozen=True):
     flusher: Callable[[asyncio.AbstractEventLoop], Flusher] = threaded_flusher
     open_store: OpenStore = metadata_store
     is_worker: bool = False
-    """Other brokers of this machine share its store, embedded or not."""
+    """Whether other brokers of this machine share its metadata store, embedded or not."""
     shared_sockets: Mapping[str, socket.socket] = {}
-    """By listener: sockets that all workers of a machine accept from."""
+    """By listener: sockets on which all workers of a machine accept connections."""

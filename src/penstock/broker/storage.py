@@ -1,4 +1,4 @@
-"""The first step of a start: the metadata store and the log directories, opened and checked."""
+"""The first step of a start: opens and checks the metadata store and the log directories."""
 
 import logging
 from contextlib import AsyncExitStack
@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 
 class Storage(Struct, frozen=True):
-    """What a broker has on disk and in the metadata store, and who it is by that."""
+    """A broker's disk state and metadata store, and the ids that follow from them."""
 
     broker_id: BrokerId
     cluster_id: str
@@ -40,19 +40,20 @@ class Storage(Struct, frozen=True):
     open_segments: OpenSegments
     unclean_shutdown: bool
     """In-sync replicas may lack records, or whole logs, that they had before the last stop."""
-    is_alone: bool
-    """No other broker uses the metadata store."""
+    is_standalone: bool
+    """Whether no other broker uses the metadata store."""
 
 
 async def open_storage(
     stack: AsyncExitStack, machine: Machine, resolved: Resolved, directory: Path
 ) -> Storage:
-    """Refused before anything is changed, if directories and store do not belong together.
+    """Open and check storage; refuses, before any change, directories and a store of different
+    clusters.
 
-    The stack releases all of it, in the opposite order.
+    The stack releases everything in reverse order.
     """
     config, clock, chance = resolved.config, machine.clock, machine.chance
-    is_alone = config.zookeeper.zookeeper_connect is None and not machine.is_worker
+    is_standalone = config.zookeeper.zookeeper_connect is None and not machine.is_worker
     file_shares = shares(machine.file_limit())
     files = machine.files(file_shares)
     metadata = await stack.enter_async_context(
@@ -62,7 +63,7 @@ async def open_storage(
     open_segments = OpenSegments(file_shares.segments)
 
     def topic_config(topic: str) -> TopicConfig:
-        return cluster.topic_config(topic)  # logs are loaded after the image
+        return cluster.topic_config(topic)  # `cluster` is bound by then: logs load after the image
 
     logs = LogStore(
         files,
@@ -75,12 +76,12 @@ async def open_storage(
     )
     stack.callback(log_dir_ownership.release, logs)
     start = await log_dir_ownership.verified(
-        logs, metadata, config, directory, chance, is_alone=is_alone
+        logs, metadata, config, directory, chance, is_standalone=is_standalone
     )
     await broker_registration.prepare_tree(metadata)
     broker_id = start.broker_id
     if broker_id is None:
-        broker_id = await fresh_broker_id(config, metadata, is_alone=is_alone)
+        broker_id = await fresh_broker_id(config, metadata, is_standalone=is_standalone)
     static = {**resolved.texts(), "broker.id": f"{broker_id}", "node.id": f"{broker_id}"}
     cluster_id = await broker_registration.cluster_id(
         metadata, start.cluster_id, Uuid(chance.randbytes(16))
@@ -97,11 +98,13 @@ async def open_storage(
         )
         logs.mark_unclean_shutdown()
     unclean_shutdown = logs.had_unclean_shutdown
-    if is_alone:  # no other replica has what is missing
+    if is_standalone:  # no other replica has the missing records
         logs.clear_unclean_shutdown()
     stack.callback(logs.close)
     check_directories(logs)
-    await log_dir_ownership.record(logs, metadata, broker_id, cluster_id, chance, is_alone=is_alone)
+    await log_dir_ownership.record(
+        logs, metadata, broker_id, cluster_id, chance, is_standalone=is_standalone
+    )
     return Storage(
         broker_id,
         cluster_id,
@@ -112,15 +115,15 @@ async def open_storage(
         logs,
         open_segments,
         unclean_shutdown=unclean_shutdown,
-        is_alone=is_alone,
+        is_standalone=is_standalone,
     )
 
 
 async def fresh_broker_id(
-    config: BrokerConfig, metadata: MetadataStore, *, is_alone: bool
+    config: BrokerConfig, metadata: MetadataStore, *, is_standalone: bool
 ) -> BrokerId:
-    """An id for a broker without `broker.id`; a single node gets the first."""
-    if is_alone:
+    """An id for a broker without `broker.id`; a single node gets the first id."""
+    if is_standalone:
         return identity.FIRST_BROKER
     if not config.identity.broker_id_generation_enable:
         raise ConfigError("broker.id is not set, and broker.id.generation.enable is false")
@@ -128,7 +131,7 @@ async def fresh_broker_id(
 
 
 def check_directories(logs: LogStore) -> None:
-    """Refuse the start without a single log directory that works."""
+    """Refuse to start without any working log directory."""
     if not logs.online:
-        reasons = "; ".join(str(each.failure) for each in logs.dirs)  # each names its path
+        reasons = "; ".join(str(each.failure) for each in logs.dirs)  # each text names its path
         raise ConfigError(f"log.dirs: no directory can be used: {reasons}")

@@ -1,4 +1,4 @@
-"""Searches a log for a timestamp beside the event loop: one batch may hold millions of records."""
+"""Searches a log by timestamp off the event loop: one batch may hold millions of records."""
 
 import asyncio
 from concurrent.futures import Executor
@@ -12,13 +12,13 @@ from penstock.log.time_search import searches_by_time, searches_for_newest
 from penstock.replication.fencing import NotLeader
 
 MAX_TIMESTAMP: Final = -3
-"""Asks for the record with the largest timestamp (KIP-734)."""
+"""Requests the record with the largest timestamp (KIP-734)."""
 
 Found: TypeAlias = TimestampOffset | Exception | None
 
 
 async def search(log: PartitionLog, requested: int, worker: Executor) -> Found:
-    """The first record at or after the timestamp, None, or why the log cannot be searched."""
+    """The first record at or after the timestamp, None, or the error of the search."""
     by_time = requested != MAX_TIMESTAMP
     try:
         for each in searches_by_time(log, requested) if by_time else searches_for_newest(log):
@@ -27,7 +27,8 @@ async def search(log: PartitionLog, requested: int, worker: Executor) -> Found:
                 with log.log_dir:
                     found = await asyncio.get_running_loop().run_in_executor(worker, found.run)
                 if log.is_gone:
-                    # Its files may be removed by now: reading on would look like a failed disk.
+                    # Its files may be deleted by now, and a failed read would look like a failed
+                    # disk.
                     return NotLeader("the log was deleted or moved while it was searched")
             if found is not None:
                 return found

@@ -1,4 +1,4 @@
-"""Runs a broker until it is told to stop."""
+"""Runs a broker until it is asked to stop."""
 
 import asyncio
 import gc
@@ -18,11 +18,11 @@ logger = logging.getLogger(__name__)
 
 SWITCH_INTERVAL_S = 0.0002
 """Shorter than Python's default, so that a thread that returns from an fsync releases the
-interpreter sooner; a busy one would cost the loop most of its rate.
+interpreter sooner. With the default, a busy thread would cost the loop most of its throughput.
 """
 
 Stop: TypeAlias = Callable[[str], None]
-"""Called with the reason."""
+"""Stops the broker; the argument is the reason."""
 
 
 async def until_stopped(
@@ -32,11 +32,12 @@ async def until_stopped(
     on_ready: Callable[[BrokerState], object],
     machine: Machine | None = None,
     *,
-    beside: Callable[[RunningBroker], Coroutine[Any, Any, None]] | None = None,
+    alongside: Callable[[RunningBroker], Coroutine[Any, Any, None]] | None = None,
 ) -> None:
-    """`listen` gets what stops the broker, and sees to it that somebody calls it.
+    """Run the broker until the function passed to `listen` is called; `listen` arranges for that
+    call.
 
-    `beside` runs while the broker serves.
+    `alongside` runs while the broker serves.
     """
     stop, is_ready = asyncio.Event(), False
     this = asyncio.current_task()
@@ -48,7 +49,7 @@ async def until_stopped(
         logger.info("stopping: %s", why)
         stop.set()
         if not is_ready:
-            this.cancel()  # it may be waiting for ZooKeeper
+            this.cancel()  # start-up may be waiting for ZooKeeper
 
     listen(stopped)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
@@ -56,11 +57,11 @@ async def until_stopped(
         async with running(resolved, directory, machine) as broker:
             is_ready = True
             gc.collect()
-            gc.freeze()  # objects of the start-up live on: exempt them from collections
+            gc.freeze()  # start-up objects live on: exempt them from collections
             logger.info("%s", serving(broker.state))
             on_ready(broker.state)
             async with asyncio.TaskGroup() as tasks:
-                other = None if beside is None else tasks.create_task(beside(broker))
+                other = None if alongside is None else tasks.create_task(alongside(broker))
                 await stop.wait()
                 if other is not None:
                     other.cancel()

@@ -1,4 +1,4 @@
-"""Where requests wait for data, acks or group members: Kafka's purgatory.
+"""Holds requests that wait for data, acks or group members: Kafka's purgatory.
 
 A handler returns `Parked`, with the keys it waits for, instead of a response. `changed(key)` makes
 the request try again in the loop's next turn; many changes in one turn cost one attempt. At its
@@ -41,7 +41,7 @@ class Waiter:
 
     @property
     def operation(self) -> str:
-        """What it waits for: acks, records, or anything else."""
+        """The kind of wait: for acks, for records, or for anything else."""
         if self._parked.has_acted:
             return "Produce"
         return "Other" if self._parked.notice is None else "Fetch"
@@ -95,7 +95,7 @@ class Waiters:
         done: Callable[[R], object],
         failed: Callable[[Exception], object] | None = None,
     ) -> Waiter:
-        """Call `done` with the response; `failed` with whatever an attempt raises instead."""
+        """Call `done` with the response, or `failed` with the exception of an attempt."""
         waiter = Waiter(self, parked, done, failed)
         waiter.timer = self._loop.call_later(parked.wait_ms / 1000, waiter.expire)
         for key in parked.keys:
@@ -150,7 +150,7 @@ class Waiters:
                     del self._due[waiter]
                     waiter.attempt()
         finally:
-            if self._due:  # the others still get their turn after an attempt that raised
+            if self._due:  # an attempt raised: the other waiters still get their turn
                 self._call()
 
     def _all(self) -> set[Waiter]:
@@ -161,7 +161,9 @@ class Waiters:
         return len(self._all())
 
     def fetching(self, key: Hashable) -> int:
-        """How many consumers wait for records under this key; followers give way, and are not."""
+        """How many consumers wait for records under this key; followers, which give way, do not
+        count.
+        """
         found = [each for each in self._by_key.get(key, ()) if not each.gives_way]
         return len([each for each in found if each.operation == "Fetch"])
 

@@ -193,7 +193,7 @@ def run(resolved: Resolved, directory: Path) -> None:
                     directory,
                     listen,
                     on_ready,
-                    beside=Services(resolved.config, directory).beside,
+                    alongside=Services(resolved.config, directory).run_alongside,
                 )
             )
     finally:

@@ -1,1 +1,1 @@
-"""The small async client of brokers, command line and console."""
+"""The small async Kafka client that brokers, the command line and the console use."""

@@ -31,7 +31,7 @@ class AclBinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AclBindingFilter:
-    """Which ACLs are meant; without a value, all."""
+    """Selects ACLs; a condition without a value matches all."""
 
     resource_type: int = ANY
     name: str | None = None
@@ -43,7 +43,7 @@ class AclBindingFilter:
 
 
 async def list_acls(client: Client, wanted: AclBindingFilter) -> list[AclBinding]:
-    """Those that match, sorted."""
+    """The matching ACLs, sorted."""
 
     def raise_refusal(response: DescribeAclsResponse) -> None:
         check(response.error_code, "ACLs", response.error_message)
@@ -92,7 +92,7 @@ async def create_acl(client: Client, acl: AclBinding) -> None:
 
 
 async def delete_acls(client: Client, wanted: AclBindingFilter) -> list[AclBinding]:
-    """Delete those that match; returns them, sorted."""
+    """Delete the matching ACLs; returns them, sorted."""
 
     def raise_refusal(response: DeleteAclsResponse) -> None:
         for result in response.filter_results:

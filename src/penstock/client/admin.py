@@ -28,7 +28,7 @@ from penstock.wire.messages.delete_topics import (
 )
 
 BROKER_DEFAULT = -1
-"""As a number of partitions or replicas: use the broker's default (KIP-464)."""
+"""A number of partitions or replicas that means the broker's default (KIP-464)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

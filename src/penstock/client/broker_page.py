@@ -1,4 +1,4 @@
-"""Reads pages of a broker's HTTP server, for what Kafka's protocol has no request."""
+"""Reads pages of a broker's HTTP server, where Kafka's protocol has no request."""
 
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 async def http_address(client: Client, broker: BrokerNode) -> Address:
-    """The address of the broker's HTTP server, by DescribeConfigs.
+    """The address of the broker's HTTP server, from DescribeConfigs.
 
     A broker that listens on a free port puts that port among its own settings.
     """

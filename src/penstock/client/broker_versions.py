@@ -8,7 +8,7 @@ from penstock.wire.messages.api_versions import ApiVersionsResponse
 
 
 async def broker_versions(client: Client, to: Route) -> ApiVersionsResponse:
-    """What the broker answers, also about APIs that this client does not know."""
+    """The broker's response, including APIs that this client does not know."""
 
     def raise_refusal(response: ApiVersionsResponse) -> None:
         check(response.error_code, "API versions")

@@ -1,7 +1,7 @@
-"""Cipher suites by the names of Java and IANA, or OpenSSL's own, for OpenSSL. Pure.
+"""Translates cipher suites from Java's, IANA's or OpenSSL's names for OpenSSL. Pure.
 
-Python hands OpenSSL only a list for TLS 1.2. Which suites of TLS 1.3 are used cannot be chosen one
-by one: all of them, or that version is not spoken.
+Python passes OpenSSL a list only for TLS 1.2. Suites of TLS 1.3 cannot be chosen one by one: either
+all are offered, or that version is disabled.
 """
 
 import ssl
@@ -29,13 +29,13 @@ TLS_1_2: Final = {
     for key in _KEYS
     for cipher, name in _CIPHERS.items()
 }
-"""OpenSSL's names. Some combinations do not exist: OpenSSL says which."""
+"""OpenSSL's names. Some combinations do not exist: OpenSSL refuses those."""
 _OPENSSL: Final = {**TLS_1_2, **{name: name for name in TLS_1_2.values()}}
 VERSIONS: Final = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
 
 
 class CipherSuites(NamedTuple):
-    """OpenSSL's list for TLS 1.2, and the versions of TLS that are left."""
+    """OpenSSL's list for TLS 1.2, and the remaining TLS versions."""
 
     openssl: str
     versions: tuple[ssl.TLSVersion, ...]
@@ -44,7 +44,7 @@ class CipherSuites(NamedTuple):
 def cipher_suites(
     name: str, suites: Sequence[str], versions: Sequence[ssl.TLSVersion]
 ) -> CipherSuites:
-    """What `suites` mean for a listener that speaks `versions`; `name` is the setting."""
+    """The effect of `suites` on a listener that speaks `versions`; `name` is the setting."""
     unknown = [each for each in suites if each not in TLS_1_3 and each not in _OPENSSL]
     if unknown:
         raise ConfigError(
@@ -68,7 +68,7 @@ def cipher_suites(
 
 
 def restrict(context: ssl.SSLContext, name: str, suites: Sequence[str]) -> None:
-    """Let the context use these suites only; empty: OpenSSL's own choice."""
+    """Restrict the context to these suites; empty: OpenSSL's own choice."""
     if not suites:
         return
     low, high = context.minimum_version, context.maximum_version
@@ -86,7 +86,7 @@ def restrict(context: ssl.SSLContext, name: str, suites: Sequence[str]) -> None:
 
 
 def restrict_client(context: ssl.SSLContext, given: Mapping[str, str], prefix: str = "") -> None:
-    """As a client's `ssl.enabled.protocols` and `ssl.cipher.suites` say."""
+    """Apply a client's `ssl.enabled.protocols` and `ssl.cipher.suites`."""
     name = "ssl.enabled.protocols"
     versions = listed(given.get(name, "")) or list(VERSIONS)
     for each in versions:

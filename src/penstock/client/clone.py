@@ -1,4 +1,4 @@
-"""Makes a topic like another one, and copies its records."""
+"""Creates a topic like another one, and copies its records."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from penstock.types import TopicPartition
 
 
 class Cloned(NamedTuple):
-    """What the new topic has."""
+    """The size of the new topic."""
 
     partitions: int
     records: int

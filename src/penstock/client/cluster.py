@@ -183,10 +183,10 @@ class Client:
         return dict(led)
 
     def twin(self) -> "Client":
-        """Another client of the same cluster, with connections of its own.
+        """Another client of the same cluster, with its own connections.
 
-        Responses come in the order of requests: what may wait long, such as a join, must not share
-        a connection with what must not wait.
+        Responses come in the order of requests: a request that may wait long, such as a join, must
+        not share a connection with urgent ones.
         """
         return Client(
             self._bootstrap,
@@ -204,7 +204,7 @@ class Client:
         try:
             for connection in connections:
                 await connection.close()
-        except BaseException:  # cancelled: nobody else knows the others
+        except BaseException:  # cancelled: only we know the other connections
             for connection in connections:
                 connection.abort()
             raise

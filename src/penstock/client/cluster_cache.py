@@ -1,6 +1,6 @@
-"""What a client knows of the cluster: brokers, leaders, coordinators. No I/O.
+"""A client's knowledge of the cluster: brokers, leaders, coordinators. No I/O.
 
-Both clients keep one: the async client (`penstock.client.cluster`) and Spark's blocking client.
+Both clients use it: the async client (`penstock.client.cluster`) and Spark's blocking client.
 """
 
 import random

@@ -87,7 +87,7 @@ async def describe_configs(
     documentation: bool = False,
     to: Route | None = None,
 ) -> dict[str, ConfigEntry]:
-    """Settings of a resource. Others than the controller may not have the newest ones yet."""
+    """Settings of a resource. Brokers other than the controller may lack the newest ones."""
 
     def raise_refusal(response: DescribeConfigsResponse) -> None:
         for result in response.results:
@@ -121,7 +121,7 @@ async def overrides(client: Client, topic: str) -> dict[str, ConfigEntry]:
 async def topic_settings(
     client: Client, topics: Sequence[str], name: str
 ) -> dict[str, str | KafkaError | None]:
-    """One setting of many topics, in few requests; an error for each topic that is refused."""
+    """One setting of many topics, in few requests; a refused topic has an error as value."""
     found: dict[str, str | KafkaError | None] = {}
     for start in range(0, len(topics), TOPICS_A_REQUEST):
         wanted = [

@@ -102,7 +102,7 @@ async def connect(
 
 
 def tls_reason(error: OSError) -> str:
-    """Why a handshake failed. A broker that expects requests in plain text ends the connection."""
+    """Why a handshake failed. A broker that expects plain text just ends the connection."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"its certificate is not accepted: {error.verify_message}"
     if isinstance(error, ssl.SSLEOFError | ConnectionResetError):
@@ -113,8 +113,8 @@ def tls_reason(error: OSError) -> str:
 def refused_everywhere(error: OSError) -> bool:
     """Whether every address of a host with several addresses refused the connection.
 
-    Before Python 3.12 asyncio says so only in the error's text. There an address that cannot be
-    tried from `source`, as IPv6 from an IPv4 address, has no error number.
+    Before Python 3.12 asyncio shows that only in the error's text. There, an address that cannot be
+    tried from `source`, such as IPv6 from an IPv4 address, has no error number.
     """
     numbers = re.findall(r"\[Errno (\d+)\]", str(error))
     return bool(numbers) and all(int(each) == errno.ECONNREFUSED for each in numbers)
@@ -143,14 +143,14 @@ class Connection(asyncio.BufferedProtocol):
         self._renew_at = math.inf
         """When to log in again, by the loop's clock."""
         self._held: list[tuple[bytearray, _InFlight[Any] | None]] | None = None
-        """Requests that wait for the end of a login; None: no login is under way."""
+        """Requests that wait for a login to end; None: no login is under way."""
 
     async def log_in(self, login: Login) -> None:
-        """Authenticate by SASL, before any other request; or again, while others wait."""
+        """Authenticate by SASL, before any other request, or again while other requests wait."""
         self._held = []
         try:
             lifetime_ms = await self._authenticate(login)
-        except BaseException as error:  # also if the caller gives up: no request would be answered
+        except BaseException as error:  # even if cancelled: no request would be answered
             self._break(error if isinstance(error, KafkaError) else ConnectionFailed(f"no {login}"))
             raise
         self._login = login
@@ -167,7 +167,7 @@ class Connection(asyncio.BufferedProtocol):
             await self.log_in(self._login)
 
     async def _authenticate(self, login: Login) -> int:
-        """Exchange the messages of a login; returns for how long it holds, 0: for ever."""
+        """Exchange the messages of a login; returns its lifetime in ms, 0: unlimited."""
         began = await self._send(
             SaslHandshakeRequest(mechanism=login.mechanism), SaslHandshakeResponse, 1
         )
@@ -192,7 +192,7 @@ class Connection(asyncio.BufferedProtocol):
                 raise ClientAuthenticationFailed(
                     f"{self.address} refuses the {login}: {response.error_message}"
                 )
-            # SCRAM hashes the password as often as the server likes: not on the loop.
+            # The server chooses SCRAM's number of hash iterations: keep them off the loop.
             following = await asyncio.to_thread(next_message, steps, response.auth_bytes)
             if following is None:
                 return response.session_lifetime_ms
@@ -303,9 +303,9 @@ class Connection(asyncio.BufferedProtocol):
         self.features = {each.name: each.max_version_level for each in response.finalized_features}
 
     def interrupt_wait(self) -> None:
-        """If a request is in flight, send another one: a fetch that waits is then answered.
+        """If a request is in flight, send another one, so that a waiting fetch is answered at once.
 
-        The broker side is `Parked.gives_way`. A follower that has more to fetch uses it.
+        The broker's side is `Parked.gives_way`. A follower that has more to fetch uses this.
         """
         if self._in_flight:
             self.send(self._introduction, ApiVersionsResponse).cancel()
@@ -348,7 +348,7 @@ class Connection(asyncio.BufferedProtocol):
         self._lost.set_result(None)
 
     def _loss(self, error: Exception | None) -> ConnectionFailed:
-        if isinstance(error, ssl.SSLError):  # TLS 1.3: only now has the broker seen our certificate
+        if isinstance(error, ssl.SSLError):  # TLS 1.3: the broker sees our certificate only now
             return TlsFailed(f"cannot connect to {self.address}: {tls_reason(error)}")
         is_first = bool(self._in_flight) and self._in_flight[0].correlation_id == 1
         if is_first and self._transport and self._transport.get_extra_info("sslcontext") is None:

@@ -26,13 +26,13 @@ from penstock.wire.messages.fetch import (
 PARTITION_BYTES = 1024 * 1024
 FETCH_BYTES = 50 * 1024 * 1024
 DECOMPRESSED_BYTES = 1 << 30
-"""Above any limit of a broker; protects against a broken one."""
+"""Above any broker's limit; protects against a broken broker."""
 
 RETRY_LIMIT_MS = 1_000
 """How much longer than its `wait_ms` a poll may take while a leader is missing."""
 
 RETRY_ON = RETRIABLE - {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
-"""A consumer that waits for a missing topic would look like one that waits for records."""
+"""Excludes missing topics: waiting for one would look like waiting for records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class ConsumedRecord:
     partition: TopicPartition
     record: Record
     leader_epoch: int = field(default=-1, kw_only=True, compare=False)
-    """Of the leader that wrote it; -1: not known."""
+    """Epoch of the leader that wrote it; -1: unknown."""
 
 
 class OffsetOutOfRange(BrokerRefused):
@@ -55,7 +55,7 @@ class OffsetOutOfRange(BrokerRefused):
 
 @dataclass(frozen=True, slots=True)
 class _Fetch:
-    """A fetch in flight, and the positions that it asked for."""
+    """A fetch in flight, and the positions that it requested."""
 
     future: asyncio.Future[FetchResponse]
     positions: Mapping[TopicPartition, Offset]
@@ -66,8 +66,8 @@ class SimpleConsumer:
     """`async with SimpleConsumer(client, {partition: offset}) as consumer: await consumer.poll()`.
 
     Keeps one fetch in flight per leader; a poll returns the first response. Records of a partition
-    come in offset order. Only one task may poll at a time. Between polls its positions may change:
-    what was fetched from another position is dropped.
+    come in offset order. Only one task may poll at a time. `positions` may be changed between
+    polls: records fetched from another position are dropped.
     """
 
     def __init__(
@@ -83,10 +83,10 @@ class SimpleConsumer:
         self.positions = dict(positions)
         """The next offset to read, by partition."""
         self.paused: set[TopicPartition] = set()
-        """Partitions that are not read for now."""
+        """Partitions that are not read at present."""
         self.ids: dict[str, Uuid] = {}
-        """Topics that the positions are of, if that matters: to one that was created again since,
-        they do not apply.
+        """Ids of the topics that the positions belong to, if that matters: the positions do not
+        apply to a topic created again since.
         """
         self._client, self._isolation, self._max_wait_ms = client, isolation, max_wait_ms
         self._ends, self._partition_bytes = ends, partition_bytes
@@ -94,7 +94,7 @@ class SimpleConsumer:
 
     @property
     def unfinished(self) -> list[TopicPartition]:
-        """Partitions to read whose end is not reached; none has an end if none were given."""
+        """Partitions to read whose end is not reached. Without `ends`, reading never finishes."""
         ends = self._ends
         return [
             each
@@ -200,7 +200,7 @@ class SimpleConsumer:
     async def _taken(
         self, response: FetchResponse, requested: Mapping[TopicPartition, Offset]
     ) -> list[ConsumedRecord]:
-        """All records of a response, or an error: then no position moves."""
+        """All records of a response; if it raises, no position has moved."""
         check(response.error_code, "fetch")
         names = {(await self._client.topic(name)).id: name for name in by_topic(self.positions)}
         found: list[ConsumedRecord] = []

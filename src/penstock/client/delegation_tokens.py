@@ -16,7 +16,7 @@ ABOUT = "delegation token"
 
 @dataclass(frozen=True, slots=True)
 class IssuedToken:
-    """A token. Who has its id and HMAC logs in as its owner."""
+    """A token. Its id and HMAC log in as its owner."""
 
     id: str
     owner: str
@@ -35,7 +35,7 @@ class IssuedToken:
 async def create_token(
     client: Client, owner: str | None, renewers: Sequence[str], max_lifetime_ms: int
 ) -> IssuedToken:
-    """A new token of the owner, `User:name`; None: our own."""
+    """A new token for the owner, `User:name`; None: for ourselves."""
     kind, _, name = (owner or "").partition(":")
     request = creating.CreateDelegationTokenRequest(
         owner_principal_type=kind or None,
@@ -61,7 +61,7 @@ async def create_token(
 
 
 async def list_tokens(client: Client) -> list[IssuedToken]:
-    """The tokens that we may see."""
+    """The tokens that we are allowed to see."""
     found = await client.call(
         describing.DescribeDelegationTokenRequest(owners=None),
         describing.DescribeDelegationTokenResponse,
@@ -83,7 +83,7 @@ async def list_tokens(client: Client) -> list[IssuedToken]:
 
 
 async def renew_token(client: Client, hmac: bytes, period_ms: int) -> int:
-    """Its new end."""
+    """Renew the token; returns its new expiry time."""
     response = await client.call(
         renewing.RenewDelegationTokenRequest(hmac=hmac, renew_period_ms=period_ms),
         renewing.RenewDelegationTokenResponse,
@@ -93,7 +93,7 @@ async def renew_token(client: Client, hmac: bytes, period_ms: int) -> int:
 
 
 async def expire_token(client: Client, hmac: bytes, period_ms: int) -> int:
-    """Its new end; a negative period removes it."""
+    """Change the token's expiry time, and return it; a negative period removes the token."""
     response = await client.call(
         expiring.ExpireDelegationTokenRequest(hmac=hmac, expiry_time_period_ms=period_ms),
         expiring.ExpireDelegationTokenResponse,

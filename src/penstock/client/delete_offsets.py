@@ -18,7 +18,7 @@ from penstock.wire.messages.offset_delete import (
 async def delete_offsets(
     client: Client, group: str, partitions: Iterable[TopicPartition]
 ) -> dict[TopicPartition, KafkaError | None]:
-    """The error of each partition, if any."""
+    """Delete the offsets; returns the error of each partition, if any."""
     request = OffsetDeleteRequest(
         group_id=group,
         topics=[

@@ -16,7 +16,7 @@ from penstock.wire.messages.elect_leaders import (
 
 
 class ElectionType(IntEnum):
-    """Which replica leads, numbered as in ElectLeaders."""
+    """Kind of election, numbered as in ElectLeaders."""
 
     PREFERRED = 0
     UNCLEAN = 1
@@ -25,9 +25,9 @@ class ElectionType(IntEnum):
 async def elect_leaders(
     client: Client, election: ElectionType, partitions: Iterable[TopicPartition] | None
 ) -> dict[TopicPartition, KafkaError | None]:
-    """Elect leaders of these partitions, None for all; the error of each, if any.
+    """Elect leaders of these partitions, None for all; returns the error of each, if any.
 
-    For all partitions the response leaves out those that need no election.
+    For all partitions, the response leaves out those that need no election.
     """
     wanted = None
     if partitions is not None:

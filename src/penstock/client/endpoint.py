@@ -1,4 +1,4 @@
-"""Asks an endpoint on the web: of an issuer of tokens, or of its keys. Blocks."""
+"""Requests to an HTTP endpoint: of a token issuer, or of its keys. Blocks."""
 
 import ssl
 import time
@@ -14,20 +14,20 @@ from penstock.errors import ConfigError
 
 MAX_BYTES: Final = 1 << 20
 TIMEOUT_S: Final = 10.0
-"""Of each step."""
+"""Time-out of each socket operation."""
 ANSWER_S: Final = 20.0
-"""Of a whole answer: whoever sends it byte by byte would hold a thread for ever."""
+"""Time-out of a whole response: one sent byte by byte would hold a thread forever."""
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """Only the address in the settings is trusted, not where it leads."""
+    """Trusts only the address in the settings, not where it redirects to."""
 
     def redirect_request(self, *_: Any, **__: Any) -> None:
         return None
 
 
 class _UntilDeadline(RawIOBase):
-    """What comes over a connection before the deadline."""
+    """Reads from a connection until the deadline."""
 
     def __init__(self, sock: Any, raw: RawIOBase, end_s: float) -> None:
         self._sock, self._raw, self._end_s = sock, raw, end_s
@@ -48,7 +48,7 @@ class _UntilDeadline(RawIOBase):
 
 
 def _connecting(kind: Any, end_s: float, **given: Any) -> Any:
-    """Makes connections of this kind, whose answers end by the deadline, their heads too."""
+    """Makes connections of this kind whose responses, with their headers, end by the deadline."""
 
     def response(sock: Any, *args: Any, **kwargs: Any) -> Any:
         made: Any = HTTPResponse(sock, *args, **kwargs)
@@ -90,7 +90,7 @@ def ask(
     *,
     within_s: float = ANSWER_S,
 ) -> bytes:
-    """What an endpoint answers; `trusted` is a PEM file that replaces the system's authorities."""
+    """The endpoint's response; `trusted` is a PEM file that replaces the system's authorities."""
     end_s = time.monotonic() + within_s
     try:
         context = ssl.create_default_context(cafile=trusted)
@@ -106,11 +106,11 @@ def ask(
         reason = getattr(error, "reason", None) or error
         text = getattr(reason, "strerror", None) or reason
         raise ConfigError(f"{name}: cannot reach {shown(url)}: {text}") from None
-    except HTTPException:  # for example, an answer that is cut off
+    except HTTPException:  # for example a truncated response
         raise ConfigError(f"{name}: {shown(url)} answers something that is not HTTP") from None
 
 
 def shown(url: str) -> str:
-    """Without the password and the query."""
+    """The URL without password and query."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.hostname}{parts.path}"

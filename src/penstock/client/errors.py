@@ -19,7 +19,7 @@ class BrokerRefused(KafkaError):
         self.about = about
 
     def with_hint(self, hint: str) -> "BrokerRefused":
-        """The same error with a sentence more."""
+        """The same error with another sentence."""
         hinted = BrokerRefused(self.code, self.about)
         hinted.args = (f"{self}.{hint}",)
         return hinted
@@ -85,7 +85,7 @@ ALWAYS_RETRIABLE: Final = frozenset(
         ErrorCode.UNSTABLE_OFFSET_COMMIT,
     }
 )
-"""Codes that do not judge the request: the broker is not, or not yet, the one to ask."""
+"""Codes that do not judge the request: this broker is not, or not yet, the right one."""
 
 RETRIABLE: Final = ALWAYS_RETRIABLE | {
     ErrorCode.CONCURRENT_TRANSACTIONS,

@@ -36,14 +36,14 @@ class Feature:
 
 @dataclass(frozen=True, slots=True)
 class ClusterFeatures:
-    """All features by name; the epoch rises with each change, None if no broker tells it."""
+    """All features by name; the epoch rises with each change, None if it is not reported."""
 
     features: Mapping[str, Feature]
     epoch: int | None
 
 
 async def describe_features(client: Client) -> ClusterFeatures:
-    """As the controller sees them."""
+    """The features as the controller sees them."""
     found = await broker_versions(client, CONTROLLER)
     levels = {each.name: each.max_version_level for each in found.finalized_features}
     return ClusterFeatures(
@@ -60,7 +60,7 @@ async def describe_features(client: Client) -> ClusterFeatures:
 async def update_features(
     client: Client, levels: Mapping[str, int], upgrade: UpgradeType, *, validate_only: bool = False
 ) -> dict[str, KafkaError | None]:
-    """Set levels; level 0 disables a feature. The error of each, if any."""
+    """Set levels; level 0 disables a feature. Returns the error of each feature, if any."""
     request = UpdateFeaturesRequest(
         timeout_ms=client.request_timeout_ms,
         feature_updates=[
@@ -81,7 +81,7 @@ async def update_features(
     response = await client.call(
         request, UpdateFeaturesResponse, to=CONTROLLER, check=raise_refusal
     )
-    # From version 2 on there is one outcome for all.
+    # From version 2 on there is one result for all.
     errors = {
         each.feature: BrokerRefused(each.error_code, each.feature, each.error_message)
         for each in response.results

@@ -66,13 +66,13 @@ class RebalanceListener:
     """Override what is needed; each is called inside `poll` or `close`."""
 
     async def on_assigned(self, partitions: Sequence[TopicPartition]) -> None:
-        """New partitions, before their first records; `seek` works here."""
+        """Called with new partitions, before their first records; `seek` works here."""
 
     async def on_revoked(self, partitions: Sequence[TopicPartition]) -> None:
-        """Partitions that go to other members afterwards; `commit` works here."""
+        """Called before partitions go to other members; `commit` works here."""
 
     async def on_lost(self, partitions: Sequence[TopicPartition]) -> None:
-        """Partitions that others may have already. A commit would be refused."""
+        """Called for partitions that others may own already: a commit would be refused."""
 
 
 class CommitFailed(BrokerRefused):
@@ -107,14 +107,14 @@ class GroupConsumer:
         self._clock = clock or SystemClock()
         self._member = GroupMember(client, group, self._settings, self._clock)
         self._membership = self._member.membership
-        # Fetches wait at the broker, so they may not share a connection with others.
+        # Fetches wait at the broker, so they must not share a connection with other requests.
         self._fetching = client.twin()
         self._fetcher = SimpleConsumer(self._fetching, {}, isolation=self._settings.isolation)
         self._buffer: deque[ConsumedRecord] = deque()
         self._committed: dict[TopicPartition, Offset] = {}
-        """What this member committed last; positions that differ are committed next."""
+        """The last offsets committed by this member; positions that differ are committed next."""
         self._missing: dict[TopicPartition, Offset] = {}
-        """Positions in topics that are not there at the moment."""
+        """Positions in topics that do not exist at the moment."""
         self._check_ms = 0
         self._commit_ms = 0
         self._is_open = False
@@ -133,7 +133,8 @@ class GroupConsumer:
         return frozenset(self._fetcher.paused)
 
     def subscribe(self, topics: Iterable[str] = (), *, pattern: str | None = None) -> None:
-        """Read these topics, or all whose whole name matches an RE2 pattern; replaces the former.
+        """Read these topics, or all whose whole name matches an RE2 pattern; replaces the previous
+        subscription.
 
         Topics need not exist yet.
         """
@@ -171,14 +172,14 @@ class GroupConsumer:
         return self.positions()[partition]
 
     def seek(self, partition: TopicPartition, offset: Offset) -> None:
-        """Go on from this offset in an assigned partition."""
+        """Continue from this offset in an assigned partition."""
         if partition not in self._fetcher.positions:
             raise ConfigError(f"{partition} is not assigned to this member")
         self._drop_buffered({partition})
         self._fetcher.positions[partition] = offset
 
     def pause(self, partitions: Iterable[TopicPartition]) -> None:
-        """Read nothing from them until `resume`; the member keeps them."""
+        """Read nothing from them until `resume`; they stay assigned."""
         chosen = set(partitions) & self._fetcher.positions.keys()
         positions = self.positions()
         self._fetcher.positions |= {each: positions[each] for each in chosen}
@@ -207,19 +208,19 @@ class GroupConsumer:
                 self._member.fenced(error.code)
                 if error.code != ErrorCode.STALE_MEMBER_EPOCH:
                     raise _commit_failed(self._group, error) from None
-            await asyncio.sleep(STALE_EPOCH_S)  # the next heartbeat brings the epoch
+            await asyncio.sleep(STALE_EPOCH_S)  # the next heartbeat brings the new epoch
         else:
             raise _commit_failed(self._group, BrokerRefused(ErrorCode.STALE_MEMBER_EPOCH, "commit"))
         self._committed |= offsets
 
     async def close(self) -> None:
-        """Leave the group, after the listener's `on_revoked`; does not commit by itself, except
-        with `auto_commit_interval_ms`.
+        """Leave the group, after the listener's `on_revoked`. Commits only if
+        `auto_commit_interval_ms` is set.
         """
         if not self._is_open:
             return
         self._is_open = False
-        # Each is done even if the one before it is cancelled: connections must not stay open.
+        # Each step runs even if the one before it is cancelled: no connection must stay open.
         async with AsyncExitStack() as ending:
             ending.push_async_callback(self._member.leave)
             ending.push_async_callback(self._fetching.close)
@@ -279,7 +280,7 @@ class GroupConsumer:
 
     async def _let_go(self, partitions: Sequence[TopicPartition]) -> None:
         if self._settings.auto_commit_interval_ms is not None:
-            with suppress(KafkaError):  # then others read some records again
+            with suppress(KafkaError):  # if it fails, others read some records again
                 await self.commit()
         await self._listener.on_revoked(partitions)
 
@@ -296,7 +297,7 @@ class GroupConsumer:
         self._buffer = deque(each for each in self._buffer if each.partition not in partitions)
 
     def positions(self) -> dict[TopicPartition, Offset]:
-        """Of all partitions that are read."""
+        """Positions of all partitions being read."""
         positions = dict(self._fetcher.positions)
         for each in reversed(self._buffer):
             positions[each.partition] = Offset(each.record.offset)
@@ -305,10 +306,10 @@ class GroupConsumer:
     async def _starting_positions(
         self, partitions: Sequence[TopicPartition]
     ) -> tuple[dict[TopicPartition, Offset], dict[TopicPartition, Offset]]:
-        """Those that the group has committed, and those by `offset_reset`.
+        """The group's committed offsets, and those from `offset_reset`.
 
-        The next commit has the latter, even if no record was read: otherwise records that come
-        before the next member asks for the latest offset would be read by nobody.
+        The next commit includes the latter, even if no record was read. Otherwise records that
+        arrive before the next member looks up the latest offset would never be read.
         """
         ids = await self._topic_ids(partitions)
         member = self._membership.metadata
@@ -349,7 +350,7 @@ class GroupConsumer:
         except KafkaError as error:
             if error.code not in RETRIABLE:
                 raise
-            # A topic that was deleted, or a leader that is missing: others can be read.
+            # A topic was deleted, or has no leader: others can still be read.
             self._fetching.forget()
             await self._check_topics()
         return []
@@ -357,7 +358,7 @@ class GroupConsumer:
     async def _check_topics(self) -> None:
         """Leave out partitions whose topic is missing, until it is back.
 
-        A topic that was created again is another one: its offsets are not those of the former.
+        A topic that was created again is another topic: the former offsets do not apply to it.
         """
         self._check_ms = self._now_ms() + CHECK_MS
         try:
@@ -383,13 +384,13 @@ class GroupConsumer:
         except BrokerRefused as error:
             if error.code not in NOT_A_MEMBER | NO_TOPIC:
                 raise
-            return  # the next check tries it again
+            return  # the next check tries again
         positions = committed | reset
         await self._listener.on_lost(partitions)
         self._missing = {at: each for at, each in self._missing.items() if at not in positions}
         self._fetcher.positions |= positions
         for each in partitions:
-            self._committed.pop(each, None)  # of the former topic
+            self._committed.pop(each, None)  # belongs to the former topic
         self._committed |= committed
         await self._listener.on_assigned(partitions)
 

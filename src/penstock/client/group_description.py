@@ -8,7 +8,7 @@ from penstock.wire.messages import consumer_group_describe, share_group_describe
 
 @dataclass(frozen=True, slots=True)
 class ConsumerProtocolMember:
-    """What the consumer protocol adds to a member: epoch, target assignment, subscription."""
+    """A member's additional data in the consumer protocol."""
 
     epoch: int
     target: tuple[TopicPartition, ...]

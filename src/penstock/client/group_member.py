@@ -1,4 +1,4 @@
-"""A member of a group, kept there in the background: joins, heartbeats, topics that come and go.
+"""Keeps a member in its group, in the background: joins, heartbeats, changes of topics.
 
 `client/membership/` decides what to send; the consumer carries out changes of the assignment.
 """
@@ -28,19 +28,19 @@ LOOK_UP_AGAIN_S: Final = 0.05
 class GroupMember:
     """Runs from `start` to `stop`, in one task; `leave` follows.
 
-    `polled`, `settled` and `fenced` tell it what the consumer has done and learnt.
+    The consumer reports its actions and errors by `polled`, `settled` and `fenced`.
     """
 
     def __init__(self, client: Client, group: str, settings: GroupSettings, clock: Clock) -> None:
         self._client, self._group, self._settings = client, group, settings
         self._clock = clock
-        # Joins wait at the broker, so they may not share a connection with others.
+        # Joins wait at the broker, so they must not share a connection with other requests.
         self.coordinator = client.twin()
         self.membership = _membership(group, settings, client.request_timeout_ms)
         self._topics: frozenset[str] = frozenset()
         self._pattern: str | None = None
         self._watched: frozenset[str] = frozenset()
-        """Topics whose partition counts matter: those of all members, for the leader."""
+        """Topics whose partition counts matter; for the group's leader, those of all members."""
         self._refresh_ms = 0
         self._wake, self._news = asyncio.Event(), asyncio.Event()
         self._failure: Exception | None = None
@@ -52,7 +52,7 @@ class GroupMember:
         return self._failure is not None
 
     def subscribe(self, names: frozenset[str], pattern: str | None) -> None:
-        """To these topics, or to all whose whole name matches an RE2 pattern."""
+        """Subscribe to these topics, or to all whose whole name matches an RE2 pattern."""
         if bool(names) == (pattern is not None):
             raise ConfigError("subscribe to topics or to a pattern, one of them")
         if pattern is not None:
@@ -67,7 +67,7 @@ class GroupMember:
         self._wake.set()
 
     def polled(self) -> None:
-        """The consumer is alive. Raises what has gone wrong in the background."""
+        """The consumer is alive. Raises an error from the background task."""
         if self._failure is not None:
             raise self._failure
         self.membership.polled(self._now_ms())
@@ -79,7 +79,7 @@ class GroupMember:
         self._wake.set()
 
     def fenced(self, code: ErrorCode) -> None:
-        """A request of the consumer was refused: the member is not what it was."""
+        """A request of the consumer was refused: its membership has changed."""
         self.membership.fenced(code)
         self._wake.set()
 
@@ -101,7 +101,7 @@ class GroupMember:
         await self._tasks.__aexit__(None, None, None)
 
     async def _run(self) -> None:
-        """Keep the member in its group; what goes wrong is raised by the next poll."""
+        """Keep the member in its group; the next poll raises any error."""
         try:
             await self._drive()
         except Exception as error:  # noqa: BLE001  a supervised background loop
@@ -112,7 +112,7 @@ class GroupMember:
     async def _drive(self) -> None:
         while True:
             if self._pattern is not None and self._refresh_ms == 0:
-                await self._look_up()  # before the first join, which names topics
+                await self._look_up()  # the first join must name topics
                 continue
             action = self.membership.next(self._now_ms())
             match action:
@@ -147,7 +147,7 @@ class GroupMember:
         self.membership.received(response, self._now_ms())
 
     async def _wait(self, until_ms: int | None) -> None:
-        """Until then, or until something happens; looks for changes of topics meanwhile."""
+        """Wait until that time or an event; refreshes the topics when due."""
         wants_topics = bool(self._watched or self._pattern)
         if wants_topics and self._refresh_ms <= self._now_ms():
             await self._look_up()

@@ -1,6 +1,6 @@
-"""Moves the offsets of a group: where to, which partitions, and whether that can be.
+"""Moves a group's offsets: target, partitions, and whether it is possible.
 
-They are the committed offsets, or for a share group the start offsets of its partitions.
+These are the committed offsets or, for a share group, the start offsets of its partitions.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ from penstock.errors import ConfigError, ErrorCode
 from penstock.types import Offset, TopicPartition
 
 Before: TypeAlias = Mapping[TopicPartition, Offset | None]
-"""The offsets of a group; None where a share group has not begun to read."""
+"""The offsets of a group; None where a share group has not started to read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ async def offsets_of(
         low, high = starts[each].offset, ends[each].offset
         if target.offsets is not None:
             wanted = target.offsets[each]
-        else:  # from where it is; from the end, as a consumer would, if it is nowhere
+        else:  # relative to its offset, or without one to the end, where a consumer would start
             at = before.get(each)
             wanted = (high if at is None else at) + (target.shift or 0)
         found[each] = Found(wanted, Offset(min(max(wanted, low), high)))
@@ -96,7 +96,7 @@ async def state_with_members(client: Client, group: str) -> str | None:
 
 
 async def commit(client: Client, group: str, offsets: dict[TopicPartition, Offset]) -> None:
-    """Fails while the group has members: they would commit their own positions again."""
+    """Set the offsets. Fails while the group has members, which would commit their own again."""
     try:
         if await is_share_group(client, group):
             await alter_share_offsets(client, group, offsets)

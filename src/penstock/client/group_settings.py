@@ -25,7 +25,7 @@ class OffsetReset(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupSettings:
-    """Kafka's consumer settings, with its defaults; but nothing is committed unless asked."""
+    """Kafka's consumer settings, with its defaults; except that automatic commits are off."""
 
     protocol: GroupProtocol = GroupProtocol.CLASSIC
     offset_reset: OffsetReset = OffsetReset.LATEST

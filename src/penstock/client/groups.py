@@ -195,7 +195,7 @@ async def committed_offsets(
     client: Client, group: str, names: Mapping[Uuid, str] | None = None
 ) -> dict[TopicPartition, OffsetAndMetadata]:
     """All offsets that the group has committed, in topics that still exist. `names` has all topics
-    by their ids, for callers that ask for many groups.
+    by their ids, for callers that read many groups.
     """
 
     async def attempt() -> OffsetFetchResponseGroup | OffsetFetchResponse:

@@ -1,7 +1,7 @@
-"""The login in a client's `sasl.jaas.config`, which was often written for another client.
+"""Parses the login in a client's `sasl.jaas.config`, which was often written for another client.
 
-Lenient, as Java is: login modules of any package count, and the last of repeated options. No error
-quotes the text: it holds a password.
+It is lenient, as Java is: login modules of any package are accepted, and the last of repeated
+options wins. No error quotes the text, because it holds a password.
 """
 
 from typing import Final
@@ -18,7 +18,7 @@ _MODULES: Final = {
 
 
 def parse_jaas(text: str, mechanism: str, prefix: str = "") -> Login:
-    """The login in `text`, for this mechanism. `prefix` is that of the settings, for messages."""
+    """The login in `text`, for this mechanism; messages put `prefix` before settings."""
     options = login_options(text, mechanism, prefix)
     for needed in ("username", "password"):
         if needed not in options:

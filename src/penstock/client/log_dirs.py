@@ -40,7 +40,7 @@ class ReplicaInfo:
 
 @dataclass(frozen=True, slots=True)
 class LogDirDescription:
-    """A log directory; sizes are -1 if the broker does not say. An offline one has an error."""
+    """A log directory; sizes are -1 if not reported by the broker. An offline one has an error."""
 
     path: str
     error: KafkaError | None
@@ -90,7 +90,7 @@ async def describe_log_dirs(
 async def alter_replica_log_dirs(
     client: Client, moves: Mapping[Replica, str]
 ) -> dict[Replica, KafkaError | None]:
-    """Move replicas to other log directories of their brokers; the error of each, if any.
+    """Move replicas to other log directories of their brokers; returns the error of each, if any.
 
     A broker that does not have the replica yet answers REPLICA_NOT_AVAILABLE, and creates it in
     that directory later.

@@ -34,7 +34,7 @@ from penstock.wire.messages.offset_fetch import (
 )
 
 GROUPS_A_REQUEST: Final = 100
-"""A broker answers a request whole: in between, others have their turn."""
+"""A broker answers a request in one go; smaller ones let other clients in between."""
 CLASSIC, CONSUMER = "classic", "consumer"
 DEAD = "Dead"
 Committed = dict[TopicPartition, OffsetAndMetadata]
@@ -42,11 +42,11 @@ Committed = dict[TopicPartition, OffsetAndMetadata]
 
 @dataclass(frozen=True, slots=True)
 class ManyGroups:
-    """Groups that their coordinators know; `failures` are of those that could not be read."""
+    """Groups that their coordinators know; `failures` has the errors of unreadable ones."""
 
     groups: list[GroupDescription] = field(default_factory=list)
     committed: dict[str, Committed] = field(default_factory=dict)
-    """By group; share groups commit nothing."""
+    """Offsets by group; share groups commit nothing."""
     failures: list[KafkaError] = field(default_factory=list)
 
 
@@ -80,7 +80,7 @@ async def _of_broker(
     found.groups.extend(described.values())
     offsets = await _committed(client, connection, list(described), names)
     found.committed.update(offsets)
-    for name in single:  # of another kind, or just moving to another broker
+    for name in single:  # of another kind, or moving to another broker now
         await _single(client, name, names, found)
     for name in described:
         if name not in offsets:
@@ -90,7 +90,7 @@ async def _of_broker(
 async def _described(
     client: Client, connection: Connection, classic: Sequence[str], consumer: Sequence[str]
 ) -> dict[str, GroupDescription]:
-    """Those without an error."""
+    """The groups described without an error."""
     found: dict[str, GroupDescription] = {}
     timeout_ms = client.request_timeout_ms
     for names in parts(classic):
@@ -115,7 +115,7 @@ async def _described(
 async def _committed(
     client: Client, connection: Connection, groups: Sequence[str], names: Mapping[Uuid, str]
 ) -> dict[str, Committed]:
-    """Those without an error; none from a broker that takes one group a request."""
+    """Offsets of groups without an error; none from a broker that takes one group per request."""
     found: dict[str, Committed] = {}
     version = connection.version_of(OffsetFetchRequest)
     if version < MANY_GROUPS:
@@ -133,7 +133,7 @@ async def _committed(
             try:
                 found[each] = committed_by_name(group_offsets(each, response, version), names)
             except KafkaError:
-                continue  # asked for again, alone, which waits for what passes
+                continue  # requested again alone, with retries
     return found
 
 

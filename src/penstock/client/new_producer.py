@@ -1,4 +1,4 @@
-"""The producer that a client's settings ask for."""
+"""Creates the producer that a client's settings ask for."""
 
 from penstock.client.cluster import Client
 from penstock.client.produce import IdempotentProducer, PlainProducer
@@ -14,7 +14,7 @@ def new_producer(
     create_topics: bool = False,
     batch_bytes: int = BATCH_BYTES,
 ) -> IdempotentProducer | PlainProducer | TransactionalProducer:
-    """By `transactional.id`, else `enable.idempotence`, else with any `acks`."""
+    """Transactional if `transactional.id` is set, else idempotent if enabled, else plain."""
     if settings.transactional_id is not None:
         return TransactionalProducer(
             client,

@@ -42,7 +42,7 @@ async def list_offsets(
     *,
     isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
 ) -> dict[TopicPartition, ListedOffset]:
-    """Each partition's first offset at or after a timestamp in ms, or at `LATEST` and the like."""
+    """Each partition's first offset at or after a timestamp in ms, or at one such as `LATEST`."""
 
     async def attempt() -> dict[TopicPartition, ListedOffset]:
         found: dict[TopicPartition, ListedOffset] = {}
@@ -57,9 +57,9 @@ async def list_offsets(
 async def known_ends(
     client: Client, partitions: Collection[TopicPartition]
 ) -> dict[TopicPartition, Offset]:
-    """The log ends of those partitions that exist and have a leader; nobody can tell the others'.
+    """The log ends of the partitions that exist and have a leader; the others are left out.
 
-    So that a group can be looked at while a broker is down.
+    So a group can be inspected while a broker is down.
     """
     if not partitions:
         return {}
@@ -82,8 +82,8 @@ class EpochStart(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LeaderLog:
-    """The log of a partition's leader: its epoch, where the log ends, and where epochs began in it,
-    oldest first.
+    """The log of a partition's leader: the leader's epoch, the log end offset, and the offset at
+    which each epoch starts, oldest first.
     """
 
     epoch: int
@@ -91,7 +91,7 @@ class LeaderLog:
     starts: list[EpochStart]
 
     def epoch_at(self, offset: int) -> int:
-        """The epoch that wrote an offset; -1: not known."""
+        """The epoch that wrote an offset; -1: unknown."""
         found = [each.epoch for each in self.starts if each.start <= offset]
         return found[-1] if found and offset < self.end else -1
 
@@ -99,8 +99,8 @@ class LeaderLog:
 async def leader_logs(
     client: Client, since: Mapping[TopicPartition, int], *, timeout_ms: int | None = None
 ) -> dict[TopicPartition, LeaderLog]:
-    """The epochs of each partition, back to the one that wrote the offset, or to the last
-    `MOST_EPOCHS`. Without partitions whose leader does not know.
+    """The epochs of each partition, back to the one that wrote the offset, or the last
+    `MOST_EPOCHS`. Partitions whose leader does not know them are left out.
     """
 
     async def attempt() -> dict[TopicPartition, LeaderLog]:
@@ -128,7 +128,7 @@ async def _led_logs(
     for _ in range(MOST_EPOCHS):
         if not asked:
             break
-        # An epoch begins where the one before it ends.
+        # An epoch starts where the one before it ends.
         before = {each: epoch - 1 for each, epoch in asked.items()}
         for partition, (epoch, end) in (await _epoch_ends(client, leader, present, before)).items():
             starts, start = logs[partition].starts, max(0, end)
@@ -145,8 +145,8 @@ async def _led_logs(
 async def _without_deleted(
     client: Client, leader: BrokerId, logs: Mapping[TopicPartition, LeaderLog]
 ) -> None:
-    """An epoch before all that a log has seems to end where these begin: nobody knows who wrote
-    what was deleted.
+    """Remove epochs of deleted records. An epoch older than the log seems to end where the log
+    starts, but it is unknown which epoch wrote what was deleted.
     """
     if not logs:
         return
@@ -167,7 +167,7 @@ async def _epoch_ends(
     present: Mapping[TopicPartition, int],
     asked: Mapping[TopicPartition, int],
 ) -> dict[TopicPartition, tuple[int, int]]:
-    """The largest known epoch up to the one that is asked for, and its end; -1: not known."""
+    """The largest known epoch up to the requested one, and its end; -1: unknown."""
     if not asked:
         return {}
     request = OffsetForLeaderEpochRequest(

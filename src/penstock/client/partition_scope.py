@@ -9,7 +9,7 @@ from penstock.types import TopicPartition
 
 
 def parse_scope(texts: Sequence[str]) -> dict[str, list[int] | None]:
-    """`t` is all partitions of a topic, `t:0,2` two of them."""
+    """`t` means all partitions of a topic, `t:0,2` two of them."""
     scope: dict[str, list[int] | None] = {}
     for text in texts:
         name, colon, numbers = text.rpartition(":")

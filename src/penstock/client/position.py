@@ -16,7 +16,7 @@ UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
 class Since(Enum):
-    """What a position counts from."""
+    """The reference point of a position."""
 
     START = auto()
     FIRST_RECORD = auto()
@@ -37,7 +37,7 @@ BEGINNING, END = Position(Since.START), Position(Since.END)
 
 
 def parse_position(text: str, now_ms: int) -> Position:
-    """`ValueError` if the text is not a position."""
+    """Raises `ValueError` if the text is not a position."""
     named = {"beginning": BEGINNING, "start": BEGINNING, "earliest": BEGINNING}
     named |= {"end": END, "latest": END}
     if text in named:
@@ -76,7 +76,7 @@ def iso_ms(text: str) -> int:
 
 
 def _since_1970(time_ms: int, text: str) -> int:
-    """Brokers give times below 0 other meanings, such as -1 for the end."""
+    """Refuse negative times: brokers give them other meanings, such as -1 for the end."""
     if time_ms < 0:
         raise ValueError(f"{text!r} is before 1970, which Kafka does not support")
     return time_ms

@@ -1,4 +1,4 @@
-"""Producers without transactions: the idempotent one, and one that gives up its guarantee."""
+"""Producers without transactions: the idempotent one, and one that may write duplicates."""
 
 from collections.abc import Iterable
 
@@ -66,7 +66,7 @@ class IdempotentProducer:
         if session is None:
             session = await self._new_session()
         results = await self._sender.deliver(records, session, past_refused=past_refused)
-        self._session = session  # only now: after a failure its sequences are unknown
+        self._session = session  # not before: after a failure its sequences are unknown
         return results
 
     async def _new_session(self) -> ProducerSession:
@@ -104,7 +104,7 @@ class PlainProducer:
     async def deliver(
         self, records: Iterable[ProducerRecord], *, past_refused: bool = False
     ) -> list[RecordMetadata | BrokerRefused | None]:
-        """The result of each record: see `RecordSender.deliver`. With acks=0 nobody answers."""
+        """The result of each record: see `RecordSender.deliver`. With acks=0 nothing answers."""
         return await self._sender.deliver(records, ProducerSession(), past_refused=past_refused)
 
 

@@ -8,7 +8,7 @@ from penstock.types import TopicPartition
 
 
 class Acks(IntEnum):
-    """Kafka's `acks`: who must have a record before the leader answers."""
+    """Kafka's `acks`: which replicas must have a record before the leader answers."""
 
     NONE = 0
     LEADER = 1
@@ -28,13 +28,13 @@ class ProducerSettings:
 
 @dataclass(slots=True)
 class ProducerSession:
-    """A producer's identity and its sequence numbers; without an id nothing detects duplicates."""
+    """A producer's identity and sequence numbers; without an id, duplicates are not detected."""
 
     producer_id: int = -1
     producer_epoch: int = -1
     transactional_id: str | None = None
     adds_implicitly: bool = True
-    """A write adds its partition to the transaction, as of `transaction.version` 2."""
+    """Whether a write adds its partition to the transaction, as with `transaction.version` 2."""
     sequences: dict[TopicPartition, int] = field(default_factory=dict)
 
     @property

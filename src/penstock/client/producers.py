@@ -33,7 +33,7 @@ class ActiveProducer:
 async def describe_producers(
     client: Client, partitions: Iterable[TopicPartition], broker: BrokerId | None = None
 ) -> dict[TopicPartition, list[ActiveProducer]]:
-    """The producers that the leaders know, or the replicas on `broker`."""
+    """The producers known to the leaders, or to the replicas on `broker`."""
     wanted = list(partitions)
 
     async def attempt() -> dict[TopicPartition, list[ActiveProducer]]:

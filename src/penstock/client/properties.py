@@ -1,4 +1,4 @@
-"""Kafka's client settings by name, as commands and services are given them."""
+"""Reads Kafka's client settings by name, as given to commands and services."""
 
 from collections.abc import Callable, Mapping
 from typing import Final, TypeVar
@@ -19,7 +19,7 @@ JAVA_ASSIGNORS: Final = {
 
 
 def group_settings(settings: Mapping[str, str]) -> GroupSettings:
-    """A member's settings; those that are not given have Kafka's defaults."""
+    """A member's settings; missing ones have Kafka's defaults."""
     default = GroupSettings()
     auto_commit = _read(settings, "enable.auto.commit", _boolean, default=False)
     interval_ms = _read(settings, "auto.commit.interval.ms", int, 5_000)
@@ -101,6 +101,6 @@ def _acks(text: str) -> Acks:
 
 
 def _assignors(text: str) -> tuple[Assignor, ...]:
-    """By name, or by the Java client's class."""
+    """Assignors by name, or by the Java client's class name."""
     names = [each.strip().rpartition(".")[2] for each in text.split(",") if each.strip()]
     return tuple(ASSIGNORS[JAVA_ASSIGNORS.get(name, name)] for name in names)

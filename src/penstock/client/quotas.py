@@ -19,7 +19,7 @@ from penstock.wire.messages.describe_client_quotas import (
 )
 
 QuotaEntity: TypeAlias = Mapping[str, str | None]
-"""Names by type (`user`, `client-id`, `ip`); None is the default of the type."""
+"""Names by type (`user`, `client-id`, `ip`); None means the default of the type."""
 EXACT, DEFAULT, ANY_NAME = 0, 1, 2
 
 
@@ -30,9 +30,9 @@ async def describe_quotas(
     any_name: frozenset[str] = frozenset(),
     strict: bool = True,
 ) -> list[tuple[dict[str, str | None], dict[str, float]]]:
-    """The entities that match exactly, with their quotas; `any_name` are types of any name.
+    """The entities that match exactly, with their quotas; types in `any_name` match any name.
 
-    Not `strict`: also those with more parts, so that no part at all finds every entity.
+    Without `strict`, entities with further parts match too, so that an empty filter finds all.
     """
     components = [
         ComponentData(

@@ -27,7 +27,7 @@ class _Document(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class TargetReplicas:
-    """Where a partition's replicas are to be: brokers, and a log directory on each."""
+    """The target of a partition's replicas: brokers, and a log directory on each."""
 
     brokers: tuple[BrokerId, ...]
     directories: tuple[str, ...]
@@ -37,7 +37,7 @@ ReassignmentPlan = dict[TopicPartition, TargetReplicas]
 
 
 class BadPlan(ConfigError):
-    """What is wrong with a plan, in Kafka's words where it has some."""
+    """A mistake in a plan, in Kafka's words where it has some."""
 
 
 def parse_plan(data: bytes) -> ReassignmentPlan:

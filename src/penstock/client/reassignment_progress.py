@@ -1,4 +1,4 @@
-"""How far partitions are that are being moved."""
+"""Reports how far partition reassignments have got."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from penstock.types import BrokerId, TopicPartition
 async def progress(
     client: Client, moving: Mapping[TopicPartition, OngoingReassignment]
 ) -> list[dict[str, Any]]:
-    """How many bytes the added replicas have, and how many their leaders have."""
+    """Rows with the bytes that the added replicas have, and the bytes that their leaders have."""
     if not moving:
         return []
     sizes: dict[tuple[TopicPartition, BrokerId], int] = {}

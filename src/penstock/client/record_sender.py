@@ -1,6 +1,6 @@
 """Sends records in batches to the leaders of their partitions, one batch in flight for each.
 
-The identity of the producer is the caller's: see `ProducerSession`.
+The caller provides the producer's identity: see `ProducerSession`.
 """
 
 import random
@@ -33,10 +33,10 @@ from penstock.wire.messages.produce import (
 
 BATCH_BYTES = 256 * 1024
 STICKY_BYTES = 16 * 1024
-"""Records without keys change their partition after so many bytes: Kafka's batch.size (KIP-794)."""
+"""Records without keys change partition after this many bytes: Kafka's batch.size (KIP-794)."""
 REQUEST_BYTES = 4 * 1024 * 1024
 RECORD_OVERHEAD_BYTES = 24
-"""Upper bound for lengths and deltas of a record; a header takes less than half of it."""
+"""Upper bound for the lengths and deltas of a record; a header takes less than half of it."""
 EXPLICIT_PRODUCE: Final = 11
 """The last version whose writes do not add their partitions to a transaction (KIP-890)."""
 
@@ -46,7 +46,7 @@ BeforeSend: TypeAlias = Callable[[Iterable[TopicPartition]], Awaitable[None]]
 
 
 async def _nothing_before(_partitions: Iterable[TopicPartition]) -> None:
-    """For producers without transactions."""
+    """The default, for producers without transactions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ Queues: TypeAlias = dict[TopicPartition, deque[_Batch]]
 
 @dataclass(slots=True)
 class _Results:
-    """By the record's index in the caller's list."""
+    """Results by the record's index in the caller's list."""
 
     written: dict[int, RecordMetadata] = field(default_factory=dict)
     refused: dict[int, BrokerRefused] = field(default_factory=dict)
@@ -108,7 +108,7 @@ class _Results:
 
 
 NO_RESPONSE: Final = PartitionProduceResponse(base_offset=-1)
-"""With acks=0: taken for written, at an unknown offset."""
+"""Used with acks=0: counts as written, at an unknown offset."""
 
 
 class RecordSender:
@@ -130,7 +130,7 @@ class RecordSender:
         self._clock = clock or SystemClock()
         self._sticky: dict[str, StickyPartitioner] = {}
         self._limits: dict[str, int] = {}
-        """By topic, where brokers accept less than `batch_bytes` (`max.message.bytes`)."""
+        """Limits by topic, where brokers accept less than `batch_bytes` (`max.message.bytes`)."""
 
     async def deliver(
         self,
@@ -349,10 +349,11 @@ class RecordSender:
         )
 
     def _shrink(self, topic: str, queues: Queues, refused: _Batch) -> None:
-        """Halve the batches of a topic, those to come as well: otherwise each one would be sent
-        again and again until it is small enough.
+        """Halve the batches of a topic, including future ones: otherwise each would be refused
+        again until it is small enough.
 
-        A refused batch is larger than `max.message.bytes`, so batches are at least half of that.
+        A refused batch is larger than `max.message.bytes`, so batches stay at least half as large
+        as that.
         """
         size_bytes = sum(record.size_bytes for _, record in refused.records)
         refused.built = b""
@@ -363,7 +364,7 @@ class RecordSender:
 
 
 def _add(queue: deque[_Batch], record: tuple[int, ProducerRecord], limit: int) -> None:
-    """Append to the last batch, or begin another one where that would pass the limit."""
+    """Append to the last batch, or start another one if that would exceed the limit."""
     size_bytes = record[1].size_bytes
     if not queue or queue[-1].built or queue[-1].size_bytes + size_bytes > limit:
         queue.append(_Batch())

@@ -1,4 +1,4 @@
-"""The batches that groups read next: their times, for lag in seconds, and their sizes."""
+"""The next batch to be read by each group: its time, for lag in seconds, and its size."""
 
 import asyncio
 from collections.abc import Collection, Mapping
@@ -18,7 +18,7 @@ from penstock.wire.messages.fetch import (
 )
 
 ONE_BATCH_BYTES = 1
-"""A leader sends the first batch of a request whole, however small the limit (KIP-74)."""
+"""A leader sends the first batch of a request whole, however small the limit is (KIP-74)."""
 DECOMPRESSED_BYTES = 1 << 30
 
 
@@ -30,7 +30,7 @@ class NextBatch(NamedTuple):
 
 
 class Position(NamedTuple):
-    """Where a group reads next."""
+    """The next offset that a group reads."""
 
     partition: TopicPartition
     offset: Offset
@@ -52,7 +52,7 @@ async def next_batches(
 
 
 async def batches_at(client: Client, positions: Collection[Position]) -> dict[Position, NextBatch]:
-    """The same, where a partition may have several positions."""
+    """Like `next_batches`, but a partition may have several positions."""
 
     async def attempt() -> dict[Position, NextBatch]:
         found: dict[Position, NextBatch] = {}
@@ -61,7 +61,7 @@ async def batches_at(client: Client, positions: Collection[Position]) -> dict[Po
         ids = {tp.topic: (await client.topic(tp.topic)).id for tp in leader_of}
         for leader in leaders:
             connection = await client.connection(ToBroker(leader))
-            # One request for each: only the first partition of a request gets a whole batch.
+            # One request per position: only the first partition of a request gets a whole batch.
             futures = {
                 each: connection.send(_request(*each, ids[each.partition.topic]), FetchResponse)
                 for each in positions
@@ -104,7 +104,7 @@ def _first(partition: TopicPartition, offset: Offset, response: FetchResponse) -
     for topic in response.responses:
         for each in topic.partitions:
             assert isinstance(each.records, Buffer | None), "a decoded response is in memory"
-            if each.error_code or not each.records:  # retention may have taken the offset
+            if each.error_code or not each.records:  # retention may have deleted the offset
                 return None
             try:
                 for header, records in visible(each.records, None, DECOMPRESSED_BYTES):

@@ -1,8 +1,8 @@
 """Finds the invalid records of a rejected batch, and what to send instead.
 
 A broker rejects a batch as a whole. If it names records (KIP-467), the others are sent again; if
-not, the batch is halved until the invalid record is alone. The producer itself makes smaller
-batches of one that is too large.
+not, the batch is halved until the invalid record is alone. A batch that is too large is not handled
+here: the producer itself makes smaller ones.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Removes a member from a group, as its coordinator would do after its session (KIP-345)."""
+"""Removes a member from a group, as its coordinator does after a session time-out (KIP-345)."""
 
 from penstock.client.cluster import Client
 from penstock.client.errors import check
@@ -20,7 +20,7 @@ async def remove_member(
         for each in response.members:
             check(each.error_code, f"member {member} of group {group}")
 
-    # A static member is known by its instance alone: its member id changes with each restart.
+    # A static member is identified by its instance alone: its member id changes with each restart.
     identity = MemberIdentity(
         member_id=member if instance is None else "", group_instance_id=instance, reason=reason
     )

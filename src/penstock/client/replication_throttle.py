@@ -1,4 +1,4 @@
-"""Limits of the bytes that moves of partitions copy, as kafka-reassign-partitions sets them."""
+"""Throttles the copying of reassigned partitions, as kafka-reassign-partitions does."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -38,7 +38,7 @@ def throttled_replicas(
 def throttle(
     topics: Mapping[str, Mapping[str, str]], brokers: Iterable[BrokerId], rate: int
 ) -> dict[Resource, dict[str, str | None]]:
-    """What is set during moves."""
+    """The settings during a reassignment."""
     changes: dict[Resource, dict[str, str | None]] = {
         Resource(ConfigResourceType.TOPIC, topic): dict(settings)
         for topic, settings in topics.items()
@@ -49,11 +49,12 @@ def throttle(
 
 
 async def before(client: Client, changes: Changes) -> dict[Resource, dict[str, str | None]]:
-    """What an operator has set of the same names; None where nothing was."""
+    """The operator's own values of the same settings; None where there is none."""
     found: dict[Resource, dict[str, str | None]] = {}
     for resource, wanted in changes.items():
         if resource.type is ConfigResourceType.TOPIC:
-            # Who has just set one must not lose it because another broker has not heard of it.
+            # From the controller: another broker may not know yet what an operator has just set,
+            # and it would be lost.
             own, to = ConfigSource.DYNAMIC_TOPIC_CONFIG, CONTROLLER
         else:
             own, to = ConfigSource.DYNAMIC_BROKER_CONFIG, None
@@ -66,7 +67,7 @@ async def before(client: Client, changes: Changes) -> dict[Resource, dict[str, s
 
 
 def together(changes: Changes, known: Changes) -> dict[Resource, dict[str, str | None]]:
-    """Replicas that an operator throttles stay throttled during the moves."""
+    """The changes, with replicas that an operator throttles added to ours."""
     return {
         resource: {
             name: _joined(known[resource][name], value)

@@ -8,7 +8,7 @@ from penstock.types import BrokerId, TopicPartition
 
 
 class BrokerRole(Enum):
-    """Brokers that need no further parameter."""
+    """Brokers chosen by role, without a parameter."""
 
     ANY = "any broker"
     CONTROLLER = "the controller"

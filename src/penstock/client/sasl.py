@@ -1,9 +1,9 @@
 """The client's half of SASL exchanges, without I/O: PLAIN (RFC 4616), SCRAM (RFC 5802) and
 OAUTHBEARER (RFC 7628).
 
-An exchange is a generator: it yields what to send, and receives what the server answered. It ends
+An exchange is a generator: it yields messages to send, and receives the server's responses. It ends
 when authentication succeeded, and raises `ClientAuthenticationFailed` if the server cannot prove
-itself.
+its identity.
 """
 
 import hashlib
@@ -22,11 +22,11 @@ _HASHES: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 OAUTHBEARER: Final = "OAUTHBEARER"
 MECHANISMS: Final = ("PLAIN", *_HASHES, OAUTHBEARER)
 MAX_ITERATIONS: Final = 1 << 20
-"""The server chooses the iteration count; more than this would only cost time."""
+"""Limit for the iteration count, which the server chooses; more would only cost time."""
 
 
 RENEWED_SHARE: Final = 0.85
-"""A client logs in again when this share of its login's time is over (KIP-368), as Kafka's do."""
+"""A client logs in again after this share of its session (KIP-368), as Kafka's clients do."""
 
 
 class ClientAuthenticationFailed(KafkaError):
@@ -37,7 +37,7 @@ class ClientAuthenticationFailed(KafkaError):
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """User, password and mechanism; or where the token is from, if a token is shown."""
+    """User, password and mechanism; or the source of a bearer token."""
 
     mechanism: str
     username: str = ""
@@ -60,7 +60,7 @@ def exchange(login: Login, nonce: str, token: str = "") -> Exchange:
 
 
 def next_message(messages: Exchange, answer: bytes) -> bytes | None:
-    """What to send after the server's answer; None: the login is complete."""
+    """The next message to send; None: the login is complete."""
     try:
         return messages.send(answer)
     except StopIteration:
@@ -74,7 +74,7 @@ def _plain(login: Login) -> Exchange:
 def _oauthbearer(token: str) -> Exchange:
     refusal = yield f"n,,\x01auth=Bearer {token}\x01\x01".encode()
     if refusal:
-        yield b"\x01"  # to which the server answers by the error
+        yield b"\x01"  # the server answers this with the error
 
 
 def _scram(login: Login, nonce: str, digest: str) -> Exchange:

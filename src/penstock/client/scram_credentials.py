@@ -20,12 +20,12 @@ from penstock.wire.messages.describe_user_scram_credentials import (
 )
 
 NUMBERS = {"SCRAM-SHA-256": 1, "SCRAM-SHA-512": 2}
-"""Mechanisms, as these requests number them."""
+"""Mechanisms, as numbered in these requests."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewScramCredential:
-    """A password as brokers get it: salted, never in the clear."""
+    """A password as sent to brokers: salted, never in clear text."""
 
     iterations: int
     salt: bytes
@@ -35,7 +35,7 @@ class NewScramCredential:
 async def describe_scram_users(
     client: Client, users: Iterable[str] | None = None
 ) -> dict[str, dict[str, int]]:
-    """Iterations by mechanism, by user; None means all users. One without any is left out."""
+    """Iterations by mechanism, by user; None means all users. Users without any are left out."""
     names = {number: name for name, number in NUMBERS.items()}
 
     def raise_refusal(response: DescribeUserScramCredentialsResponse) -> None:

@@ -1,6 +1,6 @@
-"""How a client shows who it is and checks who answers, from Kafka's client settings.
+"""TLS and login of a client's connections, from Kafka's client settings.
 
-Names are Java's; those of librdkafka (`ssl.ca.location`, `sasl.username`, …) mean the same.
+Names are Java's; librdkafka's names (`ssl.ca.location`, `sasl.username`, …) mean the same.
 """
 
 import os
@@ -57,7 +57,7 @@ _KNOWN: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class ClientSecurity:
-    """What is done on a connection before anything is asked; None: not done."""
+    """Steps on a connection before the first request; None: the step is left out."""
 
     tls: ssl.SSLContext | None = None
     login: Login | None = None
@@ -71,7 +71,7 @@ def no_security() -> ClientSecurity:
 
 
 def client_security(settings: Mapping[str, str]) -> ClientSecurity:
-    """From settings by name. Refuses security settings that would have no effect."""
+    """Read settings by name. Refuses security settings that would have no effect."""
     given = {_SYNONYMS.get(name, name): text.strip() for name, text in settings.items()}
     for name in given:
         if name.startswith(("ssl.", "sasl.", "security.")) and name not in _KNOWN:
@@ -126,7 +126,7 @@ def _context(given: Mapping[str, str]) -> ssl.SSLContext:
     context = ssl.create_default_context()
     trusted = given.get("ssl.truststore.location"), given.get("ssl.truststore.certificates")
     if any(trusted):
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # only these, not the system's
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # trusts only these, not the system's
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
         try:
             context.load_verify_locations(cafile=trusted[0], cadata=trusted[1])
@@ -142,7 +142,7 @@ def _context(given: Mapping[str, str]) -> ssl.SSLContext:
 
 
 def _show_own(context: ssl.SSLContext, given: Mapping[str, str]) -> None:
-    password = given.get("ssl.key.password", "")  # never None: OpenSSL would ask a terminal
+    password = given.get("ssl.key.password", "")  # never None: OpenSSL would prompt on a terminal
     path, key_path = given.get("ssl.keystore.location"), given.get("ssl.key.location")
     if key_path is not None:
         path = given.get("ssl.certificate.location")
@@ -167,7 +167,7 @@ def _has_key(path: str) -> bool:
 
 
 def _load_text(context: ssl.SSLContext, text: str, password: str) -> None:
-    """OpenSSL's wrapper reads keys from files only: one that nobody else may read, and briefly."""
+    """Python's ssl reads keys only from files: use a private one briefly."""
     handle, name = tempfile.mkstemp(suffix=".pem")
     try:
         with os.fdopen(handle, "w") as file:

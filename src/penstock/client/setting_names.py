@@ -91,11 +91,11 @@ WITHOUT_EFFECT: Final = frozenset(
     ]
 )
 CHECKED_ELSEWHERE: Final = ("ssl.", "sasl.", "security.", "config.providers", "penstock.")
-"""Settings of a connection's security are refused if they are unknown; others are for services."""
+"""Unknown security settings of a connection are refused elsewhere; the others are for services."""
 
 
 def doubts(names: Iterable[str]) -> Iterator[str]:
-    """A sentence about each setting that does nothing."""
+    """A message about each setting that has no effect."""
     for name in dict.fromkeys(names):
         if name in EFFECTIVE or name.startswith(CHECKED_ELSEWHERE):
             continue

@@ -1,4 +1,4 @@
-"""A member of a share group (KIP-932): locks records, and says what became of them."""
+"""A member of a share group (KIP-932): locks records and acknowledges them."""
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
@@ -33,18 +33,18 @@ from penstock.wire.messages.share_group_heartbeat import (
 )
 
 JOINING_MS = 200
-"""Between heartbeats until there is an assignment."""
+"""Wait between heartbeats until there is an assignment."""
 
 
 @dataclass(frozen=True, slots=True)
 class SharedRecord(ConsumedRecord):
-    """A record that is locked for this member, and how often it was delivered."""
+    """A record locked for this member, and how often it was delivered."""
 
     delivery_count: int
 
 
 class ShareConsumer:
-    """Heartbeats go with `poll`, so it is to be called more often than the session timeout."""
+    """`poll` sends the heartbeats, so call it more often than the session timeout."""
 
     def __init__(
         self, client: Client, group: str, topics: Sequence[str], *, max_records: int = 500
@@ -60,7 +60,7 @@ class ShareConsumer:
         self._decided: dict[TopicIdPartition, dict[int, AcknowledgeType]] = {}
 
     async def poll(self, wait_ms: int = 500) -> list[SharedRecord]:
-        """Records that are locked for this member from now on; none if there are none in time."""
+        """Records that are locked for this member from now on; empty if none come in time."""
         await self._heartbeat_when_due()
         if not self._assigned:
             await asyncio.sleep(min(wait_ms, JOINING_MS) / 1000)
@@ -69,7 +69,7 @@ class ShareConsumer:
         leaders, failed = await self._led()
         for leader, partitions in leaders.items():
             share_ms = 0 if found else wait_ms // len(leaders)
-            # What others have brought is locked: it must not be dropped because of this one.
+            # Records from other leaders are already locked: an error here must not drop them.
             try:
                 found += await self._fetched(leader, partitions, share_ms)
             except KafkaError as error:
@@ -84,7 +84,7 @@ class ShareConsumer:
         return found
 
     async def _led(self) -> tuple[dict[BrokerId, list[TopicPartition]], KafkaError | None]:
-        """The partitions by their leader, and why some have none: they keep nobody waiting."""
+        """The partitions by leader, and an error if some have none: these do not hold up others."""
         found: dict[BrokerId, list[TopicPartition]] = {}
         failed: KafkaError | None = None
         for name, partitions in by_topic(self._assigned).items():
@@ -101,18 +101,18 @@ class ShareConsumer:
         return found, failed
 
     def acknowledge(self, records: Iterable[SharedRecord], kind: AcknowledgeType) -> None:
-        """Remember what became of records; `commit` tells the brokers."""
+        """Note the acknowledgement of records; `commit` sends it to the brokers."""
         ids = {name: topic for topic, name in self._names.items()}
         for each in records:
             partition = TopicIdPartition(ids[each.partition.topic], each.partition.partition)
             self._decided.setdefault(partition, {})[each.record.offset] = kind
 
     async def commit(self) -> dict[TopicPartition, KafkaError | None]:
-        """Tell what was acknowledged; the error of each partition, if any."""
+        """Send the acknowledgements; returns the error of each partition, if any."""
         return await self._told(is_last=False)
 
     async def close(self) -> None:
-        """Tell what was acknowledged, release what was not, and leave the group."""
+        """Send the acknowledgements, release other locked records, and leave the group."""
         await self._told(is_last=True)
         with suppress(KafkaError):
             await self._call_coordinator(self._member.leave())
@@ -161,7 +161,7 @@ class ShareConsumer:
         )
 
     async def _session(self, broker: BrokerId) -> tuple[Connection, ShareSession]:
-        """The session with a broker; it ends with its connection, which frees what it locked."""
+        """The session with a broker; it ends with its connection, which releases its locks."""
         connection = await self._client.connection(ToBroker(broker))
         known = self._sessions.get(broker)
         if known is None or known[0] is not connection:
@@ -182,7 +182,7 @@ class ShareConsumer:
             )
             check(response.error_code, f"share fetch of {self.group}", response.error_message)
         except KafkaError:
-            self._sessions.pop(leader, None)  # a new one is opened by the next request
+            self._sessions.pop(leader, None)  # the next request opens a new one
             raise
         found: list[SharedRecord] = []
         gaps: dict[TopicIdPartition, dict[int, AcknowledgeType]] = {}
@@ -203,13 +203,13 @@ class ShareConsumer:
         if failed is not None and not found:
             raise failed
         if failed is not None:
-            self._client.forget()  # its leader may be another by now
+            self._client.forget()  # its leader may have changed
         return found
 
     async def _tell_gaps(
         self, leader: BrokerId, gaps: Mapping[TopicIdPartition, Mapping[int, AcknowledgeType]]
     ) -> None:
-        """At once: the group waits for what it has handed out, up to a number of records."""
+        """Acknowledge gaps at once: the group limits how many records are unacknowledged."""
         connection, session = self._sessions[leader]
         told = {each: batches(offsets) for each, offsets in gaps.items()}
         try:
@@ -220,7 +220,7 @@ class ShareConsumer:
             )
             check(response.error_code, f"share group {self.group}", response.error_message)
         except KafkaError:
-            del self._sessions[leader]  # with it end its locks: the records come again
+            del self._sessions[leader]  # its locks end too: the records come again
 
     async def _told(self, *, is_last: bool) -> dict[TopicPartition, KafkaError | None]:
         decided, self._decided = self._decided, {}
@@ -237,7 +237,7 @@ class ShareConsumer:
                 )
                 check(response.error_code, f"share group {self.group}", response.error_message)
             except KafkaError as error:
-                del self._sessions[broker]  # with it end its locks: the records come again
+                del self._sessions[broker]  # its locks end too: the records come again
                 found |= {self._partition(*each): error for each in mine}
                 continue
             for topic in response.responses:
@@ -255,8 +255,8 @@ class ShareConsumer:
 
 
 def _locked(tp: TopicPartition, fetched: PartitionData) -> tuple[list[SharedRecord], list[int]]:
-    """Only what was locked: whole batches come, and others may have locked parts of them. Offsets
-    that were locked and have no record come after.
+    """The locked records, then the locked offsets that have no record. A response has whole
+    batches, and other members may have locked parts of them.
     """
     counts = {
         offset: each.delivery_count

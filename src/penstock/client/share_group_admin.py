@@ -1,4 +1,4 @@
-"""What only administrators ask of share groups: epochs of members, deleted offsets."""
+"""Requests about share groups that only administrators send: member epochs, deletion of offsets."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,7 @@ from penstock.wire.messages.share_group_describe import (
 
 
 async def member_epochs(client: Client, group: str) -> dict[str, int]:
-    """By the ids of members."""
+    """Epochs by member id."""
     response = await client.call(
         ShareGroupDescribeRequest(group_ids=[group]),
         ShareGroupDescribeResponse,
@@ -33,7 +33,7 @@ async def member_epochs(client: Client, group: str) -> dict[str, int]:
 async def delete_share_offsets(
     client: Client, group: str, topics: Sequence[str]
 ) -> dict[str, BrokerRefused | None]:
-    """The error of each topic, if any."""
+    """Delete the offsets; returns the error of each topic, if any."""
 
     def raise_refusal(response: DeleteShareGroupOffsetsResponse) -> None:
         check(response.error_code, f"group {group}", response.error_message)

@@ -1,4 +1,4 @@
-"""Describes share groups (KIP-932), and reads and alters where they are in their partitions."""
+"""Describes share groups (KIP-932); reads and alters their offsets."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -35,7 +35,7 @@ SHARE = "share"
 
 
 class ShareOffset(NamedTuple):
-    """The first record that is not finished, and how many are not; -1: unknown."""
+    """The first unfinished record, and the number of unfinished records; -1: unknown."""
 
     start: int
     lag: int
@@ -72,7 +72,7 @@ async def describe_share_group(client: Client, group: str) -> GroupDescription:
 
 
 async def is_share_group(client: Client, group: str) -> bool:
-    """Whether there is such a group, and it is a share group."""
+    """Whether the group exists and is a share group."""
     try:
         await describe_share_group(client, group)
     except UnsupportedVersion:
@@ -85,7 +85,7 @@ async def is_share_group(client: Client, group: str) -> bool:
 
 
 async def share_offsets(client: Client, group: str) -> dict[TopicPartition, ShareOffset]:
-    """Of every partition that the group has begun to read."""
+    """Offsets of every partition that the group has started to read."""
     response = await client.call(
         DescribeShareGroupOffsetsRequest([DescribeShareGroupOffsetsRequestGroup(group, None)]),
         DescribeShareGroupOffsetsResponse,
@@ -106,7 +106,7 @@ async def share_offsets(client: Client, group: str) -> dict[TopicPartition, Shar
 async def alter_share_offsets(
     client: Client, group: str, offsets: Mapping[TopicPartition, Offset]
 ) -> None:
-    """Set where a group begins; one with members answers NON_EMPTY_GROUP."""
+    """Set a group's start offsets; a group with members answers NON_EMPTY_GROUP."""
 
     def raise_refusal(response: AlterShareGroupOffsetsResponse) -> None:
         check(response.error_code, f"group {group}", response.error_message)

@@ -1,4 +1,4 @@
-"""A share session with one broker as its client counts it (KIP-932), and its requests. No I/O."""
+"""The client's side of a share session with one broker (KIP-932), and its requests. No I/O."""
 
 from collections.abc import Iterable, Mapping
 from enum import IntEnum
@@ -15,40 +15,40 @@ RECORD_LIMIT: Final = 1
 
 
 class AcknowledgeType(IntEnum):
-    """What became of a record, numbered as on the wire."""
+    """Acknowledgement of a record, numbered as on the wire."""
 
     GAP = 0
-    """There is none: the end of a transaction, or what compaction has removed."""
+    """The offset has no record: a transaction marker, or removed by compaction."""
     ACCEPT = 1
     RELEASE = 2
     REJECT = 3
     RENEW = 4
-    """The lock goes on (KIP-1222)."""
+    """Renew the lock (KIP-1222)."""
 
 
 class TopicIdPartition(NamedTuple):
-    """A partition, as these requests name it."""
+    """A partition, as named in these requests."""
 
     topic_id: Uuid
     partition: int
 
 
 class FetchLimits(NamedTuple):
-    """How much a fetch may bring, and how long it waits for a record."""
+    """How much a fetch may return, and how long it waits for a record."""
 
     records: int
     wait_ms: int
     bytes: int = FETCH_BYTES
     is_strict: bool = False
-    """Never more than so many records; otherwise whole batches are locked (KIP-1206)."""
+    """Never more than `records`; otherwise whole batches are locked (KIP-1206)."""
 
 
 Acknowledged: TypeAlias = Mapping[TopicIdPartition, list[acknowledging.AcknowledgementBatch]]
-"""What became of records."""
+"""Acknowledgements by partition."""
 
 
 class ShareSession:
-    """Numbers a member's requests to one broker; who closes it releases what it has locked."""
+    """Numbers a member's requests to one broker; closing the session releases its locks."""
 
     def __init__(self, group: str, member: str) -> None:
         self._group, self._member = group, member
@@ -58,7 +58,7 @@ class ShareSession:
     def fetch(
         self, partitions: Iterable[TopicIdPartition], limits: FetchLimits
     ) -> fetching.ShareFetchRequest:
-        """The next request for records; names what is new in the session, and what is no more."""
+        """The next fetch; names only partitions that were added to the session or left it."""
         now = frozenset(partitions)
         forgotten, added = self.partitions - now, now - self.partitions
         self.partitions = now
@@ -85,7 +85,7 @@ class ShareSession:
     def acknowledge(
         self, records: Acknowledged, *, renews: bool = False, is_last: bool = False
     ) -> acknowledging.ShareAcknowledgeRequest:
-        """The next request that says what became of records; the last one ends the session."""
+        """The next request with acknowledgements; the last one ends the session."""
         return acknowledging.ShareAcknowledgeRequest(
             group_id=self._group,
             member_id=self._member,
@@ -106,14 +106,14 @@ class ShareSession:
         )
 
     def _numbered(self) -> int:
-        """After the largest number comes 1, since 0 opens a session."""
+        """The next session epoch. After the largest comes 1, since 0 opens a session."""
         epoch = self._epoch
         self._epoch = 1 if epoch == LAST_EPOCH else epoch + 1
         return epoch
 
 
 def batches(decided: Mapping[int, AcknowledgeType]) -> list[acknowledging.AcknowledgementBatch]:
-    """Runs of neighbours that share a type; brokers want them in order."""
+    """Runs of neighbouring offsets with the same type, in the order that brokers require."""
     runs: list[tuple[int, int, AcknowledgeType]] = []
     for offset in sorted(decided):
         kind = decided[offset]

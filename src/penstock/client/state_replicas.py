@@ -1,4 +1,4 @@
-"""How many replicas a topic gets that keeps the state of a service."""
+"""The replication factor of a topic with the state of a service."""
 
 from typing import Final
 
@@ -13,8 +13,8 @@ MOST: Final = 3
 
 
 async def state_replicas(client: Client) -> int:
-    """As many as the offsets of groups have, but at most three: one where all brokers are workers
-    of a machine. A service that may not ask takes three, or as many as there are brokers.
+    """As many replicas as the offsets topic has, but at most three: one where all brokers are
+    workers of one machine. If the setting cannot be read: three, or as many as there are brokers.
     """
     brokers = sorted((await describe_cluster(client)).brokers)
     wanted = MOST

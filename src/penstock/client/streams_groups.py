@@ -14,11 +14,11 @@ from penstock.wire.messages.streams_group_describe import (
 
 STREAMS = "streams"
 STICKY = "sticky"
-"""Brokers before 4.4 have no other assignor, and do not name it."""
+"""The only assignor of brokers before 4.4, which do not name it."""
 
 
 async def fetch_streams_group(client: Client, group: str) -> DescribedGroup:
-    """With its topology and the tasks of its members, as the coordinator tells them."""
+    """The group with its topology and its members' tasks, as the coordinator describes it."""
     response = await client.call(
         StreamsGroupDescribeRequest(group_ids=[group]),
         StreamsGroupDescribeResponse,
@@ -53,7 +53,7 @@ async def describe_streams_group(client: Client, group: str) -> GroupDescription
 
 
 def active_partitions(member: Member, group: DescribedGroup) -> list[TopicPartition]:
-    """What the member's active tasks read."""
+    """The partitions that the member's active tasks read."""
     subtopologies = [] if group.topology is None else group.topology.subtopologies or []
     read = {
         each.subtopology_id: [

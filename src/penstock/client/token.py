@@ -1,7 +1,7 @@
-"""Where a client gets the token that it shows by OAUTHBEARER: a file, or an issuer's endpoint.
+"""The source of a client's OAUTHBEARER token: a file, or an issuer's endpoint.
 
-An endpoint is asked with the client's own id and secret (RFC 6749, client credentials), and again
-when four fifths of a token's time are over. A file is read for each login. Both block.
+An endpoint gets the client's own id and secret (RFC 6749, client credentials); its token is reused
+until four fifths of its lifetime are over. A file is read for each login. Both block.
 """
 
 import time
@@ -33,7 +33,7 @@ _FRESH_SHARE: Final = 0.8
 
 
 def local_path(name: str, url: str) -> Path | None:
-    """The file that a URL names; None if it is on the web. `name` is the setting."""
+    """The file that a URL names; None for an HTTP URL. `name` is the setting."""
     parts = urlsplit(url)
     if parts.scheme == "file" and parts.netloc in {"", "localhost"} and parts.path:
         return Path(unquote(parts.path))
@@ -43,7 +43,7 @@ def local_path(name: str, url: str) -> Path | None:
 
 
 def read_file(name: str, path: Path) -> bytes:
-    """A small file that a setting names."""
+    """Read a small file that a setting names."""
     try:
         with path.open("rb") as file:
             return file.read(MAX_BYTES)
@@ -53,7 +53,7 @@ def read_file(name: str, path: Path) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class TokenSource:
-    """Plain values, which Spark sends to executors. `prefix` is that of the settings' names."""
+    """A plain value, which Spark sends to executors. `prefix` precedes the settings' names."""
 
     url: str
     client_id: str = ""
@@ -77,7 +77,7 @@ class TokenSource:
         return kept[0]
 
     def _ask(self, name: str) -> tuple[str, float]:
-        # RFC 6749, 2.3.1: encoded before they are joined.
+        # RFC 6749, 2.3.1: both are encoded before they are joined.
         pair = f"{quote(self.client_id, safe='')}:{quote(self.client_secret, safe='')}"
         headers = {
             "Authorization": f"Basic {b64encode(pair.encode()).decode()}",
@@ -85,7 +85,7 @@ class TokenSource:
             "Accept": "application/json",
         }
         form = {"grant_type": "client_credentials"} | ({"scope": self.scope} if self.scope else {})
-        from penstock.client.endpoint import ask, shown  # late: few log in by tokens of the web
+        from penstock.client.endpoint import ask, shown  # late: rarely needed
 
         answer = ask(name, self.url, urlencode(form).encode(), headers, self.trusted)
         try:
@@ -101,13 +101,13 @@ class _Answer(msgspec.Struct):
 
 
 _kept: dict[TokenSource, tuple[str, float]] = {}
-"""Tokens of this process that can be shown again, and until when."""
+"""Tokens of this process, and until when each may be reused."""
 
 
 def token_source(
     given: Mapping[str, str], options: Mapping[str, str], trusted: str | None, prefix: str = ""
 ) -> TokenSource:
-    """From settings and the options of the login module, which Kafka's older clients have."""
+    """Made from settings and the login module's options, which Kafka's older clients use."""
     url = given.get(URL)
     if not url:
         raise ConfigError(

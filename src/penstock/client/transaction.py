@@ -6,7 +6,7 @@
     any --fenced--> FENCED
 
 With `transaction.version` 2 (KIP-890) a first write adds its partition, and each end brings a new
-epoch. Before, partitions and groups are added by requests of their own.
+epoch. With older versions, separate requests add partitions and groups.
 """
 
 from collections.abc import Iterable, Mapping
@@ -39,7 +39,7 @@ IMPLICIT_FROM: Final = 2
 EXPLICIT_END_TXN: Final = 4
 EXPLICIT_OFFSET_COMMIT: Final = 4
 CLIENTS_ADD_PARTITIONS: Final = 3
-"""Highest versions for clients that add partitions themselves; above, brokers mean KIP-890."""
+"""Highest versions for clients that add partitions themselves; higher ones imply KIP-890."""
 
 FENCING: Final = frozenset(
     {
@@ -51,7 +51,7 @@ FENCING: Final = frozenset(
         ErrorCode.TRANSACTION_COORDINATOR_FENCED,
     }
 )
-"""From the coordinator: this producer can do nothing more, not even abort."""
+"""Coordinator errors after which this producer can do nothing more, not even abort."""
 
 
 class ProducerFenced(KafkaError):
@@ -61,7 +61,7 @@ class ProducerFenced(KafkaError):
 
 
 class TransactionMustAbort(KafkaError):
-    """A step of the transaction has failed, so it cannot be committed. Abort it; then go on."""
+    """A step of the transaction failed, so it cannot be committed. Abort it; then continue."""
 
     code = ErrorCode.TRANSACTION_ABORTABLE
 
@@ -73,7 +73,7 @@ class TransactionMisused(KafkaError):
 
 
 class State(Enum):
-    """See the module."""
+    """See the diagram of the module."""
 
     NEW = auto()
     READY = auto()
@@ -102,11 +102,11 @@ class Transactions:
 
     @property
     def needs_init(self) -> bool:
-        """Before the first transaction, and after an abort that left sequences unknown."""
+        """Before the first transaction, and after an abort that left sequence numbers unknown."""
         return self.state is State.NEW or (self.state is State.READY and self._needs_new_epoch)
 
     def init_request(self) -> InitProducerIdRequest:
-        """Get an id and an epoch, or a new epoch for the id (KIP-360)."""
+        """Request an id and an epoch, or a new epoch for the id (KIP-360)."""
         self._expect(State.NEW, State.READY)
         return InitProducerIdRequest(
             transactional_id=self.id,
@@ -116,7 +116,7 @@ class Transactions:
         )
 
     def initialized(self, response: InitProducerIdResponse, features: Mapping[str, int]) -> None:
-        """Others with the same id are fenced from now on."""
+        """Other producers with the same id are fenced from now on."""
         self._check(response.error_code, "producer id")
         implicit = features.get(TRANSACTION_VERSION, 0) >= IMPLICIT_FROM
         self._new_session(response.producer_id, response.producer_epoch, implicit=implicit)
@@ -131,10 +131,10 @@ class Transactions:
         self.state = State.OPEN
 
     def writing(self, partitions: Iterable[TopicPartition]) -> AddPartitionsToTxnRequest | None:
-        """The request that must precede writes to these partitions, if any."""
+        """The request to send before writing to these partitions, if any."""
         self._expect(State.OPEN)
         new = [each for each in partitions if each not in self._added]
-        # Counts before the response: whether or not one comes, the transaction may have begun.
+        # Added before the response: even if none comes, the transaction may have begun.
         self._added.update(new)
         if self.is_implicit or not new:
             return None
@@ -155,7 +155,7 @@ class Transactions:
                 self._check(each.partition_error_code, about)
 
     def joining(self, group: str) -> AddOffsetsToTxnRequest | None:
-        """The request that must precede offsets of this group, if any."""
+        """The request to send before offsets of this group, if any."""
         self._expect(State.OPEN)
         is_known = group in self._groups
         self._groups.add(group)
@@ -208,7 +208,7 @@ class Transactions:
                 self._check(each.error_code, "offsets")
 
     def failed(self, error: KafkaError) -> KafkaError:
-        """A step of the open transaction failed for good; returns what the caller raises."""
+        """A step of the open transaction failed for good; returns the error to raise."""
         if self.state is State.FENCED or isinstance(error, ProducerFenced):
             self.state = State.FENCED
             return error
@@ -217,9 +217,9 @@ class Transactions:
         return error
 
     def end_request(self, *, commit: bool) -> EndTxnRequest | None:
-        """The request that ends the transaction; None if nothing was written, so it has ended.
+        """The request that ends the transaction; None if nothing was written: then it has ended.
 
-        After a lost response only the same end may be asked for again.
+        After a lost response only the same kind of end may be requested again.
         """
         if commit and self.state is State.MUST_ABORT:
             raise TransactionMustAbort(

@@ -37,7 +37,7 @@ class TransactionListing:
 
 @dataclass(frozen=True, slots=True)
 class TransactionDescription:
-    """A transactional id as its coordinator describes it; `start_ms` is -1 outside of one."""
+    """A transactional id as its coordinator describes it; `start_ms` is -1 between transactions."""
 
     id: str
     coordinator: BrokerId

@@ -46,8 +46,8 @@ R = TypeVar("R", bound=Message)
 class TransactionalProducer:
     """See the module. Only one task may call it at a time.
 
-    `ProducerFenced` means that another producer has taken the transactional id: this one is done.
-    Any other error within a transaction leaves it to be aborted; the next one starts afresh.
+    `ProducerFenced` means that another producer has taken the transactional id: close this one.
+    After any other error in a transaction, abort it; the next one starts afresh.
     """
 
     def __init__(
@@ -84,9 +84,7 @@ class TransactionalProducer:
         return self._transactions.state in {State.OPEN, State.MUST_ABORT, State.ENDING}
 
     async def init(self) -> None:
-        """Fence other producers of the id; their open transaction is aborted. `begin` does it
-        when it was not done.
-        """
+        """Fence other producers of the id and abort their transaction; `begin` does it if due."""
         if self._transactions.needs_init:
             await self._client.retrying(self._init, retry_on=RETRIABLE)
 
@@ -141,7 +139,7 @@ class TransactionalProducer:
             raise
 
     async def commit(self) -> None:
-        """Make the transaction visible. If this raises a time-out, try it again."""
+        """Make the transaction visible. If this raises a time-out, call it again."""
         await self._end(commit=True)
 
     async def abort(self) -> None:
@@ -154,7 +152,7 @@ class TransactionalProducer:
         try:
             yield
         except BaseException:
-            with suppress(KafkaError):  # the block's own error is the one to see
+            with suppress(KafkaError):  # raise the block's own error
                 await self.abort()
             raise
         try:
@@ -254,6 +252,6 @@ class TransactionalProducer:
 
 
 class Interrupted(KafkaError):
-    """The caller was cancelled while records were under way."""
+    """The caller was cancelled while a request was in flight."""
 
     code = ErrorCode.NETWORK_EXCEPTION

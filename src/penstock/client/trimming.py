@@ -1,4 +1,4 @@
-"""Deletes the beginning of partitions, or all of a topic's records."""
+"""Deletes the first records of partitions, or all records of a topic."""
 
 from collections.abc import Mapping
 from typing import Any

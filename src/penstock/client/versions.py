@@ -16,7 +16,7 @@ FIRST_VERSION = 4
 
 
 def api_versions_request(software: str = "penstock") -> ApiVersionsRequest:
-    """Names the client's software and its version."""
+    """Names the client software and its version."""
     return ApiVersionsRequest(client_software_name=software, client_software_version=__version__)
 
 
@@ -42,7 +42,7 @@ def read_response(body: Buffer, version: int) -> ApiVersionsResponse:
 
 
 def second_version(response: ApiVersionsResponse, peer: str) -> int:
-    """The version of the second ApiVersions request; 0 if the broker does not say."""
+    """The version of the second ApiVersions request; 0 if the broker does not name one."""
     if response.error_code != ErrorCode.UNSUPPORTED_VERSION:
         check(response.error_code, f"ApiVersions of {peer}")
     return chosen(common(response.api_keys) or {API_VERSIONS: 0}, APIS[API_VERSIONS], peer)

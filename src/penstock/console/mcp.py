@@ -190,6 +190,7 @@ class Tools:
                 reached.total,
                 reached.matches,
                 found.left_ms,
+                found.warning,
             )
 
         properties = {each.name: {**each.schema, "description": each.text} for each in QUERY}

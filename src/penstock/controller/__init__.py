@@ -1,1 +1,1 @@
-"""The controller: where replicas go, who leads, how topics live and die."""
+"""The controller: replica placement, leader election, creation and deletion of topics."""

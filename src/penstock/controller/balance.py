@@ -1,8 +1,8 @@
 """A plan that spreads existing replicas evenly with as few moves as possible. Pure.
 
-A broker that joins a cluster gets only new partitions; existing replicas stay until somebody moves
-them. A plan never puts two replicas of a partition on one broker. It puts them into fewer racks, or
-onto fewer hosts, only where the brokers that leave take the last of a rack or host with them.
+A broker that joins a cluster gets only new partitions; existing replicas stay until they are moved.
+A plan never puts two replicas of a partition on one broker. It puts them into fewer racks, or onto
+fewer hosts, only if the leaving brokers are the last ones of a rack or host.
 """
 
 from collections import Counter, deque

@@ -90,7 +90,7 @@ async def replicas_usable(
     partitions: Iterable[TopicPartition],
     allows_unclean: AllowsUnclean,
 ) -> None:
-    """A broker has logs that it could not make before, as for want of file descriptors."""
+    """A broker has logs that it could not make before, for example for lack of descriptors."""
     if _epoch(context.image.brokers, broker) == epoch:
         usable = context.replicas_on_offline_dirs & {(broker, each) for each in partitions}
         if usable:

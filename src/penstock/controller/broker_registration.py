@@ -58,7 +58,7 @@ async def new_broker_id(
 ) -> BrokerId:
     """An id that no broker has had, above those reserved for manual assignment.
 
-    `taken` are those of brokers that had theirs from a store that was lost.
+    `taken` are ids that brokers got from a store that was lost.
     """
     while True:
         node = await store.set(paths.BROKER_SEQID, None)
@@ -112,8 +112,10 @@ def _check_former_process(broker: BrokerId, found: Node, registration: BrokerReg
 
 
 async def _is_deleted_in_time(store: MetadataStore, path: str, patience_s: float) -> bool:
-    """Whether the node is deleted in time. Changes made while the store is away are not told, so
-    the node is checked again once the store is back.
+    """Whether the node is deleted in time.
+
+    The watch does not report changes made while the store is unavailable, so the node is checked
+    again once the store is back.
     """
     changed = asyncio.Event()
     watch = await store.watch(lambda _: changed.set(), data=(path,))

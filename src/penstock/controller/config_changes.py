@@ -22,7 +22,7 @@ from penstock.metadata.records import ConfigChange, ConfigOverrides, encode
 from penstock.metadata.store import Create, Delete, MetadataStore, Operation, Set
 
 NOTIFICATION_LIFE_MS = 15 * 60 * 1000
-"""As in Kafka: enough for every broker to read a notification."""
+"""How long a notification stays, as in Kafka: enough for every broker to read it."""
 
 UNCLEAN_ELECTION = "unclean.leader.election.enable"
 """A partition without a leader gets one as soon as an unclean election is allowed, as in Kafka."""

@@ -51,7 +51,7 @@ class GroupResource(Struct, frozen=True):
 
 
 class ClientResource(Struct, frozen=True):
-    """What is stored of users, client ids and addresses: quotas and SCRAM credentials."""
+    """The stored settings of users, client ids and addresses: quotas and SCRAM credentials."""
 
     entity: ClientEntity
 

@@ -1,4 +1,4 @@
-"""What the active controller knows: its epoch, its image of the cluster, and work in progress."""
+"""The state of the active controller: its epoch, its image of the cluster, and work in progress."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from random import Random, SystemRandom
@@ -71,8 +71,9 @@ class ControllerContext:
         a new leader epoch, because brokers ignore an epoch that they know.
         """
         self.dropped: dict[TopicPartition, StoppedReplicas] = {}
-        """Replicas that are not assigned any more, of partitions whose state could not be written
-        with that. They stop once it is."""
+        """Replicas that are no longer assigned, but whose partition's state could not be written
+        yet. They stop once it is written.
+        """
         self.repair_soon: Callable[[], object] = lambda: None
         """Schedules a repair of all partitions after the current operation."""
         self.repair_topic_soon: Callable[[str], object] = lambda _: None
@@ -85,7 +86,7 @@ class ControllerContext:
     def live_replicas(
         self, topic_partition: TopicPartition, replicas: Iterable[BrokerId]
     ) -> Collection[BrokerId]:
-        """Those with a working log, on a live broker that is not shutting down."""
+        """The replicas with a working log, on a live broker that is not shutting down."""
         return [
             each
             for each in self.live_or_shutting_down_replicas(topic_partition, replicas)
@@ -95,13 +96,13 @@ class ControllerContext:
     def live_or_shutting_down_replicas(
         self, topic_partition: TopicPartition, replicas: Iterable[BrokerId]
     ) -> Collection[BrokerId]:
-        """Those with a working log, on a live broker."""
+        """The replicas with a working log, on a live broker."""
         return [each for each in replicas if not self._is_offline(each, topic_partition)]
 
     def offline_replicas(
         self, topic_partition: TopicPartition, partition: PartitionRegistration
     ) -> tuple[BrokerId, ...]:
-        """Those that clients cannot read from. A broker that is shutting down still serves."""
+        """The replicas that clients cannot read from. A broker in a shutdown still serves."""
         return tuple(each for each in partition.replicas if self._is_offline(each, topic_partition))
 
     def _is_offline(self, broker: BrokerId, topic_partition: TopicPartition) -> bool:
@@ -111,7 +112,9 @@ class ControllerContext:
         )
 
     def _forget_gone(self) -> None:
-        """A replica that was moved away, or whose topic is gone, may come back to a working log. A
+        """Forget the failures of replicas that are gone, and foreign changes to deleted partitions.
+
+        A replica that was moved away, or whose topic is gone, may come back to a working log. A
         topic that is created again begins with a state of its own.
         """
         self.replicas_on_offline_dirs = {

@@ -23,8 +23,8 @@ def check_broker_epoch(context: ControllerContext, broker: BrokerId, epoch: int)
 async def shut_down(
     context: ControllerContext, broker: BrokerId, epoch: int, allows_unclean: AllowsUnclean
 ) -> list[TopicPartition]:
-    """Move leadership away from the broker. Returns what it still leads: partitions without another
-    in-sync replica.
+    """Move leadership away from the broker. Returns the partitions that it still leads, which have
+    no other in-sync replica.
     """
     check_broker_epoch(context, broker, epoch)
     context.shutting_down[broker] = context.image.brokers[broker].epoch

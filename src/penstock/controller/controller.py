@@ -60,13 +60,15 @@ T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 REPAIR_AGAIN_S = 5.0
-"""Between attempts to write a state that the store refuses, as for want of permission."""
+"""Pause between attempts to write a state that the store refuses, for example for lack of
+permission.
+"""
 
 PLANS_A_TURN = 100
-"""New topics whose plans are made before other requests get their turn."""
+"""New topics that are planned before other requests get their turn."""
 
 RESEND_FAILED_S = 10.0
-"""Between attempts of a broker to use replicas that have no usable log."""
+"""Pause between attempts of a broker to use replicas that have no usable log."""
 
 
 class Controller:
@@ -152,7 +154,7 @@ class Controller:
         return self._active is not None
 
     def check_for_changes(self) -> None:
-        """Read every watched node again: changes made while the store was away are not told."""
+        """Read every watched node again: watches miss changes made while the store was away."""
         for path in (*node_changes.WATCHED_CHILDREN, *node_changes.TOOL_REQUESTS):
             self._process(path)
         self.reread_configs()
@@ -207,8 +209,9 @@ class Controller:
         await self._operations.run()
 
     def _operation_failed(self, error: Exception) -> None:
-        """Resign after an operation that leaves the state of the store unknown, or whose error
-        nobody else would see. The next controller, perhaps this one, reads everything anew.
+        """Resign after an operation that leaves the state of the store unknown, or that failed
+        without a caller to see its error. The next controller, perhaps this one, reads everything
+        again.
         """
         if self.is_active:
             logger.warning("the controller resigns: %s", error)
@@ -373,7 +376,9 @@ class Controller:
         return await self._operations.submit(operation)
 
     async def shut_down(self, broker: BrokerId, epoch: int) -> list[TopicPartition]:
-        """Move leadership away from a broker that is about to stop; returns what it still leads."""
+        """Move leadership away from a broker that is about to stop; returns the partitions it still
+        leads.
+        """
         return await self._submit(
             lambda context: controlled_shutdown.shut_down(
                 context, broker, epoch, self._allows_unclean(context)

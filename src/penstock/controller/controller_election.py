@@ -80,7 +80,7 @@ class ControllerElection:
         self._wake.set()
 
     async def _elect(self) -> None:
-        """Afterwards some broker is the controller."""
+        """Ensure that some broker is the controller."""
         node = await self._current()
         ours = node is not None and node.ephemeral_owner == self._store.session_id
         if node is not None and ours and not self._controller.is_active:

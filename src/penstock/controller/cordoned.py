@@ -23,7 +23,7 @@ def check_cordoned(broker: Broker | None, settings: Mapping[str, str]) -> None:
     """Refuse a directory that the broker does not have: a misspelt one would get partitions."""
     listed = _split(settings.get(CORDONED_LOG_DIRS, ""))
     if broker is None or not broker.log_dirs:
-        return  # not alive, or Kafka's: nothing is known of its directories
+        return  # it is down, or a Kafka broker: its directories are unknown
     for each in listed:
         if each not in {EVERY_LOG_DIR, *broker.log_dirs}:
             known = ", ".join(broker.log_dirs)

@@ -1,4 +1,4 @@
-"""What a broker does when it becomes the controller, before it takes requests.
+"""The take-over by a new controller, before it serves requests.
 
 It finishes what its predecessor began, elects leaders where they are missing, and sends the whole
 state of the cluster to every broker.
@@ -21,9 +21,9 @@ async def take_over(context: ControllerContext, allows_unclean: AllowsUnclean) -
         each.topic_partition: each
         for each in await bring_online(context, context.image.topics.values())
     }
-    # A broker whose machine crashed may have come back while there was no controller. Then its
-    # ISR memberships may date from before the crash, and nobody can tell whether they do. So it
-    # leaves every ISR that has another live member, and rejoins once it has caught up.
+    # A broker whose machine crashed may have come back while there was no controller. Then its ISR
+    # memberships may date from before the crash, which cannot be found out. So it leaves every ISR
+    # that has another live member, and rejoins once it has caught up.
     suspected = context.unclean_shutdown_brokers
     written = await write_elected(context, repairs(context, allows_unclean, suspected=suspected))
     context.image = context.image.apply(delta_of(written.values()))

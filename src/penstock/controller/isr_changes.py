@@ -38,7 +38,9 @@ class StalePartitionEpoch(KafkaError):
 
 
 class StateNotWritten(KafkaError):
-    """The controller has yet to write another state, in a new leader epoch; ask again then."""
+    """The controller has yet to write another state, in a new leader epoch; the leader retries
+    then.
+    """
 
     code = ErrorCode.LEADER_NOT_AVAILABLE
 
@@ -85,8 +87,8 @@ def altered_partition(
     if leader != partition.leader:
         raise NotTheLeader(f"{requested.topic_partition} is led by broker {partition.leader}")
     if requested.topic_partition in context.changed_elsewhere:
-        # Its ISR may not be the store's. The leader must not commit records by it, nor bring a
-        # replica back that had to leave because it may lack records.
+        # The ISR in the image may not be the store's. The leader must not commit records by it, nor
+        # bring a replica back that had to leave because it may lack records.
         raise StateNotWritten(f"the state of {requested.topic_partition} is about to be written")
     isr = tuple(each.broker for each in requested.isr)
     if set(isr) == set(partition.isr) and requested.recovering == partition.recovering:
@@ -119,7 +121,7 @@ def _check_members(
     live = context.live_replicas(requested.topic_partition, isr)
     for each in requested.isr:
         known = context.image.brokers.get(each.broker)
-        # A leader that is shutting down may still report who has caught up or fallen behind.
+        # A leader that is shutting down may still report which replicas are in sync.
         if each.broker != leader and each.broker not in live:
             raise IneligibleReplica(
                 f"broker {each.broker} has no live replica of {requested.topic_partition}"
@@ -171,7 +173,7 @@ async def alter_isrs(
     written, refused = {}, {}
     for (topic_partition, state), answer in zip(altered.items(), answers, strict=True):
         if isinstance(answer, StoreError):
-            # Told that its state is outdated, a leader waits for a newer one.
+            # After this error the leader waits for a newer state.
             results[topic_partition] = (
                 StalePartitionEpoch(f"{topic_partition}: {answer}")
                 if isinstance(answer, CHANGED_ELSEWHERE)

@@ -83,7 +83,8 @@ def preferred(
 ) -> Elected:
     """The preferred (first) replica as leader, so that leaders are spread as planned.
 
-    Without a leader it may be in the ISR from before its unclean shutdown, and lack records.
+    In a partition without a leader, it may be in the ISR from before its unclean shutdown, and lack
+    records.
     """
     wanted = partition.replicas[0]
     if partition.leader == wanted:

@@ -31,8 +31,8 @@ EXPECTED_FAILURES = (NotController, StoreUnavailable)
 class Operations:
     """A queue with one owner, the task that runs `run`.
 
-    `on_failure` is called after operations that leave the controller's state unknown: its epoch
-    has passed, the store may or may not have the write, or nobody waited for the outcome.
+    `on_failure` is called after operations that leave the controller's state unknown: its epoch has
+    passed, the store may or may not have the write, or no caller waited for the outcome.
     """
 
     def __init__(self, on_failure: Callable[[Exception], object]) -> None:
@@ -74,7 +74,7 @@ class Operations:
         return await outcome
 
     def schedule(self, operation: Callable[[], Awaitable[None]]) -> None:
-        """Queue the operation; nobody waits for it."""
+        """Queue the operation without waiting for it."""
 
         async def carry_out() -> None:
             try:

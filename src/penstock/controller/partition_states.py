@@ -22,8 +22,8 @@ logger = logging.getLogger(__name__)
 FIRST_EPOCH = LeaderEpoch(0)
 
 CHANGED_ELSEWHERE = (BadVersion, NodeExists, NoNode)
-"""Refusals by which another writer has changed a state. Any other, such as of an access control
-list, would be the same if the write were tried again at once.
+"""Refusals which mean that another writer has changed the state. Any other, such as by an access
+control list, would recur if the write were tried again at once.
 """
 
 
@@ -146,8 +146,8 @@ async def reread(context: ControllerContext, refused: Mapping[TopicPartition, St
 def _without(
     partition: PartitionRegistration, doubtful: Collection[BrokerId]
 ) -> PartitionRegistration:
-    """The partition without replicas that may lack records, unless no other is in its ISR. They
-    had left it, and the other writer did not know.
+    """The partition without replicas that may lack records, unless no other is in its ISR. They had
+    left it, which the other writer did not know.
     """
     isr = tuple(each for each in partition.isr if each not in doubtful)
     if not isr:

@@ -1,7 +1,7 @@
-"""Where brokers stand: how far apart the replicas of a partition are. Pure.
+"""Racks and hosts of brokers, and how far apart the replicas of a partition are. Pure.
 
-Racks count only if every broker has one, as in `placement`. A host is that of workers that share a
-machine; where nothing is said about hosts, every broker stands alone.
+Racks count only if every broker has one, as in `placement`. Workers on one machine share a host;
+without hosts, every broker counts as alone.
 """
 
 from collections.abc import Collection, Iterable, Mapping

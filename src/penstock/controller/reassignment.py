@@ -146,8 +146,8 @@ async def progress(context: ControllerContext, partitions: Iterable[TopicPartiti
 async def resume(context: ControllerContext) -> None:
     """Continue the reassignments that an earlier controller began.
 
-    It may have written the assignment without telling the leader. Brokers ignore a leader epoch
-    that they know, so each partition gets a new one.
+    It may have written the assignment without sending it to the leader. Brokers ignore a leader
+    epoch that they know, so each partition gets a new one.
     """
     for topic_partition in in_progress(context.image):
         topic, partition = (
@@ -182,7 +182,7 @@ async def _complete(
     partition: PartitionRegistration,
     move: Reassignment,
 ) -> bool:
-    """False if another writer has changed the state; the repair that follows tries again."""
+    """Complete a reassignment; False if another writer changed the state: a repair tries again."""
     outcome = _elected_without(context, topic_partition, partition, removed=move.removing)
     completed = replace(partition, replicas=move.target, adding_replicas=(), removing_replicas=())
     if not await _write_state(
@@ -277,7 +277,7 @@ async def _write_state(
     changes = await write_elected(context, {topic_partition: outcome})
     if not changes:
         _assign(context, topic_partition, known)
-        # Its replicas may be others by now: the next repair tells the leader, in a new epoch.
+        # The assignment may have changed: the next repair sends it to the leader, in a new epoch.
         context.changed_elsewhere.add(topic_partition)
         if stopped and delete:
             earlier = context.dropped.get(topic_partition)

@@ -26,7 +26,7 @@ AllowsUnclean = Callable[[str], bool]
 
 
 def unclean_elections(context: ControllerContext, static: Mapping[str, str]) -> AllowsUnclean:
-    """By `unclean.leader.election.enable` of the topic, else of the brokers."""
+    """Decides by `unclean.leader.election.enable` of the topic, else of the brokers."""
 
     def allowed(topic: str) -> bool:
         image = context.image
@@ -100,16 +100,18 @@ def leave_unwritten(
     *,
     suspected: Collection[BrokerId] = (),
 ) -> Collection[TopicPartition]:
-    """Brokers that must leave ISRs leave them in the image too where the store refuses it, as for
-    want of permission: one that comes back would lead on. Such a partition has no leader, or no
-    such follower, until a repair has written its state. Returns these partitions.
+    """Remove brokers from ISRs in the image where the store refuses the write, for example for lack
+    of permission; otherwise a broker that comes back would lead on.
+
+    Such a partition has no leader, or lacks that follower, until a repair has written its state.
+    Returns these partitions.
     """
     left = {}
     for topic_partition, outcome in repairs(context, allows_unclean, suspected=suspected).items():
         partition = context.image.partition(topic_partition)
         assert partition is not None
         if partition.isr == (partition.leader,):
-            continue  # nobody else has its records
+            continue  # no other replica has its records
         leader = partition.leader if outcome.leader == partition.leader else NO_LEADER
         isr = partition.isr if outcome.unclean else outcome.isr
         left[topic_partition] = replace(partition, leader=leader, isr=isr)
@@ -152,8 +154,10 @@ async def repair(
 async def repair_topic(
     context: ControllerContext, allows_unclean: AllowsUnclean, topic: str
 ) -> None:
-    """Write the repairs of one topic and tell all brokers. The time does not depend on the number
-    of other topics: somebody may alter thousands, one after the other.
+    """Write the repairs of one topic and send them to all brokers.
+
+    The time does not depend on the number of other topics: thousands may be altered one after the
+    other.
     """
     changes = await write_elected(context, repairs(context, allows_unclean, topic=topic))
     if changes:

@@ -13,7 +13,7 @@ from penstock.types import BrokerId, TopicPartition
 
 
 class ElectionType(IntEnum):
-    """The election_type of election, numbered as in ElectLeaders."""
+    """The kind of election, numbered as in ElectLeaders."""
 
     PREFERRED = 0
     UNCLEAN = 1

@@ -138,8 +138,8 @@ async def finish_deletions(
 ) -> None:
     """Remove marked topics from the image and stop their replicas; their nodes go last.
 
-    The nodes stay while the broker of a replica is down. Without them its log could not be told
-    from that of a new topic of the same name.
+    The nodes stay while the broker of a replica is down. Without them its log could not be
+    distinguished from that of a new topic of the same name.
     """
     context.deletions |= {topic.name: TopicDeletion(topic, _replicas(topic)) for topic in topics}
     gone = {topic.name: None for topic in topics}
@@ -220,7 +220,7 @@ def _stopped(
 
 
 async def _remove_nodes(context: ControllerContext, name: str) -> bool:
-    """From the leaves up; skips what an interrupted deletion has removed already."""
+    """Remove a topic's nodes from the leaves up; skips nodes that are removed already."""
     parent = paths.partitions(name)
     indexes = (await context.store.children_many([parent])).get(parent, [])
     partition_nodes = [f"{parent}/{index}" for index in indexes]

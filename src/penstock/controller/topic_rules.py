@@ -1,4 +1,4 @@
-"""What a topic may be called, and how large it may be. Pure."""
+"""Rules for topic names and partition counts. Pure."""
 
 from collections.abc import Iterable
 
@@ -6,7 +6,7 @@ from penstock.errors import ErrorCode, InvalidRequest, KafkaError
 from penstock.metadata.topic_names import LEGAL_CHARACTERS, MAX_NAME_LENGTH
 
 MAX_NEW_PARTITIONS = 10_000
-"""Per request, over all its topics."""
+"""The limit of one request, over all its topics."""
 
 METADATA_TOPIC = "__cluster_metadata"
 """KRaft's metadata log: a directory of this name is never that of a topic."""
@@ -86,7 +86,7 @@ def new_partitions(asked: int, default: int) -> int:
 
 
 def more_partitions(topic: str, current: int, asked: int) -> int:
-    """How many to add. Partitions are never removed, because their records would be lost."""
+    """The number of partitions to add. They are never removed: their records would be lost."""
     if asked == current:
         raise InvalidPartitions(f"Topic already has {current} partition(s).")
     if asked < current:

@@ -73,7 +73,7 @@ def planned(
     layers: BrokerLayers,
     chance: Random,
 ) -> PlannedTopic:
-    """Checked in Kafka's order: the name, then settings, then partitions and replicas."""
+    """The topic to create, checked in Kafka's order: name, settings, partitions and replicas."""
     check_new_name(new.name, (*image.topics, *image.deleting))
     configs = checked_configs(new.configs, layers)
     assignment = _assigned(new, image, config, chance)
@@ -185,7 +185,7 @@ def _racks(brokers: Mapping[BrokerId, Broker]) -> dict[BrokerId, str | None]:
 
 
 def _hosts(brokers: Mapping[BrokerId, Broker]) -> dict[BrokerId, str]:
-    """By the first address that each broker advertises."""
+    """The host of each broker, by the first address that it advertises."""
     return {
         broker.id: broker.endpoints[0].host if broker.endpoints else f"{broker.id}"
         for broker in brokers.values()

@@ -64,7 +64,7 @@ async def _clear(context: ControllerContext, broker: Broker) -> None:
     path = paths.broker(broker.id)
     node = (await context.store.get_many([path])).get(path)
     if node is None or node.created_zxid != broker.epoch:
-        return  # it has registered again; a watch tells soon
+        return  # it has registered again, which a watch reports soon
     registration = replace(decode(BrokerRegistration, node), unclean_shutdown=UNSET)
     with suppress(BadVersion, NoNode):
         await context.epoch.write(Set(path, encode(registration), node.version))

@@ -5,11 +5,14 @@ from struct import iter_unpack
 from typing import Final
 
 LONGEST_KEPT: Final = 255
-"""Names may have 32 KB: a client that asks for many such groups would fill memory for good."""
+"""The longest key whose hash is cached.
+
+Keys may have 32 KB: a client that names many such groups would fill the memory for good.
+"""
 
 
 def partition_for(key: str, count: int) -> int:
-    """As every Kafka broker and client computes it: the absolute value of Java's string hash."""
+    """As Kafka brokers and clients do: the absolute value of Java's string hash, modulo `count`."""
     found = _java_hash(key) if len(key) > LONGEST_KEPT else _kept_hash(key)
     return abs(found) % count
 

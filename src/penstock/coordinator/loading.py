@@ -13,7 +13,7 @@ RECORD_LIMIT_BYTES = 1 << 28
 
 
 class CoordinatorPlayback(Protocol):
-    """Receives what the log holds, in log order."""
+    """Receives the contents of the log, in log order."""
 
     def replay(self, raw: RawRecord) -> None:
         """A record outside of transactions."""

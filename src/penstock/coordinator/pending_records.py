@@ -20,10 +20,10 @@ class _PendingRecord:
 
 
 class PendingRecords:
-    """Fed in log order.
+    """The pending records of all producers; fed in log order.
 
-    Of each producer only its newest record under a key is kept: a transaction commits as a whole,
-    so the others have no effect. However often it commits one offset, it costs as much as once.
+    Only a producer's newest record under each key is kept: a transaction commits as a whole, so
+    older ones have no effect. Committing one offset many times costs as much memory as once.
     """
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class PendingRecords:
         self._by_key: dict[bytes, dict[int, _PendingRecord]] = {}
         self._count = 0
         self.changes = 0
-        """Another number whenever other records are pending."""
+        """Changes whenever the set of pending records changes."""
 
     def __iter__(self) -> Iterator[RawRecord]:
         for pending in self._by_producer.values():
@@ -44,7 +44,7 @@ class PendingRecords:
         self._count += 1
         self.changes += 1
         of_producer = self._by_producer.setdefault(producer_id, {})
-        of_producer.pop(raw.key, None)  # its place too is that of the newest
+        of_producer.pop(raw.key, None)  # so that the new record goes to the end
         of_producer[raw.key] = pending
         self._by_key.setdefault(raw.key, {})[producer_id] = pending
 

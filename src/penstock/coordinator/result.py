@@ -1,4 +1,4 @@
-"""What an operation on a shard decides, as a value: records to append and replies to send."""
+"""The result of an operation on a shard, as a value: records to append and replies to send."""
 
 from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 

@@ -1,4 +1,4 @@
-"""What a coordinator needs from the log of its partition, and how records are encoded in it."""
+"""Protocols for the log of a coordinator's partition and for the encoding of records in it."""
 
 from collections.abc import Callable
 from typing import NamedTuple, Protocol, TypeVar
@@ -56,7 +56,7 @@ class CoordinatorLog(Protocol):
 
 
 class RecordFormat(Protocol[Rec]):
-    """How a coordinator's records are encoded."""
+    """The encoding of a coordinator's records."""
 
     def encode(self, record: Rec) -> RawRecord: ...
 

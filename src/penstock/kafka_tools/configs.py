@@ -1,4 +1,4 @@
-"""`kafka-configs.sh`: describes and alters settings of topics, brokers, groups and users."""
+"""`kafka-configs.sh`: describes and alters settings of topics, brokers, groups, users, metrics."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,10 @@ RESOURCES = {
     "brokers": "BROKER",
     "broker-loggers": "BROKER_LOGGER",
     "groups": "GROUP",
+    "client-metrics": "CLIENT_METRICS",
 }
+LISTED = frozenset({"topics", "groups", "client-metrics"})
+"""Types whose entities are all known by name: others do not exist."""
 QUOTA_ENTITIES = ("users", "clients", "ips")
 OPTIONS = (
     *CLUSTER,
@@ -102,7 +105,7 @@ def _resource(entity: Entity) -> "Resource":
 def _single(named: Sequence[Entity]) -> Entity:
     for each in named:
         if each.type not in RESOURCES:
-            raise ToolError(f"--entity-type {each.type}: not offered by this tool yet")
+            raise UsageError("Only users, clients and ips are combined with one another")
     if len(named) > 1:
         raise UsageError("Only one entity type is allowed, except for users with clients")
     return named[0]
@@ -144,7 +147,7 @@ async def _describe(args: Arguments, named: Sequence[Entity], client: "Client") 
         return
     entity = _single(named)
     names = await _names(client, entity)
-    if entity.name and entity.name not in names and entity.type in {"topics", "groups"}:
+    if entity.name and entity.name not in names and entity.type in LISTED:
         print(
             f"The {entity.singular} '{entity.name}' doesn't exist and doesn't have dynamic config."
         )
@@ -170,6 +173,11 @@ async def _names(client: "Client", entity: Entity) -> list[str]:
 
             configured = await list_config_resources(client, ConfigResourceType.GROUP)
             return sorted({*configured, *(each.id for each in await list_groups(client))})
+        case "client-metrics":
+            from penstock.client.config_resources import list_config_resources
+            from penstock.config.resource_type import ConfigResourceType
+
+            return await list_config_resources(client, ConfigResourceType.CLIENT_METRICS)
         case _:
             brokers = (await describe_cluster(client)).brokers
             return [*map(str, sorted(brokers))]
@@ -205,6 +213,8 @@ def _own_source(entity: Entity) -> "ConfigSource":
             return ConfigSource.DYNAMIC_TOPIC_CONFIG
         case "groups":
             return ConfigSource.DYNAMIC_GROUP_CONFIG
+        case "client-metrics":
+            return ConfigSource.DYNAMIC_CLIENT_METRICS_CONFIG
         case "broker-loggers":
             return ConfigSource.DYNAMIC_BROKER_LOGGER_CONFIG
         case _ if entity.name:

@@ -46,7 +46,7 @@ class ConsoleProcess:
         self._config = config.services
         self._process = ServiceProcess("console", config, ("console",))
 
-    async def beside(self, broker: RunningBroker) -> None:
+    async def run_alongside(self, broker: RunningBroker) -> None:
         """Run the console until cancelled."""
         if not self._config.penstock_console_listen:
             return

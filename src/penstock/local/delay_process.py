@@ -33,7 +33,7 @@ class DelayProcess:
         # Passed in the environment, because all users can see the arguments of a process.
         self._secrets = {"PENSTOCK_DELAY_STORE": config.services.delay_store()}
 
-    async def beside(self, broker: RunningBroker) -> None:
+    async def run_alongside(self, broker: RunningBroker) -> None:
         """Wait for a delay or retry topic, then run the service until cancelled."""
         while not has_delays(broker.services.cluster.image):
             await asyncio.sleep(LOOK_S)

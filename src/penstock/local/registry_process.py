@@ -34,7 +34,7 @@ class RegistryProcess:
         self._config = config.services
         self._process = ServiceProcess("registry", config)
 
-    async def beside(self, broker: RunningBroker) -> None:
+    async def run_alongside(self, broker: RunningBroker) -> None:
         """Run the registry until cancelled."""
         if not self._config.penstock_registry_listen:
             return

@@ -28,7 +28,7 @@ class RestProcess:
         self._config = config.services
         self._process = ServiceProcess("rest", config)
 
-    async def beside(self, broker: RunningBroker) -> None:
+    async def run_alongside(self, broker: RunningBroker) -> None:
         """Run the service until cancelled."""
         listen = self._config.penstock_rest_listen
         if not listen:

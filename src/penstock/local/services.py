@@ -58,8 +58,8 @@ class Services:
             ConsoleProcess(config),
         )
 
-    async def beside(self, broker: RunningBroker) -> None:
+    async def run_alongside(self, broker: RunningBroker) -> None:
         """Run the services until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             for each in self._all:
-                tasks.create_task(each.beside(broker))
+                tasks.create_task(each.run_alongside(broker))

@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 
 
 class CheckpointFiles:
-    """Reads and writes them by name. A call that writes may run on any thread."""
+    """Reads and writes checkpoint files by name. A function that writes may run on any thread."""
 
     def __init__(self, files: Files, directory: Path) -> None:
         self._files, self._directory = files, directory
@@ -32,10 +32,10 @@ class CheckpointFiles:
             return {}
 
     def writer(self, name: str, offsets: Mapping[TopicPartition, int]) -> Callable[[], None]:
-        """A call that writes a checkpoint file, on any thread.
+        """A function that writes a checkpoint file, on any thread.
 
-        It does nothing once a later call has written: a recovery point that was lowered on one
-        thread must not be raised again by a call that has waited on another.
+        It does nothing once a later one has written: a recovery point that was lowered on one
+        thread must not be raised again by a function that has waited on another.
         """
         ticket = next(self._tickets)
 

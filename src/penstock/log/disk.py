@@ -1,4 +1,4 @@
-"""Files on the operating system's disk: what brokers use."""
+"""Files on the operating system's disk, as brokers use them."""
 
 import errno
 import fcntl
@@ -18,7 +18,7 @@ class DiskFiles:
     def __init__(self, max_held: int = 1 << 20) -> None:
         self._max_held = max_held
         self._open: set[int] = set()
-        """Descriptors; one call each to add and discard, so that any thread may."""
+        """Open descriptors. Adding and discarding are single calls, so any thread may do it."""
 
     def has_room(self) -> bool:
         return len(self._open) < self._max_held
@@ -56,7 +56,7 @@ class DiskFiles:
     def exists(self, path: Path) -> bool:
         try:
             return path.exists()
-        except OSError as error:  # a failed disk answers neither
+        except OSError as error:  # a failed disk says neither yes nor no
             raise storage_error(path, error) from error
 
     def is_dir(self, path: Path) -> bool:

@@ -1,7 +1,7 @@
-"""Which leader epoch wrote which offsets of a log (KIP-101, KIP-279, KIP-320).
+"""The leader epochs of a log, and the offsets that each wrote (KIP-101, KIP-279, KIP-320).
 
 Replicas with different logs find the last offset they share by the end offsets of epochs; the high
-watermark is of no use for that, since it lags behind what was written.
+watermark is of no use for that, since it lags behind the end.
 """
 
 from bisect import bisect_right
@@ -74,9 +74,10 @@ class LeaderEpochs:
         return self.entries[higher - 1].epoch if higher else None
 
     def shared_end(self, other: "LeaderEpochs", start_offset: int, end_offset: int) -> int:
-        """Where this log and the `other` one part, at the latest at `end_offset`.
+        """The first offset where this log and the `other` one differ, at most `end_offset`.
 
-        Both are known from `start_offset` on. What the same epoch wrote is the same.
+        Both are known from `start_offset` on. Records of the same epoch at the same offset are
+        equal.
         """
         starts = {entry.start_offset for entry in [*self.entries, *other.entries]}
         for offset in sorted({start_offset, *starts}):
@@ -96,7 +97,7 @@ class LeaderEpochs:
         return changed
 
     def truncate_from_start(self, start_offset: int) -> bool:
-        """Forget what lies before `start_offset`; the epoch that spans it now begins there."""
+        """Forget epochs before `start_offset`; the epoch that spans it now begins there."""
         spanning = bisect_right(self.entries, start_offset, key=lambda entry: entry.start_offset)
         if not spanning:
             return False

@@ -73,7 +73,7 @@ class Files(Protocol):
     def read(self, path: Path) -> bytes: ...
 
     def mapped(self, path: Path) -> Buffer | mmap.mmap:
-        """The contents as they are now, to read only; a larger file is mapped anew."""
+        """The present contents, read-only. A file that has grown must be mapped again."""
 
     def names(self, path: Path) -> list[str]: ...
 

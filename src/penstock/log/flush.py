@@ -1,6 +1,7 @@
 """fsync on other threads, with group commit: requests that wait for one log share one sync.
 
-`Flush` is what to sync, as a value: the loop makes it, a thread runs it, the loop gets the result.
+A `Flush` says what to sync, as a value: the loop makes it, a thread runs it, the loop gets the
+result.
 """
 
 from collections.abc import Callable
@@ -21,13 +22,13 @@ Deliver: TypeAlias = Callable[[Callable[[], None]], object]
 
 @dataclass(frozen=True, slots=True)
 class Flush:
-    """What must be on the disk before the recovery point may be `end_offset`."""
+    """The files to sync before the recovery point may become `end_offset`."""
 
     files: Files
     home: Home
     end_offset: int
     generation: int
-    """Of the log: a flush from before a truncation does not cover what was written after it."""
+    """The log's generation: a flush from before a truncation does not cover later writes."""
     handles: tuple[LogFile, ...]
     closed: tuple[str, ...]
     """Names of further files, opened one after the other: there may be thousands of them."""
@@ -71,7 +72,7 @@ def _opened(files: Files, path: Path) -> LogFile | None:
 
 
 class Flushable(Protocol):
-    """What a flush needs of a log."""
+    """A log as the flusher uses it."""
 
     def begin_flush(self) -> Flush: ...
 
@@ -102,7 +103,7 @@ class Flusher:
         A request that comes while the log is being synced joins the next round.
         """
         future: Future[int] = Future()
-        future.set_running_or_notify_cancel()  # one who gives up waiting does not disturb others
+        future.set_running_or_notify_cancel()  # a waiter that gives up must not cancel it
         self._waiting.setdefault(log, []).append(future)
         self._start_waiting()
         return future
@@ -163,7 +164,7 @@ class Flusher:
         self._threads.submit(work).add_done_callback(done)
 
     def close(self) -> None:
-        """Wait for what is running."""
+        """Wait for running flushes."""
         self._threads.shutdown()
 
 

@@ -12,7 +12,7 @@ from penstock.types import Buffer
 
 
 def append_as_follower(log: PartitionLog, data: Buffer, now_ms: int) -> Appended | None:
-    """Append whole batches; an incomplete one at the end is left out. None without any."""
+    """Append whole batches; an incomplete one at the end is left out. None if there is none."""
     view = memoryview(data)
     is_empty = log.log_start_offset == log.end_offset
     found = list(checked_batches(view, log.end_offset, is_empty=is_empty))
@@ -57,7 +57,7 @@ def _begin_within(log: PartitionLog, base_offset: int, now_ms: int) -> None:
 def _runs(
     log: PartitionLog, found: list[tuple[int, BatchHeader]], now_ms: int
 ) -> Iterator[tuple[int, int, list[BatchHeader]]]:
-    """Start, end and headers of batches that go into one segment; it is active by then."""
+    """Start, end and headers of each run of batches for one segment, which is active by then."""
     run: list[BatchHeader] = []
     start = end = 0
     for position, header in found:
@@ -81,7 +81,7 @@ def _runs(
 
 
 def _markers(run: memoryview, headers: list[BatchHeader]) -> Iterator[EndTransactionMarker | None]:
-    """Of each batch of a run."""
+    """The marker of each batch of a run; None for a batch that is no marker."""
     position = 0
     for header in headers:
         ends = header.is_control and header.producer_id >= 0

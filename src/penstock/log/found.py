@@ -1,4 +1,4 @@
-"""What log directories contain, before a broker locks and changes them."""
+"""Lists what log directories contain, before a broker changes them."""
 
 import logging
 from collections.abc import Iterable
@@ -25,13 +25,13 @@ IGNORED = {"lost+found", "__cluster_metadata-0"}
 
 
 class FoundLog(Struct, frozen=True):
-    """A partition's directory; without a topic id where Kafka wrote it before there were any."""
+    """A partition's directory; it has no topic id if a Kafka before topic ids wrote it."""
 
     path: Path
     partition: TopicPartition
     topic_id: Uuid | None = None
     last_epoch: int = -1
-    """The last leader epoch that it states, if somebody asked; see `last_epoch`."""
+    """Its last leader epoch, if the function `last_epoch` was called for it."""
 
 
 class FoundDirectory(Struct, frozen=True):
@@ -47,8 +47,8 @@ class FoundDirectory(Struct, frozen=True):
     """Another process works in it."""
 
 
-def look(files: Files, log_dirs: Iterable[LogDir]) -> list[FoundDirectory]:
-    """Lock the directories and say what lies in them; nothing is changed."""
+def scan_log_dirs(files: Files, log_dirs: Iterable[LogDir]) -> list[FoundDirectory]:
+    """Lock the directories and list their contents; nothing is changed."""
     found = []
     for log_dir in log_dirs:
         try:
@@ -59,7 +59,7 @@ def look(files: Files, log_dirs: Iterable[LogDir]) -> list[FoundDirectory]:
         except StorageError:
             found.append(FoundDirectory(log_dir.path, is_readable=False))
         else:
-            found.append(look_into(files, log_dir.path))
+            found.append(scan_log_dir(files, log_dir.path))
     return found
 
 
@@ -71,8 +71,10 @@ def set_aside(files: Files, log: FoundLog, why: str, chance: Random) -> None:
     logger.warning("partition %s %s; its log is kept as %s", log.partition, why, stray)
 
 
-def look_into(files: Files, path: Path) -> FoundDirectory:
-    """`CorruptFile` if `meta.properties` is damaged: its owner is then unknown."""
+def scan_log_dir(files: Files, path: Path) -> FoundDirectory:
+    """The contents of one directory. `CorruptFile` if `meta.properties` is damaged: the owner is
+    unknown.
+    """
     try:
         if not files.exists(path):
             return FoundDirectory(path)

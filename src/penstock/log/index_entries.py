@@ -15,15 +15,15 @@ from penstock.log.files import Files, LogFile, OutOfFiles
 from penstock.types import Buffer
 
 WRITE_BYTES: Final = 4096
-"""Entries wait in memory until there are so many bytes of them, a flush, or the end."""
+"""Entries are written once they have this many bytes, at a flush, and at the end."""
 
 
 class IndexEntries:
     """Fixed-size entries in ascending order of their first field.
 
-    While its segment is active the file is preallocated to the largest size it may have, as
-    Kafka does; `trim` cuts it to its entries. `size_bytes` counts entries, not the file. That of a
-    new log is made when there is something to write, at the first flush, or at the end.
+    While its segment is active the file is preallocated to the largest size it may have, as Kafka
+    does; `trim` cuts it to its entries. `size_bytes` counts entries, not the file. The file of a
+    new log is created when there is something to write, at the first flush, or at the end.
     """
 
     __slots__ = (

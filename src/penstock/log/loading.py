@@ -26,7 +26,7 @@ def load_logs(store: LogStore, now_ms: int) -> None:
 
 
 class Loading:
-    """One start: what it found that is neither a log to serve nor a stray one."""
+    """One start of the broker; it collects directories that are neither logs to serve nor stray."""
 
     def __init__(self, store: LogStore, now_ms: int) -> None:
         self._store, self._now_ms = store, now_ms
@@ -144,7 +144,7 @@ class Loading:
                 )
 
     def _truncate_copies(self) -> None:
-        """Let each copy be a prefix of its log, before anything is appended to the log.
+        """Truncate each copy to a prefix of its log, before anything is appended to the log.
 
         A copy has more than its log if only the copy was synced when the power failed. One whose
         disk was offline misses what the log has truncated since.
@@ -164,7 +164,7 @@ class Loading:
                     store.checkpoint(copy.log_dir, RECOVERY_POINTS, LOG_STARTS)
 
     def _finish_promotions(self) -> None:
-        """A copy whose log is gone was about to replace it when the broker died."""
+        """Promote copies without a log: they were about to replace it when the broker died."""
         store = self._store
         for partition in store.future_logs.keys() - store.logs.keys():
             log = store.logs[partition] = store.future_logs.pop(partition)

@@ -88,7 +88,8 @@ class LogDir:
     def mark_unclean_shutdown(self) -> None:
         """Note that acknowledged records may be missing, until other replicas have made up for it.
 
-        On disk: a broker that waits for them may be restarted, and its logs look whole by then.
+        The note is on disk: a broker that waits for them may be restarted, and its logs look whole
+        by then.
         """
         if not self.had_unclean_shutdown:
             replace(self._files, self.path / UNCLEAN_SHUTDOWN, b"")

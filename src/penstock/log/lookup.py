@@ -12,7 +12,7 @@ from penstock.log.txn_index import AbortedTxn, overlapping
 from penstock.record.search import first_since
 
 DECOMPRESSED_LIMIT_BYTES: Final = 1 << 28
-"""Of one batch that a search by time opens; it was checked when it was produced."""
+"""The limit for a batch that a search by time opens; its size was checked when it was produced."""
 
 BATCHES_A_TURN: Final = 5_000
 """Headers that a search by time reads at once: some ten milliseconds."""
@@ -81,13 +81,13 @@ class TimeSearch:
     timestamp: int
     start: int
     next_segment: int | None = None
-    """Where to search on if there is none; None: nowhere."""
+    """The base offset of the segment to search next; None: there is none."""
 
     def run(self) -> "TimestampOffset | TimeSearch | None":
-        """The record, None, or the search of what is left, so that others get their turn.
+        """The record, None, or a search of the rest, so that other work gets its turn.
 
-        On any thread: where many batches have the same timestamp, millions lie between two entries
-        of the time index. One may hold millions of records, too.
+        Runs on any thread. Where many batches have the same timestamp, millions lie between two
+        entries of the time index. One batch may hold millions of records, too.
         """
         found = headers(self.file, self.position, self.end)
         for count, (position, header) in enumerate(found, 1):
@@ -109,9 +109,10 @@ class TimeSearch:
 
 
 def search_by_time(segments: Segments, timestamp: int, start: int) -> TimeSearch | None:
-    """In the first segment, from offset `start` on, that may hold a record at or after `timestamp`.
+    """A search in the first segment, from offset `start` on, that may hold a record at or after
+    `timestamp`.
 
-    None when all are older.
+    None when all records are older.
     """
     for segment in segments.since(start):
         if segment.newest.timestamp < timestamp:
@@ -126,7 +127,7 @@ def search_by_time(segments: Segments, timestamp: int, start: int) -> TimeSearch
 
 
 def search_for_newest(segments: Segments) -> TimeSearch | None:
-    """For the first record with the largest timestamp (KIP-734); None in an empty log."""
+    """A search for the first record with the largest timestamp (KIP-734); None in an empty log."""
     newest = max(segments, key=lambda segment: segment.newest.timestamp)
     timestamp, offset = newest.newest
     found = newest.find(offset) if timestamp >= 0 else None

@@ -11,14 +11,14 @@ MAX_NAME = 255
 
 
 class Role(StrEnum):
-    """What a partition directory is for."""
+    """The purpose of a partition directory."""
 
     CURRENT = ""
     FUTURE = "future"
     """Being copied from another log directory."""
     DELETE = "delete"
     STRAY = "stray"
-    """Of a partition that this broker no longer has."""
+    """The directory of a partition that this broker no longer has."""
 
 
 class DirName(msgspec.Struct, frozen=True):
@@ -45,7 +45,10 @@ def parse_dir_name(name: str) -> DirName | None:
 
 
 def may_move(partition: TopicPartition) -> bool:
-    """Whether a copy's directory names the whole topic: after a restart only its name tells."""
+    """Whether the name of a copy's directory has room for the whole topic name.
+
+    After a restart, only the directory's name identifies the topic.
+    """
     return len(f"{partition}.{'0' * 32}-{Role.FUTURE}") <= MAX_NAME
 
 

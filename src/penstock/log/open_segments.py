@@ -8,11 +8,11 @@ from penstock.log.files import Files, OutOfFiles
 
 DEFAULT_LIMIT = 4096
 MAX_LIMIT = 16_384
-"""Each may map two indexes, and Linux allows a process 65,530 maps unless told otherwise."""
+"""Each may map two indexes, and Linux allows a process 65,530 maps by default."""
 
 
 class Releasable(Protocol):
-    """What `OpenSegments` needs of a segment."""
+    """A segment as `OpenSegments` uses it."""
 
     def release(self) -> None: ...
 

@@ -1,7 +1,7 @@
-"""Whether batches can follow each other: no CRC covers a batch's base offset and leader epoch.
+"""Checks whether batches can follow each other: no CRC covers their base offset and leader epoch.
 
-Both only go up. Where two neighbours contradict each other, one was changed on disk: the earlier
-if it leaped ahead of what comes before it, else the later. A gap between two offsets contradicts
+Both only go up. Where two neighbours contradict each other, one was changed on disk: the earlier if
+it leaped ahead of the batches before it, else the later. A gap between two offsets contradicts
 nothing: compaction leaves them, on this broker or on the leader that a replica copied, and they
 stay when the topic's cleanup policy changes.
 """
@@ -12,7 +12,7 @@ from typing import NamedTuple
 from penstock.record.batch import BatchHeader, CorruptBatch
 
 UNKNOWN_EPOCH = -1
-"""Of batches from before Kafka had leader epochs."""
+"""The epoch of batches that were written before Kafka had leader epochs."""
 
 
 class Expected(NamedTuple):

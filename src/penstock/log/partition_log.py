@@ -32,8 +32,9 @@ from penstock.record.stamp import stamp_log_append_time
 from penstock.types import Buffer, TopicPartition
 
 HELD_OPEN: Final = 2
-"""Segments whose files a flush holds open from its beginning. After a recovery, or in a copy that
-moved to another directory, thousands may have to be synced.
+"""The newest segments, whose files a flush holds open from its beginning.
+
+After a recovery, or in a copy that moved to another directory, thousands may have to be synced.
 """
 
 
@@ -96,7 +97,7 @@ class PartitionLog:
         self.end_offset = state.end_offset
         self.high_watermark = state.log_start_offset
         self.last_flush_ms = 0
-        """By the monotonic clock."""
+        """When `Upkeep` last requested a flush, by the monotonic clock."""
         self._loaded_end = -1 if state.changed else state.end_offset
         self.generation = 0
         """Counts truncations."""
@@ -116,7 +117,8 @@ class PartitionLog:
         self._log_append_time = config.message_timestamp_type == "LogAppendTime"
         segment_ms = config.segment_ms
         if "compact" in config.cleanup_policy:
-            # Only closed segments are compacted, and by then it is due (KIP-354).
+            # Only closed segments are compacted: close them before their compaction is due
+            # (KIP-354).
             segment_ms = min(segment_ms, config.max_compaction_lag_ms)
         self.roll_rules = RollRules(
             str(self.topic_partition),
@@ -134,7 +136,7 @@ class PartitionLog:
     def is_gone(self) -> bool:
         """The log was deleted or moved to another log directory: do not use its files.
 
-        Their removal would look like a failed disk to those who still hold the log.
+        Their removal would look like a failed disk to code that still holds the log.
         """
         return self.segments.home.is_gone
 
@@ -231,9 +233,10 @@ class PartitionLog:
         now_ms: int,
         aborted_file: LogFile | None = None,
     ) -> None:
-        """Note a batch that is written; `aborted_file` is open if it ends an aborted transaction.
+        """Update the producer state for a batch that is written.
 
-        Opened only now, it might not be had, and the batch would be there without its entry.
+        `aborted_file` is already open if the batch ends an aborted transaction. Opening it only now
+        might fail, and the batch would be in the log without its index entry.
         """
         completed = note_batch(self.producers, header, marker, now_ms)
         if completed is not None:
@@ -241,9 +244,10 @@ class PartitionLog:
                 index_aborted(self.segments.active, completed, aborted_file)
 
     def assign_epoch(self, leader_epoch: int, start_offset: int) -> None:
-        """Batches from `start_offset` on are of this leader epoch.
+        """Note that batches from `start_offset` on are of this leader epoch.
 
-        In memory until the next flush: what a crash loses, recovery reads from the batches.
+        It stays in memory until the next flush: what a crash loses, recovery reads from the
+        batches.
         """
         self.unflushed.epochs_changed |= self.epochs.assign(leader_epoch, start_offset)
         self.leader_epoch = leader_epoch
@@ -282,8 +286,8 @@ class PartitionLog:
     def aborted_in(self, start: int, found: LogSlice, up_to: int) -> list[AbortedTxn]:
         """Aborted transactions with records in a slice read from `start` on.
 
-        Not up to the last stable offset: a consumer that catches up would get all later ones with
-        every fetch.
+        The range ends with the slice, not at the last stable offset: otherwise a consumer that
+        catches up would get all later ones with every fetch.
         """
         with self.log_dir:
             end = lookup.end_of_slice(self.segments, start, found, up_to)
@@ -340,7 +344,7 @@ class PartitionLog:
         self.unflushed.add_file(name)
 
     def begin_flush(self) -> Flush:
-        """What has to be synced so that everything up to the end survives a crash."""
+        """The flush after which everything up to the end survives a crash."""
         with self.log_dir:
             unflushed = [] if self.is_gone else self.segments.since(self.recovery_point)
             handles = [handle for segment in unflushed[-HELD_OPEN:] for handle in segment.to_sync()]

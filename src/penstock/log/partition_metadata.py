@@ -1,6 +1,6 @@
 """`partition.metadata`: the topic id that a partition's directory belongs to (KIP-516).
 
-A topic deleted and created anew under its old name has another id; the directory tells which.
+A topic that is deleted and created again under its name has another id; this file tells which.
 """
 
 from penstock.log.corrupt import CorruptFile

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 from penstock.record.batch import BatchHeader
 
 REMEMBERED_BATCHES: Final = 5
-"""As many as a client may have in flight: each may be sent again after a lost response."""
+"""As many batches as a client may have in flight: each may be sent again after a lost response."""
 
 SEQUENCE_MODULUS: Final = 1 << 31
 
@@ -43,8 +43,10 @@ class ProducerEntry:
 
     @property
     def idle_since_ms(self) -> int:
-        """Counts from the append where that is known: batches may carry timestamps of years ago,
-        and a retry must be known for as long. (Kafka goes by the timestamp alone.)
+        """The time of the last append, or the last timestamp if that is unknown.
+
+        Batches may carry timestamps of years ago, and their retries must be recognized for as long
+        as any others. (Kafka goes by the timestamp alone.)
         """
         return self.last_timestamp if self.appended_ms is None else self.appended_ms
 

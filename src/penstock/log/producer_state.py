@@ -42,7 +42,7 @@ class CoordinatorFenced(KafkaError):
 
 @dataclass(frozen=True)
 class CompletedTxn:
-    """A transaction that a marker ended, with what the aborted-transaction index records of it."""
+    """A transaction that a marker ended, with the fields of the aborted-transaction index."""
 
     producer_id: int
     first_offset: int
@@ -54,11 +54,11 @@ class CompletedTxn:
 class ProducerState:
     """All producers of one partition, up to `map_end_offset`.
 
-    The leader calls `check` (`check_marker`) before it appends; leader, follower and recovery
-    call `append` (`complete_transaction`) after. A follower never checks: the leader decided.
+    The leader calls `check` (`check_marker`) before it appends; leader, follower and recovery call
+    `append` (`complete_transaction`) after. A follower never checks: the leader decided.
 
-    To go back, restore the newest snapshot at or before the offset and append what follows it:
-    what was forgotten since, such as a sixth batch, can only come from the log.
+    To truncate, restore the newest snapshot at or before the offset and append what follows it:
+    what was dropped since, such as a sixth batch, can only come from the log.
     """
 
     def __init__(self, map_end_offset: int = 0) -> None:
@@ -120,8 +120,8 @@ class ProducerState:
     def check_next_epoch(self, producer_id: int, producer_epoch: int) -> None:
         """Refuse a marker that would end the transaction after its own (KIP-890).
 
-        Where every transaction has its epoch, a marker has the next one. One that came before may
-        come again, and epochs end at the last.
+        Where every transaction has an epoch of its own, its marker has the next one. A marker that
+        arrives again is accepted, and so is one in the last epoch, which has no next.
         """
         entry = self.producers.get(producer_id)
         if entry is None or producer_epoch != entry.producer_epoch or producer_epoch == LAST_EPOCH:
@@ -198,7 +198,7 @@ class ProducerState:
             self._find_first_unstable()
 
     def expire(self, now_ms: int, expiration_ms: int) -> None:
-        """Forget producers that have not written for so long, unless a transaction is open."""
+        """Forget producers that have not written for `expiration_ms`, except in a transaction."""
         expired = [
             producer_id
             for producer_id, entry in self.producers.items()
@@ -209,7 +209,7 @@ class ProducerState:
             del self.producers[producer_id]
 
     def copy_append_times(self, former: "ProducerState") -> None:
-        """Know when producers last wrote as `former` knew, of the same log before it was cut."""
+        """Take over the append times of `former`: the state before the log's truncation."""
         for producer_id, entry in self.producers.items():
             if producer_id in former.producers:
                 entry.appended_ms = former.producers[producer_id].appended_ms
@@ -223,7 +223,7 @@ class ProducerState:
         self.map_end_offset = max(self.map_end_offset, log_start_offset)
 
     def snapshot(self) -> bytes:
-        """The bytes of a `.snapshot` file: of each producer its newest batch, as Kafka keeps."""
+        """The bytes of a `.snapshot` file, with each producer's newest batch, as in Kafka."""
         return encode_snapshot(self.producers.values())
 
     @classmethod

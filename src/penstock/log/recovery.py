@@ -41,9 +41,9 @@ def load_log(
 ) -> PartitionLog:
     """The log in `path`, or a new and empty one if there is no such directory.
 
-    `clean`: the last stop left everything whole, so that no batch need be checked. If that
-    turns out to be untrue, the log is recovered as after a crash. The caller makes the recovery
-    point last before it lets anything be appended.
+    `clean`: the last stop left everything whole, so that no batch need be checked. If that turns
+    out to be untrue, the log is recovered as after a crash. The caller must make the recovery point
+    durable before anything is appended.
     """
     if not files.exists(path):
         return _new_log(files, log_dir, path, topic_partition, config, open_segments, now_ms)
@@ -109,8 +109,9 @@ def _new_log(
     open_segments: OpenSegments,
     now_ms: int,
 ) -> PartitionLog:
-    """A topic may have thousands of partitions, and clients wait for all of them: nothing is looked
-    for that cannot be there.
+    """A new log, without a search for files that cannot exist.
+
+    A topic may have thousands of partitions, and clients wait for all of them.
     """
     files.make_dir(path)
     files.open(offset_path(path, 0, LOG), create=True).close()
@@ -150,12 +151,13 @@ def _trusted_end(segments: Segments) -> int | None:
 
 
 def _recover(segments: Segments, epochs: LeaderEpochs, checked_from: int) -> int:
-    """Check the segments from this one on; the end offset. What follows a bad batch is lost.
+    """Check the segments from `checked_from` on; returns the end offset.
 
-    Gaps between batches or segments are no evidence of damage, as in Kafka: compaction leaves
-    them, and neither the topic's policy of today nor a checkpoint tells where it once was.
+    Everything after a bad batch is lost. Gaps between batches or segments are no evidence of
+    damage, as in Kafka: compaction leaves them, and neither the topic's present policy nor a
+    checkpoint tells where compaction once ran.
     """
-    # Epochs that start there may be of batches that a crash lost; the others are read again.
+    # Epochs that start here may be of batches that a crash lost; the others are read again.
     epochs.truncate_from_end(checked_from)
     unchecked = segments.since(checked_from)
     end_offset = checked_from
@@ -198,7 +200,9 @@ def _producers(
     log_start_offset: int,
     checked_from: int | None,
 ) -> ProducerState:
-    """The producer state at the end; rebuilds the aborted-transaction indexes it checked."""
+    """The producer state at the end; rebuilds the aborted-transaction indexes from `checked_from`
+    on.
+    """
     directory = segments.directory
     remove_stray_snapshots(
         files,

@@ -1,4 +1,4 @@
-"""Producer state from the batches of the log itself."""
+"""Rebuilds producer state from the batches of the log."""
 
 import logging
 from collections.abc import Callable
@@ -51,12 +51,12 @@ def replay_readable(
     end_offset: int,
     completed: Callable[[Segment, CompletedTxn], None] | None = None,
 ) -> None:
-    """As `replay`, up to a batch that is damaged: nothing is truncated for that, and its readers
-    get an error.
+    """Like `replay`, but stop at a damaged batch: nothing is truncated, and its readers get an
+    error.
     """
     try:
         replay(state, segments, end_offset, completed)
-    except KafkaError as error:  # a header that is none, or a marker
+    except KafkaError as error:  # a damaged header or marker
         logger.error("%s: producer state is incomplete: %s", segments.directory, error)
         state.map_end_offset = end_offset
 
@@ -89,7 +89,7 @@ def note_batch(
 
 
 def index_aborted(segment: Segment, txn: CompletedTxn, file: LogFile | None = None) -> None:
-    """List a transaction that was aborted in the segment where it ended."""
+    """Add an aborted transaction to the index of the segment where it ended."""
     if not txn.committed:
         aborted = AbortedTxn(
             txn.producer_id, txn.first_offset, txn.last_offset, txn.last_stable_offset
@@ -98,7 +98,7 @@ def index_aborted(segment: Segment, txn: CompletedTxn, file: LogFile | None = No
 
 
 def heal_aborted(files: Files, segments: Segments, suspects: list[Segment]) -> None:
-    """Rebuild the damaged aborted-transaction indexes among those of `segments`."""
+    """Rebuild the damaged aborted-transaction indexes among those of `suspects`."""
     for segment in suspects:
         try:
             segment.aborted()

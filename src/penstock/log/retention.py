@@ -1,4 +1,4 @@
-"""Which segments a log may delete: by age, by size, or before the log start offset. Pure."""
+"""Decides which segments to delete: by age, by size, or before the log start offset. Pure."""
 
 from collections.abc import Iterable
 
@@ -6,7 +6,7 @@ import msgspec
 
 
 class SegmentInfo(msgspec.Struct, frozen=True, gc=False):
-    """What retention needs to know of a segment, whose offsets are `[base_offset, end_offset)`."""
+    """A segment as retention sees it; its offsets are `[base_offset, end_offset)`."""
 
     base_offset: int
     end_offset: int
@@ -27,7 +27,7 @@ class Retention(msgspec.Struct, frozen=True, gc=False):
 def deletable(
     segments: Iterable[SegmentInfo], total_bytes: int, bounds: Retention, now_ms: int
 ) -> int:
-    """How many leading segments may go.
+    """The number of leading segments that may be deleted.
 
     Stops at the first segment to keep: deleting out of order would leave a hole in the log. Records
     that are not replicated everywhere stay. The active segment is deleted only if it has records

@@ -1,4 +1,4 @@
-"""When a log rolls to a new segment."""
+"""Decides when a log rolls to a new segment."""
 
 from dataclasses import dataclass
 from zlib import crc32

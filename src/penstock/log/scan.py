@@ -16,13 +16,13 @@ from penstock.record.batch import (
 )
 
 WINDOW_BYTES: Final = 4096
-"""Read at once while walking over small batches."""
+"""The size of one read while walking over small batches."""
 
 SMALL_BATCH_BYTES: Final = 512
-"""Above it one header a read is cheaper: most of a window would be records."""
+"""Above this size, one header per read is cheaper: most of a window would be records."""
 
 CHUNK_BYTES: Final = 1 << 20
-"""Read at once while checking whole batches."""
+"""The size of one read while checking whole batches."""
 
 # Base offset, length, magic, last offset delta: all that a search needs, and a fifth of the
 # price of a whole header.

@@ -32,8 +32,10 @@ from penstock.types import Buffer
 
 MAX_RELATIVE_OFFSET: Final = (1 << 31) - 1
 MOST_INTERVAL_BYTES: Final = 1 << 19
-"""Whoever may create a topic sets `index.interval.bytes`. Between two entries batches are read one
-by one, on the loop: a segment without any would hold it up for seconds.
+"""The upper limit of `index.interval.bytes`, which anyone who may create a topic can set.
+
+Between two entries batches are read one by one, on the loop: a segment without any entry would
+block it for seconds.
 """
 NOWHERE: Final = (-1, 0)
 
@@ -41,15 +43,15 @@ logger = logging.getLogger(__name__)
 
 
 class DamagedOffset(CorruptBatch):
-    """A base offset that no index can mend: it is out of order among the batches themselves.
+    """A base offset that no rebuilt index can repair: it is out of order among the batches.
 
-    No CRC covers it. Readers of other batches are served.
+    No CRC covers base offsets. Readers of other batches are served.
     """
 
 
 @dataclass(frozen=True)
 class IndexLimits:
-    """How dense and how large the indexes of a segment may be."""
+    """The density and size limits of a segment's indexes."""
 
     interval_bytes: int
     size_bytes: int
@@ -122,7 +124,7 @@ class Segment:
         self._since_entry = 0
         self._rebuilt = False
         self._after = NOWHERE
-        """Where the batch after the last one found begins: who reads on asks for it next."""
+        """Offset and position after the last batch found: a sequential reader requests it next."""
 
     def path(self, suffix: str = LOG) -> Path:
         return offset_path(self.directory, self.base_offset, suffix)
@@ -160,7 +162,10 @@ class Segment:
 
     @property
     def newest_ms(self) -> int:
-        """For retention: records without timestamps, or damaged ones, are as old as their file."""
+        """The newest timestamp, or the time of the file if there is none or a batch is damaged.
+
+        For retention.
+        """
         try:
             timestamp = self.newest.timestamp
         except CorruptBatch:
@@ -169,7 +174,7 @@ class Segment:
 
     @property
     def first_timestamp(self) -> int:
-        """Of the first batch; -1 when there is none. The age of a segment counts from it."""
+        """The timestamp of the first batch; -1 if there is none. A segment's age counts from it."""
         if self._first_timestamp is None:
             for _, header in headers(self.file, 0, self.size_bytes):
                 self._first_timestamp = header.max_timestamp
@@ -215,7 +220,8 @@ class Segment:
         after_offset, after = self._after
         is_next = offset == after_offset and after < self.size_bytes
         entry_offset, position = self._after if is_next else self.offset_index.lookup(offset)
-        # The batch of an entry may begin before it, as the first one may before the segment.
+        # An entry's batch may begin before the entry's offset, and the first batch before the base
+        # offset.
         before = offset - 1 if is_next else -1
         found: tuple[int, int] | None = None
         is_behind_entry = False
@@ -282,7 +288,9 @@ class Segment:
         return self._aborted
 
     def open_aborted(self) -> LogFile:
-        """For `append_aborted`: whoever writes the marker first may find no descriptor left."""
+        """Open the index for `append_aborted`: after the marker is written, no descriptor may be
+        left.
+        """
         return self._files.open(self.path(TXN_INDEX), create=True)
 
     def append_aborted(self, txn: AbortedTxn, file: LogFile | None = None) -> None:
@@ -349,7 +357,7 @@ class Segment:
         return found
 
     def names_to_sync(self) -> list[str]:
-        """The names of those files, of a segment that is closed: all entries are in them."""
+        """The names of the files to sync, of a closed segment: all its entries are written."""
         return [self.path(suffix).name for suffix in SEGMENT_FILES]
 
     def rename_deleted(self, *, keep_snapshot: bool = False) -> list[Path]:

@@ -4,7 +4,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from penstock.log.doomed import Doomed
+from penstock.log.delayed_removals import DelayedRemovals
 from penstock.log.files import Files
 from penstock.log.home import Home
 from penstock.log.open_segments import OpenSegments
@@ -14,7 +14,7 @@ from penstock.log.segment_files import LOG, SEGMENT_FILES, SWAP, offset_path
 
 
 class Segments:
-    """In ascending order and never empty; only the last one, the active, grows.
+    """The segments in ascending order, never empty; only the last one, the active one, grows.
 
     `limits` are for segments opened from now on.
     """
@@ -45,7 +45,7 @@ class Segments:
         self.limits = limits
         self._open = open_segments
         self._segments: list[Segment] = []
-        self._deleted: Doomed[Path] = Doomed()
+        self._deleted: DelayedRemovals[Path] = DelayedRemovals()
         self.replace([], [self.segment_at(base, now_ms) for base in base_offsets])
 
     def __len__(self) -> int:
@@ -83,7 +83,9 @@ class Segments:
         return self._bases[number] if number < len(self._bases) else None
 
     def infos(self, end_offset: int) -> Iterator[SegmentInfo]:
-        """For retention, one by one: each may have to be opened for its newest timestamp."""
+        """The segments for retention, one by one: each may have to be opened for its newest
+        timestamp.
+        """
         for segment, end in zip(self._segments, [*self._bases[1:], end_offset], strict=True):
             yield SegmentInfo(
                 segment.base_offset,
@@ -94,7 +96,7 @@ class Segments:
             )
 
     def segment_at(self, base_offset: int, now_ms: int) -> Segment:
-        """The segment that the files of this base offset hold, not yet among the others."""
+        """The segment whose files have this base offset; it is not added to the others."""
         return Segment(
             self._files,
             self.directory,
@@ -111,7 +113,7 @@ class Segments:
         self.begin([], base_offset, now_ms)
 
     def begin(self, old: Iterable[Segment], base_offset: int, now_ms: int) -> None:
-        """An empty segment in the place of `old`."""
+        """Replace `old` by an empty segment."""
         self._files.open(offset_path(self.directory, base_offset, LOG), create=True).close()
         self.replace(old, [self.segment_at(base_offset, now_ms)])
 
@@ -152,8 +154,9 @@ class Segments:
             self._deleted.add(delay_ms, path)
 
     def removal(self, monotonic_ms: int) -> Callable[[], None]:
-        """A call that removes the renamed files whose time has come, on any thread: the file
-        system may take long over a large one.
+        """A function, for any thread, that removes the renamed files that are due.
+
+        The file system may take long over a large one.
         """
         names = [path.name for path in self._deleted.due(monotonic_ms)]
 
@@ -165,7 +168,7 @@ class Segments:
         return remove
 
     def remove_deleted(self, monotonic_ms: int) -> None:
-        """Remove them now, on this thread."""
+        """Remove the due files now, on this thread."""
         self.removal(monotonic_ms)()
 
     @property
@@ -174,15 +177,16 @@ class Segments:
         return bool(self._deleted)
 
     def truncate_to(self, offset: int) -> None:
-        """Cut at `offset`, which the first segment may not be after, and make it last.
+        """Truncate durably at `offset`, which must not lie before the first segment.
 
-        Synced at once: a crash must not bring back what was cut behind what was written since.
+        Synced at once: a crash must not bring back removed batches after newly written ones.
         """
         last = self.floor(offset)
         assert last is not None
         last.find(offset)  # raises while all segments are there, if the place to cut is damaged
         self.drop([segment for segment in self._segments if segment.base_offset > offset])
-        # Before the truncation: if they came back after a crash, there would be a hole.
+        # Before the truncation: if the dropped segments came back after a crash, there would be a
+        # hole.
         self.sync_names()
         self.active.truncate_to(offset)
         for handle in self.active.to_sync():
@@ -204,7 +208,7 @@ class Segments:
         self.sync_names()
 
     def _remove(self, segments: list[Segment]) -> None:
-        # The last first: wherever a crash stops this, the rest has no hole.
+        # Last segment first: wherever a crash stops this, the rest has no hole.
         for segment in reversed(segments):
             for path in segment.rename_deleted():
                 self._files.remove(path)

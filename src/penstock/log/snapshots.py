@@ -28,7 +28,7 @@ def write_snapshot(files: Files, directory: Path, state: ProducerState) -> str:
 def latest_state(
     files: Files, directory: Path, *, up_to: int, log_start_offset: int
 ) -> ProducerState:
-    """What the newest good snapshot at or before `up_to` holds; damaged ones are removed."""
+    """The state of the newest good snapshot at or before `up_to`; damaged ones are removed."""
     for offset in reversed(snapshot_offsets(files, directory)):
         if log_start_offset <= offset <= up_to:
             path = offset_path(directory, offset, SNAPSHOT)
@@ -50,7 +50,7 @@ def remove_snapshots(files: Files, directory: Path, *, after: int) -> None:
 def remove_stray_snapshots(
     files: Files, directory: Path, base_offsets: set[int], up_to: int
 ) -> None:
-    """Keep those at segment boundaries and the newest; none after `up_to`."""
+    """Keep the snapshots at segment boundaries and the newest; none after `up_to`."""
     offsets = snapshot_offsets(files, directory)
     newest = max((offset for offset in offsets if offset <= up_to), default=None)
     for offset in offsets:

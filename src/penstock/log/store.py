@@ -14,7 +14,7 @@ from random import Random, SystemRandom
 
 from penstock.config.topic import TopicConfig
 from penstock.errors import ErrorCode, KafkaError, StorageError
-from penstock.log.doomed import Doomed
+from penstock.log.delayed_removals import DelayedRemovals
 from penstock.log.files import Files, finished_or_failed, write
 from penstock.log.log_dir import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, LogDir
 from penstock.log.naming import Role, dir_name
@@ -27,9 +27,9 @@ from penstock.log.truncation import truncate_fully_and_start_at, truncate_to
 from penstock.types import TopicPartition, Uuid, random_uuid
 
 CLOSING_THREADS = 8
-"""The disk merges syncs that come together."""
+"""Threads that sync logs at a clean stop: the disk merges concurrent syncs."""
 CLOSED_AT_A_TIME = 16
-"""Each holds a handful of files open until it is synced."""
+"""Logs closed together: each holds a handful of files open until it is synced."""
 
 logger = logging.getLogger(__name__)
 
@@ -80,7 +80,7 @@ class LogStore:
         self.stray: list[Path] = []
         """Directories of logs that this broker may not serve, kept until an operator removes
         them."""
-        self.deleted: Doomed[Path] = Doomed()
+        self.deleted: DelayedRemovals[Path] = DelayedRemovals()
         """Directories of deleted partitions, which `upkeep` removes."""
         self.dirs = [LogDir(files, path, self._failed) for path in paths]
         self.config_for = config_for
@@ -117,7 +117,7 @@ class LogStore:
                 log_dir.mark_unclean_shutdown()
 
     def clear_unclean_shutdown(self) -> None:
-        """What is missing cannot count as in sync any more."""
+        """Clear the mark, once replicas with missing records no longer count as in sync."""
         for log_dir in self.online:
             with suppress(StorageError), log_dir:
                 log_dir.clear_unclean_shutdown()
@@ -175,7 +175,10 @@ class LogStore:
         self.topic_ids[log.topic_partition] = topic_id
 
     def _dir_of(self, partition: TopicPartition) -> LogDir:
-        """Where its log was begun, if files were lacking then: it must not be there twice."""
+        """The directory where its log was begun when descriptors ran out, or else the roomiest.
+
+        A log must not exist twice.
+        """
         begun = (each for each in self.online if self.files.exists(each.path / str(partition)))
         return next(begun, None) or self._roomiest()
 
@@ -185,7 +188,7 @@ class LogStore:
         # If all are cordoned, one has to take what the controller has placed here.
         online = [each for each in self.online if not self.is_cordoned(each.path)] or self.online
         if len(online) == 1:
-            return online[0]  # counting is slow where there are thousands
+            return online[0]  # counting thousands of logs is slow
         return min(online, key=lambda log_dir: len(self.logs_in(log_dir)))
 
     def _dir(self, path: Path) -> LogDir:
@@ -201,8 +204,8 @@ class LogStore:
     def delete(self, partition: TopicPartition, *, future: bool = False, sync: bool = True) -> None:
         """Drop a log: its directory is renamed now and removed later.
 
-        Without `sync` a crash may bring it back until the caller has called `sync_deletions`: one
-        sync for thousands.
+        Without `sync` a crash may bring it back until the caller has called `sync_deletions`, so
+        that thousands of deletions share one sync.
         """
         log = self.future_logs.pop(partition) if future else self.logs[partition]
         with log.log_dir:
@@ -361,7 +364,7 @@ class LogStore:
 
 
 def _log_start(log: PartitionLog) -> int | None:
-    # Otherwise it is the base offset of the first segment.
+    # None: the log starts at the base offset of its first segment.
     start = log.log_start_offset
     return start if start > log.segments.first.base_offset else None
 

@@ -59,7 +59,7 @@ class TimeIndex:
             self.last = newest
 
     def lookup(self, timestamp: int) -> TimestampOffset:
-        """The last entry at or before `timestamp`: a record that late comes after its offset."""
+        """The last entry at or before `timestamp`; no record before its offset is newer."""
         number = self.entries.floor(timestamp)
         return self._entry(number) if number >= 0 else self._none()
 

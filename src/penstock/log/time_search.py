@@ -9,7 +9,7 @@ from penstock.log.time_index import TimestampOffset
 
 
 def searches_by_time(log: PartitionLog, timestamp: int) -> Iterator[TimeSearch]:
-    """For the first record at or after `timestamp`: the segments that may hold it, in order.
+    """Searches for the first record at or after `timestamp`: one per segment that may hold it.
 
     The log may change between two of them.
     """
@@ -25,7 +25,7 @@ def searches_by_time(log: PartitionLog, timestamp: int) -> Iterator[TimeSearch]:
 
 
 def searches_for_newest(log: PartitionLog) -> Iterator[TimeSearch]:
-    """For the first record with the largest timestamp (KIP-734): the batch that holds it."""
+    """The search for the first record with the largest timestamp (KIP-734), in its batch."""
     with log.log_dir:
         search = lookup.search_for_newest(log.segments)
     if search is not None:

@@ -1,4 +1,4 @@
-"""Removes records from the end of a log, as a follower does that has others than its leader."""
+"""Removes records from the end of a log, as a follower does whose log differs from its leader's."""
 
 from penstock.log.epochs import LeaderEpochs
 from penstock.log.files import finished_or_failed
@@ -15,8 +15,8 @@ def truncate_to(log: PartitionLog, offset: int) -> bool:
     leave a gap that nothing fills.)
     """
     if offset >= log.end_offset:
-        # No other broker knows an epoch in which this broker led without writing. If it stayed,
-        # this log and its leader's would differ in it for ever.
+        # No other broker knows an epoch in which this broker led without writing. If its entry
+        # stayed, this log and its leader's would differ in it for ever.
         if log.epochs.truncate_from_end(log.end_offset):
             log.leader_epoch, log.unflushed.epochs_changed = log.epochs.latest, True
         return False

@@ -37,7 +37,7 @@ def encode_aborted(txn: AbortedTxn) -> bytes:
 
 
 def decode_aborted(data: Buffer, base_offset: int, what: str) -> list[AbortedTxn]:
-    """The entries of a segment that begins at `base_offset`; `CorruptFile` if one cannot be."""
+    """The entries of a segment that begins at `base_offset`; `CorruptFile` if one is impossible."""
     if len(data) % ENTRY_BYTES:
         raise CorruptFile(what, f"has {len(data)} bytes, no multiple of {ENTRY_BYTES}")
     found: list[AbortedTxn] = []
@@ -66,7 +66,7 @@ def _last_offset(txn: AbortedTxn) -> int:
 def overlapping(txns: list[AbortedTxn], start: int, end: int) -> tuple[list[AbortedTxn], bool]:
     """Aborted transactions with records in `[start, end)`, and whether no later one can have any.
 
-    `txns` are one segment's; while the answer is False the next segment's must be asked too,
+    `txns` are one segment's. If the second value is False, the next segment must be searched too,
     because a transaction is listed where it ended.
     """
     found = []

@@ -1,4 +1,4 @@
-"""What the next flush of a log has to sync besides its segments."""
+"""Changes that the next flush of a log has to sync besides its segments."""
 
 from penstock.log.epochs import LeaderEpochs
 
@@ -9,11 +9,11 @@ class Unflushed:
     def __init__(self, *, changed: bool, is_urgent: bool) -> None:
         self.names_changed = self.epochs_changed = changed
         self.is_urgent = is_urgent
-        """A closed segment, or what was recovered, waits for a flush."""
+        """A closed segment, or a recovered one, waits for a flush."""
         self._names: set[str] = set()
-        """Files beside the segments; they are not held open until then."""
+        """Names of files beside the segments; the files are not held open."""
         self._in_flight: set[str] = set()
-        """Those of the flush that is running."""
+        """The names that the running flush has taken."""
 
     @property
     def is_empty(self) -> bool:
@@ -35,6 +35,6 @@ class Unflushed:
         return taken
 
     def give_back(self) -> None:
-        """The flush failed: the next one has to sync all of it."""
+        """The flush failed: the next one has to sync everything that it took."""
         self._names |= self._in_flight
         self.names_changed = self.epochs_changed = self.is_urgent = True

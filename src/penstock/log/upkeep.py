@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 HIGH_WATERMARK_INTERVAL_MS = 5_000
 
 LOGS_A_TICK = 100
-"""Retention checks at most so many logs per tick, so that the loop is not blocked."""
+"""Retention checks at most this many logs per tick, so that the loop is not blocked."""
 
 
 class Upkeep:

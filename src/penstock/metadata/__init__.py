@@ -1,1 +1,1 @@
-"""What the cluster knows of itself: the store, what its nodes hold, the image served from it."""
+"""Cluster metadata: the store, the records in its nodes, and the image that brokers serve from."""

@@ -80,8 +80,10 @@ def _opened(file: Path) -> sqlite3.Connection:
 
 @contextmanager
 def _readable(path: Path) -> Iterator[Path]:
-    """The file itself, or a copy if its disk is read-only: SQLite keeps an index of the write-ahead
-    log beside it while it reads. No broker writes there meanwhile.
+    """The file itself, or a copy if its disk is read-only.
+
+    While it reads, SQLite keeps an index of the write-ahead log beside the file. No broker writes
+    to a read-only disk meanwhile.
     """
     if os.access(path.parent, os.W_OK):
         yield path

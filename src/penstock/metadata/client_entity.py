@@ -1,4 +1,4 @@
-"""Whom settings of clients are for: a user, a client id, both, or an address; or all of a kind."""
+"""The clients that settings apply to: a user, a client id, both, or an address; or a default."""
 
 from collections.abc import Iterator
 from typing import Final, NamedTuple
@@ -6,13 +6,13 @@ from typing import Final, NamedTuple
 from penstock.metadata import paths
 
 DEFAULT: Final = ""
-"""As a name: all that have no settings of their own. No entity can have this name."""
+"""The name that stands for all entities without settings of their own. No entity can have it."""
 
 USER, CLIENT_ID, IP = "user", "client-id", "ip"
 
 
 class ClientEntity(NamedTuple):
-    """None: it is not distinguished by this."""
+    """The clients that settings apply to; a part that is None does not matter."""
 
     user: str | None = None
     client_id: str | None = None

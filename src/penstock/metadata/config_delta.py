@@ -19,7 +19,10 @@ def changed_configs(
     clients: Mapping[ClientEntity, Configs],
     metrics: Mapping[str, Configs],
 ) -> ImageDelta | None:
-    """What the image lacks; None for nothing. Settings of an existing topic are never removed."""
+    """The changes that bring the image up to date; None if there are none.
+
+    Settings of an existing topic are never removed.
+    """
     removed: dict[str, Configs | None] = {
         name: None
         for name in image.topic_configs

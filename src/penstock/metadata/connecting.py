@@ -15,7 +15,7 @@ class ConnectingStore(Protocol):
 
 
 async def start_and_connect(store: ConnectingStore, timeout_ms: int) -> None:
-    """Raises TimeoutError if no server answers in time."""
+    """Start the store and wait for its session; TimeoutError if no server answers in time."""
     connected = asyncio.Event()
 
     def on_state(state: SessionState) -> None:

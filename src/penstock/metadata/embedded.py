@@ -127,7 +127,7 @@ class EmbeddedStore(Writes):
         self._session_watches.notify(SessionState.CONNECTED)
 
     async def _do(self, call: Callable[[], Found]) -> Found:
-        """The call may complete even if the caller is cancelled."""
+        """Run the call on the tree's thread. It may complete even if the caller is cancelled."""
         if self._thread is None:
             return call()
         return await asyncio.get_running_loop().run_in_executor(self._thread, call)

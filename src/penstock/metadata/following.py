@@ -1,4 +1,4 @@
-"""Keeps what was read from the store up to date."""
+"""Reads from the store again whenever it changes."""
 
 import asyncio
 import logging
@@ -21,8 +21,10 @@ async def follow(
     children: Sequence[str] = (),
     data: Sequence[str] = (),
 ) -> None:
-    """Read now, when one of these nodes changes, and after the store was away, when a change may
-    have been missed. Until cancelled; `what` is for the log.
+    """Read now, when one of these nodes changes, and after the store was unavailable, when a change
+    may have been missed.
+
+    Runs until cancelled; `what` is for the log.
     """
     wake = asyncio.Event()
     watch = await store.watch(lambda _: wake.set(), children=children, data=data)

@@ -40,7 +40,7 @@ class Broker(Struct, frozen=True):
     log_dirs: tuple[str, ...] = ()
     """Its directories as its settings name them; none if it is a Kafka broker."""
     cordoned_log_dirs: tuple[str, ...] = ()
-    """Those that get no new partitions, unless the setting was altered since it started."""
+    """Directories that get no new partitions, unless the setting was altered since it started."""
 
     def endpoint(self, listener: str) -> Endpoint | None:
         """Its address on this listener, if it has one."""
@@ -129,7 +129,7 @@ class ClusterImage:
         return None if topic is None else topic.partitions.get(topic_partition.partition)
 
     def without_deleted(self) -> "ClusterImage":
-        """Without the topics that are being deleted: a starting broker is not told of them."""
+        """The image without topics that are being deleted: a starting broker does not get these."""
         gone = dict.fromkeys(self.deleting)
         return self.apply(ImageDelta(topics=gone, topic_configs=gone))
 

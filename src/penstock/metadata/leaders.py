@@ -1,4 +1,4 @@
-"""The current leader of a partition and its address, for a client that asked another broker.
+"""The current leader of a partition and its address, for a client that sent to another broker.
 
 They go with NOT_LEADER_OR_FOLLOWER, so that the client needs no Metadata request (KIP-951).
 """

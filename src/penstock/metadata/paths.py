@@ -138,5 +138,5 @@ def _entity(name: str | None) -> str:
 
 
 def sanitized(name: str) -> str:
-    """As Java's URLEncoder, which escapes the tilde, unlike `quote`."""
+    """The name escaped as by Java's URLEncoder, which escapes the tilde, unlike `quote`."""
     return quote(name, safe="").replace("~", "%7E")

@@ -35,8 +35,10 @@ logger = logging.getLogger(__name__)
 
 
 async def catch_up(store: MetadataStore) -> None:
-    """Let the next reads show all writes until now: a server of an ensemble may be behind others,
-    but not once it has carried out a write of our own.
+    """Make the next reads show all writes until now.
+
+    A server of an ensemble may be behind others, but not once it has carried out a write of our
+    own.
     """
     await store.multi((Check(paths.TOPICS, ANY_VERSION),))
 
@@ -90,7 +92,7 @@ async def read_brokers(store: MetadataStore) -> dict[BrokerId, Broker]:
 async def read_assignments(
     store: MetadataStore, names: Iterable[str]
 ) -> dict[str, TopicAssignment]:
-    """Of those of these topics that exist and can be read."""
+    """The assignments of the named topics that exist and can be read."""
     found = await store.get_many(map(paths.topic, _legal(names)))
     return {
         path.rpartition("/")[2]: assignment
@@ -102,7 +104,7 @@ async def read_assignments(
 async def read_topics(
     store: MetadataStore, names: Iterable[str], live: Container[BrokerId]
 ) -> dict[str, Topic]:
-    """Those of these topics that exist and can be read."""
+    """The named topics that exist and can be read."""
     assigned = await read_assignments(store, names)
     states = await store.get_many(
         paths.partition_state(TopicPartition(name, index))
@@ -128,7 +130,10 @@ async def read_topics(
 
 
 def _legal(names: Iterable[str]) -> Iterator[str]:
-    """A log of any other name may fail to be created, and take its directory offline."""
+    """The names that topics can have; other nodes are skipped.
+
+    A log of any other name may fail to be created, and take its directory offline.
+    """
     for name in names:
         if is_legal(name):
             yield name
@@ -150,7 +155,7 @@ async def read_configs(store: MetadataStore, parent: str) -> dict[str, Configs]:
 
 
 async def read_named_configs(store: MetadataStore, parent: str) -> dict[str, Configs]:
-    """By the name of a group or subscription, which is escaped in the path."""
+    """The settings by the name of a group or subscription, which is escaped in the path."""
     found = await read_configs(store, parent)
     return {paths.entity_of(name) or name: given for name, given in found.items()}
 
@@ -188,7 +193,10 @@ def broker_of(broker_id: BrokerId, node: Node) -> Broker | None:
 def partition_of(
     assignment: TopicAssignment, index: int, state: Node | None, live: Container[BrokerId]
 ) -> PartitionRegistration:
-    """A replica counts as offline if its broker is. Failed log directories are not in the store."""
+    """A partition with its state, if there is one.
+
+    A replica counts as offline if its broker is. Failed log directories are not in the store.
+    """
     replicas = assignment.partitions[index]
     partition = PartitionRegistration(
         replicas,

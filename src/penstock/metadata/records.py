@@ -29,8 +29,8 @@ NO_LEADER = BrokerId(-1)
 
 MAX_INT16, MAX_INT32, MAX_INT64 = (1 << 15) - 1, (1 << 31) - 1, (1 << 63) - 1
 
-# Requests have fields of this size. A greater number, by a typing error in a shell, could be read
-# and decided on, but no request could carry it: the brokers would hear nothing more.
+# The sizes of fields in requests. A greater number, by a typing error in a shell, could be read and
+# decided on, but no request could carry it: the brokers would get no further requests.
 Id = Annotated[BrokerId, Meta(ge=0, le=MAX_INT32)]
 LeaderId = Annotated[BrokerId, Meta(ge=NO_LEADER, le=MAX_INT32)]
 Index = Annotated[int, Meta(ge=0, le=MAX_INT32)]
@@ -52,7 +52,7 @@ REMEDIES: Mapping[str, str] = {
     paths.FEATURE: "restore it, or delete it: the controller then writes the highest levels that "
     "it supports",
 }
-"""For the nodes that nothing works without."""
+"""How to repair the nodes that nothing works without."""
 SHOWN_BYTES = 60
 
 
@@ -91,7 +91,7 @@ def broker_id_of(name: str) -> BrokerId | None:
 
 def decode_or_skip(kind: type[Kind], node: Node) -> Kind | None:
     """Like `decode`, but returns None with a warning for malformed content: one bad node, which
-    anybody may have written, must not stop everything else.
+    anyone may have written, must not stop everything else.
     """
     try:
         return decode(kind, node)
@@ -153,7 +153,7 @@ class TopicAssignment(Struct, frozen=True, kw_only=True):
     version: int = 3
 
     def __post_init__(self) -> None:
-        """Refuse when it is read what nobody could carry out."""
+        """Refuse an assignment that cannot be carried out, when it is read."""
         self.id()
         for index, replicas in self.partitions.items():
             if not replicas:

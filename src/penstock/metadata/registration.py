@@ -9,7 +9,7 @@ from penstock.config.listener import Endpoint, SecurityProtocol
 
 MAX_PORT = (1 << 16) - 1
 MAX_TEXT = (1 << 15) - 1
-"""Bytes in a string of a response."""
+"""The longest string in a response, in bytes."""
 
 
 class BrokerRegistration(Struct, frozen=True, kw_only=True):
@@ -34,7 +34,7 @@ class BrokerRegistration(Struct, frozen=True, kw_only=True):
     """Also Penstock's own: both settings as the broker was started with them (KIP-1066)."""
 
     def __post_init__(self) -> None:
-        """Refuse when it is read what no response could name."""
+        """Refuse an address or rack that no response can hold, when it is read."""
         for each in self.addresses():
             if each.port > MAX_PORT:
                 raise ValueError(f"{each.port} is not a port")

@@ -31,7 +31,7 @@ import msgspec
 from penstock.metadata.errors import StoreError
 
 ANY_VERSION = -1
-"""As the expected version: any."""
+"""As the expected version: any version."""
 
 NO_SESSION = 0
 """The owner of a persistent node."""
@@ -162,7 +162,7 @@ class MetadataStore(Protocol):
         ...
 
     async def children_many(self, paths: Iterable[str]) -> dict[str, list[str]]:
-        """As `get_many`."""
+        """The children of the existing nodes by path; see `get_many`."""
         ...
 
     async def create(

@@ -38,7 +38,7 @@ def is_legal(name: str) -> bool:
 
 
 def topic_name(name: str, topic_id: Uuid, image: ClusterImage, *, by_id: bool) -> str:
-    """The topic's name, from its id in the versions that give ids instead."""
+    """The topic's name; in request versions with topic ids, it is looked up by id."""
     if not by_id:
         return name
     found = image.topic_names.get(topic_id)

@@ -101,7 +101,7 @@ class Tree:
         return self._zxid
 
     def end_session(self, session: int) -> None:
-        """Delete what the session owned."""
+        """Delete the session's ephemeral nodes."""
         with self._writing() as changes:
             transaction = self._begin(session)
             transaction.end_session(session)
@@ -217,8 +217,10 @@ def _row(saved: SavedNode) -> tuple[object, ...]:
 
 
 class _SqliteErrors:
-    """Names the file; for a damaged one, says what to do. A class, because a generator would cost
-    as much as the query inside.
+    """Turns errors of SQLite into a `StorageError` that names the file, with advice if it is
+    damaged.
+
+    A class, because a generator would cost as much as the query inside.
     """
 
     def __init__(self, path: Path | None) -> None:

@@ -51,7 +51,7 @@ class TreeTransaction:
         self._children_created: dict[str, int] = {}
         self._session, self._zxid, self._now_ms = session, zxid, now_ms
         self.changes: dict[Change, None] = {}
-        """In order and without duplicates; a set would lose the order."""
+        """The changes in order and without duplicates; a set would lose the order."""
 
     def apply(self, operations: Sequence[Operation]) -> list[Answer]:
         answers = []
@@ -64,7 +64,7 @@ class TreeTransaction:
         return answers
 
     def end_session(self, session: int) -> None:
-        """Delete what the session owned."""
+        """Delete the session's ephemeral nodes."""
         owned = "SELECT path FROM node WHERE ephemeral_owner = ? AND ephemeral_owner <> 0"
         for (path,) in self._execute(owned, (session,)).fetchall():
             self._delete(Delete(path))
@@ -99,7 +99,7 @@ class TreeTransaction:
         return path
 
     def _next_number(self, path: str, parent: str) -> int:
-        """How many children the parent has had. Written at the end, once per parent."""
+        """The number of children the parent has had. It is written at the end, once per parent."""
         number = self._children_created.get(parent)
         if number is None:
             found = self._execute(

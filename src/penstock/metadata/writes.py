@@ -8,7 +8,7 @@ from penstock.metadata.store import ANY_VERSION, Answer, Create, Delete, Node, O
 
 
 class Writes(ABC):
-    """A part of `MetadataStore`."""
+    """The write methods of `MetadataStore`, on top of `multi_many`."""
 
     @abstractmethod
     async def multi_many(

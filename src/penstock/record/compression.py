@@ -42,7 +42,7 @@ class DecompressionLimit(KafkaError):
 
 
 CODECS = {int(codec): codec for codec in Codec}
-"""By number."""
+"""The codecs by number."""
 
 _FIRST_GUESS = 8
 _GROWTH = 4

@@ -1,7 +1,7 @@
 """CRC-32C, in hardware where there is some.
 
-The package crc32c loads a command line, its own metadata and so `email`, `zipfile` and others as
-it is imported: 20 ms and 3 MB of a broker's start. Hence its extension is loaded alone.
+On import, the package crc32c loads a command line and its own metadata, and with them `email`,
+`zipfile` and others: 20 ms and 3 MB of a broker's start. Hence its extension is loaded alone.
 """
 
 from importlib.machinery import PathFinder
@@ -15,7 +15,7 @@ else:
     def _extension():
         package = find_spec("crc32c")
         spec = package and PathFinder.find_spec("_crc32c", package.submodule_search_locations)
-        if spec is None:  # missing, or laid out otherwise: what the package itself offers
+        if spec is None:  # missing, or laid out otherwise: use the package itself
             import crc32c
 
             return crc32c

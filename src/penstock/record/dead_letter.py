@@ -1,4 +1,4 @@
-"""Dead letters: which headers say why a record was given up, and where it came from.
+"""The headers of dead letters: why a record was given up, and where it came from.
 
 Everything that writes dead letters uses these names, so that one tool can read and redrive them
 all. Values are UTF-8 text.
@@ -19,9 +19,9 @@ ORIGIN_GROUP: Final = "penstock-origin-group"
 SOURCE: Final = "penstock-source"
 
 SUFFIX: Final = ".dlq"
-"""Of the names that Penstock gives to topics of dead letters."""
+"""The suffix of Penstock's names for topics of dead letters."""
 PREFIX: Final = "dlq."
-"""Of the names that Kafka's share groups ask for (KIP-1191)."""
+"""The prefix of the names that Kafka's share groups ask for (KIP-1191)."""
 
 NAMES: Final = frozenset(
     {ERROR, ATTEMPT, ORIGIN_TOPIC, ORIGIN_PARTITION, ORIGIN_OFFSET, ORIGIN_GROUP, SOURCE}
@@ -73,7 +73,10 @@ def dead_letter_headers(letter: DeadLetter, headers: Iterable[Header]) -> list[H
 
 
 def share_letter_headers(letter: DeadLetter, headers: Iterable[Header]) -> list[Header]:
-    """The same, and again by the names that Kafka's share groups use, which say no source."""
+    """The headers of a dead letter by our names, and by those of Kafka's share groups.
+
+    The latter have no header for the source.
+    """
     values = _values(letter)
     return [
         *dead_letter_headers(letter, without(headers, frozenset(SHARE))),
@@ -98,9 +101,10 @@ def _values(letter: DeadLetter) -> dict[str, str | int | None]:
 
 
 def read_dead_letter(headers: Sequence[Header]) -> DeadLetter | None:
-    """What the headers say, by our names, KIP-1191's or our former ones; None if they say no error.
+    """The dead letter that the headers describe, by our names, KIP-1191's or our former ones; None
+    if they have no error.
 
-    Anybody can write headers: a number that is none counts as absent.
+    Anyone can write headers: a malformed number counts as absent.
     """
     texts = _renamed(headers, OURS)
     if ERROR not in texts and (share := _renamed(headers, SHARE)):
@@ -145,5 +149,5 @@ def _number(text: str | None) -> int | None:
 
 
 def is_named_for_letters(topic: str) -> bool:
-    """Whether a topic has dead letters by its name alone; a route may give it any other name."""
+    """Whether a topic has dead letters by its name; a route may give it any other name."""
     return topic.endswith(SUFFIX) or topic.startswith(PREFIX)

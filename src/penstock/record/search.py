@@ -34,7 +34,7 @@ def first_since(
 def find_in_python(
     data: Buffer, count: int, timestamp_delta: int, offset_delta: int, /
 ) -> tuple[int, int] | None:
-    """The deltas of the first record that has at least these."""
+    """The timestamp and offset deltas of the first record that has at least these."""
     data = memoryview(data)
     at = index = 0
     try:

@@ -16,7 +16,7 @@ _HEADER = MAGIC + Struct(">ii").pack(1, 1)
 _BLOCK_BYTES = 32 * 1024
 _LENGTH = Struct(">i")
 _LEAST_CHARGE_BYTES = 512
-"""What a block counts towards the limit at least: each takes its time, however small."""
+"""The least that a block counts towards the limit: each takes time, however small."""
 
 
 def compress(data: Buffer) -> bytes:

@@ -48,7 +48,7 @@ class BatchRules:
     timestamp_after_max_ms: int = 3_600_000
     keys_required: bool = False
     codec: Codec | None = None
-    """What batches are re-encoded with; None keeps the producer's."""
+    """The codec that batches are recompressed with; None keeps the producer's."""
     codec_level: int | None = None
 
 

@@ -1,4 +1,4 @@
-"""How people see records, and pick them: decoders, filters, templates.
+"""Shows records to people and selects them: decoders, filters, templates.
 
-Libraries that only some users want are in the extra `cli`, and imported when first needed.
+Libraries that only some users need are in the extra `cli`, and are imported when first used.
 """

@@ -18,24 +18,27 @@ from penstock.record_view.decoded import Decode, Decoded, Undecodable, plain
 from penstock.record_view.extra import library
 
 CONTAINER = b"Obj\x01"
-"""How an Avro file begins; some producers send whole files as values."""
+"""The first bytes of an Avro file; some producers send whole files as values."""
 MOST_ROWS: Final = 10_000
 COMPRESSED_BYTES: Final = 16 * 1024
-"""Larger files are not decompressed: 16 MiB may come of these already."""
+"""Larger files are not decompressed: this many bytes may already expand to 16 MiB."""
 
 
 def avro_decoder(schema: Any, named: Mapping[str, Any] | None = None) -> Decode:
-    """By a parsed JSON schema; `named` has the types that it refers to. `ConfigError` if wrong."""
+    """Decodes with a parsed JSON schema; `named` has the types that it refers to.
+
+    Raises `ConfigError` if the schema is wrong.
+    """
     fastavro = library("fastavro", "decoding Avro")
     try:
-        # Expanded, because a reader of an array or union forgets what it refers to.
+        # Expanded, because the reader of an array or union loses its references.
         parsed = fastavro.parse_schema(schema, named_schemas=dict(named or {}), expand=bool(named))
         is_endless, is_nested = has_items_without_bytes(parsed), contains_itself(parsed)
     except Exception as error:  # noqa: BLE001  a schema is the user's; fastavro raises what it likes
         raise ConfigError(f"not an Avro schema: {error}") from None
     if is_endless:
         raise ConfigError("the Avro schema has an array whose items take no bytes")
-    # The reader in Python refuses what is nested too deep; the compiled one ends the process.
+    # The Python reader refuses values nested too deep; the compiled one would crash the process.
     reading = library("fastavro._read_py", "decoding Avro") if is_nested else fastavro
 
     def decode(data: bytes) -> Decoded:
@@ -52,7 +55,7 @@ def avro_decoder(schema: Any, named: Mapping[str, Any] | None = None) -> Decode:
 
 
 def avro_file_decoder(path: Path) -> Decode:
-    """By the schema in a file."""
+    """Decodes with the schema in a file."""
     try:
         schema = msgspec.json.decode(path.read_bytes())
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -64,7 +67,7 @@ def avro_file_decoder(path: Path) -> Decode:
 
 
 def decode_container(data: bytes) -> Decoded:
-    """An Avro file, which has its schema in it, from whoever wrote it."""
+    """Decodes an Avro file, which includes its schema; both are untrusted."""
     reading = library("fastavro._read_py", "decoding Avro")
     try:
         file = reading.reader(BytesIO(data))

@@ -1,7 +1,7 @@
-"""Avro schemas that a hostile value could use against its reader. Pure.
+"""Finds Avro schemas that a hostile value could use against its reader. Pure.
 
-Items that take no bytes: a few bytes then say that there are a billion. And types that contain
-themselves: fastavro's compiled reader ends the process when a value nests too deep.
+Items without bytes: a few bytes can declare a billion of them. Types that contain themselves:
+fastavro's compiled reader crashes the process when a value is nested too deep.
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,7 +23,7 @@ def has_items_without_bytes(schema: Any) -> bool:
 
 
 def contains_itself(schema: Any) -> bool:
-    """Whether a record of a parsed schema may contain one of its own kind."""
+    """Whether a record of a parsed schema may contain itself."""
     return any(isinstance(each, str) and each in within for each, within in _types(schema))
 
 

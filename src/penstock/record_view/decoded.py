@@ -15,7 +15,7 @@ from penstock.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """What bytes mean: a value of JSON's types, and the format it was in."""
+    """Decoded bytes: a value of JSON's types, and its format."""
 
     format: str
     value: Any
@@ -37,7 +37,7 @@ def decode_text(data: bytes) -> Decoded:
 
 
 def decode_base64(data: bytes) -> Decoded:
-    """Any bytes: what is shown of those that nothing else decodes."""
+    """Any bytes as base64, for bytes that nothing else decodes."""
     return Decoded("binary", b64encode(data).decode())
 
 
@@ -56,7 +56,7 @@ def decode_msgpack(data: bytes) -> Decoded:
 
 
 def plain(value: Any) -> Any:
-    """The value in JSON's types: names are texts, bytes base64, times ISO-8601."""
+    """The value in JSON's types: keys become text, bytes base64, times ISO-8601."""
     match value:
         case None | bool() | int() | float() | str():
             return value

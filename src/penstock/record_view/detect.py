@@ -1,4 +1,4 @@
-"""Finds the format of bytes: what decodes them without a doubt, else text, else base64."""
+"""Detects the format of bytes: one that decodes them without doubt, else text, else base64."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ from penstock.record_view.registry import SchemaRegistry, has_schema_id
 
 
 def detecting(registry: SchemaRegistry | None = None, known: Sequence[Decode] = ()) -> Decode:
-    """A decoder of anything. `known` are tried first: decoders by a schema that was given."""
+    """A decoder for any format. It tries `known` first: decoders with a given schema."""
 
     def decode(data: bytes) -> Decoded:
         if registry is not None and has_schema_id(data):
@@ -33,7 +33,7 @@ def detecting(registry: SchemaRegistry | None = None, known: Sequence[Decode] = 
 
 
 def detected(data: bytes) -> Decoded:
-    """By the bytes alone. MessagePack must be a map or an array: any byte is some number in it."""
+    """Detect by the bytes alone. MessagePack must be a map or array: any byte is a number in it."""
     if data.lstrip()[:1] in {b"{", b"["}:
         try:
             return decode_json(data)

@@ -1,4 +1,4 @@
-"""Imports of the extra `cli`, refused with the command that installs it."""
+"""Imports libraries of the extra `cli`; if one is missing, the error has the install command."""
 
 from importlib import import_module
 from typing import Any

@@ -1,4 +1,4 @@
-"""Texts in CSV that a spreadsheet would take for a formula: marked by a `'` before them. Pure."""
+"""Marks texts in CSV that a spreadsheet would take for a formula, by a leading `'`. Pure."""
 
 import re
 from typing import Final
@@ -9,7 +9,7 @@ NUMBER: Final = re.compile(r"[+-][0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?", re.ASCII)
 
 
 def marked(text: str) -> str:
-    """`unmarked` is the other way, so a text that has a mark already gets one more."""
+    """Reversible by `unmarked`, so a text that already has a mark gets another one."""
     return MARK + text if _is_formula(text) else text
 
 

@@ -1,4 +1,4 @@
-"""Records of internal topics as JSON, as `kafka-dump-log` of Kafka 4 prints them."""
+"""Records of internal topics as JSON, as Kafka 4's `kafka-dump-log` prints them."""
 
 from base64 import b64encode
 from collections.abc import Mapping

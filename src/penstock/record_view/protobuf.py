@@ -10,7 +10,7 @@ from penstock.record_view.extra import library
 
 
 def protobuf_file_decoder(path: Path, message: str | None) -> Decode:
-    """By a descriptor set; `message` may be left out if its last file has only one."""
+    """Decodes with a descriptor set; `message` may be omitted if its last file has only one."""
     descriptors = library("google.protobuf.descriptor_pb2", "decoding Protobuf")
     found = descriptors.FileDescriptorSet()
     try:
@@ -29,7 +29,7 @@ def protobuf_file_decoder(path: Path, message: str | None) -> Decode:
 
 
 def message_decoder(files: Sequence[Any], message: str | None) -> Decode:
-    """By FileDescriptorProtos, each after those that it imports."""
+    """Decodes with FileDescriptorProtos, each after those that it imports."""
     pools = library("google.protobuf.descriptor_pool", "decoding Protobuf")
     factories = library("google.protobuf.message_factory", "decoding Protobuf")
     json_format = library("google.protobuf.json_format", "decoding Protobuf")

@@ -1,4 +1,4 @@
-"""Lines of input as records: text, JSON, CSV, or kcat's percent language."""
+"""Parses lines of input to records: text, JSON, CSV, or kcat's percent language."""
 
 import csv
 from collections.abc import Callable, Iterator
@@ -31,7 +31,7 @@ class RecordReader(Protocol):
     """Reads the lines of a file, each with its number; raises `BadLine`."""
 
     def read(self, line: bytes, number: int) -> ProducerRecord | None:
-        """None if the line is no record, or goes on with the next one."""
+        """None if the line is not a record, or continues on the next line."""
         ...
 
     def end(self, number: int) -> None:
@@ -90,7 +90,7 @@ class LineReader:
         return self._read(line, number)
 
     def end(self, number: int) -> None:
-        """No line goes on after the last."""
+        """Nothing to do: a record never spans several lines."""
 
 
 def text_record(
@@ -105,7 +105,7 @@ def text_record(
 
 
 def ndjson_record(topic: str, line: bytes, number: int, key_field: str | None) -> ProducerRecord:
-    """The line is the value; `a.b` names the key in it."""
+    """The whole line is the value; `key_field`, such as `a.b`, names the key in it."""
     try:
         value = msgspec.json.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -140,7 +140,7 @@ class CsvReader:
     """The first line names the columns: key, value, partition, timestamp, header.NAME.
 
     Without a column `value`, the other columns are the value, as a JSON object. A quoted field may
-    go over several lines. The columns `key_format`, `value_format` and `headers` of the console's
+    span several lines. The columns `key_format`, `value_format` and `headers` of the console's
     exports say how to read the others.
     """
 
@@ -150,7 +150,7 @@ class CsvReader:
         self._begun: list[str] = []
         self._begun_bytes = 0
         self._is_quoted = False
-        csv.field_size_limit(LONGEST_BYTES)  # a record may be as large as a broker takes it
+        csv.field_size_limit(LONGEST_BYTES)  # a field may be as large as a broker accepts
 
     def read(self, line: bytes, number: int) -> ProducerRecord | None:
         try:
@@ -164,8 +164,8 @@ class CsvReader:
             self._taken()
             raise BadLine(f"line {number}: longer than {LONGEST_BYTES} bytes")
         if self._is_quoted:
-            return None  # the field goes on
-        self._begun[-1] = text.rstrip("\r")  # of the record's end; a field keeps its own
+            return None  # the field continues
+        self._begun[-1] = text.rstrip("\r")  # the record's line end; a field keeps its own
         try:
             cells = next(csv.reader([self._taken()]), [])
         except csv.Error as error:
@@ -183,7 +183,7 @@ class CsvReader:
         return self._record(dict(zip(self._columns, cells, strict=True)), number)
 
     def _taken(self) -> str:
-        """The lines of the record that was begun."""
+        """The lines of the unfinished record; starts the next one."""
         text = "\n".join(self._begun)
         self._begun, self._begun_bytes, self._is_quoted = [], 0, False
         return text
@@ -264,7 +264,7 @@ def _time(row: dict[str, str]) -> int | None:
 
 
 def check_form(form: str) -> str:
-    """A format of input, or a template. `ConfigError` otherwise."""
+    """Return the format or template if it is valid; otherwise `ConfigError`."""
     if form not in FORMATS and "%" not in form:
         raise ConfigError(
             f"{form!r} is neither {', '.join(FORMATS)} nor a template such as '%k %s'"
@@ -275,7 +275,7 @@ def check_form(form: str) -> str:
 
 
 def several(texts: tuple[str, ...]) -> Iterator[tuple[str, bytes]]:
-    """`NAME=VALUE` each."""
+    """Parse `NAME=VALUE` texts."""
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals:

@@ -1,4 +1,4 @@
-"""A record as a line of JSON, which `produce` reads; `record_row` is the other way."""
+"""Parses a line of JSON to a record, for `produce`; `record_row` is the reverse."""
 
 from base64 import b64decode
 from collections.abc import Iterator
@@ -35,11 +35,11 @@ class RecordLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     value: msgspec.Raw = NULL
     value_base64: str | None = None
     headers: list[HeaderLine] | dict[str, str | None] = []
-    """As `consume` prints them, or by name where each name is there once."""
+    """As `consume` prints them, or by name if each name occurs once."""
     partition: Annotated[int, msgspec.Meta(ge=0, le=MAX_PARTITION)] | None = None
     timestamp_ms: Annotated[int, msgspec.Meta(ge=-1, le=MAX_TIMESTAMP_MS)] | None = None
     timestamp: str | None = None
-    """Used without `timestamp_ms`."""
+    """Only used without `timestamp_ms`."""
     topic: msgspec.Raw = NULL
     offset: msgspec.Raw = NULL
     key_format: msgspec.Raw = NULL
@@ -92,7 +92,7 @@ def _headers(
 
 
 def decode_headers(text: str) -> list[tuple[str, bytes | None]]:
-    """As a list of `HeaderLine`."""
+    """Parse a JSON list of `HeaderLine`."""
     return list(_headers(msgspec.json.decode(text, type=list[HeaderLine])))
 
 

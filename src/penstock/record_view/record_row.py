@@ -41,7 +41,7 @@ def _shown(name: str, data: bytes | None, decoded: Decoded | None) -> dict[str, 
 
 
 def spelled(name: str, data: bytes | None) -> dict[str, str | None]:
-    """As a text, or in base64 under another name."""
+    """The bytes as text, or in base64 under another name."""
     try:
         return {name: None if data is None else data.decode()}
     except UnicodeDecodeError:

@@ -1,7 +1,7 @@
-"""Values with a schema id, as Confluent's serializers write them, by a schema registry's REST.
+"""Decodes values with a schema id, as Confluent's serializers write them, by a schema registry.
 
 A value is a zero byte, the id in four bytes, then the data: Avro; JSON; or, for Protobuf, the path
-to a message in its file and the message. Schemas are asked for once.
+to a message in its file and the message. Each schema is requested once.
 """
 
 import urllib.error
@@ -26,7 +26,9 @@ PREFIX_BYTES: Final = 5
 TIMEOUT_S: Final = 10.0
 JSON: Final = "application/vnd.schemaregistry.v1+json"
 _NOT_FOUND: Final = {40401, 40402, 40403}
-"""Of a subject, a version and a schema. A proxy whose registry is away says 404 too, but not so."""
+"""Error codes for a missing subject, version and schema. A proxy without its registry also answers
+404, but without these codes.
+"""
 
 
 class SchemaReference(msgspec.Struct):
@@ -44,7 +46,7 @@ class RegisteredSchema(msgspec.Struct, rename="camel"):
     schema_type: str = "AVRO"
     references: list[SchemaReference] = []
     id: int = 0
-    """Of a version; a schema that was asked for by its id does not repeat it."""
+    """Set for a version; missing in a schema requested by its id."""
 
 
 class _Registered(msgspec.Struct):
@@ -66,7 +68,7 @@ class _Refusal(msgspec.Struct):
 
 
 class RegistryFailed(ConfigError):
-    """The registry cannot be reached, or refuses."""
+    """The registry cannot be reached, or refuses the request."""
 
 
 class SchemaNotFound(RegistryFailed):
@@ -120,7 +122,7 @@ class SchemaRegistry:
                 raise ConfigError(f"schema {schema_id} is {other}, which is not known")
 
     def imported(self, schema: RegisteredSchema) -> Iterator[RegisteredSchema]:
-        """What a schema refers to, each before those that need it."""
+        """The schemas that a schema refers to, each before those that need it."""
         for each in schema.references:
             found = self._schema(_version_path(each.subject, each.version))
             yield from self.imported(found)
@@ -161,7 +163,7 @@ class SchemaRegistry:
         return self._schema(f"/schemas/ids/{schema_id}")
 
     def versions(self, subject: str) -> list[RegisteredSchema]:
-        """The newest first."""
+        """The versions of a subject, newest first."""
         path = f"/subjects/{urllib.parse.quote(subject, safe='')}/versions"
         numbers = sorted(self._get(path, list[int]), reverse=True)
         return [self._schema(_version_path(subject, each)) for each in numbers]
@@ -170,7 +172,7 @@ class SchemaRegistry:
         return sorted(self._get("/subjects", list[str]))
 
     def numbers(self, subject: str) -> list[int]:
-        """The versions of a subject, the oldest first."""
+        """The version numbers of a subject, oldest first."""
         path = f"/subjects/{urllib.parse.quote(subject, safe='')}/versions"
         return sorted(self._get(path, list[int]))
 
@@ -183,9 +185,10 @@ class SchemaRegistry:
         return self._get(f"/config/{quoted}?defaultToGlobal=true", _Level).compatibility_level
 
     def incompatibilities(self, subject: str, schema: str, schema_type: str) -> list[str]:
-        """Why a schema could not be the next version; none if it could."""
+        """Why a schema cannot be the next version; empty if it can."""
         quoted = urllib.parse.quote(subject, safe="")
-        # Not the latest alone: the subject's level says which ones count, and there may be none.
+        # Not only with the latest version: the subject's level decides, and there may be no
+        # version.
         path = f"/compatibility/subjects/{quoted}/versions?verbose=true"
         body = msgspec.json.encode({"schema": schema, "schemaType": schema_type})
         found = self._get(path, _Verdict, body)
@@ -195,7 +198,7 @@ class SchemaRegistry:
         return self._schema(f"/subjects/{urllib.parse.quote(subject, safe='')}/versions/latest")
 
     def register(self, subject: str, schema: str, schema_type: str) -> int:
-        """The id of a schema; it is a version of the subject then, if it was not before."""
+        """The id of a schema; registers it as a version of the subject if it is not one yet."""
         path = f"/subjects/{urllib.parse.quote(subject, safe='')}/versions"
         body = msgspec.json.encode({"schema": schema, "schemaType": schema_type})
         return self._get(path, _Registered, body).id
@@ -221,7 +224,7 @@ class SchemaRegistry:
 
 
 def _said(error: urllib.error.HTTPError) -> _Refusal:
-    """The registry's own words, if it has any."""
+    """The registry's own error, if the response has one."""
     try:
         return msgspec.json.decode(error.read(), type=_Refusal)
     except (msgspec.DecodeError, UnicodeDecodeError, OSError, HTTPException):
@@ -249,7 +252,7 @@ def message_path(data: bytes) -> tuple[list[int], bytes]:
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """A zigzag number, and where it ends."""
+    """A zigzag varint, and the position after it."""
     number = shift = 0
     while True:
         if at >= len(data) or shift > 28:

@@ -36,7 +36,7 @@ _SPELLINGS: Final = {"hex", "base64", "json"}
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """`%k{hex}`: a letter, and what is in braces."""
+    """A verb such as `%k{hex}`: a letter, and the text in braces."""
 
     letter: str
     modifier: str | None = None
@@ -46,7 +46,7 @@ class Verb:
 
 
 def parsed(template: str) -> list[bytes | Verb]:
-    """Literal bytes and verbs in order."""
+    """The literal bytes and verbs of a template, in order."""
     found: list[bytes | Verb] = []
     for token in _TOKEN.finditer(template):
         if token[0] == "%":
@@ -74,7 +74,7 @@ def unescaped(text: str) -> str:
 
 
 def printing(template: str) -> Part:
-    """A function that prints a record in this form; `ConfigError` if it is wrong."""
+    """A function that prints a record with this template; `ConfigError` if it is malformed."""
     parts = [_part(each, template) for each in parsed(template)]
     return lambda partition, record: b"".join(part(partition, record) for part in parts)
 
@@ -153,7 +153,7 @@ def _length(data: bytes | None) -> int:
 
 @dataclass(frozen=True, slots=True)
 class LineFields:
-    """What a line says of a record; None where the template does not ask."""
+    """The fields of a record on a line; None where the template has no verb for it."""
 
     topic: str | None = None
     key: bytes | None = None

@@ -1,4 +1,4 @@
-"""What a partition needs of the broker around it."""
+"""The parts of the broker that a partition uses."""
 
 from collections.abc import Callable, Container, Iterable
 
@@ -48,7 +48,8 @@ class Environment(Struct, frozen=True):
     """Whether the broker is alive with this broker epoch, as far as is known here. The controller,
     which knows all epochs, checks again (KIP-903)."""
     propose: Callable[[IsrProposal], object] = _no_controller
-    """Send to the controller, with backoff on retries; the result goes to `Partition.settle`."""
+    """Send to the controller, with backoff on retries; the result goes to `isr_proposals.settle`.
+    """
     changed: Callable[[TopicPartition], object] = lambda _where: None
     """Called when something changed that requests may wait for."""
     isr_counts: IsrCounts = field(default_factory=IsrCounts)

@@ -23,7 +23,7 @@ SESSION_LOST = frozenset(
 
 
 class PartitionFetch(Struct, frozen=True):
-    """What a follower requests of one partition."""
+    """A follower's request for one partition."""
 
     topic_id: Uuid
     request: FetchPartition
@@ -64,12 +64,12 @@ class FollowerSession:
     def answered(self, session_id: int) -> None:
         """Take the session id of the response; `NO_SESSION` if the leader has no room for one."""
         if session_id == NO_SESSION:
-            self.lost()
+            self.reset()
         else:
             self._id = session_id
             self._epoch = 1 if self._epoch == MAX_EPOCH else self._epoch + 1
 
-    def lost(self) -> None:
+    def reset(self) -> None:
         """Start over, since the leader's state is unknown."""
         self._id, self._epoch = NO_SESSION, INITIAL_EPOCH
 

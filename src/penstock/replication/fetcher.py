@@ -1,4 +1,4 @@
-"""Fetches partitions from one leader, many per request, and appends what comes.
+"""Fetches partitions from one leader, many per request, and appends the records.
 
 One fetch is in flight at a time. It waits at the leader until there are records, at most
 `replica.fetch.wait.max.ms`, so a caught-up follower costs two requests a second. A partition that
@@ -78,7 +78,7 @@ class UnlimitedQuota:
 
 
 class FetcherContext(Struct, frozen=True):
-    """What a fetcher needs of its broker."""
+    """The parts of its broker that a fetcher uses."""
 
     broker_id: BrokerId
     broker_epoch: Callable[[], int]
@@ -152,14 +152,15 @@ class Fetcher:
                 if wanted:
                     await self._round(wanted, wait_ms)
                 else:
-                    await self._rest(wait_ms)
+                    await self._wait_until_ready(wait_ms)
         finally:
             self.break_connection()
 
     async def _flush(self) -> None:
-        """Sync the logs that `flush.messages` requires: a fetch acknowledges what came before it.
+        """Sync the logs that `flush.messages` requires: a fetch acknowledges all records before it.
 
-        A partition that cannot be synced, as for want of files, is not fetched until it is.
+        A partition that cannot be synced, for example because descriptors ran out, is not fetched
+        until it is.
         """
         now_ms = self._context.clock.monotonic_ms()
         self._unflushed &= self._states.keys()
@@ -185,12 +186,12 @@ class Fetcher:
                 self._give_up(topic_partition, error)
 
     def _give_up(self, topic_partition: TopicPartition, error: StorageError) -> None:
-        """Its directory is offline; partitions in others go on."""
+        """Stop fetching: the partition's directory is offline. Partitions in others go on."""
         logger.error("%s is no longer fetched: %s", topic_partition, error)
         self.remove(topic_partition)
 
     def _ready(self) -> tuple[dict[TopicPartition, PartitionFetch], int | None]:
-        """What to fetch now, and when the next partition is ready; None: none is waiting."""
+        """The partitions to fetch now, and when the next one is ready; None: none is waiting."""
         now_ms = self._context.clock.monotonic_ms()
         max_bytes = self._context.config().replica_fetch_max_bytes
         wanted: dict[TopicPartition, PartitionFetch] = {}
@@ -212,7 +213,7 @@ class Fetcher:
                 soonest = state.ready_ms
         return wanted, None if soonest is None else soonest - now_ms
 
-    async def _rest(self, wait_ms: int | None) -> None:
+    async def _wait_until_ready(self, wait_ms: int | None) -> None:
         """Wait until a partition is added, or one is ready again."""
         try:
             async with asyncio.timeout(None if wait_ms is None else wait_ms / 1000):
@@ -238,7 +239,7 @@ class Fetcher:
                 as_view=True,  # appended before the next fetch is sent, so no copy is needed
             )
             if response.error_code in SESSION_LOST:
-                self._session.lost()
+                self._session.reset()
                 return
             check(response.error_code, f"Fetch of broker {self.leader}")
         except (KafkaError, ProtocolError) as error:
@@ -255,7 +256,7 @@ class Fetcher:
 
     def break_connection(self) -> None:
         """Close the connection; the next fetch opens a new one and a new session."""
-        self._session.lost()
+        self._session.reset()
         if self._connection is not None:
             self._connection.abort()
             self._connection = None
@@ -306,7 +307,7 @@ class Fetcher:
             step = process_partition_data(
                 state.partition, fetch.request, data, context.logs, context.clock.now_ms()
             )
-        except OutOfFiles as error:  # nobody else would start it again: its directory is online
+        except OutOfFiles as error:  # its directory is online, so nothing else would retry
             level = logging.DEBUG if state.backoff_ms else logging.WARNING  # once, not each try
             logger.log(level, "%s waits to be fetched: %s", topic_partition, error)
             step = NextStep.LATER

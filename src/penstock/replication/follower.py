@@ -1,4 +1,4 @@
-"""What a follower does with fetch responses: append, truncate or wait. No network I/O."""
+"""Applies fetch responses to a follower's log: append, truncate or wait. No network I/O."""
 
 import logging
 from collections.abc import Callable
@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 
 class NextStep(Enum):
-    """What a partition does after a response."""
+    """The next step of a partition after a response."""
 
     FETCH = auto()
     LATER = auto()

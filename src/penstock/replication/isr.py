@@ -1,8 +1,8 @@
-"""Which replicas are in sync, and what is committed by that. Pure: values in, values out.
+"""Rules for the in-sync set and the high watermark. Pure: values in, values out.
 
 The rules are those of Kafka 3.9. A proposed in-sync set is not the cluster's yet, so there are two
-sets (KIP-497). The high watermark goes by the maximal one, with a replica that is about to join
-and those about to leave: what is committed must be in whichever set the controller has.
+sets (KIP-497). The high watermark goes by the maximal one, with a replica that is about to join and
+those about to leave: committed records must be on all replicas of whichever set the controller has.
 `min.insync.replicas` counts the confirmed one.
 """
 
@@ -125,7 +125,7 @@ class Isr(Struct, frozen=True):
     """The in-sync set that the controller has confirmed, and a pending change."""
 
     committed: tuple[int, ...]
-    """In the order of joining. `min.insync.replicas` counts these."""
+    """The members in the order of joining. `min.insync.replicas` counts these."""
     change: PendingIsrChange | None = None
 
     @property

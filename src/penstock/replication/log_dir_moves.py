@@ -27,7 +27,7 @@ from penstock.types import TopicPartition
 logger = logging.getLogger(__name__)
 
 CHUNK_BYTES = 1 << 20
-"""Copied at a time; takes the loop some milliseconds."""
+"""Bytes copied at a time, which takes the loop some milliseconds."""
 
 THROTTLE_CHECK_MS = 100
 """Longest wait before the rate is checked again: it may have been altered."""

@@ -1,4 +1,4 @@
-"""A partition's replica on this broker: its role, the in-sync set, and what is committed."""
+"""A partition's replica on this broker: its role, the in-sync set, and the high watermark."""
 
 import logging
 from collections.abc import Iterator
@@ -73,7 +73,7 @@ class Partition:
         self.leader_high_watermark = -1
         """On a follower: the leader's high watermark in the last response; -1 before the first."""
         self.proposal: IsrProposal | None = None
-        """The change of the in-sync set that the controller was asked for."""
+        """The pending proposal to change the in-sync set."""
         self.records_in = self.bytes_in = self.bytes_out = 0
         self.replication_bytes_out = 0
         """Fetched by followers; `bytes_out` counts consumers."""
@@ -106,9 +106,10 @@ class Partition:
         """How many in-sync replicas acks=all needs."""
 
     def replace_log(self, log: PartitionLog) -> None:
-        """Continue with a copy of the log, which lacks an epoch without records.
+        """Continue with a copy of the log.
 
-        Settings may have changed since the copy was created: those of the old log apply.
+        The copy lacks an epoch without records. Settings may have changed since it was created:
+        those of the old log apply.
         """
         config, self.log = self.log.config, log
         if self.leads:
@@ -300,8 +301,8 @@ class Partition:
         return min([self.log.log_start_offset, *starts])
 
     def is_in_tenure(self, tenure: int) -> bool:
-        """Whether this broker has led ever since `tenure` was read. If not, what it appended then
-        may have been truncated, whatever the high watermark says.
+        """Whether this broker has led ever since `tenure` was read. If not, the records that it
+        appended then may have been truncated, whatever the high watermark says.
         """
         return self.leads and tenure == self.tenure
 

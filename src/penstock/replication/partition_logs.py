@@ -1,4 +1,4 @@
-"""Which log in the store is a partition's: its own, a new one, or none because it is a stray."""
+"""Finds or creates the log of a partition in the store, and detects the log of another topic."""
 
 from penstock.log.partition_log import PartitionLog
 from penstock.log.store import LogStore, PartitionOffline
@@ -25,7 +25,10 @@ def why_stray(
 def log_of(
     store: LogStore, topic_partition: TopicPartition, topic_id: Uuid, now_ms: int, *, is_new: bool
 ) -> PartitionLog:
-    """The log, created unless it is there. That of a partition which is not new may be offline."""
+    """The partition's log, created unless it exists.
+
+    The log of a partition that is not new may be in an offline directory: then it is refused.
+    """
     log = store.get(topic_partition)
     if log is None:
         if not is_new and len(store.online) < len(store.dirs):

@@ -1,7 +1,7 @@
 """In-sync set changes that a leader proposes to the controller (AlterPartition, KIP-497).
 
 The controller writes a proposal if partition epoch and leader epoch are still current, and
-`Partition.settle` applies the result. A set that the cluster already has is accepted at any
+`isr_proposals.settle` applies the result. A set that the cluster already has is accepted at any
 partition epoch: a response may get lost, and the leader retries.
 """
 
@@ -47,13 +47,13 @@ class Rejected(Struct, frozen=True):
 Settlement: TypeAlias = Accepted | Rejected
 
 NOT_DONE: Final = frozenset({ErrorCode.OPERATION_NOT_ATTEMPTED, ErrorCode.INELIGIBLE_REPLICA})
-"""From a controller that knows the epochs and did not write: the old state surely holds."""
+"""The controller knows the epochs and did not write: the old state certainly holds."""
 
 OUTDATED: Final = frozenset({ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.NEW_LEADER_ELECTED})
-"""A newer leader epoch is written, and whoever is the controller sends it. Until then the proposal
-counts as pending, since an earlier attempt may have been written.
+"""A newer leader epoch is written, and the controller sends it. Until then the proposal counts as
+pending, since an earlier attempt may have been written.
 
-After any other refusal it is proposed again, where Kafka waits for UNKNOWN_TOPIC_ID and the like: a
-controller that was deposed, or is about to be, knows less than the next one, which has nothing
-new to send to the leader of an epoch that has not changed.
+After any other refusal the leader proposes again, where Kafka waits for UNKNOWN_TOPIC_ID and the
+like. A controller that was deposed, or is about to be, knows less than the next one, and the next
+one has nothing new to send to the leader of an epoch that has not changed.
 """

@@ -25,7 +25,7 @@ class Throttle:
     def __init__(self, monotonic_ms: Callable[[], int]) -> None:
         self._monotonic_ms = monotonic_ms
         self._owed = 0
-        """In thousandths of bytes: the rate is per second, the clock in milliseconds."""
+        """The debt in thousandths of bytes: the rate is per second, the clock in milliseconds."""
         self._paid_ms = monotonic_ms()
 
     def record(self, size_bytes: int, rate: int) -> None:

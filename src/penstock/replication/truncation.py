@@ -1,4 +1,4 @@
-"""Where a follower truncates its log, so that it is a prefix of its leader's. Pure.
+"""Decides where a follower truncates its log, so that it is a prefix of its leader's. Pure.
 
 Leader epochs decide, not the high watermark (KIP-101, KIP-279): a follower's high watermark lags,
 so truncating there could drop committed records, or keep records that the leader does not have.
@@ -71,7 +71,7 @@ class LogRestart(Struct, frozen=True):
 def within(
     leader_start_offset: int, leader_end_offset: int, end_offset: int
 ) -> OffsetTruncation | LogRestart | None:
-    """What to do if the follower's end is outside the leader's log; None if it is inside.
+    """The step for a follower whose end is outside the leader's log; None if it is inside.
 
     A log longer than the leader's dates from before an unclean election. One that ends before the
     leader's start missed the leader's retention.

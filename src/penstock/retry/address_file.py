@@ -1,4 +1,4 @@
-"""`service.json` in the folder of a delay service: where its metrics are."""
+"""`service.json` in the folder of a delay service: the address of its metrics."""
 
 import os
 from pathlib import Path

@@ -1,8 +1,8 @@
 """Cancels records that wait.
 
-The order is a record of the same partition, whose header `penstock-cancel` has the offset to
-cancel. The service carries it out in a transaction with its progress, so either the order wins or
-the delivery, and the state topic says which.
+A cancellation is ordered by a record in the same partition, whose header `penstock-cancel` has the
+offset to cancel. The service carries it out in a transaction with its progress, so either the
+cancellation wins or the delivery, and the state topic says which.
 """
 
 import asyncio
@@ -27,33 +27,32 @@ from penstock.types import TopicPartition
 
 POLL_MS = 200
 ROUNDS = 3
-"""A schedule that fires while it is cancelled goes on under another offset: it is looked for again.
-"""
+"""A schedule that fires while it is cancelled continues at another offset: look for it again."""
 
 
 class CancelOutcome(Enum):
-    """Who was first."""
+    """Whether the cancellation or the delivery was first."""
 
     CANCELLED = "cancelled"
     DELIVERED = "delivered"
     """Too late."""
     ORDERED = "ordered"
-    """The service has not read the order yet; it will, before it delivers."""
+    """The service has not read the cancellation yet; it will before it delivers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A cancellation that was written."""
+    """A cancellation that was written to the log."""
 
     key: IndexKey
     offset: int
-    """Of the record to cancel."""
+    """Offset of the record to cancel."""
     ordered_at: int
-    """Offset of the order."""
+    """Offset of the cancellation itself."""
 
 
 class CancelWatch:
-    """What became of orders, by the records of the state topic; feed them in order. No I/O."""
+    """Finds outcomes of cancellations in the state topic's records; feed these in order. No I/O."""
 
     def __init__(self, orders: Sequence[Order]) -> None:
         self._open = set(orders)
@@ -70,7 +69,7 @@ class CancelWatch:
         if found.chunk is None:
             self._floors[partition] = decode_floor(value)
         elif value is not None:
-            # A chunk that goes takes its bits along: what was seen counts.
+            # A deleted chunk has no bits: keep those seen before.
             old, new = self._bits(partition, found.chunk), Bitmaps.decode(value)
             merged = Bitmaps(old.delivered | new.delivered, old.cancelled | new.cancelled)
             self._seen[partition, found.chunk] = merged
@@ -86,7 +85,8 @@ class CancelWatch:
             return CancelOutcome.CANCELLED
         if bits.delivered & bit:
             return CancelOutcome.DELIVERED
-        # The order's own mark is in the transaction that cancels: without the other, it was late.
+        # The transaction that cancels also marks the cancellation itself as done: if only that mark
+        # is there, it came too late.
         own = self._bits(order.key, order.ordered_at // CHUNK).done >> order.ordered_at % CHUNK & 1
         is_read = own or self._floors.get(order.key, 0) > order.ordered_at
         return CancelOutcome.DELIVERED if is_read else None
@@ -98,7 +98,7 @@ class CancelWatch:
 async def cancel(
     client: Client, route: Route, selection: Selection, now_ms: int, wait_s: float
 ) -> list[tuple[Pending, CancelOutcome]]:
-    """Cancel the selected records that wait; tells who was first, if that is known in time."""
+    """Cancel the selected records that wait; returns each outcome, as far as known in time."""
     pending = await find_pending(client, route, selection, now_ms)
     results = await _ordered(client, pending.keys, pending.found, wait_s)
     for _ in range(ROUNDS):
@@ -123,7 +123,7 @@ async def _ordered(
     pending: Sequence[Pending],
     wait_s: float,
 ) -> list[tuple[Pending, CancelOutcome]]:
-    """Write the orders, and wait for what becomes of them."""
+    """Write the cancellations, and wait for their outcomes."""
     if not pending:
         return []
     written = await IdempotentProducer(client).send(
@@ -150,7 +150,7 @@ async def _ordered(
 
 
 async def _watch(client: Client, watch: CancelWatch, state_partitions: set[int]) -> None:
-    """Follow the state topic from its beginning until all orders are carried out."""
+    """Follow the state topic from its beginning until all cancellations have an outcome."""
     while not await client.existing_topics([STATE_TOPIC]):
         await asyncio.sleep(POLL_MS / 1000)  # no service has run yet
     partitions = [TopicPartition(STATE_TOPIC, each) for each in state_partitions]

@@ -24,14 +24,14 @@ FIELDS: Final = (
     ("day of week", 0, 7, DAYS),
 )
 HORIZON: Final = timedelta(days=366 * 41)
-"""The 29th of February comes on each day of the week at least once in 40 years, across 2100 too."""
+"""February 29 falls on each day of the week at least once in 40 years, even across 2100."""
 LONGEST: Final = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
-"""How many days a month may have."""
+"""The most days that each month may have."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cron:
-    """The times that an expression names."""
+    """The times of a cron expression."""
 
     minutes: tuple[int, ...]
     hours: tuple[int, ...]
@@ -39,15 +39,16 @@ class Cron:
     months: frozenset[int]
     weekdays: frozenset[int]
     either_day: bool
-    """Both kinds of days are restricted: one that fits is enough."""
+    """Both kinds of days are restricted: a match of either is enough."""
     every_hour: bool
     zone: ZoneInfo
 
     def next_after_ms(self, now_ms: int) -> int:
         """The first time after now, as epoch milliseconds.
 
-        A local time that a change of clocks leaves out is skipped on that day. One that comes twice
-        counts once, unless every hour is meant: then a pause of an hour would be the surprise.
+        A local time that a clock change skips does not occur that day. A local time that occurs
+        twice counts once, unless the expression names every hour: then a pause of an hour would
+        surprise.
 
         Raises `ConfigError` if there is none, such as for 2:30 on the last Sundays of March.
         """
@@ -60,7 +61,7 @@ class Cron:
         return at_ms
 
     def search_ms(self, now_ms: int) -> int | None:
-        """The same, without what is remembered of earlier searches; None: there is none."""
+        """Like `next_after_ms`, but not cached; None: there is none."""
         day = datetime.fromtimestamp(now_ms / 1000, self.zone).date()
         last = day + HORIZON
         while day <= last:
@@ -75,7 +76,7 @@ class Cron:
         return None
 
     def _in_hour(self, day: date, hour: int, now_ms: int) -> int | None:
-        """The first time of a local hour that is after now."""
+        """The first matching time of a local hour after now."""
         end = datetime(day.year, day.month, day.day, hour, 59, tzinfo=self.zone)
         if max(end.timestamp(), end.replace(fold=1).timestamp()) * 1000 <= now_ms:
             return None
@@ -101,7 +102,7 @@ class Cron:
 
 @lru_cache(maxsize=1024)
 def _next_after_ms(cron: Cron, minute: int) -> int | None:
-    """The same throughout a minute: what many keys have in common is found once."""
+    """Cached per minute: many keys share a schedule, so its next time is computed once."""
     return cron.search_ms(minute * MINUTE_MS)
 
 

@@ -1,4 +1,4 @@
-"""What is written for an entry that is due. No I/O."""
+"""Plans what is written for a due entry. No I/O."""
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
@@ -31,12 +31,12 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Delivery:
-    """What an entry becomes: records to write, and how its record is done with."""
+    """What an entry becomes: records to write, and the outcome of its record."""
 
     entry: Entry
     record: ProducerRecord | None = None
     onward: ProducerRecord | None = None
-    """With which a schedule goes on."""
+    """The next record of a schedule."""
     outcome: Outcome = Outcome.DELIVERED
     is_dead: bool = False
     also_cancelled: int | None = None
@@ -51,9 +51,9 @@ def deliveries(
     *,
     same: bool,
 ) -> list[Delivery]:
-    """Of entries that are due, in their order. `waiting`: offsets that wait and can be cancelled.
+    """The deliveries of due entries, in order. `waiting`: offsets that wait and can be cancelled.
 
-    A cancellation wins over a record that is due with it.
+    A cancellation wins over a record that is due at the same time.
     """
     planned = []
     for entry in due:
@@ -87,21 +87,21 @@ def deliveries(
 def delivery_of(
     owned: DelayPartition, entry: Entry, record: Record, now_ms: int, *, same: bool
 ) -> Delivery:
-    """Of a record that is due; `same`: it keeps its partition."""
+    """The delivery of a due record; `same`: it keeps its partition."""
     route, partition = owned.route, owned.partition
     verdict: Verdict
     if entry.kind is Kind.RECORD and isinstance(route, DelayRoute):
-        verdict = Wait(entry.due_ms)  # it was judged when it arrived
+        verdict = Wait(entry.due_ms)  # judged when it arrived
     else:
         verdict = judge(record, partition, route, now_ms)
     if entry.kind is Kind.DEAD and not isinstance(verdict, Dead):
-        # Too far ahead then, a little less now: to deliver it at once would be early.
+        # It was too far ahead when it was read, and no longer is: delivery now would be too early.
         verdict = Dead("its due time could not be used when it was read")
     if isinstance(verdict, Dead | Cancel):
         dead = verdict if isinstance(verdict, Dead) else Dead("a cancellation is not delivered")
         return Delivery(entry, letter(owned, record, dead), is_dead=True)
     if isinstance(verdict, Wait) and verdict.due_ms != entry.due_ms:
-        verdict = replace(verdict, due_ms=entry.due_ms)  # counted when the record arrived
+        verdict = replace(verdict, due_ms=entry.due_ms)  # computed when the record arrived
     target = ProducerRecord(
         route.to,
         record.value,
@@ -126,9 +126,7 @@ def delivery_of(
 def rejected(
     owned: DelayPartition, entry: Entry, record: ProducerRecord, refused: BrokerRefused
 ) -> ProducerRecord:
-    """The dead letter of a record that its target does not take. The attempt that it was for does
-    not count.
-    """
+    """The dead letter of a record that its target refuses; the due attempt does not count."""
     origin = Record(
         entry.offset, record.timestamp or 0, record.key, record.value, list(record.headers)
     )

@@ -1,4 +1,4 @@
-"""How many records wait, by when they are due. Pure."""
+"""Counts waiting records by how soon they are due. Pure."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ LATER: Final = "later"
 
 
 def due_counts(pending: Iterable[Pending], now_ms: int) -> dict[str, int]:
-    """A number for each name of `BOUNDS`, and for `LATER`."""
+    """A count for each name in `BOUNDS`, and for `LATER`."""
     found = Counter(_when(each.due_ms - now_ms) for each in pending)
     return {name: found[name] for name in (*(name for name, _ in BOUNDS), LATER)}
 

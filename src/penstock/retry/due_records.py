@@ -1,6 +1,6 @@
-"""The records of a route that are due now, read again from their topic.
+"""The due records of a route, read again from their topic.
 
-Those that cannot be read or written now wait, and hold up no other partition.
+Records that cannot be read or written now wait, and hold up no other partition.
 """
 
 import asyncio
@@ -20,28 +20,28 @@ from penstock.retry.store.index import Entry, Kind, TimeIndex
 from penstock.retry.topics import Topics, TopicWaits
 
 BATCH: Final = 2000
-"""Records of one transaction, by partition."""
+"""Most records of one transaction, per partition."""
 TRANSACTION_BYTES: Final = 16 << 20
 LEAST_SHARE_BYTES: Final = 1 << 20
-"""Of a transaction's bytes, for each partition; at least one record is always moved."""
+"""Least share of a transaction's bytes per partition; at least one record is always moved."""
 MISSING_MS: Final = 1_000
-"""For so long a partition waits whose target is known not to be there."""
+"""How long a partition waits whose target is known to be missing."""
 WITH_RECORD: Final = frozenset({Kind.RECORD, Kind.SCHEDULE, Kind.DEAD})
 READ_S: Final = 5.0
-"""For so long brokers may take to read; other routes may have to wait as long."""
+"""How long brokers may take to read; other routes may have to wait as long."""
 
 log = logging.getLogger(__name__)
 
 
 class Planned(NamedTuple):
-    """What a transaction does for one partition."""
+    """The deliveries of a transaction for one partition."""
 
     owned: DelayPartition
     deliveries: list[Delivery]
 
 
 class DueRecords:
-    """See the module."""
+    """Plans the next transaction of a route."""
 
     def __init__(self, client: Client, index: TimeIndex, topics: Topics, clock: Clock) -> None:
         self._client, self._index, self._topics, self._clock = client, index, topics, clock
@@ -64,7 +64,7 @@ class DueRecords:
         for (owned, entries), part in zip(due, parts, strict=True):
             whole = _whole(entries, set(part.wanted))
             if len(whole) < len(entries):
-                # Since what comes first may not be among those that were read.
+                # The first entries may not be among the records that fit.
                 owned.batch = fewer(len(entries))
             if whole:
                 same = self._has_same_partitions(owned.route)
@@ -82,7 +82,7 @@ class DueRecords:
             raise TopicWaits(ErrorCode.REQUEST_TIMED_OUT, about, f"{READ_S:g} s") from None
 
     async def _due(self, owned: DelayPartition, now_ms: int) -> list[Entry]:
-        """The first entries that are due, unless they cannot be read or written."""
+        """The first due entries, unless they cannot be read or written."""
         if (
             not owned.is_opened
             or owned.next_due_ms is None
@@ -92,7 +92,7 @@ class DueRecords:
             return []
         found = await self._first_due(owned, now_ms, owned.batch or BATCH)
         done = [each.offset for each in found if owned.progress.is_done(each.offset)]
-        if done:  # the store lost that they were removed
+        if done:  # the store lost their removal
             await self._index.remove(owned.stored, done)
             gone = set(done)
             found = [each for each in found if each.offset not in gone]
@@ -109,7 +109,7 @@ class DueRecords:
         return found
 
     async def _refusal(self, owned: DelayPartition, due: Sequence[Entry]) -> BrokerRefused | None:
-        """Why what is due cannot be moved now."""
+        """Why due records cannot be moved now."""
         route, own = owned.route, owned.partition.partition
         to = own if self._has_same_partitions(route) else None
         refused = self._topics.leaderless(route.topic, own) or await self._topics.refusal(route.to)
@@ -120,7 +120,7 @@ class DueRecords:
         return refused
 
     async def _first_due(self, owned: DelayPartition, now_ms: int, limit: int) -> list[Entry]:
-        """Those that need not wait for what is not read yet."""
+        """The first due entries that need not wait for unread records."""
         while True:
             found = await self._index.due(owned.stored, now_ms, limit)
             free = [each for each in found if owned.is_free(each)]
@@ -129,12 +129,12 @@ class DueRecords:
             limit *= 2
 
     async def _waiting(self, owned: DelayPartition, due: Sequence[Entry]) -> set[int]:
-        """Of the offsets that are to be cancelled: those that are not done."""
+        """The offsets to cancel that are not done yet."""
         origins = {each.origin for each in due if each.kind is Kind.CANCEL}
         return {each for each in origins if await self._index.waits(owned.stored, each)}
 
     def _has_same_partitions(self, route: Route) -> bool:
-        """Whether records can keep their partitions."""
+        """Whether records can keep their partition numbers."""
         topic, target = self._topics.get(route.topic), self._topics.get(route.to)
         return (
             topic is not None
@@ -144,17 +144,17 @@ class DueRecords:
 
 
 def fewer(batch: int) -> int:
-    """Of a transaction that was too large."""
+    """The batch size after a transaction that was too large."""
     return max(1, (batch or BATCH) // 4)
 
 
 def more(batch: int) -> int:
-    """After one that was moved: slowly, since what was too large may be so again."""
+    """The batch size after a success; it grows slowly, since a larger batch may fail again."""
     return min(BATCH, (batch or BATCH) * 5 // 4 + 1)
 
 
 def _whole(due: Sequence[Entry], unread: set[int]) -> Sequence[Entry]:
-    """The entries before the first one whose record was not read: they come in order."""
+    """The entries before the first whose record was not read, because order is kept."""
     if not unread:
         return due
     first = next(at for at, each in enumerate(due) if each.offset in unread)

@@ -15,23 +15,23 @@ from penstock.retry.service import DelayService
 from penstock.retry.store.index import StoreChanged, StoreUnavailable
 
 READY_S: Final = 60
-"""For so long a step may take: a store or broker that hangs is not ready."""
+"""How long a step may take: with a store or broker that hangs, the service is not ready."""
 
 
 @dataclass(slots=True)
 class DelayHealth:
-    """What runs now; the counts outlive services that begin again."""
+    """The state of the running service; the counts survive restarts of the service."""
 
     counts: DelayCounts = field(default_factory=DelayCounts)
     clock: Clock = field(default_factory=SystemClock)
     service: DelayService | None = None
     store_is_up: bool = True
     found_routes: bool = False
-    """The cluster was reached."""
+    """Whether the cluster was reached."""
     stepped_ms: int = 0
 
     def reached(self) -> None:
-        """The brokers answered; the store was not asked."""
+        """The brokers answered; the store was not tried."""
         self.found_routes = True
         self.stepped_ms = self.clock.monotonic_ms()
 
@@ -40,7 +40,7 @@ class DelayHealth:
         self.store_is_up = True
 
     def failed(self, error: BaseException) -> None:
-        """The service begins again, perhaps because of its store."""
+        """The service restarts, perhaps because of its store."""
         self.counts.restarts += 1
         if isinstance(error, StoreUnavailable | StoreChanged):
             self.counts.store_failures += 1
@@ -114,7 +114,7 @@ class DelayHealth:
     def _late_ms(self) -> Mapping[str, int]:
         now_ms, found = self.clock.now_ms(), dict[str, int]()
         for each in self._partitions():
-            # Orders of the service itself are due at 0.
+            # The service's own entries are due at 0.
             due_ms = now_ms if not each.next_due_ms else each.next_due_ms
             late_ms = max(0, now_ms - due_ms)
             found[each.partition.topic] = max(found.get(each.partition.topic, 0), late_ms)

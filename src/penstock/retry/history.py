@@ -1,7 +1,7 @@
-"""Which leader epochs wrote the records of a partition that were read. No I/O.
+"""Tracks which leader epochs wrote the records read from a partition. No I/O.
 
-What one epoch wrote at an offset stays the same, unless its leader lost the end of its log. So
-where the log has another epoch now than when a record was read, the record is another one.
+A record of an epoch stays the same at its offset, unless the leader lost the end of its log. So if
+the log has another epoch at an offset than when a record was read, it has another record there.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,12 +12,12 @@ from penstock.client.offsets import LeaderLog
 from penstock.errors import KafkaError
 
 HEADER: Final = "penstock-epochs"
-"""Of the floor's record in the state topic. Text: the version, how often records were lost, and
-`EPOCH:FIRST-LAST` of each run. Versions that do not know it write floors without it.
+"""Header of the floor's record in the state topic. Text: the version, how often records were lost,
+and `EPOCH:FIRST-LAST` for each run. Older versions write floors without it.
 """
 VERSION: Final = "1"
 MOST: Final = 32
-"""Runs that are kept, the newest."""
+"""How many runs are kept, the newest."""
 
 
 class UnreadableState(KafkaError):
@@ -25,7 +25,7 @@ class UnreadableState(KafkaError):
 
 
 class Run(NamedTuple):
-    """Offsets of the first and last record of an epoch that were read."""
+    """Offsets of the first and last record read of an epoch."""
 
     epoch: int
     first: int
@@ -38,11 +38,11 @@ class History:
     def __init__(self, runs: Iterable[Run] = (), rewinds: int = 0) -> None:
         self.runs = list(runs)
         self.rewinds = rewinds
-        """How often the log had lost records: indexes from before are of no use."""
+        """How often the log lost records: older indexes are useless."""
 
     @property
     def latest(self) -> int:
-        """The epoch of the last record; -1: not known."""
+        """The epoch of the last record; -1: unknown."""
         return self.runs[-1].epoch if self.runs else -1
 
     @property
@@ -51,22 +51,22 @@ class History:
 
     @property
     def end(self) -> int:
-        """Nothing is known from here on."""
+        """Nothing is known from this offset on."""
         return self.runs[-1].last + 1 if self.runs else 0
 
     def seen(self, epoch: int, first: int, last: int) -> None:
-        """These records were read; those of earlier epochs were so before."""
+        """Note records that were read; records of earlier epochs are already noted."""
         if epoch < max(self.latest, 0):
             return
         if epoch == self.latest:
             if last > self.runs[-1].last:
                 self.runs[-1] = self.runs[-1]._replace(last=last)
             return
-        if first >= self.end:  # else the log lost what is known here: its leader tells how much
+        if first >= self.end:  # else the log lost known records: its leader knows how many
             self.runs = [*self.runs, Run(epoch, first, last)][-MOST:]
 
     def adopt(self, log: LeaderLog, end: int) -> None:
-        """All before `end` was read, from this log."""
+        """Everything before `end` was read from this log."""
         bounds = [*log.starts, (-1, max(log.end, end))]
         runs = [
             Run(epoch, first, min(following, end) - 1)
@@ -75,7 +75,7 @@ class History:
         self.runs = [each for each in runs if each.first <= each.last][-MOST:]
 
     def lost(self, log: LeaderLog) -> list[range]:
-        """Offsets where the log has other records now, or none. Not: what it had deleted."""
+        """Offsets where the log has other records now, or none; not those that it deleted."""
         end = max(log.end, self.end)
         bounds = [*log.starts, (-1, log.end), (-1, end)]
         found = []
@@ -87,7 +87,7 @@ class History:
         return found
 
     def forget(self, lost: Sequence[range]) -> None:
-        """The log has lost these."""
+        """Forget what the log has lost."""
         self.rewinds += 1
         first = min(each.start for each in lost)
         kept = [each._replace(last=min(each.last, first - 1)) for each in self.runs]

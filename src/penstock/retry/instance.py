@@ -1,6 +1,6 @@
-"""The name of a delay service, kept in a folder.
+"""The persistent name of a delay service, stored in a folder.
 
-By it a restart ends the transaction that a crash left open.
+With it, a restart ends the transaction that a crash left open.
 """
 
 import fcntl
@@ -16,14 +16,14 @@ from uuid import uuid4
 from penstock.errors import ConfigError
 
 ENDING_S: Final = 3.0
-"""A service whose broker was killed ends by itself within a second."""
+"""How long to wait for a locked name: a service without its broker ends within a second."""
 LOOK_S: Final = 0.05
 _NAME: Final = re.compile(r"[0-9a-f]{32}")
 
 
 @contextmanager
 def instance_of(folder: Path) -> Iterator[str]:
-    """A name that no other process uses meanwhile: the first free one of the folder."""
+    """A name that no other process uses meanwhile: the first free one in the folder."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         opened = _locked(folder)
@@ -53,7 +53,7 @@ def _locked(folder: Path) -> int:
 
 
 def _name(opened: int, folder: Path) -> str:
-    """A file that a crash left half written counts as empty."""
+    """The name in the file; a half-written file, left by a crash, counts as empty."""
     try:
         found = os.pread(opened, 64, 0).decode("ascii", "replace").strip()
         if not _NAME.fullmatch(found):

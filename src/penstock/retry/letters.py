@@ -1,7 +1,7 @@
 """Reads the dead letters of a topic, and which of them were redriven or purged.
 
 A letter stays in its topic until retention or a purge deletes it; the compacted topic
-`__penstock_redrive_state` says which ones are done with.
+`__penstock_redrive_state` says which letters are done.
 """
 
 from collections.abc import AsyncIterator, Mapping
@@ -24,7 +24,7 @@ from penstock.types import Offset, TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """A record of a dead-letter topic; `dead` is None if its headers say no error."""
+    """A record of a dead-letter topic; `dead` is None if its headers name no error."""
 
     partition: TopicPartition
     record: Record
@@ -33,7 +33,7 @@ class Letter:
 
 @dataclass(frozen=True, slots=True)
 class LetterTopic:
-    """A dead-letter topic at one moment: what it has, and what of it is done."""
+    """A snapshot of a dead-letter topic: its offsets, and which letters are done."""
 
     name: str
     keys: Mapping[TopicPartition, IndexKey]
@@ -52,14 +52,14 @@ class LetterTopic:
 
 
 async def find_letter_topics(client: Client, routes: Mapping[str, Route]) -> list[str]:
-    """Topics of dead letters, by the routes or by their names."""
+    """Dead-letter topics, found by the routes or by their names."""
     named = {each.dead_letters for each in routes.values()}
     found = {each.name for each in await list_topics(client) if not each.is_internal}
     return sorted(each for each in found if each in named or is_named_for_letters(each))
 
 
 async def open_letters(client: Client, topic: str) -> LetterTopic:
-    """Look at a topic; letters that come later are not part of it."""
+    """Take a snapshot of a topic; later letters are not part of it."""
     found = await client.retrying(lambda: client.topic(topic))
     keys = {TopicPartition(topic, each): IndexKey(found.id, each) for each in found.partitions}
     starts = await list_offsets(client, dict.fromkeys(keys, EARLIEST))
@@ -68,7 +68,7 @@ async def open_letters(client: Client, topic: str) -> LetterTopic:
     )
     progress = await known_progress(client, keys.values(), REDRIVE_TOPIC)
     for partition, key in keys.items():
-        progress[key].read(starts[partition].offset)  # marks of deleted letters are forgotten
+        progress[key].read(starts[partition].offset)  # forgets marks of deleted letters
     return LetterTopic(
         topic,
         keys,
@@ -98,7 +98,7 @@ async def read_letters(
 def _bounds(
     topic: LetterTopic, selection: Selection
 ) -> tuple[dict[TopicPartition, Offset], dict[TopicPartition, Offset]]:
-    """Where to read; named positions need not be looked for elsewhere."""
+    """The ranges to read; with named positions, only those around them."""
     starts, ends = dict(topic.starts), dict(topic.ends)
     if not selection.positions:
         return starts, ends

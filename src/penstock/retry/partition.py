@@ -1,8 +1,8 @@
 """One partition of a delay or retry topic: what its records mean for the index. No I/O.
 
-A schedule is a chain of records with one key: a client writes the first, its origin; the service
-appends the next one each time it fires. The newest origin of a key counts, and a tombstone ends
-the chains before it, whichever of them the log has later.
+A schedule is a chain of records with one key. A client writes the first, its origin; the service
+appends the next one each time it fires. The newest origin of a key counts. A tombstone ends all
+chains of the key whose origin is before it, even if their records come later in the log.
 """
 
 from collections.abc import Iterable
@@ -30,52 +30,52 @@ class _Chain:
 
 
 class DelayPartition:
-    """Read its records in order, by `read`."""
+    """The state of one partition; pass its records to `read` in order."""
 
     def __init__(
         self, partition: TopicPartition, key: IndexKey, route: Route, progress: Progress
     ) -> None:
         self.partition, self.key, self.route, self.progress = partition, key, route, progress
         self.leader_epoch = -1
-        """Of the leader whose log is known to have what was read."""
+        """Epoch of the leader whose log is known to have what was read."""
         self.opened_to = -1
-        """Offset of the last record that must be read before the first delivery: what is in the log
-        already may cancel what is due.
+        """Offset of the last record that must be read before the first delivery: records already in
+        the log may cancel what is due.
         """
         self.written_to = -1
-        """Offset of the last record that the service itself appended. A tombstone before it may be
-        meant for it: until it is read, schedules wait. That may take as long as a transaction of
-        others is open before it.
+        """Offset of the last record that the service itself appended. A tombstone before it may end
+        its schedule, so schedules wait until it is read. A transaction of another producer that is
+        open before it can delay that.
         """
         self.next_due_ms: int | None = None
-        """No entry is due before; None: there is none."""
+        """No entry is due before this time; None: there is no entry."""
         self.held_until_ms = 0
-        """Its target cannot be written: no delivery before, by the monotonic clock."""
+        """No delivery before this monotonic time, because its target cannot be written."""
         self.batch = 0
-        """How many entries the next transaction takes; 0: as many as one may have."""
+        """How many entries the next transaction takes; 0: the maximum."""
         self._chains: dict[bytes, _Chain] = {}
         self._tombstones: dict[bytes, int] = {}
-        """Of keys without a schedule: the next record of one may still lie ahead."""
+        """Tombstones of keys without a schedule: a record of the schedule may still lie ahead."""
 
     @property
     def stored(self) -> IndexKey:
-        """Its entries in the index. Once the log has lost records, those from before count no more,
-        wherever they are kept.
+        """The key of its entries in the index. It changes when the log loses records, so that
+        entries from before do not count, in any store.
         """
         return stored_key(self.key, self.progress.history.rewinds)
 
     @property
     def is_opened(self) -> bool:
-        """What must be read before a delivery was read."""
+        """Whether everything that must be read before the first delivery was read."""
         return self.progress.read_to > self.opened_to
 
     @property
     def is_read(self) -> bool:
-        """So was what must be read before a schedule changes."""
+        """Whether everything that must be read before a schedule changes was read."""
         return self.progress.read_to > max(self.opened_to, self.written_to)
 
     def is_free(self, entry: Entry) -> bool:
-        """Whether a delivery may take it now."""
+        """Whether the entry may be delivered now."""
         if self.is_read or entry.kind in (Kind.RECORD, Kind.DEAD):
             return True
         return entry.kind is Kind.CANCEL and not any(
@@ -91,8 +91,8 @@ class DelayPartition:
             self.next_due_ms = min(due) if known is None else min(known, *due)
 
     def caught_up(self) -> None:
-        """Forget what ended schedules: none of their records lies ahead once all is read that must
-        be.
+        """Forget tombstones once everything necessary is read: no records of the schedules that
+        they ended lie ahead any more.
         """
         if self.is_read:
             self._tombstones.clear()
@@ -101,7 +101,7 @@ class DelayPartition:
             }
 
     def resume(self, schedules: list[Entry]) -> None:
-        """Go on with an index that has these schedules, and tombstones that ended some."""
+        """Continue with an index that has these schedules, and tombstones that ended some."""
         for each in sorted(schedules, key=lambda entry: entry.origin):
             entry = each if each.kind is Kind.SCHEDULE else None
             self._chains[each.key] = _Chain(each.origin, entry)
@@ -159,7 +159,7 @@ class DelayPartition:
 
 @lru_cache(maxsize=4096)
 def stored_key(key: IndexKey, rewinds: int) -> IndexKey:
-    """The key of a partition in the index after its log had lost records so often."""
+    """The key of a partition in the index after its log lost records `rewinds` times."""
     if rewinds == 0:
         return key
     made = sha256(key.topic_id + b"%d" % rewinds).digest()[: len(key.topic_id)]
@@ -171,5 +171,5 @@ def _ended(offset: int, kind: Kind) -> Entry:
 
 
 def _spent(tombstone: int, key: bytes) -> Entry:
-    """It has the key: after a restart, the next record of the schedule may still lie ahead."""
+    """Keeps the key: after a restart, the next record of the schedule may still lie ahead."""
     return Entry(AT_ONCE, tombstone, Kind.SPENT, key, tombstone)

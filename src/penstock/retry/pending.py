@@ -1,6 +1,6 @@
-"""The records of a delay or retry topic that wait, by the log and the progress alone.
+"""The waiting records of a delay or retry topic, found from the log and the progress alone.
 
-The service's own index is not asked: it may be a file on another machine.
+The service's own index is not used: it may be a file on another machine.
 """
 
 from collections.abc import Mapping
@@ -23,15 +23,15 @@ from penstock.types import Offset, TopicPartition
 
 @dataclass(frozen=True, slots=True, order=True)
 class Pending:
-    """A record that waits; the order is that of delivery."""
+    """A waiting record; sorted by order of delivery."""
 
     due_ms: int
-    """0: at once."""
+    """0: due at once."""
     partition: TopicPartition
     offset: int
     key: bytes | None
     attempt: int | None
-    """Of a retry: the one to come."""
+    """Number of the next attempt, for a retry."""
     schedule: str | None
     error: str | None
     timestamp_ms: int
@@ -40,7 +40,7 @@ class Pending:
 
 @dataclass(frozen=True, slots=True)
 class PendingRecords:
-    """The selected records that wait, and the ids of their partitions."""
+    """The selected waiting records, and the index keys of their partitions."""
 
     found: list[Pending]
     keys: Mapping[TopicPartition, IndexKey]
@@ -49,7 +49,7 @@ class PendingRecords:
 async def find_pending(
     client: Client, route: Route, selection: Selection, now_ms: int
 ) -> PendingRecords:
-    """In order of delivery. Memory: about 300 bytes for each that is selected."""
+    """The records in order of delivery. Needs about 300 bytes of memory for each selected one."""
     topic = await client.retrying(lambda: client.topic(route.topic))
     keys = {TopicPartition(topic.name, each): IndexKey(topic.id, each) for each in topic.partitions}
     progress = await known_progress(client, keys.values())
@@ -69,7 +69,7 @@ async def find_pending(
         isolation=IsolationLevel.READ_COMMITTED,
     ) as consumer:
         async for each in consumer:
-            # Retries wait from when the service read them, which is about when they were written.
+            # Retries wait from when the service read them: about when they were written.
             at_ms = each.record.timestamp if isinstance(route, RetryRoute) else now_ms
             for entry in partitions[each.partition].read(each.record, at_ms):
                 if entry.kind in (Kind.RECORD, Kind.SCHEDULE, Kind.DEAD):

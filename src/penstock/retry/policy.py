@@ -1,10 +1,10 @@
-"""When a record of a delay or retry topic is due, or why it is a dead letter. No I/O.
+"""Decides when a record of a delay or retry topic is due, or why it is a dead letter. No I/O.
 
-Headers are input: anybody can write them. Each value is bounded, and one that does not parse makes
-its record a dead letter; it never holds up the records behind it.
+Headers are untrusted input. Each value is bounded, and one that does not parse makes its record a
+dead letter; it never holds up the records behind it.
 
-A verdict depends on the record and its position alone, so that reading the topic again gives the
-same verdicts; except where a timestamp lies in the future, and for retries, which wait from when
+A verdict depends only on the record and its position, so that reading the topic again gives the
+same verdicts. There are two exceptions: timestamps in the future, and retries, which wait from when
 they are read.
 """
 
@@ -37,19 +37,19 @@ DELIVER_AT: Final = "penstock-deliver-at"
 DELAY_MS: Final = "penstock-delay-ms"
 SCHEDULE: Final = "penstock-schedule"
 SCHEDULE_START: Final = "penstock-schedule-start"
-"""Epoch milliseconds from which `every` counts; the service writes it."""
+"""Epoch milliseconds at which `every` starts counting; written by the service."""
 SCHEDULE_ORIGIN: Final = "penstock-schedule-origin"
-"""Offset of the record by which a client made the schedule; the service writes it."""
+"""Offset of the record with which a client made the schedule; written by the service."""
 CANCEL: Final = "penstock-cancel"
-"""Offset of a record in the same partition that shall not be delivered."""
+"""Offset of a record in the same partition that should not be delivered."""
 NEXT_AT: Final = "penstock-next-at"
 MOST_SPELLED: Final = 500
-"""Characters of a schedule: to read one that fills a record takes seconds, and all others wait."""
+"""Most characters of a schedule: parsing one as long as a record takes seconds; others wait."""
 
 WHEN: Final = frozenset(
     {DELIVER_AT, DELAY_MS, SCHEDULE, SCHEDULE_START, SCHEDULE_ORIGIN, CANCEL, NEXT_AT}
 )
-"""Headers that the target must not see: a consumer may pass on what it gets to a retry topic."""
+"""Headers removed for the target: a consumer may pass on what it gets to a retry topic."""
 ORIGIN: Final = frozenset({ORIGIN_TOPIC, ORIGIN_PARTITION, ORIGIN_OFFSET})
 
 
@@ -59,7 +59,7 @@ class Wait:
 
     due_ms: int
     attempt: int | None = None
-    """Of a retry; from 1."""
+    """Number of a retry, from 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +72,12 @@ class Recur:
     schedule: Schedule
     start_ms: int
     origin: int
-    """Offset of the record by which a client made the schedule: its own, or an earlier one's."""
+    """Offset of the record with which a client made the schedule: its own or an earlier one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cancel:
-    """The record is an order: do not deliver the record at this offset."""
+    """The record is a command: do not deliver the record at this offset."""
 
     offset: int
 
@@ -98,15 +98,16 @@ class _Invalid(Exception):
 
 
 def judge(record: Record, partition: TopicPartition, route: Route, now_ms: int) -> Verdict:
-    """What happens to the record, which arrived now."""
-    # A producer whose clock is ahead must not make records wait for longer than they ask.
+    """The verdict on a record that arrived at `now_ms`."""
+    # A producer whose clock is ahead must not make records wait longer than they ask.
     since_ms = min(record.timestamp, now_ms) if record.timestamp >= 0 else now_ms
     try:
         cancelled = _last(record.headers, CANCEL)
         if cancelled is not None:
             return Cancel(_whole(CANCEL, cancelled, 0, record.offset - 1))
         if isinstance(route, RetryRoute):
-            # A consumer may pass on the old record's timestamp: the wait counts from the arrival.
+            # A consumer may pass on the old record's timestamp, so the wait counts from the
+            # arrival.
             return _judge_retry(record, partition, route, now_ms)
         return _judge_delay(record, route, since_ms, now_ms)
     except _Invalid as error:
@@ -130,7 +131,7 @@ def _judge_retry(
 
 
 def _attempts(done: int, route: RetryRoute) -> str:
-    """How many; the limit too if they are more, because it was lowered or a header was forged."""
+    """The number of attempts, and a limit that they exceed: it was lowered, or a header forged."""
     over = f", where {route.topic} allows {route.max_attempts}" * (done > route.max_attempts)
     return f"{done} attempt{'s' * (done != 1)}{over}"
 
@@ -194,7 +195,7 @@ def delivered_headers(
 def dead_headers(
     record: Record, partition: TopicPartition, route: Route, verdict: Dead
 ) -> list[Header]:
-    """The headers of the record as a dead letter. A known origin stays."""
+    """The headers of the record as a dead letter. A known origin is kept."""
     known = read_dead_letter([*record.headers, (ERROR, b"")])
     has_origin = known is not None and known.topic is not None
     letter = DeadLetter(
@@ -210,7 +211,7 @@ def dead_headers(
 
 
 def recurring_headers(record: Record, verdict: Recur, now_ms: int) -> list[Header]:
-    """The headers of the record that the schedule goes on with, in the delay topic itself.
+    """The headers of the schedule's next record, in the delay topic itself.
 
     Raises `ConfigError` if the schedule has no more times.
     """
@@ -224,7 +225,7 @@ def recurring_headers(record: Record, verdict: Recur, now_ms: int) -> list[Heade
 
 
 def _asked_ms(record: Record, route: Route, since_ms: int, now_ms: int) -> int | None:
-    """When the headers say that the record is due. The time wins over the delay."""
+    """The due time from the headers. An absolute time wins over a delay."""
     at = _last(record.headers, DELIVER_AT)
     if at is not None:
         due_ms = _time_ms(at)
@@ -239,7 +240,7 @@ def _asked_ms(record: Record, route: Route, since_ms: int, now_ms: int) -> int |
 
 
 def _check_ahead(what: str, due_ms: int, route: Route, since_ms: int) -> None:
-    """One record that waits for years keeps all behind it on disk: the topic sets the limit."""
+    """A record that waits for years keeps all behind it on disk, so the topic sets a limit."""
     if due_ms > since_ms + route.most_ms:
         raise _Invalid(
             f"{what} is more ahead than {DELAY_MAX_MS} of {route.topic}: {route.most_ms}"
@@ -259,7 +260,7 @@ def _time_ms(text: str) -> int:
 
 
 def _last(headers: Sequence[Header], name: str) -> str | None:
-    """Kafka's clients look at the last header of a name too."""
+    """The last header of the name counts, as in Kafka's clients."""
     for each, value in reversed(headers):
         if each == name:
             try:
@@ -282,5 +283,5 @@ def _shown(text: str) -> str:
 
 
 def _chance(partition: TopicPartition, offset: int) -> float:
-    """The same for a record whenever its topic is read."""
+    """A number that is the same for a record whenever its topic is read."""
     return zlib.crc32(f"{partition}-{offset}".encode()) / 2**32

@@ -1,8 +1,8 @@
 """Reads records again, by their offsets.
 
-Due records may lie far apart. A fetch returns whole batches, at least one: so the next fetch begins
-at the first offset that no batch covered yet, and asks for more the nearer the offsets lie. All
-partitions of a leader share each fetch.
+Due records may lie far apart. A fetch returns whole batches, at least one. So the next fetch begins
+at the first offset that no batch has covered, and asks for more bytes the nearer the offsets lie.
+All partitions of a leader share each fetch.
 """
 
 import asyncio
@@ -36,35 +36,35 @@ DECOMPRESSED_BYTES: Final = 1 << 30
 NEAR: Final = 256
 EMPTY_MS: Final = 100
 EMPTY_TIMES: Final = 50
-"""For so long a leader that was just elected may not show what others committed."""
+"""Empty fetches before giving up: a new leader may not yet show what others committed."""
 NO_TOPIC: Final = frozenset({ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION})
 RETRY_ON: Final = RETRIABLE - NO_TOPIC
-"""A topic that was deleted must not hold up others."""
+"""Does not include missing topics: a deleted topic must not hold up others."""
 
 
 class TopicMadeAnew(KafkaError):
-    """A topic has another id than the progress that is known of it: a new service begins anew."""
+    """A topic's id differs from that of its known progress: a new service starts from nothing."""
 
 
 @dataclass(slots=True)
 class Reread:
-    """The records of one partition that are wanted, and those that were found."""
+    """The wanted records of one partition, and those found."""
 
     partition: TopicPartition
     topic_id: Uuid
     wanted: list[int]
-    """Offsets that are not read yet. In the end: those beyond the limit."""
+    """Offsets not read yet, highest first. At the end: those beyond the limit."""
     limit_bytes: int
     leader_epoch: int | None = None
-    """Of the last leader whose log is known to have them; None: any will do."""
+    """Epoch of the last leader whose log is known to have them; None: any leader will do."""
     found: dict[int, Record] = field(default_factory=dict)
-    """Records that retention removed are not there."""
+    """Records by offset; those that retention removed are missing."""
     size_bytes: int = 0
     fetch_bytes: int = LEAST_BYTES
     empty: int = 0
     is_out_of_range: bool = False
     has_new_leader: bool = False
-    """It may have lost them, and have others there since: nobody has asked it yet."""
+    """A newer leader, not checked yet, may have lost the records and have others there."""
 
     def __post_init__(self) -> None:
         self.wanted = sorted(self.wanted, reverse=True)
@@ -77,7 +77,7 @@ class Reread:
         self.has_new_leader = self.leader_epoch is not None and epoch > self.leader_epoch
 
     def take(self, fetched: PartitionData) -> None:
-        """Raises errors other than that the offset was deleted."""
+        """Raises errors, except for an offset that was deleted."""
         about = f"fetch of {self.partition} from {self.wanted[-1]}"
         if fetched.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
             self.is_out_of_range = True
@@ -94,7 +94,7 @@ class Reread:
             if self.is_done:
                 return
         if self.wanted[-1] == before and fetched.records:
-            # A batch that was cut: only the first partition of a response surely has a whole one.
+            # The batch was cut: only the first partition of a response is sure to have a whole one.
             self.fetch_bytes = min(FETCH_BYTES, self.fetch_bytes * 4)
             return
         if self.wanted[-1] == before:
@@ -105,7 +105,7 @@ class Reread:
         self.fetch_bytes = min(MOST_BYTES, self.fetch_bytes * 4) if is_near else LEAST_BYTES
 
     def begin_at(self, log_start: Offset) -> None:
-        """The log begins here: what was before was deleted."""
+        """The log begins here: earlier records were deleted."""
         if log_start <= self.wanted[-1]:
             about = f"fetch of {self.partition} from {self.wanted[-1]}"
             raise BrokerRefused(ErrorCode.OFFSET_OUT_OF_RANGE, about)

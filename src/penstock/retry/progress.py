@@ -1,10 +1,10 @@
-"""Which records of a delay topic's partition are done, though older ones still wait.
+"""Tracks which records of a delay partition are done, though older ones still wait.
 
-Offsets come in chunks of 4,096. A chunk has bitmaps of the records that are done; they are a record
-of the compacted state topic. The group's committed offset, the floor, is the beginning of the
-lowest chunk with a pending record; bitmaps below it go.
+Offsets are grouped in chunks of 4,096. Each chunk has bitmaps of the records that are done, stored
+as one record of the compacted state topic. The group's committed offset, the floor, is the start of
+the lowest chunk with a pending record; bitmaps below it are deleted.
 
-Changes are staged while a transaction writes them, and count once it is committed.
+Changes are staged while a transaction writes them, and take effect once it is committed.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,16 +23,16 @@ _SIZE_BYTES: Final = 2
 
 
 class Outcome(Enum):
-    """How a record was done with."""
+    """How a record was finished."""
 
     DELIVERED = "delivered"
-    """To its target, or as a dead letter."""
+    """Delivered to its target, or as a dead letter."""
     CANCELLED = "cancelled"
 
 
 @dataclass(frozen=True, slots=True)
 class Bitmaps:
-    """The records of a chunk that are done: bit i is the i-th offset."""
+    """The records of a chunk that are done: bit i stands for its i-th offset."""
 
     delivered: int = 0
     cancelled: int = 0
@@ -72,7 +72,7 @@ class Bitmaps:
 class StateKey:
     """A key of the state topic: a chunk of a partition, or None for its floor.
 
-    The topic's id, because a topic that is made anew under its name begins anew.
+    It has the topic's id, because a recreated topic of the same name starts from nothing.
     """
 
     topic_id: Uuid
@@ -100,29 +100,29 @@ def decode_floor(value: bytes | None) -> Offset:
 
 
 class Progress:
-    """What is done in one partition."""
+    """Tracks which records of one partition are done."""
 
     def __init__(
         self, floor: Offset, chunks: Mapping[int, Bitmaps], history: History | None = None
     ) -> None:
-        """`floor` is the group's committed offset; all before it is done."""
+        """`floor` is the group's committed offset; everything before it is done."""
         self._start = floor
         self.history = history or History()
         self._chunks = {number: bits for number, bits in chunks.items() if _end(number) > floor}
         self._pending: dict[int, int] = {}
-        """How many records of a chunk wait, of those that were read."""
+        """Pending records by chunk, of those that were read."""
         self._read_to = floor
         self._staged: dict[int, Bitmaps] = {}
         self._staged_done: dict[int, int] = {}
 
     @property
     def read_to(self) -> Offset:
-        """The next offset to read; what is before it is known."""
+        """The next offset to read; records before it are known."""
         return self._read_to
 
     @property
     def end(self) -> Offset:
-        """What is done lies before."""
+        """All records that are done have lower offsets."""
         marked = max((chunk for chunk, bits in self._chunks.items() if bits.done), default=None)
         if marked is None:
             return self._start
@@ -130,48 +130,49 @@ class Progress:
 
     @property
     def pending(self) -> int:
-        """How many records wait, of those that were read."""
+        """The number of pending records, of those that were read."""
         return sum(self._pending.values())
 
     def is_done(self, offset: int) -> bool:
-        """By what is committed."""
+        """Whether a committed transaction has finished the record."""
         if offset < self._start:
             return True
         return bool(self._bits(offset // CHUNK).done >> offset % CHUNK & 1)
 
     def outcome(self, offset: int) -> Outcome | None:
-        """None: it waits, or so long ago that nobody knows."""
+        """None: it waits, or was finished so long ago that its bitmap is gone."""
         bits, bit = self._bits(offset // CHUNK), 1 << offset % CHUNK
         if bits.cancelled & bit:
             return Outcome.CANCELLED
         return Outcome.DELIVERED if bits.delivered & bit else None
 
     def waits(self, offset: int, count: int = 1) -> None:
-        """A record was read and waits; with a count: so many of its chunk, from a warm index."""
+        """Count a read record as pending; `count`: several of its chunk, from a warm index."""
         chunk = offset // CHUNK
         self._pending[chunk] = self._pending.get(chunk, 0) + count
 
     def read(self, to: Offset) -> None:
-        """All before this offset was read, also offsets without a record."""
+        """Everything before this offset was read, including offsets without a record."""
         self._read_to = max(self._read_to, to)
 
     def lost(self, log: LeaderLog) -> list[range]:
         """Offsets of known records where the log has others now, or none.
 
-        Where epochs are not known, only a log that ends too early tells.
+        Where epochs are unknown, a loss shows only if the log ends too early.
         """
         found = self.history.lost(log) if log.starts else []
         unknown = range(max(log.end, self.history.end if log.starts else 0), self.end)
         return [*found, unknown] if unknown else found
 
     def rewind(self, lost: Sequence[range]) -> None:
-        """Records at these offsets were lost: those that the log has there now are others. Staged.
+        """Forget records at these offsets, which the log has lost: it has other records there now.
+        Staged.
 
-        What the log has of those that are done stays done.
+        Records that are done and still in the log stay done.
         """
         to = min(each.start for each in lost)
-        # Of chunks that the floor had passed only those with records that are left: a log that
-        # lost all may have had any number.
+        # Of chunks below the floor, only those with surviving records: a log that lost everything
+        # may have had any number of chunks.
         for chunk in {*self._chunks, *_chunks_between(lost, self._start)}:
             if _end(chunk) > to:
                 bits, gone = self._bits(chunk), 0
@@ -183,7 +184,7 @@ class Progress:
         self.history.forget(lost)
 
     def stage(self, offset: int, outcome: Outcome) -> bool:
-        """The open transaction does this record; False if it is done already."""
+        """The open transaction finishes this record; False if it was finished before."""
         chunk, bit = divmod(offset, CHUNK)
         bits = self._staged.get(chunk) or self._bits(chunk)
         if offset < self._start or bits.done >> bit & 1:
@@ -203,12 +204,12 @@ class Progress:
         return max(self._start, min(lowest, self._read_to))
 
     def staged_values(self) -> Iterator[tuple[int, bytes | None]]:
-        """What the open transaction writes: chunks and their bitmaps; None: the chunk goes."""
+        """The chunks and bitmaps that the open transaction writes; None: the chunk is deleted."""
         floor = self.staged_floor()
         for chunk in sorted(self._staged.keys() | self._passed(floor)):
             passed = _end(chunk) <= floor
             staged = self._staged.get(chunk, _NOTHING)
-            # A cancelled record is named once even if its chunk goes: its canceller reads it.
+            # Write a cancelled record's bitmap once even if the chunk goes: the canceller reads it.
             if not passed or staged.cancelled:
                 yield chunk, staged.encode()
             if passed and (chunk in self._chunks or staged.cancelled):
@@ -227,7 +228,7 @@ class Progress:
         self.abort()
 
     def abort(self) -> None:
-        """The open transaction did not happen."""
+        """Drop the staged changes: the transaction did not commit."""
         self._staged, self._staged_done = {}, {}
 
     def _passed(self, floor: int) -> Iterable[int]:
@@ -245,9 +246,7 @@ def _end(chunk: int) -> int:
 
 
 def _chunks_between(lost: Sequence[range], end: int) -> Iterator[int]:
-    """The chunks that have offsets after the first that is lost and before the end, which are not
-    lost.
-    """
+    """The chunks with offsets that are not lost, after the first lost one and before `end`."""
     ordered = sorted(lost, key=lambda each: each.start)
     for each, following in zip(ordered, [*ordered[1:], range(end, end)], strict=True):
         rest = range(each.stop, min(following.start, end))
@@ -256,6 +255,6 @@ def _chunks_between(lost: Sequence[range], end: int) -> Iterator[int]:
 
 
 def _mask(chunk: int, first: int, end: int) -> int:
-    """The bits of offsets from the first one to the end, in a chunk."""
+    """The bits of a chunk for offsets from `first` to `end`."""
     low, high = (min(max(0, each - chunk * CHUNK), CHUNK) for each in (first, end))
     return (1 << high) - (1 << low) if low < high else 0

@@ -1,16 +1,20 @@
 """Deletes dead letters.
 
-Kafka deletes the beginning of a partition only. So a purged letter is marked, which hides it from
-lists and from redrives; it is deleted once all letters before it are redriven or purged too.
+Kafka deletes only from the beginning of a partition. So a purged letter is marked, which hides it
+from lists and redrives; it is deleted once all letters before it are redriven or purged too.
+
+A topic that is not named for dead letters may hold other records: those stay.
 """
 
 from collections import defaultdict
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Final
 
 from penstock.client.cluster import Client
 from penstock.client.offsets import delete_records
-from penstock.retry.letters import open_letters, read_letters
+from penstock.record.dead_letter import is_named_for_letters
+from penstock.retry.letters import Letter, LetterTopic, open_letters, read_letters
 from penstock.retry.progress import Outcome
 from penstock.retry.redrive import LetterMarks
 from penstock.retry.selection import EVERYTHING, Selection
@@ -30,7 +34,7 @@ class Purged:
 async def count_letters(client: Client, topic: str, selection: Selection) -> int:
     """How many letters a purge would hide."""
     letters = await open_letters(client, topic)
-    return sum([1 async for _ in read_letters(client, letters, selection)])
+    return sum([1 async for _ in _to_purge(client, letters, selection)])
 
 
 async def purge(client: Client, topic: str, selection: Selection) -> Purged:
@@ -39,7 +43,7 @@ async def purge(client: Client, topic: str, selection: Selection) -> Purged:
     async with LetterMarks(client, topic) as marks:
         marked: defaultdict[TopicPartition, list[int]] = defaultdict(list)
         count = 0
-        async for each in read_letters(client, marks.letters, selection):
+        async for each in _to_purge(client, marks.letters, selection):
             marked[each.partition].append(each.record.offset)
             count += 1
             if count == BATCH:
@@ -50,6 +54,15 @@ async def purge(client: Client, topic: str, selection: Selection) -> Purged:
             await _mark(marks, marked)
         purged += count
         return Purged(purged, await _delete_done(client, marks))
+
+
+async def _to_purge(
+    client: Client, topic: LetterTopic, selection: Selection
+) -> AsyncIterator[Letter]:
+    named = is_named_for_letters(topic.name)
+    async for each in read_letters(client, topic, selection):
+        if named or each.dead is not None:
+            yield each
 
 
 async def _mark(marks: LetterMarks, marked: dict[TopicPartition, list[int]]) -> None:

@@ -1,8 +1,8 @@
 """Moves dead letters back to their origin, exactly once.
 
-Each batch is one transaction: the records, and the marks of their letters. A run that was killed
-leaves a transaction that the next run aborts, by their common transactional id, before it reads the
-marks; so running again goes on where the last commit was, and two runs at once fence each other.
+Each batch is one transaction: the records, and marks for their letters. All runs for a topic share
+a transactional id. So a new run aborts the transaction that a killed run left, before it reads the
+marks, and goes on after the last commit; two concurrent runs fence each other.
 """
 
 import asyncio
@@ -27,32 +27,32 @@ from penstock.retry.state_topic import REDRIVE_TOPIC, create_state_topic, state_
 from penstock.types import TopicPartition
 
 OnRead: TypeAlias = Callable[[int, int], None]
-"""Called with how many offsets were read, of how many."""
+"""Called with the number of offsets read, and their total."""
 
 FENCED: Final = frozenset({ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH})
 BATCH: Final = 500
 TRANSACTION_BYTES: Final = 16 << 20
-"""More would not fit into a transaction's time, and wait in memory."""
+"""A larger transaction would take longer than its time-out, and fill memory."""
 TRANSACTION_TIMEOUT_MS: Final = 30_000
 
 
 @dataclass(slots=True)
 class Redriven:
-    """The result: how many letters went to which topic, and why others stay."""
+    """How many letters went to which topic, and why others stay."""
 
     counts: Counter[str] = field(default_factory=Counter)
     refused: Counter[str] = field(default_factory=Counter)
-    """By reason."""
+    """Counts by reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RedriveOptions:
-    """How letters are redriven."""
+    """Options of a redrive."""
 
     to: str | None = None
-    """A topic for all; None: each to its origin."""
+    """One topic for all letters; None: each goes to its origin."""
     only: Collection[str] | None = None
-    """Topics that may be written; None: any."""
+    """Topics that may be written; None: any topic."""
     routes: Mapping[str, Route] = field(default_factory=dict)
     rate: float | None = None
     """Records per second; None: no limit."""
@@ -69,8 +69,8 @@ class OthersMark(KafkaError):
 class LetterMarks:
     """Marks letters as redriven or purged, in transactions.
 
-    `async with LetterMarks(client, topic) as marks`: no other may mark letters of this topic from
-    then on, and all that others have marked is known. At the end an open transaction is aborted.
+    `async with LetterMarks(client, topic) as marks`: from then on no other process can mark letters
+    of this topic, and all earlier marks are known. At the end an open transaction is aborted.
     """
 
     def __init__(self, client: Client, topic: str) -> None:
@@ -81,7 +81,7 @@ class LetterMarks:
         self.letters: LetterTopic
 
     async def __aenter__(self) -> "LetterMarks":
-        # A topic that does not exist is told before anything is made for it.
+        # Fails if the topic does not exist, before anything is created for it.
         await self._client.retrying(lambda: self._client.topic(self._name))
         await create_state_topic(self._client, REDRIVE_TOPIC)
         await self.producer.init()
@@ -137,7 +137,7 @@ async def redrive(
 
 
 class _Run:
-    """One pass over the letters of a topic; without marks a dry run."""
+    """One pass over the letters of a topic; without marks, a dry run."""
 
     def __init__(
         self,
@@ -152,13 +152,13 @@ class _Run:
         self._options, self._result, self._clock = options, result, clock
         self._partitions: dict[str, int] = {}
         self._asked: dict[str, Refused | None] = {}
-        """Topics that were looked for; why the cluster does not tell about one."""
+        """Target topics that were looked up; with a refusal if the cluster gave an error."""
         self._read_to: dict[TopicPartition, int] = {}
         self._began_ms = clock.monotonic_ms()
 
     async def over(self, selection: Selection, on_read: OnRead | None) -> None:
         rate, limit = self._options.rate, self._options.limit
-        # Batches of a limited rate are small, so that records do not come in bursts.
+        # With a rate limit, batches are small, so that records do not come in bursts.
         size = BATCH if rate is None else max(1, min(BATCH, round(rate / 10)))
         batch: list[tuple[Letter, ProducerRecord]] = []
         size_bytes = 0
@@ -198,7 +198,7 @@ class _Run:
         return self._asked[target] or redriven_record(letter, target, self._partitions)
 
     async def _look_for(self, topic: str) -> Refused | None:
-        """By itself: a name that a letter has forged must not hide a topic that others go to."""
+        """One request per topic: a forged name in a letter must not hide the targets of others."""
         try:
             found = await self._client.existing_topics([topic])
         except BrokerRefused as error:
@@ -217,7 +217,7 @@ class _Run:
     async def _written(
         self, marks: LetterMarks, batch: list[tuple[Letter, ProducerRecord]]
     ) -> list[tuple[Letter, ProducerRecord]]:
-        """Write the batch in a transaction; returns what the targets took."""
+        """Write the batch in a transaction; returns what the targets accepted."""
         await marks.producer.begin()
         results = await marks.producer.deliver([record for _, record in batch], past_refused=True)
         taken = []

@@ -1,6 +1,7 @@
-"""What a dead letter becomes when it is redriven, or why it cannot be. No I/O.
+"""Decides where a dead letter is redriven to, or why it cannot be. No I/O.
 
-Headers are input: one that names an internal topic, or the dead letters themselves, is refused.
+Headers are untrusted input: one that names an internal topic, or the dead-letter topic itself, is
+refused.
 """
 
 from collections.abc import Mapping
@@ -16,7 +17,7 @@ from penstock.retry.policy import WHEN
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The letter stays."""
+    """The letter stays in its topic."""
 
     reason: str
 
@@ -24,8 +25,8 @@ class Refused:
 def target_of(letter: Letter, to: str | None, routes: Mapping[str, Route]) -> str | Refused:
     """The topic that the letter goes to: `to`, or its origin.
 
-    The origin of a retry is its retry topic: the letter goes where that sends records, at once,
-    with all its attempts before it.
+    The origin of a retry is its retry topic: the letter goes at once to that topic's target, and
+    has all its attempts again.
     """
     if to is not None:
         if to.startswith(RESERVED):
@@ -48,9 +49,9 @@ def target_of(letter: Letter, to: str | None, routes: Mapping[str, Route]) -> st
 def redriven_record(
     letter: Letter, target: str, partitions: Mapping[str, int]
 ) -> ProducerRecord | Refused:
-    """The record as it was before it became a dead letter; `partitions`: of topics that exist.
+    """The record as it was before it became a dead letter; `partitions`: counts of existing topics.
 
-    It goes to its former partition if the target has as many as the origin, else by its key.
+    It goes to its former partition if the target has as many as the origin, otherwise by its key.
     """
     if target not in partitions:
         return Refused(f"topic {target} does not exist")

@@ -1,4 +1,4 @@
-"""Routes that lead back to where they began: a record would go round for ever. No I/O."""
+"""Finds routes that lead back to where they began: a record would go round forever. No I/O."""
 
 from collections.abc import Iterator, Mapping
 
@@ -6,9 +6,9 @@ from penstock.config.delay_route import Route
 
 
 def rings(routes: Mapping[str, Route]) -> dict[str, str]:
-    """The topics that lie on a ring, by targets or dead letters, and the ring of each: `a → b → a`.
+    """The topics on a ring, by targets or dead letters, and the ring of each: `a → b → a`.
 
-    Topics that only lead to a ring are not among them.
+    Topics that only lead to a ring are not included.
     """
     found: dict[str, str] = {}
     for topic in routes:
@@ -19,10 +19,10 @@ def rings(routes: Mapping[str, Route]) -> dict[str, str]:
 
 
 def _way_back(start: str, routes: Mapping[str, Route]) -> list[str]:
-    """A shortest way from the topic to itself; empty: there is none."""
+    """A shortest path from the topic to itself; empty: there is none."""
     came_from: dict[str, str] = {}
     reached = [start]
-    for topic in reached:  # grows meanwhile
+    for topic in reached:  # grows in the loop
         for target in _targets(topic, routes):
             if target == start:
                 way = [start]

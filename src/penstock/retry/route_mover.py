@@ -1,8 +1,8 @@
-"""Moves the due records of one delay or retry topic, in transactions of its own.
+"""Moves the due records of one delay or retry topic, in its own transactions.
 
 A transaction has the records, the progress and the group's offsets. A target that cannot be written
-may leave one that the coordinator cannot end for as long: so each route has a producer, and waits
-without the others.
+may leave a transaction that the coordinator cannot end until it can. So each route has its own
+producer, and only that route waits.
 """
 
 import asyncio
@@ -29,22 +29,22 @@ from penstock.retry.topics import Topics, TopicWaits
 from penstock.types import Offset, TopicPartition
 
 TRANSACTION_TIMEOUT_MS: Final = 10_000
-"""For so long a killed instance may hold up the one that takes over."""
+"""How long a killed instance may hold up its successor."""
 POSTPONED_MS: Final = 60_000
 WRITE_S: Final = 5.0
-"""For so long brokers may take for a write; other routes may have to wait as long."""
+"""How long brokers may take for a write; other routes may have to wait as long."""
 END_S: Final = 1.0
-"""So long for the end of a transaction that has failed; the next one ends what is left."""
+"""Time-out for ending a failed transaction; the next one ends what is left."""
 HELD_MS: Final = (50, 200, 1_000, 5_000, 10_000)
-"""Waits after one failure, two, and so on."""
+"""Waits after the first failure, the second, and so on."""
 AT_ONCE: Final = frozenset({ErrorCode.CONCURRENT_TRANSACTIONS})
-"""The last transaction is just being ended. Other errors end this one, and the route waits."""
+"""Retried at once: the last transaction is ending. Other errors abort, and the route waits."""
 
 log = logging.getLogger(__name__)
 
 
 class RouteMover:
-    """See the module. If `move` raises, it is unknown what was moved."""
+    """If `move` raises, it is unknown what was moved."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class RouteMover:
         self._due = DueRecords(client, index, topics, clock)
         self._producer = self._new_producer()
         self.failures = 0
-        """Transactions that have failed since the last one that did not."""
+        """Failed transactions since the last success."""
 
     def _new_producer(self) -> TransactionalProducer:
         return TransactionalProducer(
@@ -73,9 +73,10 @@ class RouteMover:
         )
 
     async def init(self) -> None:
-        """End what a former process left open, before anybody waits for its end.
+        """End the transaction that a former process left open, before anything waits for its end.
 
-        If that takes long, it is decided, and waits for partitions that others need not wait for.
+        If that takes long, its outcome is decided already; it only waits for partitions that others
+        do not need.
         """
         try:
             async with asyncio.timeout(WRITE_S):
@@ -91,7 +92,7 @@ class RouteMover:
             log.warning("the last transaction of %s is left to its timeout", self._id)
 
     async def move(self, partitions: Sequence[DelayPartition], member: GroupMetadata) -> int:
-        """Move what is due, as far as a transaction may be large. Returns how many records."""
+        """Move due records, up to the size limit of a transaction. Returns how many."""
         now_ms = self._clock.now_ms()
         planned: list[Planned] = []
         try:
@@ -106,7 +107,7 @@ class RouteMover:
             if error.code not in NOT_A_MEMBER and not is_held:
                 raise
             await self._abort(planned)
-            if is_held:  # else the partitions have moved: the next poll tells
+            if is_held:  # else the partitions have moved: the next poll shows it
                 self._hold(partitions, error)
             return 0
         if self.failures:
@@ -118,7 +119,7 @@ class RouteMover:
     async def write_progress(
         self, partitions: Sequence[DelayPartition], member: GroupMetadata
     ) -> None:
-        """Write what is staged of them, in a transaction of its own."""
+        """Write the staged progress of these partitions, in a separate transaction."""
         await self._begin()
         await self._commit([Planned(each, []) for each in partitions], member)
         for each in partitions:
@@ -143,11 +144,11 @@ class RouteMover:
             async with asyncio.timeout(END_S):
                 await self._producer.abort()
         except (KafkaError, TimeoutError):
-            self._producer = self._new_producer()  # it begins by ending what is open
+            self._producer = self._new_producer()  # its first step ends what is open
 
     def _hold(self, partitions: Sequence[DelayPartition], error: BrokerRefused) -> None:
-        """The route waits: somebody may move a leader, or make a topic again. It goes on with fewer
-        records: so many may take longer than brokers may, each time.
+        """The route waits: a leader may move, or a topic may be created again. It goes on with
+        fewer records, because so many may exceed the time-out every time.
         """
         topic = partitions[0].route.topic
         if self.failures == 0:
@@ -173,7 +174,8 @@ class RouteMover:
     async def _write(self, planned: Sequence[Planned], now_ms: int) -> None:
         """Write the records; those that a broker rejects become dead letters.
 
-        What neither the target nor the dead letters take waits on, and so does its schedule.
+        A record that neither the target nor the dead-letter topic takes is postponed, and its
+        schedule with it.
         """
         everything = [
             (owned, each, each.record)
@@ -202,7 +204,7 @@ class RouteMover:
     async def _written_or_dead(
         self, records: Sequence[tuple[DelayPartition, Delivery, ProducerRecord]]
     ) -> list[tuple[DelayPartition, Delivery, BrokerRefused]]:
-        """Write the records or their dead letters; returns those for which neither works."""
+        """Write the records or their dead letters; returns those for which both fail."""
         letters = []
         stay: list[tuple[DelayPartition, Delivery, BrokerRefused]] = []
         results = await self._sent([record for _, _, record in records])
@@ -224,9 +226,9 @@ class RouteMover:
     async def _sent(
         self, records: Sequence[ProducerRecord]
     ) -> list[RecordMetadata | BrokerRefused | None]:
-        """The result of each; a topic that is known to be missing must not hold up the others.
+        """The result of each record. Topics known to be missing do not hold up the others.
 
-        Where that is not known yet, the whole transaction fails, and the next check tells.
+        If that is not known yet, the whole transaction fails, and the next check finds out.
         """
         if not records:
             return []

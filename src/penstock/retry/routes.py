@@ -1,4 +1,4 @@
-"""Finds the delay and retry topics of a cluster, and sees that they keep their records."""
+"""Finds the delay and retry topics of a cluster, and makes them keep their records."""
 
 import logging
 from collections.abc import Mapping
@@ -25,26 +25,26 @@ from penstock.wire.messages.describe_configs import (
 
 AT_A_TIME: Final = 500
 KEEPS: Final = {"retention.ms": "-1", "retention.bytes": "-1", "cleanup.policy": "delete"}
-"""Records go by DeleteRecords once they are delivered, and never before: compaction would keep only
-the last one of a key.
+"""Records are deleted by DeleteRecords once they are delivered, and never before. Compaction would
+keep only the last record of a key.
 """
 TAKES_TIMES: Final = {
     "message.timestamp.type": "CreateTime",
     "message.timestamp.after.max.ms": str(MOST_MS),
 }
-"""Where the timestamp says when a record is due: Kafka refuses those over an hour ahead."""
+"""For topics whose timestamps are due times: Kafka refuses those over an hour ahead by default."""
 
 log = logging.getLogger(__name__)
 
 
 class Refusals:
-    """Says in the log why topics are not served, once for each change."""
+    """Logs why topics are not served, once for each change."""
 
     def __init__(self) -> None:
         self._logged: Mapping[str, str] = {}
 
     def log(self, found: Mapping[str, str]) -> None:
-        """All that are refused now, by topic."""
+        """`found`: the reasons of all topics refused now."""
         for topic, reason in found.items():
             if self._logged.get(topic) != reason:
                 log.error("topic %s is not served: %s", topic, reason)
@@ -52,8 +52,8 @@ class Refusals:
 
 
 async def find_routes(client: Client, refusals: Refusals | None = None) -> dict[str, Route]:
-    """By topic. A topic whose settings contradict each other is left out, and named in the log;
-    who asks again and again gives the same `refusals`.
+    """Routes by topic. A topic whose settings contradict each other is left out and named in the
+    log; repeated calls should pass the same `refusals`.
     """
     names = [each.name for each in await list_topics(client) if not each.is_internal]
     routes: dict[str, Route] = {}
@@ -70,7 +70,7 @@ async def find_routes(client: Client, refusals: Refusals | None = None) -> dict[
             ]
         )
         response = await client.call(request, DescribeConfigsResponse)
-        for each in response.results:  # topics that are gone meanwhile have an error, and nothing
+        for each in response.results:  # topics deleted meanwhile have an error and no settings
             texts = {config.name: config.value or "" for config in each.configs}
             try:
                 route = route_of(each.resource_name, texts)
@@ -84,13 +84,13 @@ async def find_routes(client: Client, refusals: Refusals | None = None) -> dict[
 
 
 async def existing_routes(client: Client, routes: Mapping[str, Route]) -> dict[str, Route]:
-    """Those whose topics exist; the others are served once theirs do."""
+    """The routes whose topics exist; the others are served once theirs do."""
     found = {each.name for each in await list_topics(client)}
     return {topic: route for topic, route in routes.items() if topic in found}
 
 
 async def keep_records(client: Client, route: Route) -> None:
-    """Turn off the topic's retention: a record may wait for longer. Let timestamps be due times."""
+    """Turn off retention, since records may wait longer; allow due times as timestamps."""
     topic, wanted = route.topic, dict(KEEPS)
     if isinstance(route, DelayRoute) and route.by is DelayBy.TIMESTAMP:
         wanted |= TAKES_TIMES

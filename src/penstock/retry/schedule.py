@@ -15,7 +15,7 @@ CRON_FIELDS: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Every:
-    """At equal distances from the start; times that passed unserved are left out."""
+    """Repeats at equal intervals from the start; missed times are skipped."""
 
     period_ms: int
 
@@ -28,7 +28,7 @@ Schedule: TypeAlias = Every | Cron
 
 
 def next_ms(schedule: Schedule, start_ms: int, now_ms: int) -> int:
-    """The first time after now of a schedule that started then.
+    """The first time after now of a schedule that started at `start_ms`.
 
     Raises `ConfigError` if there is none.
     """
@@ -53,5 +53,5 @@ def parse_schedule(text: str) -> Schedule:
 def _zone(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
-    except (KeyError, ValueError, OSError):  # also names that are folders of the database
+    except (KeyError, ValueError, OSError):  # also folder names of the database
         raise ConfigError(f"the time zone {name!r} is unknown; write e.g. Europe/Berlin") from None

@@ -1,4 +1,4 @@
-"""Which records a command is about: by position, key, error, origin, time or a filter. No I/O."""
+"""Selects the records of a command: by position, key, error, origin, time or filter. No I/O."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -10,17 +10,17 @@ from penstock.types import TopicPartition
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """All conditions must hold; what is None or empty does not restrict."""
+    """All conditions must hold; None or an empty value does not restrict."""
 
     positions: frozenset[tuple[int, int]] = field(default=frozenset())
-    """Partitions and offsets."""
+    """Pairs of partition and offset."""
     key: bytes | None = None
     error: str | None = None
-    """A part of the error's text, in any case."""
+    """A part of the error's text; case does not matter."""
     origin: str | None = None
     since_ms: int | None = None
     until_ms: int | None = None
-    """Not included."""
+    """Exclusive."""
     matches: Callable[[TopicPartition, Record], bool] | None = None
 
     @property
@@ -30,7 +30,7 @@ class Selection:
     def has(
         self, partition: TopicPartition, record: Record, letter: DeadLetter | None, at_ms: int
     ) -> bool:
-        """`at_ms` is the time that counts: when a record is due, or its timestamp."""
+        """`at_ms` is the time to compare: when a record is due, or its timestamp."""
         error = letter.error if letter is not None else ""
         origin = letter.topic if letter is not None else None
         return (

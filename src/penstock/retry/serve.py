@@ -20,10 +20,10 @@ from penstock.types import Uuid
 LOOK_S: Final = 1.0
 KEEP_LOOKS: Final = 30
 STEADY_MS: Final = 30_000
-"""What fails after so long fails for the first time."""
+"""A failure after this long counts as the first."""
 RETRY_S: Final = (0.1, 0.5, 1.0, 5.0)
 NO_PARTITION: Final = IndexKey(Uuid(bytes(16)), 0)
-"""Asked for to see whether the store answers."""
+"""A made-up key, looked up to see whether the store answers."""
 
 log = logging.getLogger(__name__)
 
@@ -39,12 +39,12 @@ async def serve_delays(
     find: FindRoutes | None = None,
     health: DelayHealth | None = None,
 ) -> None:
-    """Until cancelled. After an error a new service finds out what was delivered."""
+    """Runs until cancelled. After an error, a new service finds out what was delivered."""
     failures, health, in_rings = 0, health or DelayHealth(), Refusals()
     found_by = find or partial(find_routes, refusals=Refusals())
 
     async def served(client: Client) -> dict[str, Route]:
-        """Those that are no rings."""
+        """The routes without those that form rings."""
         found = await found_by(client)
         refused = rings(found)
         in_rings.log({topic: f"its records would go round: {refused[topic]}" for topic in refused})
@@ -85,7 +85,7 @@ async def _serve(
 ) -> None:
     routes = await find(client)
     health.reached()
-    # Before it takes partitions: others may have a store that answers.
+    # Before it takes partitions: other instances may have a store that answers.
     await index.indexed_to(NO_PARTITION)
     health.stepped()
     for route in routes.values():
@@ -114,7 +114,7 @@ async def _follow_routes(client: Client, service: DelayService, find: FindRoutes
         await asyncio.sleep(LOOK_S)
         found = await find(client)
         for topic, route in found.items():
-            # Now and then those that are known: somebody may have turned their retention on.
+            # From time to time also known routes: their retention may have been turned on again.
             if route != service.routes.get(topic) or look % KEEP_LOOKS == 0:
                 await keep_records(client, route)
         service.route(found)

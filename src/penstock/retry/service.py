@@ -1,8 +1,9 @@
 """The delay service: reads delay and retry topics, and moves records to their targets when due.
 
-One loop: read what is new and index it; deliver what is due in a transaction of each route, with
-the progress and the group's offsets. The offsets fence a member whose partitions have moved: its
-transactions cannot be committed. So a crash at any point neither loses nor repeats a record.
+One loop reads new records into the index, then delivers due records. Each route delivers in its own
+transaction, together with the progress and the group's offsets. The offsets fence a member whose
+partitions have moved: its transactions cannot commit. So a crash at any point neither loses nor
+repeats a record.
 """
 
 import asyncio
@@ -32,38 +33,38 @@ from penstock.types import BrokerId, Offset, TopicPartition, Uuid
 
 GROUP: Final = "penstock-delay"
 SESSION_MS: Final = 6_000
-"""For so long the partitions of a killed instance wait: the least that brokers allow by default."""
+"""How long the partitions of a killed instance wait: the least that brokers allow by default."""
 IDLE_MS: Final = 500
 UNREAD_MS: Final = 20
 TRIM_MS: Final = 30_000
 CHECK_MS: Final = 1_000
 MOST_ASK_MS: Final = 4_000
-"""How long a new leader may take to tell its epochs: what is due elsewhere waits meanwhile."""
+"""The longest time-out for asking a new leader for its epochs; other due records wait meanwhile."""
 APPEARS_S: Final = 5.0
-"""For so long an assigned topic may be unknown to the broker that is asked."""
+"""How long an assigned topic may be missing from the metadata."""
 LOOK_S: Final = 0.05
 SHORTENED_S: Final = 10.0
-"""For so long a log may seem to end too early: whoever answers may be a leader no more."""
+"""How long to ask again when a log seems too short: the broker may no longer be its leader."""
 FORMER: Final = 8
-"""Indexes from before a log had lost records that are looked for, the newest."""
+"""How many older indexes, from before the log lost records, are looked for; the newest ones."""
 TURN: Final = 100
-"""Records that are judged before others have a turn: each may have a schedule of its own."""
+"""Records judged before the event loop gets a turn: each may have its own schedule to parse."""
 
 log = logging.getLogger(__name__)
 
 
 class TopicNotThere(KafkaError):
-    """A topic is assigned, but its metadata is not there: a new service tries again."""
+    """An assigned topic has no metadata: a new service tries again."""
 
 
 class LogShortened(KafkaError):
-    """The log ends before what was read of it: a new service begins where it was cut."""
+    """The log ends before what was read of it: a new service begins where it was truncated."""
 
 
 class DelayService(RebalanceListener):
     """`async with DelayService(...) as service: while True: await service.step()`.
 
-    If `step` raises, it is unknown what was delivered: a new service goes on, and finds out.
+    If `step` raises, it is unknown what was delivered: start a new service, which finds out.
     """
 
     def __init__(
@@ -76,7 +77,7 @@ class DelayService(RebalanceListener):
         clock: Clock | None = None,
         counts: DelayCounts | None = None,
     ) -> None:
-        """`instance` names this service for good: a restart ends its own open transactions."""
+        """`instance` is a stable name: with it, a restart ends its own open transactions."""
         self._client, self._index, self.routes = client, index, dict(routes)
         self._clock = clock or SystemClock()
         self.counts = counts or DelayCounts()
@@ -95,7 +96,7 @@ class DelayService(RebalanceListener):
                 session_timeout_ms=SESSION_MS,
                 heartbeat_interval_ms=SESSION_MS // 3,
                 max_poll_records=5000,
-                metadata_max_age_ms=CHECK_MS,  # records of new partitions are due too
+                metadata_max_age_ms=CHECK_MS,  # new partitions have due records too: find them soon
             ),
             listener=self,
             clock=self._clock,
@@ -113,7 +114,7 @@ class DelayService(RebalanceListener):
             await each.close()
 
     def route(self, routes: Mapping[str, Route]) -> None:
-        """Serve these routes from now on. Records that wait already keep their due times."""
+        """Serve these routes from now on. Records that already wait keep their due times."""
         if routes == self.routes:
             return
         self.routes = dict(routes)
@@ -124,7 +125,7 @@ class DelayService(RebalanceListener):
 
     @property
     def waiting_for(self) -> set[str]:
-        """Topics that cannot be written now, of those that this instance writes."""
+        """Topics that this instance writes to but cannot write now."""
         routes = {each.route for each in self.partitions.values()}
         failing = {each.to for each in routes if self._movers[each.topic].failures}
         return failing | (self.topics.refused.keys() & _names(routes))
@@ -134,7 +135,7 @@ class DelayService(RebalanceListener):
             self._consumer.subscribe(self.routes)
 
     async def step(self) -> int:
-        """Read what is new, or wait for it until something is due; deliver. Returns how many."""
+        """Read new records, or wait for them until something is due; deliver. Returns how many."""
         if not self.routes:
             return 0
         records = await self._consumer.poll(self._wait_ms())
@@ -145,10 +146,10 @@ class DelayService(RebalanceListener):
         await self._trim()
         return count
 
-    # Partitions that come and go, inside a poll.
+    # Rebalance callbacks, called inside a poll.
 
     async def on_assigned(self, partitions: Sequence[TopicPartition]) -> None:
-        routes = self.routes  # may be others after each wait
+        routes = self.routes  # `self.routes` may change at each await
         mine = [each for each in partitions if each.topic in routes]
         ids = await self._ids({each.topic for each in mine})
         for topic in ids:
@@ -161,7 +162,7 @@ class DelayService(RebalanceListener):
         }
         logs, lost = await self._looked_at(found)
         await self._rewind(found, lost)
-        # Not before: what a former leader says may never be there to be read.
+        # Only after that: offsets from a former leader may never become readable.
         starts = await list_offsets(self._client, dict.fromkeys(keys, EARLIEST))
         ends = await list_offsets(
             self._client, dict.fromkeys(keys, LATEST), isolation=IsolationLevel.READ_COMMITTED
@@ -178,10 +179,11 @@ class DelayService(RebalanceListener):
     async def _looked_at(
         self, found: Mapping[TopicPartition, DelayPartition]
     ) -> tuple[dict[TopicPartition, LeaderLog], dict[TopicPartition, list[range]]]:
-        """The leaders' logs, and where these have other records than those that were read, or none.
+        """The leaders' logs, and offsets where these have lost or replaced records that were read.
 
-        A leader of the epoch of what was read, or of a later one, knows. Others are asked again for
-        a while: it may be a leader no more. A log that was seen too short stays so when it grows.
+        The answer is certain if the leader's epoch is at least that of the records read. Otherwise
+        the broker may no longer be the leader, so it is asked again for a while. A log once seen as
+        too short counts as such even if it grows meanwhile.
         """
         until_ms = self._clock.monotonic_ms() + int(SHORTENED_S * 1000)
         unsure: dict[TopicPartition, tuple[int, list[range]]] = {}
@@ -211,7 +213,7 @@ class DelayService(RebalanceListener):
         found: Mapping[TopicPartition, DelayPartition],
         lost: Mapping[TopicPartition, Sequence[range]],
     ) -> None:
-        """What a log has at offsets that it lost is new, whatever was delivered."""
+        """Start again at the lost offsets: records there now are new, whatever was delivered."""
         by_topic: dict[str, list[DelayPartition]] = {}
         for partition, gone in lost.items():
             each = found[partition]
@@ -221,7 +223,7 @@ class DelayService(RebalanceListener):
             by_topic.setdefault(partition.topic, []).append(each)
         for topic, partitions in by_topic.items():
             await self._mover(topic).write_progress(partitions, self._consumer.group_metadata)
-            for each in partitions:  # not before: another service may be the one to go back
+            for each in partitions:  # only now: another service may be the one to rewind
                 await self._index.reset(each.stored, each.progress.read_to)
 
     def _mover(self, topic: str) -> RouteMover:
@@ -257,7 +259,7 @@ class DelayService(RebalanceListener):
     async def _open(
         self, opened: DelayPartition, log_start: Offset, log_end: Offset, leader: LeaderLog | None
     ) -> None:
-        """Go on with the index if it is of use; else it is built from the log."""
+        """Continue with the index if it matches the log; otherwise build it again from the log."""
         progress = opened.progress
         progress.read(log_start)
         await self._forget_former(opened)
@@ -268,11 +270,12 @@ class DelayService(RebalanceListener):
             await self._index.reset(opened.stored, progress.read_to)
         if leader is not None:
             opened.leader_epoch = leader.epoch
-            # Also what is done, though it is read again only now: another leader may have lost it.
+            # Includes records that are done but not read again yet: another leader may have lost
+            # them.
             progress.history.adopt(leader, max(progress.read_to, progress.end))
 
     async def _forget_former(self, opened: DelayPartition) -> None:
-        """Entries from before the log had lost records."""
+        """Remove index entries from before the log lost records."""
         rewinds = opened.progress.history.rewinds
         for each in range(max(0, rewinds - FORMER), rewinds):
             former = stored_key(opened.key, each)
@@ -282,7 +285,7 @@ class DelayService(RebalanceListener):
     async def _resume(self, opened: DelayPartition, indexed_to: Offset) -> None:
         key, progress = opened.stored, opened.progress
         done: list[int] = []
-        """Delivered before a crash, or by another instance, and not removed from this index."""
+        """Offsets delivered before a crash or by another instance, but still in this index."""
         async for page in self._index.pages(key):
             for offset in page:
                 if progress.is_done(offset):
@@ -295,7 +298,7 @@ class DelayService(RebalanceListener):
         opened.next_due_ms = await self._index.next_due_ms(key)
 
     async def _check(self) -> None:
-        """Once a second: are topics and index still those that are known?"""
+        """Once a second, check that the topics and the index are still the known ones."""
         now_ms = self._clock.monotonic_ms()
         if not self.partitions or (now_ms < self._check_at_ms and not self.topics.is_stale):
             return
@@ -303,22 +306,22 @@ class DelayService(RebalanceListener):
         await self.topics.refresh(_names(each.route for each in self.partitions.values()))
         for partition, owned in self.partitions.items():
             topic = self.topics.get(partition.topic)
-            # Offsets of a topic that was made anew mean other records.
+            # In a recreated topic, offsets mean other records.
             if topic is not None and topic.id != owned.key.topic_id:
                 raise TopicMadeAnew(f"topic {partition.topic} was made anew")
             if await self._index.indexed_to(owned.stored) != owned.progress.read_to:
                 raise StoreChanged(f"the store lost entries of {partition}")
 
     async def _check_leaders(self) -> None:
-        """Does a new leader have what was read? Until it has said so, what is due waits."""
+        """Check that a new leader has what was read. Until it answers, due records wait."""
         now_ms = self._clock.monotonic_ms()
         if now_ms < self._leaders_at_ms:
             return
         new: dict[BrokerId, dict[TopicPartition, int]] = {}
         for partition, owned in list(self.partitions.items()):
             try:
-                topic = await self._client.topic(partition.topic)  # as fetches know it
-            except KafkaError as error:  # deleted, it may be
+                topic = await self._client.topic(partition.topic)  # the metadata that fetches use
+            except KafkaError as error:  # it may be deleted
                 log.debug("the leader of %s is not known: %s", partition, error)
                 continue
             led = topic.partitions.get(partition.partition)
@@ -328,7 +331,7 @@ class DelayService(RebalanceListener):
                 and led.leader_epoch > owned.leader_epoch
             ):
                 new.setdefault(led.leader, {})[partition] = led.leader_epoch
-        for epochs in new.values():  # each leader alone: one may be out of reach
+        for epochs in new.values():  # one request per leader: one may be unreachable
             await self._ask_leader(epochs)
 
     async def _ask_leader(self, epochs: Mapping[TopicPartition, int]) -> None:
@@ -357,7 +360,7 @@ class DelayService(RebalanceListener):
         monotonic_ms = self._clock.monotonic_ms()
         for each in self.partitions.values():
             if each.is_opened and each.next_due_ms is not None:
-                # While schedules wait, the next one that is due may be one of them.
+                # While schedules wait for unread records, the next due entry may be one of them.
                 least_ms = 0 if each.is_read else UNREAD_MS
                 held_ms = each.held_until_ms - monotonic_ms
                 wait_ms = min(wait_ms, max(least_ms, each.next_due_ms - now_ms, held_ms))
@@ -370,7 +373,7 @@ class DelayService(RebalanceListener):
         entries: dict[TopicPartition, dict[int, Entry]] = {}
         for number, each in enumerate(records, 1):
             if number % TURN == 0:
-                await asyncio.sleep(0)  # heartbeats go on
+                await asyncio.sleep(0)  # lets heartbeats go out
             owned = self.partitions.get(each.partition)
             if owned is not None:
                 offset = each.record.offset
@@ -381,7 +384,7 @@ class DelayService(RebalanceListener):
                 for entry in owned.read(each.record, now_ms):
                     new[entry.offset] = entry
         for partition, owned in self.partitions.items():
-            position = positions.get(partition)  # None: its topic was deleted
+            position = positions.get(partition)  # None: the topic was deleted
             if position is not None and position > owned.progress.read_to:
                 found = list(entries.get(partition, {}).values())
                 since = owned.progress.read_to
@@ -391,14 +394,14 @@ class DelayService(RebalanceListener):
                 owned.caught_up()
 
     async def _check_onward(self, partition: TopicPartition, offset: int) -> None:
-        """A reader goes back if it is out of range: then it begins at the log's start."""
+        """A position moves back only if it was out of range: then it is at the log's start."""
         owned = self.partitions.get(partition)
         if owned is not None and offset < owned.progress.read_to:
             await self._shortened(owned)
 
     async def _shortened(self, owned: DelayPartition) -> NoReturn:
-        """What is seen now counts: when the partition is opened again, the log may be as long as it
-        was.
+        """Note what the log has lost right now: when the partition is opened again, the log may
+        have grown back to its former length.
         """
         partition, read_to = owned.partition, owned.progress.read_to
         await self._index.reset(owned.stored, Offset(0))
@@ -412,7 +415,7 @@ class DelayService(RebalanceListener):
     # Delivering.
 
     async def _deliver_due(self) -> int:
-        """Each route by itself, at the same time. Partitions do not move before all are done."""
+        """Move all routes concurrently. Partitions do not move until all are done."""
         member = self._consumer.group_metadata
         moving = [
             self._movers[topic].move(partitions, member)
@@ -436,7 +439,7 @@ class DelayService(RebalanceListener):
         return found
 
     async def _trim(self) -> None:
-        """Records before the floor are done: the topic need not keep them."""
+        """Delete records before the floor: they are done."""
         now_ms = self._clock.monotonic_ms()
         if now_ms < self._trim_at_ms:
             return
@@ -450,7 +453,7 @@ class DelayService(RebalanceListener):
 
 
 def _since(found: Mapping[TopicPartition, DelayPartition]) -> dict[TopicPartition, int]:
-    """From where on the epochs of logs matter."""
+    """The offsets from which on the epochs of logs matter."""
     return {
         at: each.progress.read_to if (first := each.progress.history.first) is None else first
         for at, each in found.items()
@@ -460,10 +463,10 @@ def _since(found: Mapping[TopicPartition, DelayPartition]) -> dict[TopicPartitio
 def _is_of(
     progress: Progress, indexed_to: Offset, log_end: Offset, leader: LeaderLog | None
 ) -> bool:
-    """Whether an index has what the log has.
+    """Whether an index matches the log.
 
-    One that has more is of a log that lost its end. One that has more than is known of the epochs
-    may be so too, if another epoch wrote that.
+    An index that has more than the log belongs to a log that lost its end. An index that goes
+    beyond the known epochs may too, if another epoch wrote that part.
     """
     if not progress.read_to <= indexed_to <= log_end:
         return False

@@ -1,6 +1,6 @@
-"""The compacted topic that has the progress of all delay topics, out of order.
+"""The compacted topic with the progress of all delay topics, out of order.
 
-It is written in the transactions that deliver, so it says what was delivered, and nothing else.
+It is written in the transactions that deliver, so it says exactly what was delivered.
 """
 
 import logging
@@ -25,14 +25,14 @@ from penstock.types import Offset, TopicPartition
 
 STATE_TOPIC: Final = "__penstock_delay_state"
 REDRIVE_TOPIC: Final = "__penstock_redrive_state"
-"""Of the same form, for dead letters that were redriven or purged."""
+"""The same format, for dead letters that were redriven or purged."""
 PARTITIONS: Final = 8
 
 log = logging.getLogger(__name__)
 
 
 async def create_state_topic(client: Client, name: str = STATE_TOPIC) -> None:
-    """Make it, unless it is there: then no right to create topics is needed."""
+    """Create the topic if it is missing; an existing one needs no right to create topics."""
     if await client.existing_topics([name]):
         return
     topic = NewTopic(
@@ -50,14 +50,14 @@ async def create_state_topic(client: Client, name: str = STATE_TOPIC) -> None:
 
 
 def state_partition(key: IndexKey) -> int:
-    """Where a partition's progress is. Never changes: the topic keeps its partitions."""
+    """The state partition for a partition's progress; fixed, since PARTITIONS never changes."""
     return zlib.crc32(key.topic_id + b"%d" % key.partition) % PARTITIONS
 
 
 def state_records(
     key: IndexKey, progress: Progress, topic: str = STATE_TOPIC
 ) -> Iterator[ProducerRecord]:
-    """What the open transaction of the progress writes."""
+    """The records with the staged changes, for the open transaction."""
     floor, history = (None, b"%d" % progress.staged_floor()), progress.history
     epochs = [(HEADER, history.encode())] if history.runs or history.rewinds else []
     for chunk, value in (*progress.staged_values(), floor):
@@ -75,8 +75,8 @@ async def load_progress(
 ) -> dict[IndexKey, Progress]:
     """The progress of these partitions.
 
-    Whoever had them before may have a transaction open that will be committed or aborted without
-    us; so it is read up to the end of the log, which takes until that is decided.
+    Their former owner may have a transaction open that will still be committed or aborted. So this
+    reads up to the end of the log, which waits until that is decided.
     """
     wanted = set(keys)
     partitions = [TopicPartition(topic, each) for each in {state_partition(k) for k in wanted}]
@@ -126,7 +126,7 @@ async def load_progress(
 
 
 def state_key(key: bytes | None) -> StateKey | None:
-    """None: somebody else wrote the record."""
+    """None: another program wrote the record."""
     try:
         return StateKey.decode(key or b"")
     except UnreadableState:
@@ -136,7 +136,7 @@ def state_key(key: bytes | None) -> StateKey | None:
 async def known_progress(
     client: Client, keys: Iterable[IndexKey], topic: str = STATE_TOPIC
 ) -> dict[IndexKey, Progress]:
-    """Like `load_progress`; without a state topic nothing is done yet."""
+    """Like `load_progress`; without a state topic, nothing is done yet."""
     wanted = list(keys)
     if await client.existing_topics([topic]):
         return await load_progress(client, wanted, topic)

@@ -1,6 +1,6 @@
-"""The topics that records come from and go to: whether they are there and can be written.
+"""The topics that records come from and go to: whether they exist and can be written.
 
-Asked for once a second, not before each delivery.
+Their state is refreshed once a second, not before each delivery.
 """
 
 import logging
@@ -19,7 +19,7 @@ from penstock.wire.messages.metadata import (
 )
 
 CREATION_MS: Final = 1_000
-"""For so long a target that does not exist may take to be created."""
+"""How long the creation of a missing target may take."""
 REFUSED_MS: Final = 10_000
 WRITE: Final = 1 << 4
 """The bit of AclOperation.WRITE among the operations that a broker allows."""
@@ -36,24 +36,24 @@ log = logging.getLogger(__name__)
 
 
 class TopicWaits(BrokerRefused):
-    """A topic is missing, or cannot be written: no fault of records, which wait for it."""
+    """A topic is missing or cannot be written. The records are not at fault, and wait for it."""
 
 
 class Topics:
-    """See the module."""
+    """The known state of the topics."""
 
     def __init__(self, client: Client, clock: Clock) -> None:
         self._client, self._clock = client, clock
         self._known: dict[str, TopicMetadata] = {}
         self._denied: dict[str, TopicWaits] = {}
         self._refused: dict[str, tuple[int, BrokerRefused]] = {}
-        """Topics that could not be created, and until when it is not tried again."""
+        """Topics that could not be created: when it may be tried again, and the error."""
         self.is_stale = False
-        """What is known may be wrong: ask anew before the second is over."""
+        """The known state may be wrong: refresh it before the second is over."""
 
     @property
     def refused(self) -> dict[str, BrokerRefused]:
-        """Those that cannot be written now."""
+        """Topics that cannot be written now."""
         led = {name: self.leaderless(name, None) for name in self._known}
         return {
             **{name: error for name, (_, error) in self._refused.items()},
@@ -76,7 +76,7 @@ class Topics:
         }
         found = await self._client.existing_topics(allowed) if allowed else []
         self._known = {each.name: each for each in found}
-        # Nothing is told of topics that no route names any more.
+        # Forget topics that no route names any more.
         self._denied = {name: self._denied[name] for name in wanted if name in self._denied}
         self._refused = {name: self._refused[name] for name in wanted if name in self._refused}
         for name, operations in allowed.items():
@@ -91,7 +91,7 @@ class Topics:
         return self._known.get(name)
 
     def leaderless(self, name: str, partition: int | None) -> TopicWaits | None:
-        """The topic waits for the leader of the partition; None: of any of its partitions."""
+        """The error if the partition has no leader; None as partition: any of its partitions."""
         known = self._known.get(name)
         for each in () if known is None else known.partitions.values():
             if each.leader == NO_LEADER and partition in (None, each.index):
@@ -111,7 +111,7 @@ class Topics:
             return known
         self._refused.pop(name, None)
         try:
-            # Asked anew: the client may still remember a topic that was deleted.
+            # Not from the cache: the client may still remember a topic that was deleted.
             (self._known[name],) = await self._client.retrying(
                 lambda: self._client.topics([name], create=True),
                 retry_on=RETRIABLE,

@@ -1,9 +1,9 @@
-"""What authors of applications import; all else in Penstock may change without notice.
+"""The public API for applications; everything else in Penstock may change without notice.
 
     from penstock.sdk import App, Backoff, Consumer, Json, Producer
 
-Needs the extra `sdk` (confluent-kafka). A name is loaded when it is first used: a broker that
-imports `penstock.sdk.assignor` needs none of it.
+Needs the extra `sdk` (confluent-kafka). A name is loaded when it is first used, so a broker that
+imports `penstock.sdk.assignor` does not need the extra.
 """
 
 from importlib import import_module
@@ -149,7 +149,7 @@ def __getattr__(name: str) -> object:
     try:
         return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
     except ModuleNotFoundError as missing:
-        from penstock.config.extra import install  # late: only a mistake needs it
+        from penstock.config.extra import install  # late: only this error needs it
 
         raise ImportError(
             f"penstock.sdk.{name} needs {missing.name}: {install('sdk')}"

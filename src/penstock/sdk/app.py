@@ -60,16 +60,16 @@ class Guarantee(Enum):
     """How often a record is handled when a program dies at any moment."""
 
     AT_MOST_ONCE = "at most once"
-    """Committed before it is handled."""
+    """The offset is committed before the record is handled."""
     AT_LEAST_ONCE = "at least once"
-    """Committed once it is handled."""
+    """The offset is committed after the record is handled."""
     EXACTLY_ONCE = "exactly once"
-    """What the handler returns, `Outgoing` records, is written in one transaction with it."""
+    """`Outgoing` records from the handler are written in one transaction with the offset."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subscription:
-    """A handler with what its decorator says."""
+    """A handler and the options of its decorator."""
 
     topic: str
     handler: RecordHandler
@@ -102,10 +102,11 @@ class App:
         interceptors: Sequence[ConsumerInterceptor | ProducerInterceptor] = (),
         clock: Clock | None = None,
     ) -> None:
-        """`instance` names this copy of the program where handlers work exactly once; by default a
-        name is kept in `state_dir`.
+        """`instance` names this copy of the program for exactly-once handlers; by default a
+        generated name is stored in `state_dir`.
 
-        `interceptors` are of all handlers, and where they have `on_send`, of what these write.
+        `interceptors` apply to all handlers; those with `on_send` also apply to the records that
+        handlers write.
         """
         self._config, self._group = dict(config), group
         self._instance, self._state_dir = instance, state_dir
@@ -116,7 +117,7 @@ class App:
         self._running: list[ParallelConsumer[Any, Any] | ExactlyOnce] = []
         self._producer: Producer[bytes, bytes] | None = None
         self._redirects: Producer[bytes, bytes] | None = None
-        """For retries and dead letters, which stay as they are: no interceptor sees them."""
+        """Producer for retries and dead letters, which must stay unchanged: no interceptors."""
         self._named: dict[str, Instance] = {}
         self._stopping = threading.Event()
         self._errors: list[BaseException] = []
@@ -145,7 +146,7 @@ class App:
     ) -> Callable[[H], H]:
         """Handle the records of a topic; `config` has librdkafka's settings for it alone.
 
-        `nacks` is how often a record may be given back by `nack(delay)`.
+        `nacks` limits how often `nack(delay)` may give a record back.
         """
         if guarantee is not Guarantee.AT_LEAST_ONCE and retry:
             raise SdkError(f"{topic}: retry needs the guarantee at least once")
@@ -196,7 +197,7 @@ class App:
 
     @property
     def producer(self) -> Producer[bytes, bytes]:
-        """For handlers that write at least once; closed when the application ends."""
+        """Producer for handlers that write at least once; closed when the application ends."""
         with self._lock:
             if self._producer is None:
                 self._producer = self._made_producer(self._producing)
@@ -214,7 +215,7 @@ class App:
         return Producer(config, interceptors=chain, clock=self._clock)
 
     def run(self) -> None:
-        """Until stopped; raises what ended a handler for good."""
+        """Runs until stopped; raises the first error that ended a consumer."""
         with _stopped_by_signals(self.stop):
             try:
                 self._run()
@@ -229,7 +230,7 @@ class App:
 
     def _run(self) -> None:
         self._create_topics()
-        self._running = []  # a start that failed may have left closed ones
+        self._running = []  # a failed start may have left closed consumers
         try:
             for subscription in self._subscriptions:
                 self._running.append(self._consumer(subscription))
@@ -324,7 +325,7 @@ class App:
         )
 
     def _instance_of(self, of: Subscription) -> str:
-        """The same after a restart, and of this handler alone: it fences what has it too."""
+        """Survives restarts and belongs to this handler alone: a second holder would be fenced."""
         given = self._instance or of.config.get("group.instance.id")
         given = given or self._config.get("group.instance.id")
         if given is None:
@@ -333,7 +334,7 @@ class App:
             given = self._named[of.group].name
         same = [e for e in self._subscriptions if (e.topic, e.group) == (of.topic, of.group)]
         number = next(at for at, each in enumerate(same) if each is of)
-        return f"{of.topic}/{number}/{given}"  # a topic's name has no slash: nobody else's
+        return f"{of.topic}/{number}/{given}"  # unique: topic names have no slash
 
     def _on_failure(self, policy: FailurePolicy) -> OnFailure:
         def failed(record: RawRecord, error: BaseException, tries: Tries) -> Delivery | Again:
@@ -352,7 +353,7 @@ class App:
         return failed
 
     def _create_topics(self) -> None:
-        """Those of retries and dead letters; the others are the application's own."""
+        """Create the topics for retries and dead letters; the application makes the others."""
         wanted: list[NewTopic] = []
         settings: dict[str, dict[str, str]] = {}
         for each in self._subscriptions:
@@ -382,7 +383,7 @@ class App:
 
 
 def _set_settings(admin: AdminClient, topic: str, wanted: Mapping[str, str]) -> None:
-    """Of a topic that an earlier start has made: by now the handler may have another back-off."""
+    """Update an existing retry topic: the handler's back-off may have changed since."""
     resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
     try:
         found = admin.describe_configs([resource])[resource].result(ANSWER_S)
@@ -406,7 +407,7 @@ def _set_settings(admin: AdminClient, topic: str, wanted: Mapping[str, str]) -> 
 
 @contextmanager
 def _stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
-    """The program has its own handlers of SIGTERM and SIGINT again after the block."""
+    """SIGTERM and SIGINT call `stop` inside the block; then the old handlers are restored."""
     before: dict[signal.Signals, Any] = {}
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -414,7 +415,7 @@ def _stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
     try:
         yield
     finally:
-        for number, handler in before.items():  # None: one that was not set by Python
+        for number, handler in before.items():  # None: the handler was not set by Python
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
 
@@ -441,7 +442,9 @@ def redirected(
     error: BaseException,
     attempt: int,
 ) -> Delivery:
-    """Write it elsewhere. One that is too large even for the dead letters leaves a stub there."""
+    """Send a failed record to its retry or dead-letter topic. A record too large even for the dead
+    letters leaves a stub there.
+    """
     result = Delivery()
 
     def send(what: Outgoing[bytes, bytes], *, is_stub: bool) -> None:

@@ -1,7 +1,7 @@
 """The consumer for asyncio: `async for record in consumer`.
 
-librdkafka's calls run on one thread of their own, so that the loop goes on, and so do the rebalance
-callbacks and interceptors.
+librdkafka's calls, rebalance callbacks and interceptors run on one separate thread, so that the
+event loop is not blocked.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ R = TypeVar("R")
 
 
 class AsyncConsumer(Generic[K, V]):
-    """Uses a `Consumer` from an event loop; ends with its block."""
+    """Uses a `Consumer` from an event loop; its block closes the consumer."""
 
     def __init__(self, consumer: Consumer[K, V]) -> None:
         self.consumer = consumer
@@ -33,7 +33,7 @@ class AsyncConsumer(Generic[K, V]):
         return self.records()
 
     async def records(self, idle_s: float | None = None) -> AsyncGenerator[Record[K, V], None]:
-        """As `Consumer.records`."""
+        """Like `Consumer.records`."""
         idle = Idle(idle_s)
         while not self._stopping:
             batch = await self.batch(BATCH, idle.timeout_s)
@@ -43,17 +43,17 @@ class AsyncConsumer(Generic[K, V]):
                 yield record
 
     async def batch(self, most: int = BATCH, timeout_s: float = POLL_S) -> list[Record[K, V]]:
-        """As `Consumer.batch`. If it is cancelled, the next call has what came, or its error."""
+        """Like `Consumer.batch`. If cancelled, the next call has its records or its error."""
         fetching = self._thread.submit(self.consumer.batch, most, timeout_s)
         try:
             return await asyncio.wrap_future(fetching)
         except asyncio.CancelledError:
-            self._thread.submit(self._give_back, fetching)  # behind it, and before what comes next
+            self._thread.submit(self._give_back, fetching)  # after it, before any later call
             raise
 
     def _give_back(self, fetching: Future[list[Record[K, V]]]) -> None:
         if fetching.cancelled():
-            return  # before it began
+            return  # it never began
         error = fetching.exception()
         if error is None:
             self.consumer.unread(fetching.result())
@@ -82,7 +82,7 @@ class AsyncConsumer(Generic[K, V]):
         await self.run(self.consumer.resume, partitions)
 
     async def run(self, call: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Call a method of the consumer on its thread, for what has no name here."""
+        """Call a method of the consumer on its thread, for methods that are not wrapped here."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._thread, lambda: call(*args, **kwargs))
 

@@ -21,7 +21,7 @@ ROOM_S: Final = 0.005
 
 
 class AsyncProducer(Generic[K, V]):
-    """Uses a `Producer` from an event loop without blocking it; ends with its block."""
+    """Uses a `Producer` from an event loop without blocking it; its block closes the producer."""
 
     def __init__(self, producer: Producer[K, V], *, max_block_s: float = 60.0) -> None:
         self.producer = producer
@@ -58,7 +58,7 @@ class AsyncProducer(Generic[K, V]):
         partition: int | None = None,
         timestamp_ms: int | None = None,
     ) -> Delivery:
-        """Returns when the record is in the queue; await the result, or let `flush` raise."""
+        """Returns when the record is in the queue; await the delivery, or let `flush` raise."""
         offer = self.producer.offer
         delivery, again = offer(topic, value, key, headers, partition, timestamp_ms)
         if again is not None:

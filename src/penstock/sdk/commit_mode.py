@@ -1,4 +1,4 @@
-"""When a consumer commits, and whether it waits for the answer. Pure: time is an argument.
+"""When a consumer commits, and whether it waits for the response. Pure: time is an argument.
 
 | mode | between batches | at rebalances and at the end |
 |---|---|---|
@@ -7,8 +7,8 @@
 | `AsyncCommit` | does not wait, every `every_ms`; each `sync_every`th commit does | waits |
 | `ManualCommit` | when the application says so | never |
 
-A commit that nobody waits for is not tried again: a later one replaces it, and a retry could bring
-an older position back.
+A commit that does not wait is not retried: a later one replaces it, and a retry could bring back an
+older position.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from typing import Final, TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class AutoCommit:
-    """`enable.auto.commit`, for records that were processed: nothing is lost, some may repeat."""
+    """`enable.auto.commit`, but only for processed records: nothing is lost, some may repeat."""
 
     interval_ms: int = 5_000
 
@@ -32,7 +32,7 @@ class SyncCommit:
 
 @dataclass(frozen=True, slots=True)
 class AsyncCommit:
-    """Does not wait, except now and then, and at the end."""
+    """Does not wait, except for each `sync_every`th commit and at the end."""
 
     every_ms: int = 1_000
     sync_every: int = 10
@@ -44,23 +44,23 @@ class ManualCommit:
 
 
 STORE_MS: Final = 100
-"""More often than any timer of librdkafka's that makes sense."""
+"""How often offsets are stored; shorter than any sensible commit interval of librdkafka."""
 
 CommitMode: TypeAlias = AutoCommit | SyncCommit | AsyncCommit | ManualCommit
 
 
 class CommitStep(Enum):
-    """What to do now."""
+    """The action that a schedule decides on."""
 
     NOTHING = "nothing"
     STORE = "store"
-    """Leave the positions to librdkafka's own timer."""
+    """Store the offsets; librdkafka commits them by its own timer."""
     SYNC = "sync"
     ASYNC = "async"
 
 
 class CommitSchedule:
-    """Decides between batches."""
+    """Decides the step between batches, and the last one."""
 
     def __init__(self, mode: CommitMode, now_ms: int) -> None:
         self.mode = mode
@@ -68,7 +68,7 @@ class CommitSchedule:
         self._commits = 0
 
     def next(self, now_ms: int) -> CommitStep:
-        """Ask when there is something to commit."""
+        """The step between batches; call it only when there is something to commit."""
         match self.mode:
             case ManualCommit():
                 return CommitStep.NOTHING
@@ -83,7 +83,7 @@ class CommitSchedule:
                 return self._after(every_ms, step, now_ms)
 
     def last(self) -> CommitStep:
-        """At the end, and before partitions go to another consumer."""
+        """The step at the end, and before partitions go to another consumer."""
         match self.mode:
             case ManualCommit():
                 return CommitStep.NOTHING

@@ -30,6 +30,8 @@ logger = logging.getLogger(__name__)
 
 ANSWER_S: Final = 30.0
 BATCH: Final = 500
+START_OF_LOG: Final = frozenset({"beginning", "earliest", "smallest"})
+"""Values of `auto.offset.reset`, all of one meaning to librdkafka."""
 
 OnRebalance: TypeAlias = Callable[[Sequence[PartitionId]], None]
 
@@ -59,32 +61,44 @@ class Consumer(Generic[K, V]):
         self._processed: dict[PartitionId, int] = {}
         """Next offset by partition, since the last commit."""
         self._unanswered: dict[PartitionId, int] = {}
-        """Sent by commits that nobody waited for, or that failed: a later one has them."""
+        """Offsets in async commits not acknowledged yet, and in failed commits; the next commit
+        that waits includes them.
+        """
         self._commit_failed = False
-        """Then the next batch is fetched first: only polling brings a rebalance to its end."""
+        """Set when a commit failed: `batch` then polls before it commits again, because only
+        polling completes a rebalance.
+        """
         self._in_hand: dict[PartitionId, int] = {}
-        """Next offsets behind the last batch: processed once the next is asked for."""
+        """Next offsets after the last batch, which the next call of `batch` counts as processed."""
         self._pending: list[Message] = []
-        """Fetched behind a poison record."""
+        """Messages fetched together with a poison record and not handed over yet."""
         self._batch: list[Record[K, V]] = []
-        """Of an iteration, with the index of the record in hand and the offsets behind all."""
+        """The batch being iterated; `_at` is the index of its current record, `_ends` has the next
+        offsets after the whole batch.
+        """
         self._at = 0
         self._ends: dict[PartitionId, int] = {}
         self._left: list[Record[K, V]] = []
-        """Of a loop that was left, or of a batch that reached nobody; and the offsets behind."""
+        """Records of a batch that the caller has not seen yet, because it left the loop early or
+        was cancelled; `_left_ends` has their next offsets.
+        """
         self._left_ends: dict[PartitionId, int] = {}
         self._left_error: BaseException | None = None
-        """Of a batch that reached nobody; with a poison record, `_left_ends` is behind it."""
+        """Error of a `batch` call whose caller was cancelled; the next call raises it. For a poison
+        record, `_left_ends` has the offset after it.
+        """
         self._revocations = 0
         self._sought_in_batch: set[PartitionId] = set()
-        """The body of the loop called `seek`: the rest of the batch is not of these."""
+        """Partitions sought or revoked during the iteration: the rest of them is skipped."""
         self._sought: dict[PartitionId, int] = {}
-        """Positions from which nothing was read yet."""
+        """Offsets passed to `seek`, until a record of that partition is read."""
         self._closed = False
         self.has_joined = False
-        """Whether it has been told its partitions, even if there are none for it."""
-        self.client = confluent_kafka.Consumer(self._settings(config))
-        """confluent-kafka's own consumer, for what this class has no name for."""
+        """Whether the group has assigned partitions to this consumer, possibly none."""
+        settings = self._settings(config)
+        self._begins_at_start = settings["auto.offset.reset"] in START_OF_LOG
+        self.client = confluent_kafka.Consumer(settings)
+        """confluent-kafka's own consumer, for calls that this class does not wrap."""
         if topics:
             self.client.subscribe(
                 list(topics), on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._lost
@@ -102,7 +116,7 @@ class Consumer(Generic[K, V]):
         return self.records()
 
     def records(self, idle_s: float | None = None) -> Iterator[Record[K, V]]:
-        """As iteration, but ends when nothing came for `idle_s`, once it is in its group."""
+        """Like iteration, but ends after `idle_s` without records, once the group is joined."""
         idle = Idle(idle_s)
         while not self._closed:
             batch = self.batch(BATCH, idle.timeout_s)
@@ -111,7 +125,9 @@ class Consumer(Generic[K, V]):
             yield from self.one_by_one(batch)
 
     def one_by_one(self, batch: list[Record[K, V]]) -> Iterator[Record[K, V]]:
-        """The batch in hand; each record counts as processed when the next one is asked for."""
+        """Yields the batch that `batch` returned last; each record counts as processed when the
+        next one is requested.
+        """
         self._ends = self.take_back()
         self._batch = batch
         sought = self._sought_in_batch
@@ -121,16 +137,17 @@ class Consumer(Generic[K, V]):
                 continue
             yield record
             if self._batch is not batch:
-                return  # another loop has the rest by now
+                return  # another loop took over the rest
         self._batch = []
         self.processed_to(self._ends)
 
     def batch(self, most: int = BATCH, timeout_s: float = POLL_S) -> list[Record[K, V]]:
-        """Up to `most` records. Those of the batch before count as processed from now on, and so
-        does the record in hand of a loop that was left; the records behind it come next.
+        """Returns up to `most` records. The previous batch counts as processed from now on. If a
+        loop was left early, its current record counts as processed too, and the records after it
+        come next.
 
-        A record that cannot be deserialized raises; the next call goes on behind it. If none
-        comes, since a program ends by that error, the record is not committed.
+        A record that cannot be deserialized raises; the next call continues after it. If there is
+        no next call, because the error ends the program, the record is not committed.
         """
         self._leave_loop()
         self._note_processed()
@@ -149,10 +166,10 @@ class Consumer(Generic[K, V]):
             error = message.error()
             if error is not None:
                 at = messages.index(message)
-                if records:  # first those before it
+                if records:  # return the records before it first
                     self._pending = messages[at:]
                     break
-                self._pending = messages[at + 1 :]  # if it raises
+                self._pending = messages[at + 1 :]  # in case check_error raises
                 check_error(error)
                 self._pending = []
                 continue
@@ -160,7 +177,7 @@ class Consumer(Generic[K, V]):
                 records.append(read(message))
             except Exception as cause:
                 at = messages.index(message)
-                if records:  # first those before it
+                if records:  # return the records before it first
                     self._pending = messages[at:]
                     break
                 failed = self._reader.failure(message, cause)
@@ -170,16 +187,16 @@ class Consumer(Generic[K, V]):
         if self._sought and records:
             read_again = {_at(each) for each in records}
             self._sought = {tp: at for tp, at in self._sought.items() if tp not in read_again}
-        # What an interceptor leaves out is processed with the rest.
+        # Records that an interceptor filters out count as processed with the rest.
         self._in_hand = self._behind(records)
         return consumed_through(self._chain, records) if self._chain and records else records
 
     def _behind(self, records: list[Record[K, V]]) -> dict[PartitionId, int]:
-        """Next offsets by partition."""
+        """Next offsets by partition after these records."""
         assigned = self.client.assignment() if records and not self._pending else []
         if not assigned or len(assigned) > len(records) // 4:
             return {_at(each): each.offset + 1 for each in records}
-        # The client knows, and one question is cheaper than one for each record.
+        # One `position` call costs less than a pass over all records.
         return {
             (each.topic, each.partition): each.offset
             for each in self.client.position(assigned)
@@ -191,12 +208,12 @@ class Consumer(Generic[K, V]):
         messages = fetched(self.client, most, timeout_s)
         if revocations == self._revocations:
             return messages
-        # A rebalance between two of them: another consumer may have the partition already.
+        # A rebalance happened during the fetch: another consumer may already own the partition.
         assigned = set(self.assignment)
         return [each for each in messages if each.error() or _at(raw_record(each)) in assigned]
 
     def _leave_loop(self) -> None:
-        """Of a loop that did not come to its end, keep what it did not hand over."""
+        """Note what a loop that was left early has processed, and keep the rest of its batch."""
         batch, self._batch = self._batch, []
         if not batch:
             return
@@ -216,16 +233,16 @@ class Consumer(Generic[K, V]):
         return records
 
     def unread(self, records: list[Record[K, V]]) -> None:
-        """The last batch reached nobody: the next call has it again."""
+        """The caller never received the last batch: the next call of `batch` returns it again."""
         if not records:
-            return  # what an interceptor left out stays in hand
+            return  # records that an interceptor filtered out stay in hand
         self._left, self._left_ends = (
             [*records, *self._left],
             {**self.take_back(), **self._left_ends},
         )
 
     def unread_error(self, error: BaseException) -> None:
-        """The last call of `batch` raised this, which reached nobody: the next call raises it."""
+        """The caller never received this error of `batch`: the next call raises it again."""
         self._left_error = error
         self._left_ends = {**self.take_back(), **self._left_ends}
 
@@ -238,7 +255,9 @@ class Consumer(Generic[K, V]):
         raise error
 
     def take_back(self) -> dict[PartitionId, int]:
-        """The batch in hand does not count as processed yet: `processed` says which records do."""
+        """Stop counting the batch in hand as processed, and return its next offsets; the caller
+        reports progress by `processed` or `processed_to` instead.
+        """
         ends, self._in_hand = self._in_hand, {}
         return ends
 
@@ -251,8 +270,8 @@ class Consumer(Generic[K, V]):
         self._processed.update(offsets)
 
     def commit(self, *, wait: bool = True) -> None:
-        """Commit everything that was handed over, the batch or record in hand too: who calls this
-        has processed it.
+        """Commit all records handed over, including the current record or batch: the caller has
+        processed them.
         """
         self._note_iterated(self._batch[: self._at + 1])
         self.processed_to(self._in_hand)
@@ -292,13 +311,13 @@ class Consumer(Generic[K, V]):
             self.seek(topic, partition, OFFSET_END)
 
     def seek_to_time(self, at_ms: int, partitions: Sequence[PartitionId] | None = None) -> None:
-        """To the first record at or after this time; to the end where there is none."""
+        """Go to the first record at or after this time, or to the end if there is none."""
         asked = [TopicPartition(*each, at_ms) for each in self._chosen(partitions)]
         for each in self.client.offsets_for_times(asked, ANSWER_S):
             self.seek(each.topic, each.partition, each.offset)
 
     def seek_by(self, records: int, partitions: Sequence[PartitionId] | None = None) -> None:
-        """Forward, or with a negative number back, but not past the log's ends."""
+        """Move forward, or back for a negative number, within the bounds of the log."""
         for topic, partition in self._chosen(partitions):
             low, high = self.client.get_watermark_offsets(
                 TopicPartition(topic, partition), ANSWER_S
@@ -309,7 +328,8 @@ class Consumer(Generic[K, V]):
     def position(self, topic: str, partition: int) -> int:
         """Offset of the next record that the application sees.
 
-        Before the first record it is the committed one, or where `auto.offset.reset` begins.
+        Before the first record it is the committed offset, or where `auto.offset.reset` begins if
+        there is none.
         """
         if (topic, partition) not in self._sought_in_batch:
             for record in self._batch[self._at + 1 :]:
@@ -331,18 +351,19 @@ class Consumer(Generic[K, V]):
         if found < 0:
             found = self.client.committed([asked], ANSWER_S)[0].offset
         if found < 0:
-            return self.client.get_watermark_offsets(asked, ANSWER_S)[0]
+            low, high = self.client.get_watermark_offsets(asked, ANSWER_S)
+            return low if self._begins_at_start else high
         return found
 
     def pause(self, partitions: Sequence[PartitionId] | None = None) -> None:
-        """Fetch nothing from them; the consumer stays a member of its group."""
+        """Stop fetching from these partitions; the consumer stays a member of its group."""
         self.client.pause([TopicPartition(*each) for each in self._chosen(partitions)])
 
     def resume(self, partitions: Sequence[PartitionId] | None = None) -> None:
         self.client.resume([TopicPartition(*each) for each in self._chosen(partitions)])
 
     def close(self) -> None:
-        """Commit what was processed, by the mode, and leave the group."""
+        """Commit what was processed, as the commit mode says, and leave the group."""
         if self._closed:
             return
         self._closed = True
@@ -429,7 +450,7 @@ class Consumer(Generic[K, V]):
         return self.assignment if partitions is None else partitions
 
     def _forget(self, partitions: Sequence[PartitionId]) -> None:
-        """What was fetched and not handed over yet: it is read again, or not wanted."""
+        """Drop records that were fetched but not handed over: they are read again or unwanted."""
         gone = set(partitions)
         self._pending = [
             each for each in self._pending if (each.topic(), each.partition()) not in gone
@@ -466,7 +487,7 @@ class Consumer(Generic[K, V]):
         self._revocations += 1
         self._forget(partitions)
         for each in partitions:
-            # A later commit would set another consumer back.
+            # A later commit would set back the position of the new owner.
             self._processed.pop(each, None)
             self._unanswered.pop(each, None)
 
@@ -480,7 +501,9 @@ class Consumer(Generic[K, V]):
 
 
 def fetched(client: confluent_kafka.Consumer, most: int, timeout_s: float) -> list[Message]:
-    """What is there, up to `most`; waits for the first only. `consume` alone would wait for all."""
+    """Returns the available messages, up to `most`, and waits only for the first; `consume` alone
+    would wait for all.
+    """
     first = client.poll(timeout_s)
     return [] if first is None else [first, *client.consume(most - 1, 0)] if most > 1 else [first]
 

@@ -1,8 +1,8 @@
-"""Duplicates: those that a producer wrote twice, and those that a consumer reads twice.
+"""Detects duplicates: records that a producer wrote twice, and records that a consumer reads twice.
 
-A retry inside an idempotent producer is removed by the broker. A program that starts anew and sends
-again what it had sent is not: only an id that the author chose tells. A record that comes twice
-because its offset was not committed has the same id *and* the same offset.
+The broker removes retries of an idempotent producer. It does not notice a program that restarts and
+sends the same records again: only an id chosen by the author shows that. A record that is read
+twice because its offset was not committed has the same id *and* the same offset.
 """
 
 import sqlite3
@@ -15,24 +15,24 @@ from penstock.sdk.record import Record
 
 
 class Seen(Enum):
-    """What an id says about a record."""
+    """What the id of a record shows about it."""
 
     FIRST = "first"
     CONSUMED_AGAIN = "consumed again"
-    """The same record: it was read before, and not committed."""
+    """The same record: it was read before, but not committed."""
     PRODUCED_AGAIN = "produced again"
     """Another record with the same id: its author sent it twice."""
 
 
 class SeenIds(Protocol):
-    """Keeps which record had an id first."""
+    """Stores which record had an id first."""
 
     def add(self, identity: bytes, record: str, /) -> str | None:
-        """Keep the id; returns the record that had it before, or None."""
+        """Store the id; returns the record that had it before, or None."""
 
 
 class RecentIds:
-    """In memory, the last `most` ids. They do not outlive the process."""
+    """The last `most` ids, in memory: they are lost when the process ends."""
 
     def __init__(self, most: int = 100_000) -> None:
         self._most = most
@@ -48,9 +48,10 @@ class RecentIds:
 
 
 class SqliteIds:
-    """In a table `seen_ids` of the caller's database.
+    """Ids in a table `seen_ids` of the caller's database.
 
-    Inside the caller's own transaction, an id and what was made of its record are one.
+    In the caller's own transaction, an id and the effects of its record are stored together or not
+    at all.
     """
 
     def __init__(self, database: sqlite3.Connection) -> None:
@@ -66,7 +67,7 @@ class SqliteIds:
 
 
 class Dedup:
-    """Tells duplicates by an id: by default the header `id`. A record without one is FIRST."""
+    """Recognizes duplicates by an id, by default the header `id`. A record without one is FIRST."""
 
     def __init__(
         self,
@@ -87,5 +88,5 @@ class Dedup:
         return Seen.CONSUMED_AGAIN if before == own else Seen.PRODUCED_AGAIN
 
     def unique(self, records: Iterable[Record[Any, Any]]) -> list[Record[Any, Any]]:
-        """Those that are seen for the first time."""
+        """The records that are seen for the first time."""
         return [each for each in records if self.check(each) is Seen.FIRST]

@@ -1,6 +1,6 @@
-"""Where librdkafka's defaults differ from Kafka's own, ours are Kafka's.
+"""Defaults: where librdkafka's differ from Kafka's own, ours are Kafka's.
 
-What the caller sets passes through unchanged.
+Settings of the caller pass through unchanged.
 """
 
 from collections.abc import Mapping
@@ -24,14 +24,14 @@ CONNECTION: Final = (
 )
 
 NOT_IDEMPOTENT: Final = {"acks", "request.required.acks", "retries", "message.send.max.retries"}
-"""Whoever sets these may mean something else than idempotence (KIP-679)."""
+"""A caller that sets one of these may not want idempotence (KIP-679)."""
 
 IN_FLIGHT: Final = ("max.in.flight", "max.in.flight.requests.per.connection")
 """Two names of one setting."""
 
 
 def producer_config(config: Config) -> dict[str, Any]:
-    """Java's partitioner, and idempotence unless a setting speaks against it."""
+    """Java's partitioner, and idempotence unless a setting conflicts with it."""
     ours: dict[str, Any] = {"partitioner": "murmur2_random"}
     in_order = config.get("queuing.strategy", "fifo") == "fifo"
     in_order = in_order and all(int(config.get(each, 5)) <= 5 for each in IN_FLIGHT)
@@ -46,5 +46,7 @@ def consumer_config(config: Config) -> dict[str, Any]:
 
 
 def connection_settings(config: Config) -> dict[str, Any]:
-    """What any client of the same cluster needs; librdkafka warns of settings of the other kind."""
+    """The settings that every client of the cluster needs; librdkafka warns of settings for another
+    kind of client.
+    """
     return {name: value for name, value in config.items() if name.startswith(CONNECTION)}

@@ -1,6 +1,6 @@
-"""The outcome of one send: known at once to nobody, later to whoever asks.
+"""The outcome of one send, available later by `result()` or `await`.
 
-A failure that nobody asks for is not lost: the producer raises it from `flush` and at its end.
+A failure that no caller observes is not lost: the producer raises it from `flush` and `close`.
 """
 
 import asyncio
@@ -19,24 +19,26 @@ from penstock.sdk.record import RecordMetadata
 logger = logging.getLogger(__name__)
 
 _lock = threading.Lock()
-"""One for all: held for a few instructions, and a lock each would cost as much as the rest."""
+"""One lock for all: it is held for a few instructions, and one per delivery would cost as much as
+the rest of it.
+"""
 
 
 class Delivery(msgspec.Struct, gc=False, eq=False):
-    """Ask by `result()`, or by `await` inside an event loop.
+    """Get the outcome by `result()`, or by `await` inside an event loop.
 
-    One is made for each record, and a hundred thousand may be queued. The garbage collector would
-    look at them again and again, at the cost of all else that a send does here: they are kept from
-    it, and hold nothing that holds them, once they are done.
+    There is one for each record, and a hundred thousand may be queued. The garbage collector would
+    visit them again and again, which costs as much as the rest of a send here. So it does not track
+    them, and they must be in no reference cycle once they are done.
     """
 
     producer: "Reporter | None" = None
     number: int = 0
-    """Of the record, where interceptors or a trace are told of it; else 0."""
+    """The record's number if interceptors or a trace see it; otherwise 0."""
     observed: bool = False
-    """Somebody was told of the failure, or waits for it."""
+    """A caller has seen the failure, or waits for the outcome."""
     _message: Message | None = None
-    """The report, once it is there; set last."""
+    """The delivery report, once it has arrived; set last."""
     _error: SendFailed | None = None
     _waiters: list[Callable[[], None]] | None = None
 
@@ -44,15 +46,15 @@ class Delivery(msgspec.Struct, gc=False, eq=False):
         return f"<Delivery {'done' if self.is_done else 'on its way'}>"
 
     def __call__(self, error: KafkaError | None, message: Message) -> None:
-        """The delivery report, from librdkafka: itself the callback, which saves an object."""
+        """The delivery report, from librdkafka; a separate callback would cost another object."""
         if error is None and not self.number:
-            self.producer = None  # which may hold this delivery
+            self.producer = None  # breaks the cycle: the producer may hold this delivery
             self._message = message
             if self._waiters is not None:
                 self._call_waiters()
         elif self.producer is not None:
             failed = self.producer.reported(self, error, message)
-            self.producer = None  # which may keep the failure
+            self.producer = None  # breaks the cycle: the producer may keep the failure
             self.settle(message, failed)
 
     @property
@@ -61,7 +63,7 @@ class Delivery(msgspec.Struct, gc=False, eq=False):
 
     @property
     def failure(self) -> SendFailed | None:
-        """Why it failed, once it is done."""
+        """Why the send failed, once it is done."""
         return self._error
 
     @property
@@ -70,12 +72,12 @@ class Delivery(msgspec.Struct, gc=False, eq=False):
         return self._message
 
     def result(self, timeout_s: float | None = None) -> RecordMetadata:
-        """Wait for the broker's answer; raises `SendFailed`, or `TimeoutError`."""
+        """Wait for the broker's response; raises `SendFailed`, or `TimeoutError`."""
         if not self.is_done:
             done = threading.Event()
             self.when_done(done.set)
             if not done.wait(timeout_s):
-                self.observed = False  # a failure from now on is told by `flush`
+                self.observed = False  # a failure from now on is raised by `flush`
                 raise TimeoutError(f"no answer within {timeout_s} s")
         return self._outcome()
 
@@ -92,18 +94,18 @@ class Delivery(msgspec.Struct, gc=False, eq=False):
         return self._outcome()
 
     def when_done(self, call: Callable[[], None]) -> None:
-        """Call it once the outcome is known, on the producer's thread; at once if it is."""
+        """Call `call` on the producer's thread once the outcome is known, or at once if it is."""
         self.observed = True
         with _lock:
             self._waiters = [*(self._waiters or ()), call]
-        producer = self.producer  # read once: the report sets None, on another thread
+        producer = self.producer  # read once: the report sets it to None on another thread
         if producer is not None:
             producer.want_report()
-        if self.is_done:  # checked behind the line above, as `settle` looks behind its own
+        if self.is_done:  # after adding the waiter: `settle` sets the outcome, then looks
             self._call_waiters()
 
     def settle(self, message: Message | None, error: SendFailed | None = None) -> None:
-        """By the producer, once."""
+        """Set the outcome, once."""
         self._error = error
         self._message = message
         if self._waiters is not None:
@@ -115,7 +117,7 @@ class Delivery(msgspec.Struct, gc=False, eq=False):
         for call in waiters or ():
             try:
                 call()
-            except Exception:  # as of a loop that is closed by now; others wait for their reports
+            except Exception:  # e.g. its loop is closed; the others must still be called
                 logger.exception("who waited for a record's outcome could not be told")
 
     def _outcome(self) -> RecordMetadata:
@@ -127,7 +129,7 @@ class Delivery(msgspec.Struct, gc=False, eq=False):
 
 
 def metadata_of(message: Message) -> RecordMetadata:
-    """With acks=0 a report has no offset."""
+    """The metadata in a delivery report; with acks=0 it has no offset."""
     offset = message.offset()
     kind, at_ms = message.timestamp()
     return RecordMetadata(
@@ -139,7 +141,7 @@ def metadata_of(message: Message) -> RecordMetadata:
 
 
 class Reporter(Protocol):
-    """What a delivery needs of its producer."""
+    """The methods of a producer that a delivery calls."""
 
     def reported(
         self, delivery: Delivery, error: KafkaError | None, message: Message, /
@@ -149,7 +151,7 @@ class Reporter(Protocol):
 
 
 class Loop(Protocol):
-    """What a waker needs of an event loop."""
+    """The methods of an event loop that a waker calls."""
 
     def is_closed(self) -> bool: ...
 
@@ -157,7 +159,7 @@ class Loop(Protocol):
 
 
 class Waker:
-    """Wakes futures of one loop from other threads: many by one call into the loop."""
+    """Wakes futures of one loop from other threads, many by one call into the loop."""
 
     def __init__(self, loop: Loop) -> None:
         self.loop = loop
@@ -166,14 +168,14 @@ class Waker:
 
     def wake(self, future: "asyncio.Future[None]") -> None:
         if self.loop.is_closed():
-            return  # and nobody waits there
+            return  # no task can wait in a closed loop
         self._ready.append(future)
         if not self._is_called:
             self._is_called = True
             self.loop.call_soon_threadsafe(self._run)
 
     def _run(self) -> None:
-        self._is_called = False  # first: what is appended from now on calls again
+        self._is_called = False  # first, so that later appends schedule another call
         while self._ready:
             future = self._ready.popleft()
             if not future.done():
@@ -186,7 +188,7 @@ _wakers: dict[int, Waker] = {}
 def waker(loop: asyncio.AbstractEventLoop) -> Waker:
     """The loop's one waker."""
     found = _wakers.get(id(loop))
-    if found is None or found.loop is not loop:  # an id may be used again
+    if found is None or found.loop is not loop:  # an id may be reused
         for number, each in list(_wakers.items()):
             if each.loop.is_closed():  # a program may run many loops, one after the other
                 _wakers.pop(number, None)

@@ -1,10 +1,10 @@
-"""What can go wrong, as exceptions that name topic, partition and offset."""
+"""Exceptions of the SDK, which name topic, partition and offset."""
 
 from collections.abc import Sequence
 
 
 class SdkError(Exception):
-    """Whatever this package raises on its own account."""
+    """Base class of the errors that this package raises."""
 
 
 class SerializationFailed(SdkError):
@@ -16,7 +16,7 @@ class SerializationFailed(SdkError):
 
 
 class DeserializationFailed(SdkError):
-    """A deserializer raised. The consumer's position is behind the record: reading goes on."""
+    """A deserializer raised. The consumer's position is after the record: reading goes on."""
 
     def __init__(
         self, topic: str, partition: int, offset: int, part: str, data: bytes, cause: Exception
@@ -38,7 +38,7 @@ class PartitionRefused(SdkError):
 
 
 class QueueFull(SdkError):
-    """The producer's queue stayed full for `max.block.ms`."""
+    """The producer's queue stayed full for `max_block_ms`."""
 
     def __init__(self, topic: str, waited_ms: int) -> None:
         super().__init__(
@@ -48,7 +48,7 @@ class QueueFull(SdkError):
 
 
 class SendFailed(SdkError):
-    """A record was not delivered. `code` is librdkafka's; `too_large` says the commonest case."""
+    """A record was not delivered. `code` is librdkafka's; `too_large` marks the commonest case."""
 
     def __init__(
         self, topic: str, partition: int | None, code: int, text: str, *, too_large: bool = False
@@ -59,7 +59,7 @@ class SendFailed(SdkError):
 
 
 class UndeliveredRecords(SdkError):
-    """Records failed and nobody had asked for their result: flush and close raise it."""
+    """Records failed and no caller had observed it: `flush` and `close` raise this."""
 
     def __init__(self, count: int, first: Sequence[SendFailed]) -> None:
         of = "1 record was" if count == 1 else f"{count} records were"
@@ -70,18 +70,18 @@ class UndeliveredRecords(SdkError):
 
 
 class RecordTooLarge(SdkError):
-    """Above `max_record_bytes`: it is a dead letter, and its handler does not see it."""
+    """The record exceeds `max_record_bytes`: it becomes a dead letter and is not handled."""
 
     def __init__(self, size_bytes: int, most_bytes: int) -> None:
         super().__init__(f"{size_bytes} bytes are above max_record_bytes={most_bytes}")
 
 
 class ConsumerFailed(SdkError):
-    """The client gave up, such as for want of authorization."""
+    """The client gave up, for example because it is not authorized."""
 
 
 class WorkerError(SdkError):
-    """A handler in another process raised an error that cannot be sent from there: its text."""
+    """The text of an error that a handler raised in another process and that cannot be pickled."""
 
 
 class HandlerFailed(SdkError):
@@ -96,7 +96,7 @@ class HandlerFailed(SdkError):
 
 
 class TransactionUnanswered(SdkError):
-    """The brokers have not said how a transaction ended, and the program does not wait longer."""
+    """The brokers have not answered how a transaction ended, and the program waits no longer."""
 
     def __init__(self) -> None:
         super().__init__(

@@ -1,4 +1,4 @@
-"""A handler whose results are written in one transaction with the positions of what it read."""
+"""A handler whose results are written in one transaction with the offsets that it read."""
 
 import asyncio
 import inspect
@@ -48,7 +48,7 @@ RecordId: TypeAlias = tuple[str, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """The record was given back: its partition waits."""
+    """The record was given back by `nack`; its partition waits."""
 
     delay_ms: int
 
@@ -58,11 +58,11 @@ Results: TypeAlias = Mapping[RecordId, Result]
 
 
 class ExactlyOnce:
-    """Batches of records in transactions, with their results and dead letters.
+    """Handles batches of records, each in one transaction with its results and dead letters.
 
-    Results are written in the order of the records. Coroutines of a batch run beside each other,
-    up to `workers`, as far as `order` permits; functions one by one. A batch ends early after a
-    part of `max.poll.interval.ms`, and when the program stops: the rest is read again.
+    Results are written in the order of the records. Coroutines of a batch run concurrently, up to
+    `workers`, as far as `order` permits; plain functions run one by one. A batch ends early after a
+    third of `max.poll.interval.ms`, and when the program stops: the rest is read again.
     """
 
     def __init__(
@@ -85,13 +85,13 @@ class ExactlyOnce:
         self._order, self._workers, self._drain_s = order, workers, drain_s
         self._clock = clock or SystemClock()
         interval_ms = int(config.get("max.poll.interval.ms", POLL_INTERVAL_MS))
-        # The rest of the interval is for what handlers in progress and the commit need.
+        # The rest of the interval is left for handlers in progress and for the commit.
         self._size = BatchSize(BATCH, interval_ms // 3)
         self._chain, self._output_chain = tuple(interceptors), tuple(output_interceptors)
         self._stopping = threading.Event()
         self._stopped_s = 0.0
         self._too_large: dict[RecordId, list[SendFailed]] = {}
-        """Refusals of what was made of a record: of its results, then of its dead letter."""
+        """Too-large errors by source record: first for its results, then for its dead letter."""
         self._nacks: dict[RecordId, int] = {}
         self._is_careful = False
         self._transactions: Transactions[bytes, bytes] = Transactions(
@@ -109,9 +109,9 @@ class ExactlyOnce:
             for records, output in transactions:
                 results = self._awaited(thread.submit(partial(self._handled, records)))
                 if results is None:
-                    return  # with the transaction open: that is aborted
+                    return  # with the transaction open: leaving the block aborts it
                 if not self._sent(records, results, output):
-                    transactions.abort()  # and read again: what is too large is given up then
+                    transactions.abort()  # the next pass gives up what is too large
                 elif self._stopping.is_set():
                     transactions.commit()
                     return
@@ -122,11 +122,11 @@ class ExactlyOnce:
         self._stopping.set()
 
     def close(self) -> None:
-        """Instead of `run`."""
+        """Call this only if `run` is not called."""
         self._transactions.close()
 
     def _awaited(self, handling: "Future[Results]") -> Results | None:
-        """None if it hangs for longer than a program that stops can wait."""
+        """None if the handlers take longer than `drain_s` after `stop`."""
         while not wait([handling], LOOK_S).done:
             if self._stopping.is_set() and time.monotonic() - self._stopped_s >= self._drain_s:
                 logger.warning("a handler does not end; its transaction is aborted")
@@ -134,15 +134,13 @@ class ExactlyOnce:
         return handling.result()
 
     def _handled(self, records: list[RawRecord], runner: asyncio.Runner) -> Results:
-        """What becomes of each record; for those behind one that is held, and those for which
-        there is no time, nothing.
-        """
+        """Results by record; records behind a held one, and those beyond the time, have none."""
         began_ms = self._clock.monotonic_ms()
         self._forget_refusals(records)
         done: dict[RecordId, Result] = {}
 
         def is_over() -> bool:
-            """At least one is handled each time."""
+            """False until at least one record is handled."""
             late = self._clock.monotonic_ms() - began_ms >= self._size.allowed_ms
             return bool(done) and (late or self._stopping.is_set())
 
@@ -157,7 +155,7 @@ class ExactlyOnce:
         return done
 
     def _forget_refusals(self, records: list[RawRecord]) -> None:
-        """Of records before these: they are committed, so they do not come again."""
+        """Forget errors of records before this batch: they are committed and do not come again."""
         if self._too_large:
             starts = {(each.topic, each.partition): each.offset for each in reversed(records)}
             for topic, partition, offset in list(self._too_large):
@@ -185,7 +183,7 @@ class ExactlyOnce:
         failures: list[HandlerFailed] = []
 
         async def handle_all() -> None:
-            """Whoever finishes a record takes the next of its lane, so none is left behind."""
+            """A task that finishes a record takes the next one ready, so none is left behind."""
             try:
                 await handle_next()
             except HandlerFailed as failed:
@@ -212,13 +210,14 @@ class ExactlyOnce:
         results: Results,
         output: Producer[bytes, bytes],
     ) -> bool:
-        """False if something was too large: then the next call finds out for which record.
+        """Send the results; False if something was too large.
 
-        Brokers refuse batches, so the results of one record must be sent alone.
+        Brokers refuse whole batches, so the next call sends the results of each record separately
+        (`_is_careful`), to find the record at fault.
         """
         sent: list[Delivery] = []
         ends: dict[PartitionId, tuple[RawRecord, Held | None]] = {}
-        """The first record of each partition that is to be read again, and why."""
+        """The first record of each partition to read again; `Held` if it was given back."""
         for raw in records:
             if (raw.topic, raw.partition) in ends:
                 continue
@@ -230,8 +229,8 @@ class ExactlyOnce:
                 sent += [self._send(each, output) for each in result]
                 refused = _too_large(output, sent) if self._is_careful else None
             except SendFailed as failed:
-                if failed.code == KafkaError._STATE:  # noqa: SLF001 - so it is named
-                    break  # an earlier one has spoiled the transaction
+                if failed.code == KafkaError._STATE:  # noqa: SLF001 - librdkafka's name
+                    break  # an earlier failure has broken the transaction
                 if not failed.too_large:
                     raise
                 refused = failed
@@ -301,7 +300,7 @@ class ExactlyOnce:
             return self._failed(raw, error)
 
     def _before_handling(self, raw: RawRecord) -> Record[Any, Any] | Result:
-        """The record for the handler, or what becomes of it without one."""
+        """The record for the handler, or its result if the handler is not to be called."""
         refused = self._too_large.get(raw.id)
         if refused:
             return self._given_up(raw, refused[0], dead_letters_refused=len(refused) - 1)
@@ -333,7 +332,7 @@ class ExactlyOnce:
 
 
 class _Commits(ConsumerInterceptor):
-    """Passes on commits: the records go through the chain once they are deserialized."""
+    """Passes on commits only: records go through the chain after they are deserialized."""
 
     def __init__(self, chain: Sequence[ConsumerInterceptor]) -> None:
         self._chain = chain

@@ -1,8 +1,8 @@
-"""What becomes of a record that its handler could not handle. Pure.
+"""Decides what happens to a record whose handler failed. Pure.
 
-Retries go through a retry topic of the delay service (docs/delay.md), so that a record that fails
-holds up no other and its attempts outlive restarts; with `in_place` they stay in the consumer, and
-the records behind it in its lane wait. What has no retry left is a dead letter.
+Retries go through a retry topic of the delay service (docs/delay.md), so that a failed record holds
+up no other and its attempts survive restarts. With `in_place` they stay in the consumer, and the
+records behind it in its lane wait. A record without retries left becomes a dead letter.
 
 The topics of a handler for `orders` in the group `billing`:
 
@@ -10,9 +10,9 @@ The topics of a handler for `orders` in the group `billing`:
     orders.billing.again   where they come back: only this group reads them
     orders.billing.dlq     dead letters
 
-`nack(delay)` is no failure: the record comes again after that time, whatever the back-off says and
-without one too, by the same ways. It uses up no attempt, but only `NACKS` times for each record:
-one that nobody ever takes would go round for ever.
+`nack(delay)` is not a failure: the record comes again after `delay`, by the same route, whatever
+the back-off says and even without one. It uses up no attempt, but works only `NACKS` times per
+record, because a record that is never accepted would circulate forever.
 """
 
 from collections.abc import Sequence
@@ -40,32 +40,32 @@ from penstock.sdk.record import Outgoing, Record
 
 DELAY_MS: Final = "penstock-delay-ms"
 GIVEN_BACK: Final = "penstock-nacks"
-"""`<nacks>:<failures>` of a record in the retry topic, whose service counts both as attempts."""
+"""`<nacks>:<failures>` of a record in the retry topic; its service counts both as attempts."""
 SOURCE: Final = "sdk"
 MOST_ERROR: Final = 1_000
 NACKS: Final = 100
-"""So often a record may be given back; from then on each time is a failure like any other."""
+"""How often a record may be given back; each further nack counts as a failure."""
 NACK_MS: Final = 1_000
-"""Without a delay of its own and without a back-off."""
+"""The delay of a nack that names none, for a handler without a back-off."""
 
 
 class Nack(Exception):
-    """Raised by `nack`: this record shall come again after `delay_ms`."""
+    """Raised by `nack`: the record should come again after `delay_ms`."""
 
     def __init__(self, delay_ms: int | None, reason: str) -> None:
         super().__init__(reason or "not acknowledged")
         self.delay_ms = delay_ms
 
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
-        """From a worker in another process."""
+        """Lets a worker process send it to its parent."""
         return Nack, (self.delay_ms, str(self))
 
 
 class Tries(NamedTuple):
-    """What was made of a record so far, by the consumer that has it."""
+    """Attempts and nacks of a record so far, in the consumer that has it."""
 
     attempt: int = 1
-    """From 1; one more after each failure."""
+    """Counts from 1; each failure adds one."""
     nacks: int = 0
 
     def after(self, *, is_nack: bool) -> "Tries":
@@ -77,7 +77,8 @@ class Tries(NamedTuple):
 def nack(delay: str | None = None, *, reason: str = "") -> NoReturn:
     """Inside a handler: give the record back; it comes again after `delay`, such as 30s.
 
-    Without a delay it is a failure where there are retries, and comes again in a second elsewhere.
+    Without a delay it counts as a failure if the handler has retries; otherwise the record comes
+    again after a second.
     """
     raise Nack(None if delay is None else parse_duration_ms(delay), reason)
 
@@ -88,7 +89,7 @@ class Backoff:
 
     delays: str
     attempts: int | None = None
-    """Further attempts; by default as many as there are delays, of an exponential back-off 4."""
+    """Number of further attempts; default: the number of delays, or 4 if exponential."""
     in_place: bool = False
     schedule: DelaySchedule = field(init=False, repr=False)
 
@@ -111,7 +112,7 @@ class FailureTopics:
     dead_letters: str
 
     def retry_settings(self, backoff: Backoff) -> dict[str, str]:
-        """Of the retry topic, for the delay service."""
+        """Settings of the retry topic, for the delay service."""
         return {
             RETRY_TO: self.again,
             RETRY_BACKOFF: backoff.delays,
@@ -127,7 +128,7 @@ def failure_topics(topic: str, group: str) -> FailureTopics:
 
 @dataclass(frozen=True, slots=True)
 class RetryLater:
-    """In place, after a delay."""
+    """Retry in place after a delay."""
 
     delay_ms: int
     is_nack: bool = False
@@ -135,7 +136,7 @@ class RetryLater:
 
 @dataclass(frozen=True, slots=True)
 class FailurePolicy:
-    """What a handler's decorator says."""
+    """The retry and dead-letter options of a handler."""
 
     topics: FailureTopics
     group: str
@@ -146,7 +147,9 @@ class FailurePolicy:
     def decide(
         self, record: Record[bytes, bytes], error: BaseException, tries: Tries, chance: float
     ) -> Outgoing[bytes, bytes] | RetryLater | None:
-        """A record to write, or a delay; None: nobody takes it."""
+        """The record to write elsewhere, or a delay before a retry in place; None: neither retries
+        nor dead letters take the record.
+        """
         asked_ms = error.delay_ms if isinstance(error, Nack) else None
         by_topic = self.retry is not None and not self.retry.in_place
         before = _before(record) if by_topic else Tries(tries.attempt - 1, tries.nacks)
@@ -166,7 +169,7 @@ class FailurePolicy:
         return None
 
     def given_back_ms(self, error: BaseException, nacks: int) -> int | None:
-        """When a record that was given back so often before comes again; None: it has failed."""
+        """The delay of a record with this many nacks before; None: it counts as failed."""
         if not isinstance(error, Nack) or nacks >= self.nacks:
             return None
         if error.delay_ms is None and self.retry is None:
@@ -182,11 +185,12 @@ class FailurePolicy:
         *,
         is_nack: bool,
     ) -> Outgoing[bytes, bytes]:
-        """With its headers, `penstock-attempt` among them: the delay service counts by it.
+        """The record for the retry topic, with its headers; the delay service counts attempts by
+        `penstock-attempt`.
 
-        It counts on with each record that it reads, so one that did not fail goes there with one
-        attempt less. One that never failed comes back as the first attempt all the same, and only
-        our own header says that it was none.
+        The service adds one for each record that it reads, so a nacked record is written with one
+        attempt less. A record that never failed still comes back as attempt 1; only our own header
+        says that nothing failed.
         """
         ours = frozenset({ERROR, DELAY_MS, ATTEMPT, GIVEN_BACK})
         headers: list[Header] = without(record.headers, ours)
@@ -220,7 +224,7 @@ class FailurePolicy:
     def stub(
         self, record: Record[bytes, bytes], error: BaseException, attempt: int
     ) -> Outgoing[bytes, bytes]:
-        """For a record too large for the dead letters: its headers say where it is."""
+        """A dead letter for a record too large for the topic: headers say where the record is."""
         return Outgoing(self.topics.dead_letters, None, None, self._headers(record, error, attempt))
 
     def _headers(
@@ -241,9 +245,9 @@ class FailurePolicy:
 
 
 def _before(record: Record[bytes, bytes]) -> Tries:
-    """Failures and nacks that a record has behind it by the retry topic; headers are input.
+    """Failures and nacks from earlier rounds through the retry topic; headers are untrusted input.
 
-    Without an attempt it has neither: it was redriven from the dead letters.
+    Both are 0 without an attempt header, as in a record that was redriven from the dead letters.
     """
     attempt = _number(record.header(ATTEMPT))
     if attempt is None:
@@ -259,7 +263,7 @@ def _number(text: bytes | None) -> int | None:
 
 
 def _fails_always(error: BaseException) -> bool:
-    """Retries are of no use."""
+    """Whether a retry would fail in the same way."""
     if isinstance(error, SendFailed):
         return error.too_large
     return isinstance(error, DeserializationFailed | RecordTooLarge)

@@ -1,4 +1,4 @@
-"""A thread for handlers, such that one that hangs can be left behind."""
+"""A thread for handlers, which can be abandoned if a handler hangs."""
 
 import asyncio
 import threading
@@ -16,7 +16,7 @@ END_S: Final = 1.0
 class HandlingThread(Generic[T]):
     """Calls run one after the other, each with the thread's event loop.
 
-    It is a daemon, unlike those of executors: the process ends without waiting for it.
+    The thread is a daemon, unlike those of executors: the process ends without waiting for it.
     """
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class HandlingThread(Generic[T]):
                 call, future = job
                 try:
                     result = call(runner)
-                except BaseException as error:  # noqa: BLE001 - raised where it is asked for
+                except BaseException as error:  # noqa: BLE001 - raised by `Future.result`
                     future.set_exception(error)
                 else:
                     future.set_result(result)

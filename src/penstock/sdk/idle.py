@@ -1,4 +1,4 @@
-"""When a read ends that is to go on until nothing comes any more."""
+"""Decides when a read ends that continues until no more records come."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -9,8 +9,8 @@ JOIN_S: Final = 30.0
 
 
 class Idle:
-    """Over after `idle_s` without records. Joining a group takes seconds, in which none can come:
-    they do not count, unless it takes so long that there is nothing to join for.
+    """Over after `idle_s` without records. Joining a group takes seconds, in which no records can
+    come: that time does not count, up to JOIN_S.
     """
 
     def __init__(self, idle_s: float | None) -> None:
@@ -19,7 +19,7 @@ class Idle:
         self.timeout_s = POLL_S if idle_s is None else min(POLL_S, idle_s)
 
     def is_over(self, batch: Sequence[object], *, has_joined: bool) -> bool:
-        """After each wait of `timeout_s`, with what it brought."""
+        """Call it after each wait of `timeout_s`, with the records that it brought."""
         if batch:
             self._waited_s = 0.0
         elif has_joined or self._joining_s >= JOIN_S:

@@ -1,8 +1,8 @@
-"""The name of one copy of an application, which outlives its process.
+"""The persistent name of one copy of an application.
 
-By it a restart ends the transaction that a crash left open; without it, its time-out would. Names
-are kept in files: a process has the first one that no other has locked, and the kernel unlocks
-those of a process that was killed.
+With it, a restart ends the transaction that a crash left open; without it, the transaction would
+end by its time-out. Names are stored in files: a process takes the first file that no other has
+locked, and the kernel unlocks the file of a process that was killed.
 """
 
 import fcntl
@@ -20,13 +20,13 @@ _NAME: Final = re.compile(rb"[0-9a-f]{32}")
 
 
 def default_folder() -> Path:
-    """Of a user's programs, by the XDG base directories."""
+    """The state folder for a user's programs, by the XDG base directories."""
     state = os.environ.get("XDG_STATE_HOME")
     return (Path(state) if state else Path.home() / ".local" / "state") / "penstock" / "sdk"
 
 
 class Instance:
-    """The name is this process's own until `close`."""
+    """Reserves the name for this process until `close`."""
 
     def __init__(self, folder: Path | None, group: str) -> None:
         self._opened: int | None = None
@@ -36,7 +36,7 @@ class Instance:
             own.mkdir(parents=True, exist_ok=True)
             self._opened = _locked(own)
             self.name = _kept(self._opened, self.name)
-        except (OSError, RuntimeError) as error:  # the latter: this user has no home
+        except (OSError, RuntimeError) as error:  # RuntimeError: this user has no home
             logger.warning(
                 "no name for this copy of the application can be kept (%s): a transaction that a "
                 "crash leaves open will end by its time-out; see App(instance=...)",
@@ -63,7 +63,7 @@ def _locked(folder: Path) -> int:
 
 
 def _kept(opened: int, made: str) -> str:
-    """The name in the file; one that a crash left half written counts as none."""
+    """The name in the file; a name that a crash left half written is replaced."""
     found = os.pread(opened, 64, 0)
     if _NAME.fullmatch(found):
         return found.decode()

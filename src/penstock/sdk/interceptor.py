@@ -1,7 +1,8 @@
 """Interceptors: a chain around sending and reading, in the order in which they are given.
 
-One that raises is logged and skipped: it neither stops the chain nor reaches the caller. They may
-be called from several threads, so guarding shared state is their own duty, as in Kafka's client.
+An interceptor that raises is logged and skipped: it neither stops the chain nor reaches the caller.
+Several threads may call interceptors, so they must guard shared state themselves, as in Kafka's
+client.
 """
 
 import logging
@@ -20,7 +21,7 @@ class ProducerInterceptor(Protocol):
     """Inherit from it and define what you need; the rest does nothing."""
 
     def on_send(self, record: Outgoing[Any, Any], /) -> Outgoing[Any, Any]:
-        """Before serialization, on the caller's thread; returns the record to send."""
+        """Called before serialization, on the caller's thread; returns the record to send."""
         return record
 
     def on_acknowledgement(
@@ -37,7 +38,7 @@ class ConsumerInterceptor(Protocol):
     """Inherit from it and define what you need; the rest does nothing."""
 
     def on_consume(self, records: list[Record[Any, Any]], /) -> list[Record[Any, Any]]:
-        """Before the application sees the records; returns those that it shall see."""
+        """Called before the application sees the records; returns those that it should see."""
         return records
 
     def on_commit(self, offsets: Mapping[PartitionId, int], /) -> None:  # noqa: ARG002
@@ -88,7 +89,7 @@ def tell_committed(
 
 
 def _given(passed: T | None) -> T:
-    """Whoever only looks forgets easily to return what it has seen."""
+    """Refuse None: an interceptor that only observes easily forgets to return its argument."""
     if passed is None:
         raise TypeError("it returned nothing")
     return passed

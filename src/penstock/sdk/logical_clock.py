@@ -1,7 +1,7 @@
 """A logical clock in a header: an order among records of several partitions and producers.
 
-Kafka orders the records of one partition. Where that is too little, and one partition for all too
-slow, each producer counts its sends and moves its count behind every record that it has read
+Kafka orders the records of one partition. Where that is not enough, and a single partition is too
+slow, each producer counts its sends and moves its count beyond every record that it has read
 (Lamport's clock): a record that was caused by another always has the higher count.
 """
 
@@ -16,8 +16,8 @@ CLOCK: Final = "penstock-clock"
 """`<count>:<node>`, as text."""
 
 FURTHEST: Final = 10**18
-"""Nobody counts so far. A clock that followed such a header would soon count more than readers
-take, and so would all that follow it.
+"""No real clock counts this far. A clock that followed such a header would soon exceed what readers
+accept, and so would all clocks that follow it.
 """
 
 
@@ -60,7 +60,7 @@ class LogicalClock(ProducerInterceptor, ConsumerInterceptor):
 
 
 def logical_time(record: Record[Any, Any]) -> LogicalTime | None:
-    """What the header says; None if there is none, or it cannot be read."""
+    """The time in the header; None if there is none, or it cannot be read."""
     text = (record.header(CLOCK) or b"").decode(errors="replace")
     count, colon, node = text.partition(":")
     if not colon or not (count.isascii() and count.isdecimal()) or len(count) > 19:

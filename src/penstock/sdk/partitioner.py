@@ -1,8 +1,8 @@
 """Partitioners: which partition a record without an explicit one goes to.
 
-The default is librdkafka's `murmur2_random`, which runs in C: a key's hash as Java's client
-computes it, and sticky batches for records without a key. One of your own is any callable with the
-arguments of `Partitioner`.
+The default is librdkafka's `murmur2_random`, which runs in C: the key's hash as Java's client
+computes it, and sticky batches for records without a key. A custom partitioner is any callable with
+the arguments of `Partitioner`.
 """
 
 import itertools

@@ -1,4 +1,4 @@
-"""How many partitions a topic has, for partitioners: asked once, and again after a while."""
+"""The number of partitions of a topic, for partitioners: asked once, and again after a while."""
 
 from typing import Any, Final
 
@@ -11,7 +11,7 @@ TIMEOUT_S: Final = 10.0
 
 
 class PartitionCounts:
-    """Asks the cluster through a producer. The first question about a topic waits for it."""
+    """Asks the cluster through a producer. A lookup waits for the answer."""
 
     def __init__(self, producer: Any, clock: Clock) -> None:
         self._producer, self._clock = producer, clock

@@ -43,7 +43,7 @@ logger = logging.getLogger(__name__)
 POLL_S: Final = 0.05
 IDLE_S: Final = 0.05
 POLL_EVERY: Final = 100
-"""Sends between two polls by the sender."""
+"""A sender polls for delivery reports once per this many sends."""
 ROOM_S: Final = 0.05
 EXIT_S: Final = 10.0
 KEPT_FAILURES: Final = 10_000
@@ -55,8 +55,9 @@ _alive: "weakref.WeakSet[Producer[Any, Any]]" = weakref.WeakSet()
 class Producer(Generic[K, V]):
     """`config` is librdkafka's; where its defaults differ from Kafka's, ours are Kafka's.
 
-    Without a serializer, keys and values are bytes. `trace` is told of each record at each stage;
-    `stages` every `statistics.interval.ms` (a second), where all of them are meanwhile.
+    Without a serializer, keys and values are bytes. `trace` is called for each record at each
+    stage; `stages` is called every `statistics.interval.ms` (default: a second) with the number of
+    records in each stage.
     """
 
     def __init__(
@@ -81,7 +82,9 @@ class Producer(Generic[K, V]):
         self._is_plain = not self._chain and partitioner is None and trace is None
         self._failed: list[tuple[Delivery, SendFailed]] = []
         self._more_failures = 0
-        """Beyond those that are kept; nobody can tell which of them were asked for since."""
+        """Unobserved failures beyond the first `KEPT_FAILURES`. Their deliveries are not kept, so
+        they stay counted even if a caller asks for the result later.
+        """
         self._number = 0
         self._turns = POLL_EVERY
         self._wanted = threading.Event()
@@ -90,7 +93,7 @@ class Producer(Generic[K, V]):
             mine = {"stats_cb": told(stages, config.get("stats_cb"))}
             config = {"statistics.interval.ms": INTERVAL_MS, **config, **mine}
         self.client = confluent_kafka.Producer(producer_config(config))
-        """confluent-kafka's own producer, for what this class has no name for."""
+        """confluent-kafka's own producer, for calls that this class does not wrap."""
         self._produce = self.client.produce
         self._partitions = PartitionCounts(self.client, self._clock)
         self._thread = threading.Thread(
@@ -118,7 +121,7 @@ class Producer(Generic[K, V]):
             if again is not None:
                 self._wait_for_room(topic, again)
             return watched
-        # From here on this is `offer` written out: a call less, for each record.
+        # The rest is an inlined copy of `offer`, which saves a call per record.
         raw_value: Any = value
         raw_key: Any = key
         try:
@@ -139,12 +142,12 @@ class Producer(Generic[K, V]):
             raw_key,
             NO_PARTITION if partition is None else partition,
             delivery,
-            delivery,  # twice: a None for one of them would win
+            delivery,  # as callback and as on_delivery: a None for one of them would win
             timestamp_ms or 0,
             list(headers) if headers else None,
         )
         try:
-            self._produce(*arguments)  # type: ignore[arg-type]  # None is a header's value too
+            self._produce(*arguments)  # type: ignore[arg-type]  # a header's value may be None
         except BufferError:
             self._wait_for_room(topic, lambda: self._queued(arguments))
         except KafkaException as error:
@@ -184,7 +187,7 @@ class Producer(Generic[K, V]):
         partition: int | None,
         timestamp_ms: int | None,
     ) -> tuple[Delivery, Callable[[], bool] | None]:
-        """Queue a record without waiting; if the queue is full, returns what tries again."""
+        """Queue a record without waiting; if the queue is full, also returns a retry function."""
         record = Outgoing(topic, value, key, headers, partition, timestamp_ms)
         self._number = number = self._number + 1
         passed = sent_through(self._chain, record)
@@ -226,7 +229,7 @@ class Producer(Generic[K, V]):
         return True
 
     def flush(self, timeout_s: float | None = None) -> None:
-        """Wait until everything queued is delivered; raises what failed and nobody asked for."""
+        """Wait until everything queued is delivered; raises failures that no caller observed."""
         left = self.client.flush(-1 if timeout_s is None else timeout_s)
         if left:
             raise TimeoutError(f"{left} records are still in the queue after {timeout_s} s")
@@ -243,7 +246,7 @@ class Producer(Generic[K, V]):
             self._wanted.set()
             _alive.discard(self)
             self._thread.join()
-        if left:  # then librdkafka's own close would wait for them for minutes
+        if left:  # librdkafka's own close would wait for them for minutes
             raise UndeliveredRecords(left, ())
         self.client.close()
         self._raise_failures()
@@ -260,7 +263,7 @@ class Producer(Generic[K, V]):
         if error is None:
             self.close()
             return
-        try:  # the block's own error goes on; these are told in the log
+        try:  # the block's own error propagates; delivery failures are only logged
             self.close(EXIT_S)
         except UndeliveredRecords as failed:
             logger.error("%s", failed)
@@ -277,7 +280,7 @@ class Producer(Generic[K, V]):
     def reported(
         self, delivery: Delivery, error: KafkaError | None, message: confluent_kafka.Message
     ) -> SendFailed | None:
-        """What a delivery does not do by itself: failures, interceptors, the trace."""
+        """Handle what a delivery cannot by itself: failures, interceptors, the trace."""
         topic, latency = message.topic() or "", message.latency()
         failed = None if error is None else _failure(topic, message.partition(), error)
         if failed is not None:
@@ -295,7 +298,7 @@ class Producer(Generic[K, V]):
         return failed
 
     def want_report(self) -> None:
-        """Somebody waits: the thread polls without a break until the queue is empty."""
+        """A caller waits for a report: the thread polls without a break until nothing is queued."""
         self._wanted.set()
 
     def _note_failure(self, delivery: Delivery, failed: SendFailed) -> None:
@@ -307,7 +310,7 @@ class Producer(Generic[K, V]):
                 logger.exception("on_failure failed")
             return
         if len(self._failed) < KEPT_FAILURES:
-            self._failed.append((delivery, failed))  # whoever waits now may give up yet
+            self._failed.append((delivery, failed))  # even if observed: its waiter may time out
         elif not delivery.observed:
             self._more_failures += 1
 
@@ -333,10 +336,9 @@ class Producer(Generic[K, V]):
 def _poll(
     client: confluent_kafka.Producer, wanted: threading.Event, closed: threading.Event
 ) -> None:
-    """Reports for whoever waits, at once; for others now and then.
+    """Serve delivery reports: at once while a caller waits, otherwise every `IDLE_S`.
 
-    A thread that polled all the time would fight with a busy sender for the interpreter: senders
-    poll too.
+    Polling all the time would compete with a busy sender for the interpreter; senders poll too.
     """
     while not closed.is_set():
         try:
@@ -345,12 +347,12 @@ def _poll(
                 while len(client) and not closed.is_set():
                     client.poll(POLL_S)
             client.poll(0)
-        except KafkaException as error:  # told once; what it means for records, reports tell
+        except KafkaException as error:  # raised once; delivery reports say which records failed
             logger.error("the producer failed for good: %s", error.args[0])
 
 
 def _part(value: object, raw_value: object) -> str:
-    """Which serializer raised: that of the value comes first."""
+    """The part whose serializer raised; the value is serialized first."""
     return "value" if raw_value is value else "key"
 
 
@@ -379,7 +381,9 @@ def _refused(topic: str, partition: int | None, error: KafkaException) -> NoRetu
 
 
 def _forget_after_fork() -> None:
-    """The child has none of librdkafka's threads: what it sent would wait for ever."""
+    """Make a forked child refuse to send: it has none of librdkafka's threads, so its records would
+    wait forever.
+    """
     for producer in list(_alive):
         producer._produce = cast("Any", _refuse_after_fork)  # noqa: SLF001 - its own class
     _alive.clear()

@@ -1,4 +1,4 @@
-"""Makes records of librdkafka's messages."""
+"""Turns librdkafka's messages into records."""
 
 from collections.abc import Callable
 from typing import Any, Generic
@@ -17,7 +17,7 @@ class RecordReader(Generic[K, V]):
         self._key: Callable[[bytes], Any] | None = None if key is None else key.deserialize
         self._value: Callable[[bytes], Any] | None = None if value is None else value.deserialize
         self.read: Callable[[Message], Record[K, V]] = self._read
-        """Raises what a deserializer raises: `failure` tells of it."""
+        """Raises the deserializer's own error; `failure` turns it into an SDK error."""
         if key is None and value is not None:
             self.read = _reading_values(value.deserialize)
 
@@ -31,7 +31,7 @@ class RecordReader(Generic[K, V]):
         return Record(message, key, value)
 
     def failure(self, message: Message, error: Exception) -> DeserializationFailed:
-        """Why `read` raised."""
+        """The SDK error for what `read` raised."""
         part, data = "value", message.value() or b""
         key = message.key()
         if self._key is not None and key is not None:
@@ -45,7 +45,7 @@ class RecordReader(Generic[K, V]):
 
 
 def _reading_values(deserialize: Callable[[bytes], Any]) -> Callable[[Message], Record[Any, Any]]:
-    """The commonest case, without questions: one is made for each record."""
+    """A reader for the commonest case without branches, because it runs for each record."""
 
     def read(message: Message) -> Record[Any, Any]:
         value = message.value()
@@ -59,8 +59,8 @@ def raw_record(message: Message) -> Record[bytes, bytes]:
 
 
 def check_error(error: KafkaError) -> None:
-    """Raise what ends a consumer; the rest librdkafka mends by itself."""
-    if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - so it is named
+    """Raise errors that end a consumer; librdkafka recovers from the others by itself."""
+    if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - librdkafka's name
         return
     if error.fatal() or (not error.retriable() and error.code() not in _PASSING):
         raise ConsumerFailed(f"{error.name()}: {error.str()}")

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     K = TypeVar("K", default=bytes)
     V = TypeVar("V", default=bytes)
-else:  # Python 3.11 knows no defaults of type variables
+else:  # Python 3.11 has no defaults of type variables
     from typing import TypeVar
 
     K = TypeVar("K")
@@ -33,7 +33,7 @@ class TimestampType(IntEnum):
 
 @dataclass(frozen=True)  # with slots, Python 3.11 refuses `Outgoing[bytes, Order](...)`
 class Outgoing(Generic[K, V]):
-    """A record to send. A partition of None is chosen by the partitioner."""
+    """A record to send. If the partition is None, the partitioner chooses it."""
 
     topic: str
     value: V | None = None
@@ -45,7 +45,7 @@ class Outgoing(Generic[K, V]):
 
 @dataclass(frozen=True, slots=True)
 class RecordMetadata:
-    """Where a record was written. With acks=0 nobody says the offset: it is None."""
+    """Where a record was written. With acks=0 the broker reports no offset: it is None."""
 
     topic: str
     partition: int
@@ -54,8 +54,8 @@ class RecordMetadata:
 
 
 class Record(Generic[K, V]):
-    """A record that was read: key and value deserialized, the rest asked of librdkafka's message
-    when it is wanted, since most applications want little of it. Tests make one by `make`.
+    """A record that was read. Key and value are deserialized; the rest comes from librdkafka's
+    message on demand, since most applications need little of it. Tests create one by `make`.
     """
 
     __slots__ = ("key", "message", "value")
@@ -124,7 +124,7 @@ class Record(Generic[K, V]):
         return None
 
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
-        """For other processes; the leader's epoch stays behind."""
+        """Pickles the record for other processes, without the leader epoch."""
         kind, at_ms = self.message.timestamp()
         rest = list(self.headers), at_ms, TimestampType(kind)
         return Record.make, (*self.id, self.key, self.value, *rest)

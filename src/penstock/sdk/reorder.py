@@ -1,8 +1,8 @@
 """Puts the records of a key back into the order of a logical clock. Pure: time is an argument.
 
-A record waits in the buffer for `hold_ms`: earlier ones of its key that arrive meanwhile pass it.
-One that comes too late for that is released at once and marked, since the application may have to
-know.
+A record waits in the buffer for `hold_ms`; earlier records of its key that arrive meanwhile pass
+it. A record that comes too late for that is released at once and marked as late, since the
+application may have to know.
 """
 
 from bisect import insort
@@ -17,7 +17,7 @@ NO_TIME = LogicalTime(-1, "")
 
 
 class Released(NamedTuple):
-    """A record in its turn; `late`: one behind it in order was released before."""
+    """A released record; `late`: a record that belongs after it was released before."""
 
     record: Record[Any, Any]
     late: bool = False
@@ -26,7 +26,7 @@ class Released(NamedTuple):
 class _Waiting(NamedTuple):
     time: LogicalTime
     number: int
-    """Of arrival: records without a clock, or with equal ones, keep their order."""
+    """Order of arrival, which is kept among records with equal clocks."""
     due_ms: int
     record: Any
 
@@ -38,7 +38,7 @@ class _Key:
 
 
 class ReorderBuffer:
-    """Holds at most `most` records of a key, and forgets keys that have none waiting."""
+    """Holds at most `most` records of a key, and forgets idle keys beyond `keys`."""
 
     def __init__(
         self,
@@ -58,12 +58,12 @@ class ReorderBuffer:
         return sum(len(each.waiting) for each in self._keys.values())
 
     def add(self, record: Record[Any, Any], now_ms: int) -> list[Released]:
-        """What is released because of it: itself if it is late or has no clock, or the overflow."""
+        """Returns what is released now: the record if it is late or has no clock, or overflow."""
         time = self._time_of(record)
         if time is None:
             return [Released(record)]
         name = self._key_of(record)
-        key = self._keys[name] = self._keys.pop(name, _Key())  # the last in order now
+        key = self._keys[name] = self._keys.pop(name, _Key())  # moved to the end of the order
         if time < key.last:
             return [Released(record, late=True)]
         self._number += 1
@@ -72,14 +72,14 @@ class ReorderBuffer:
         return [self._pop(key) for _ in range(over)]
 
     def due(self, now_ms: int) -> Iterator[Released]:
-        """What has waited long enough, and what precedes it."""
+        """Records that have waited long enough, and those that precede them."""
         for key in list(self._keys.values()):
             while any(each.due_ms <= now_ms for each in key.waiting):
                 yield self._pop(key)
         self._forget()
 
     def drain(self) -> Iterator[Released]:
-        """Everything, at the end."""
+        """All records, at the end."""
         for key in self._keys.values():
             while key.waiting:
                 yield self._pop(key)
@@ -90,7 +90,7 @@ class ReorderBuffer:
         return Released(first.record)
 
     def _forget(self) -> None:
-        """The keys that were quiet for longest, beyond `keys`: their late records pass unmarked."""
+        """Forget the longest idle keys beyond `keys`; their late records are not marked."""
         for name in list(self._keys)[: max(0, len(self._keys) - self._most_keys)]:
             if not self._keys[name].waiting:
                 del self._keys[name]

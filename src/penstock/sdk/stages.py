@@ -1,9 +1,9 @@
-"""Where a producer's records are between QUEUED and ACKNOWLEDGED, by librdkafka's statistics.
+"""Counts of a producer's records between QUEUED and ACKNOWLEDGED, from librdkafka's statistics.
 
     accumulator   records wait in their partition's queue for a batch (`linger.ms`, `batch.size`)
-    sender        batches are requests: first for the socket, then for the broker's answer
+    sender        requests wait first for the socket, then for the broker's response
 
-librdkafka tells of these stages in sums, every `statistics.interval.ms`, not of single records.
+librdkafka reports these stages as sums, every `statistics.interval.ms`, not per record.
 """
 
 import logging
@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 INTERVAL_MS: Final = 1_000
 UNASSIGNED: Final = "-1"
-"""Where librdkafka counts records whose topic it does not know yet."""
+"""Partition under which librdkafka counts records of topics that it does not know yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,41 +26,41 @@ class PartitionStages:
 
     topic: str
     partition: int | None
-    """None: nobody has chosen it yet, since the topic's partitions are not known."""
+    """None: not chosen yet, because the topic's partitions are unknown."""
     leader: int
     accumulated: int
     """Records in the accumulator."""
     accumulated_bytes: int
     in_flight: int
-    """Records in requests that are not answered."""
+    """Records in requests without a response yet."""
     sent: int
-    """Records that were put into requests; a retry counts again."""
+    """Records put into requests; a retry counts again."""
 
 
 @dataclass(frozen=True, slots=True)
 class SenderStages:
-    """Requests to a broker now, and mean times of what was sent in the last interval, if any."""
+    """Requests to a broker now, and mean times in the last interval; None if nothing was sent."""
 
     broker: int
     unsent: int
     """Requests that wait for the socket."""
     in_flight: int
     accumulator_ms: float | None
-    """From QUEUED until a record was put into a request."""
+    """Time from QUEUED until a record is put into a request."""
     socket_ms: float | None
-    """From then until the request was written."""
+    """Time from then until the request is written to the socket."""
     answer_ms: float | None
-    """From then until its answer."""
+    """Time from then until its response."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProducerStages:
-    """A look at a producer."""
+    """A snapshot of a producer."""
 
     at_ms: int
-    """Epoch milliseconds, of a whole second."""
+    """Epoch milliseconds, in whole seconds."""
     unfinished: int
-    """Records that are queued and not reported."""
+    """Queued records whose delivery is not reported yet."""
     partitions: Sequence[PartitionStages]
     senders: Sequence[SenderStages]
 
@@ -69,7 +69,7 @@ StagesHook: TypeAlias = Callable[[ProducerStages], None]
 
 
 def stages_of(statistics: str) -> ProducerStages:
-    """What librdkafka's JSON says."""
+    """Parse librdkafka's statistics JSON."""
     found: Any = msgspec.json.decode(statistics)
     return ProducerStages(
         found["time"] * 1000,
@@ -102,7 +102,7 @@ def stages_of(statistics: str) -> ProducerStages:
 
 
 def told(hook: StagesHook, also: Callable[[str], None] | None = None) -> Callable[[str], None]:
-    """For librdkafka's `stats_cb`; the application's own goes first."""
+    """A `stats_cb` for librdkafka that calls `hook`, after the application's own callback."""
 
     def tell(statistics: str) -> None:
         if also is not None:

@@ -1,7 +1,7 @@
-"""The stages of a record's way through a producer, for a hook that watches them.
+"""The stages of a record on its way through a producer, for a hook that observes them.
 
 caller's thread:    INTERCEPTED → SERIALIZED → PARTITIONED → QUEUED
-librdkafka's own:   batches in its queue (the accumulator), requests to brokers (the sender): in
+librdkafka's own:   batches in its queue (the accumulator), requests to brokers (the sender): as
                     sums only, by the hook of `penstock.sdk.stages`
 producer's thread:  ACKNOWLEDGED, or FAILED
 """
@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 
 class Stage(Enum):
-    """A stage that was passed."""
+    """A stage that a record has passed."""
 
     INTERCEPTED = "intercepted"
     SERIALIZED = "serialized"
@@ -35,9 +35,9 @@ class Trace:
     """Counts the records of this producer from 1."""
     thread: str
     partition: int | None = None
-    """None until somebody chose it; librdkafka's own partitioner does so behind QUEUED."""
+    """None until it is chosen; librdkafka's own partitioner chooses it after QUEUED."""
     latency_ms: float | None = None
-    """From QUEUED to ACKNOWLEDGED."""
+    """Time from QUEUED to ACKNOWLEDGED."""
 
 
 logger = logging.getLogger(__name__)

@@ -5,8 +5,8 @@
             for record in records:
                 output.send("invoices", invoice(record.value), key=record.key)
 
-Results and positions of a batch are committed together when the loop asks for the
-next one. If the body raises, all of it is aborted, and the next run reads the records again.
+Results and offsets of a batch are committed together when the loop asks for the next batch. If the
+body raises, the transaction is aborted, and the next run reads the records again.
 """
 
 import logging
@@ -35,23 +35,22 @@ logger = logging.getLogger(__name__)
 
 ANSWER_S: Final = 30.0
 PRODUCERS: Final = "transaction."
-"""How the settings of transactions begin, which are the producer's."""
+"""Prefix of the settings in `config` that are meant for the producer."""
 
 
 def transactional_id(group: str, instance: str) -> str:
-    """No other group and instance have it, and ACLs may name it by the group's name as a prefix.
-
-    Behind the last colon is the instance.
+    """Unique per group and instance. It begins with the group's name, so that ACLs can use that as
+    a prefix; the instance follows the last colon.
     """
     return f"{group}:{quote(instance, safe='/')}"
 
 
 class Transactions(Generic[K, V]):
-    """`config` is the consumer's; the producer shares its connection, and has `producer_config`.
+    """`config` is the consumer's. The producer shares its connection and `transaction.*` settings,
+    such as `transaction.timeout.ms`, and takes others from `producer_config`.
 
-    `instance` names this copy of the program. With a name that stays, a restart ends the
-    transaction of a former run at once; without one, its time-out does. The producer also has what
-    `config` says of transactions, such as `transaction.timeout.ms`.
+    `instance` names this copy of the program. With a stable name, a restart ends the transaction of
+    a previous run at once; without one, the transaction ends by its time-out.
     """
 
     def __init__(
@@ -69,9 +68,9 @@ class Transactions(Generic[K, V]):
         is_stopping: Callable[[], bool] = lambda: False,
         clock: Clock | None = None,
     ) -> None:
-        """Records, and brokers that do not answer, are waited for until `is_stopping`."""
+        """Waits for records, and for brokers that do not answer, until `is_stopping`."""
         self.batch, self._chain = batch, tuple(interceptors)
-        """How many records the next batch has at most."""
+        """`batch` is the most records that the next batch may have."""
         self._is_stopping = is_stopping
         self._clock = clock or SystemClock()
         of_producer = {name: each for name, each in config.items() if name.startswith(PRODUCERS)}
@@ -102,7 +101,7 @@ class Transactions(Generic[K, V]):
                 on_failure=self._not_delivered,  # its transaction fails too
                 clock=self._clock,
             )
-        except BaseException:  # as of a setting that librdkafka refuses
+        except BaseException:  # for example a setting that librdkafka refuses
             self._consumer.close()
             raise
         self._transactional: confluent_kafka.Producer = self.output.client
@@ -110,10 +109,10 @@ class Transactions(Generic[K, V]):
         self._starts: dict[PartitionId, int] = {}
         self._ends: dict[PartitionId, int] = {}
         self._held: dict[PartitionId, int] = {}
-        """Paused partitions, and when they go on."""
+        """Paused partitions, and the time at which each resumes."""
         self._too_large: SendFailed | None = None
         self._moved = False
-        """Partitions of the open transaction went to another member: it must not commit."""
+        """Partitions of the open transaction moved to another member: it must not commit."""
         try:
             self._transactional.init_transactions(ANSWER_S)
         except KafkaException:
@@ -128,8 +127,8 @@ class Transactions(Generic[K, V]):
     def batches(
         self, idle_s: float | None = None
     ) -> Iterator[tuple[list[Record[K, V]], Producer[bytes, bytes]]]:
-        """Each batch with the producer of its transaction. Ends after `idle_s` without records, as
-        `Consumer.records` does, or when none is there and `is_stopping`.
+        """Yields each batch with the producer of its transaction. Ends after `idle_s` without
+        records, as `Consumer.records` does, or when `is_stopping` and no records are left.
         """
         idle = Idle(idle_s)
         while True:
@@ -150,10 +149,10 @@ class Transactions(Generic[K, V]):
             self.commit()
 
     def commit(self) -> None:
-        """End the open transaction: the loop does so by itself, unless its body leaves it.
+        """Commit the open transaction. The loop does so by itself, unless its body leaves it.
 
-        Where the group or the brokers refuse it, it is aborted, and the batch is read again; a
-        result that is too large raises, since it always would be.
+        If the group or the brokers refuse, the transaction is aborted and the batch is read again.
+        A result that is too large raises then, since it would fail every time.
         """
         if not self._is_open:
             return
@@ -164,7 +163,7 @@ class Transactions(Generic[K, V]):
             self._transactional.send_offsets_to_transaction(
                 offsets, self._consumer.client.consumer_group_metadata(), ANSWER_S
             )
-            self._is_open = False  # whatever interrupts a commit: an abort would conflict with it
+            self._is_open = False  # first: an abort would conflict with an interrupted commit
             self._end(self._transactional.commit_transaction)
             tell_committed(self._chain, self._ends)
         except TransactionUnanswered:
@@ -187,7 +186,7 @@ class Transactions(Generic[K, V]):
         self._is_open = False
         try:
             self._end(self._transactional.abort_transaction)
-        except KafkaException as error:  # such as of an outage beyond transaction.timeout.ms
+        except KafkaException as error:  # e.g. an outage longer than transaction.timeout.ms
             cause: Any = error.args[0]
             raise SdkError(f"the transaction failed for good: {cause.str()}") from None
         assigned = self._consumer.client.assignment()
@@ -198,7 +197,7 @@ class Transactions(Generic[K, V]):
                 self._consumer.seek(each.topic, each.partition, offset)
 
     def _end(self, call: Callable[[float], object]) -> None:
-        """A call that may be tried again is: librdkafka goes on with it, and refuses others."""
+        """Repeat a call with a retriable error: librdkafka continues it, and refuses others."""
         waited_s = 0.0
         while True:
             try:
@@ -217,10 +216,10 @@ class Transactions(Generic[K, V]):
                     self._transactional.poll(POLL_S)
 
     def hold(self, record: Record[Any, Any], delay_ms: int) -> None:
-        """Read its partition again from this record on, after a while.
+        """Read the partition again from this record on, after a delay.
 
-        The open transaction has what came before it: of the batch in hand, the caller leaves out
-        the record and those behind it in its partition.
+        The open transaction commits only what came before the record: the caller leaves out the
+        record, and those behind it in its partition, from the batch in hand.
         """
         at = record.topic, record.partition
         self._consumer.pause([at])
@@ -228,7 +227,7 @@ class Transactions(Generic[K, V]):
         self._held[at] = self._clock.monotonic_ms() + delay_ms
 
     def give_back(self, record: Record[Any, Any]) -> None:
-        """Read its partition again from this record on; the open transaction ends before it."""
+        """Read the partition again from this record on; the transaction ends before it."""
         at = record.topic, record.partition
         self._ends[at] = record.offset
         self._consumer.seek(*at, record.offset)
@@ -249,11 +248,11 @@ class Transactions(Generic[K, V]):
     def _lost(self, partitions: Sequence[PartitionId]) -> None:
         self._moved = True
         held = [each for each in partitions if self._held.pop(each, None) is not None]
-        if held:  # librdkafka would keep them paused, also when they are assigned again
+        if held:  # librdkafka would keep them paused even when they are assigned again
             self._consumer.resume(held)
 
     def close(self) -> None:
-        """Abort what is open, and leave the group."""
+        """Abort an open transaction, and leave the group."""
         try:
             if self._is_open:
                 self._is_open = False
@@ -276,7 +275,7 @@ class Transactions(Generic[K, V]):
         if error is None:
             self.close()
             return
-        try:  # the block's own error goes on; this one is told in the log
+        try:  # the block's own error propagates; this one is only logged
             self.close()
         except (KafkaException, SdkError) as failed:
             logger.error("the end of the transactions failed too: %s", failed)

@@ -1,1 +1,1 @@
-"""Who a client is, and what it may do. Decides only: no I/O, no clock, no randomness."""
+"""Authentication and authorization: decisions only, no I/O, no clock, no randomness."""

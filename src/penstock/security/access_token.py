@@ -1,8 +1,8 @@
 """Access tokens (JWT, RFC 7519), checked against the issuer's public keys (JWKS, RFC 7517).
 
 Only signatures by a private key count: `none` and secrets shared with the issuer (HS256, …) are
-refused, and a key serves only the algorithms of its own kind. Otherwise a public key could pass for
-a shared secret.
+refused, and a key works only with algorithms of its own kind. Otherwise a public key could be used
+as a shared secret.
 """
 
 import math
@@ -34,7 +34,7 @@ class VerificationKey(msgspec.Struct, frozen=True):
     kind: str
     curve: str | None
     algorithm: str | None
-    """The only one it serves; None: all of its kind."""
+    """The only algorithm it may be used with; None: all of its kind."""
     key: Any
 
     def serves(self, algorithm: str) -> bool:
@@ -44,10 +44,10 @@ class VerificationKey(msgspec.Struct, frozen=True):
 
 
 class Expectations(msgspec.Struct, frozen=True):
-    """What a token must say beside having a good signature."""
+    """Required claims of a token, besides a valid signature."""
 
     audience: tuple[str, ...] = ()
-    """One of these; empty: any."""
+    """The token must name one of these; empty: any."""
     issuer: str | None = None
     skew_s: int = 30
     subject_claim: str = "sub"
@@ -55,9 +55,10 @@ class Expectations(msgspec.Struct, frozen=True):
 
 
 def parse_keys(name: str, data: bytes) -> tuple[VerificationKey, ...]:
-    """The public keys of a key set. Keys of other kinds are passed over; none at all is an error.
+    """The public keys of a key set. Keys of other kinds are ignored; a set without usable keys is
+    an error.
 
-    `name` says where the text is from.
+    `name` names the source of the text in errors.
     """
     try:
         found = msgspec.json.decode(data)
@@ -99,14 +100,14 @@ def checked(
     now_s: float,
     on_unknown_key: Callable[[], None] = lambda: None,
 ) -> AccessToken:
-    """What the token says, if it is good at this time; otherwise raises `InvalidToken`."""
+    """The token's subject and expiry, if it is valid now; otherwise raises `InvalidToken`."""
     return _subject(signed_claims(token, keys, on_unknown_key), expected, now_s)
 
 
 def signed_claims(
     token: str, keys: Sequence[VerificationKey], on_unknown_key: Callable[[], None]
 ) -> dict[str, Any]:
-    """What a token says, if the issuer has signed it. Nothing else is checked."""
+    """The claims of a token that the issuer signed. Nothing else is checked."""
     if len(token) > MAX_TOKEN_CHARS:
         raise InvalidToken(f"the token has {len(token)} characters")
     signatures = jwt.PyJWS()
@@ -159,14 +160,14 @@ def _subject(claims: dict[str, Any], expected: Expectations, now_s: float) -> Ac
 
 
 def _check_scope(scope: object, name: str) -> None:
-    """Nothing asks for scopes here, as in Kafka; but a token whose scope means nothing is bad."""
+    """Scopes grant nothing here, as in Kafka; but a token with a malformed scope is refused."""
     scopes = scope if isinstance(scope, list) else [] if scope is None else [scope]
     if not all(isinstance(each, str) for each in scopes):
         raise InvalidToken(f"the {name} of the token is not text")
 
 
 def claimed_second(claims: dict[str, Any], name: str) -> float | None:
-    """A time that a token says, in seconds; None: it says none."""
+    """A time claim of a token, in seconds; None if it is missing."""
     value = claims.get(name)
     if value is None:
         return None

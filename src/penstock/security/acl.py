@@ -1,8 +1,8 @@
-"""Access control lists with Kafka's meaning. Pure.
+"""Access control lists with Kafka's semantics. Pure.
 
 Deny wins over allow. An allow of read, write, delete or alter implies describe; one of
-alter-configs implies describe-configs. A deny implies nothing. Where no ACL speaks of a resource,
-only super users may do anything, unless `allow.everyone.if.no.acl.found`.
+alter-configs implies describe-configs. A deny implies nothing. If no ACL matches a resource, only
+super users have access, unless `allow.everyone.if.no.acl.found` is set.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from penstock.config.address import canonical
 
 
 class ResourceType(IntEnum):
-    """What an ACL is about, numbered as on the wire. ANY is for filters only."""
+    """Type of resource, numbered as on the wire. ANY is for filters only."""
 
     UNKNOWN = 0
     ANY = 1
@@ -28,7 +28,7 @@ class ResourceType(IntEnum):
 
 
 class PatternType(IntEnum):
-    """How a resource's name is meant. ANY and MATCH are for filters only."""
+    """How a resource's name is matched. ANY and MATCH are for filters only."""
 
     UNKNOWN = 0
     ANY = 1
@@ -103,7 +103,7 @@ OPERATIONS: Final[Mapping[ResourceType, frozenset[AclOperation]]] = {
     ResourceType.DELEGATION_TOKEN: frozenset({_Op.DESCRIBE}),
     ResourceType.USER: frozenset({_Op.CREATE_TOKENS, _Op.DESCRIBE_TOKENS}),
 }
-"""The operations that each resource knows; an ACL may also name ALL."""
+"""The operations on each type of resource; an ACL may also name ALL."""
 
 ALLOWED_BY: Final[Mapping[AclOperation, frozenset[AclOperation]]] = {
     **{each: frozenset({each, _Op.ALL}) for each in AclOperation},
@@ -113,14 +113,14 @@ ALLOWED_BY: Final[Mapping[AclOperation, frozenset[AclOperation]]] = {
 
 
 class ResourcePattern(msgspec.Struct, frozen=True, order=True):
-    """The resources that an ACL is about: one name, every name (`*`), or all with a prefix."""
+    """The resources of an ACL: one name, every name (`*`), or all names with a prefix."""
 
     type: ResourceType
     name: str
     pattern: PatternType = PatternType.LITERAL
 
     def matches(self, name: str) -> bool:
-        """Whether it is about the resource of that name."""
+        """Whether it covers the resource of that name."""
         if self.pattern is PatternType.PREFIXED:
             return name.startswith(self.name)
         return self.name in {name, WILDCARD}
@@ -130,7 +130,7 @@ class ResourcePattern(msgspec.Struct, frozen=True, order=True):
 
 
 class AccessRule(msgspec.Struct, frozen=True, order=True):
-    """Who, from where, may or may not do what. The principal is its text: `User:*` is anybody."""
+    """Allows or denies a principal an operation from a host. `User:*` means every user."""
 
     principal: str
     host: str
@@ -138,21 +138,21 @@ class AccessRule(msgspec.Struct, frozen=True, order=True):
     permission: Permission
 
     def concerns(self, principal: str, host: str) -> bool:
-        """`host` is the client's, in its canonical form."""
+        """`host` is the client's address in canonical form."""
         if self.principal not in {principal, WILDCARD_PRINCIPAL}:
             return False
         return self.host in {host, WILDCARD} or canonical(self.host) == host
 
 
 class Acl(msgspec.Struct, frozen=True, order=True):
-    """One line of the lists."""
+    """An access rule for a resource pattern."""
 
     resource: ResourcePattern
     rule: AccessRule
 
 
 class AclFilter(msgspec.Struct, frozen=True):
-    """Which ACLs a request means; None matches everything."""
+    """Selects ACLs for a request; None matches everything."""
 
     type: ResourceType = ResourceType.ANY
     name: str | None = None
@@ -184,7 +184,7 @@ class AclFilter(msgspec.Struct, frozen=True):
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """Whether it is allowed, and the ACL that decided; None: no ACL did."""
+    """Whether it is allowed, and the ACL that decided it; None: no ACL did."""
 
     allowed: bool
     acl: Acl | None = None

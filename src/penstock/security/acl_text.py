@@ -1,4 +1,4 @@
-"""Access rules as people write them: `topic:payments`, `bob`, `read`. Pure."""
+"""Access rules in the command line's notation: `topic:payments`, `bob`, `read`. Pure."""
 
 from typing import Any
 
@@ -31,8 +31,8 @@ OPERATION_NAMES = {
 
 
 def resource_of(text: str) -> ResourcePattern:
-    r"""`topic:payments`; a name that ends with a star is a prefix, but `\*` is a star itself, and
-    before that star `\\` a backslash; `cluster` has no name.
+    r"""Parse `topic:payments`. A name that ends with a star is a prefix, but `\*` is a literal
+    star, and before that star `\\` is a backslash; `cluster` has no name.
     """
     kind, colon, name = text.partition(":")
     if kind not in TYPES:
@@ -52,7 +52,7 @@ def resource_of(text: str) -> ResourcePattern:
 
 
 def principal_of(text: str) -> Principal:
-    """`User:bob`, or `bob` for short. The subject of a certificate may hold a colon itself."""
+    """Parse `User:bob`, or `bob` for short. A certificate's subject may itself have a colon."""
     found = parse_principal(text)
     is_typed = found is not None and found.kind.isalpha()
     return found if found is not None and is_typed else user_principal(text)
@@ -71,13 +71,13 @@ def text_of(resource: ResourcePattern) -> str:
         return kind
     if resource.pattern is PatternType.PREFIXED:
         return f"{kind}:{_escaped(resource.name)}*"
-    # Kafka's tool takes `--topic 'pay*'` for this very name, which must not look like the prefix.
+    # Kafka's tool takes `--topic 'pay*'` as this literal name, which must not look like a prefix.
     is_starred = resource.name.endswith("*") and resource.name != WILDCARD
     return f"{kind}:{_escaped(resource.name[:-1])}\\*" if is_starred else f"{kind}:{resource.name}"
 
 
 def _escaped(before_star: str) -> str:
-    """With the backslashes at its end twice: those do not escape the star that follows."""
+    """Doubles the backslashes at the end, so that they do not escape the star that follows."""
     return before_star + "\\" * (len(before_star) - len(before_star.rstrip("\\")))
 
 

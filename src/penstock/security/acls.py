@@ -1,4 +1,4 @@
-"""The ACLs of a cluster, and what they decide. Pure."""
+"""The ACLs of a cluster, and the decisions they lead to. Pure."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -21,16 +21,14 @@ from penstock.security.principal import Principal
 
 
 class Acls:
-    """All ACLs, as of one moment. Never changes: a change makes a new one.
+    """All ACLs at one moment. Immutable: a change makes a new object.
 
-    Decisions are remembered, since a connection asks for the same ones with every request.
+    Decisions are cached, since a connection needs the same ones for every request.
     """
 
     MAX_REMEMBERED: Final = 100_000
     MAX_NAME: Final = 249
-    """Of a name that is remembered: no topic has a longer one, but a request may name 32,767
-    characters.
-    """
+    """Longest name in the cache: topics have none longer, but a request may (32,767)."""
 
     def __init__(
         self,
@@ -73,7 +71,7 @@ class Acls:
         known = self._decided.get(key)
         if known is None:
             known = self.decide(principal, host, operation, kind, name).allowed
-            # Names that clients made up must not fill the memory.
+            # Names that clients invent must not fill the memory.
             if len(self._decided) >= self.MAX_REMEMBERED:
                 self._decided.clear()
             if len(name) <= self.MAX_NAME:
@@ -88,7 +86,7 @@ class Acls:
         kind: ResourceType,
         name: str,
     ) -> Verdict:
-        """The verdict with its reason."""
+        """The decision, with the ACL that decided it."""
         if principal in self._super_users:
             return Verdict(allowed=True)
         text, found_any, allow = str(principal), False, None
@@ -148,7 +146,7 @@ class Acls:
         if (WILDCARD, False) in denied:
             return Verdict(allowed=False, acl=denied[WILDCARD, False])
         if self._allow_if_none and (kind, WILDCARD) not in self._literal:
-            return Verdict(allowed=True)  # there is always another name, of which no ACL speaks
+            return Verdict(allowed=True)  # there is always a name that no ACL covers
         prefixes = {name for name, is_prefix in denied if is_prefix}
         for each in allows:
             name, is_prefix = each.resource.name, each.resource.pattern is PatternType.PREFIXED
@@ -173,7 +171,7 @@ class Acls:
     def operations(
         self, principal: Principal, host: str, kind: ResourceType, name: str
     ) -> frozenset[AclOperation]:
-        """The operations on a resource that are allowed, for responses that tell them."""
+        """The allowed operations on a resource, for responses that list them."""
         return frozenset(
             each for each in OPERATIONS[kind] if self.allows(principal, host, each, kind, name)
         )

@@ -1,8 +1,7 @@
-"""Certificates: whom they name, as Java writes it, and until when.
+"""Parses certificates: the subject as Java writes it, and the expiry time.
 
 A subject is in RFC 2253 form: `CN=alice,OU=data,O=Example`. It is read from the certificate's own
-bytes: what OpenSSL's wrapper tells has lost the types of the values, which decide how Java writes
-them.
+bytes: OpenSSL's Python wrapper loses the types of the values, which decide how Java writes them.
 """
 
 from calendar import timegm
@@ -24,7 +23,7 @@ _KEYWORDS: Final = {
     "0.9.2342.19200300.100.1.25": "DC",
     "0.9.2342.19200300.100.1.1": "UID",
 }
-"""The only names in RFC 2253; every other attribute is written by its number, in hex."""
+"""The only attributes that RFC 2253 names; Java writes all others by number, in hex."""
 
 _VERSION, _EXTENSIONS, _OID, _UTC_TIME = 0xA0, 0xA3, 0x06, 0x17
 _SUBJECT_ALTERNATIVE_NAME: Final = "2.5.29.17"
@@ -34,14 +33,14 @@ _ESCAPED: Final = frozenset(',=+<>#;"\\')
 
 
 class Certificate(msgspec.Struct, frozen=True):
-    """What is asked of a certificate."""
+    """The parts of a certificate that the broker uses."""
 
     subject: str
-    """In Java's RFC 2253 form."""
+    """The subject in Java's RFC 2253 form."""
     expires_s: int
-    """The last second of its validity."""
+    """The last second of its validity, since the epoch."""
     alternative_names: frozenset[bytes]
-    """Hosts and addresses, each as its bytes in the certificate."""
+    """Host names and addresses, each as its bytes in the certificate."""
 
 
 def parse_certificate(data: bytes) -> Certificate:
@@ -68,7 +67,7 @@ def _certificate(data: bytes) -> Certificate:
 
 def _time(tag: int, content: bytes) -> int:
     text = content.decode("ascii").rstrip("Z")
-    if tag == _UTC_TIME:  # two digits of the year, from 1950 on
+    if tag == _UTC_TIME:  # a two-digit year, from 1950 on
         text = ("19" if text[:2] >= "50" else "20") + text
     parts = (text[:4], *(text[at : at + 2] for at in range(4, 14, 2)))
     return timegm(tuple(map(int, parts)))
@@ -132,7 +131,7 @@ def _elements(content: bytes) -> Iterator[tuple[int, bytes, int]]:
 
 
 def _element(data: bytes, at: int) -> tuple[int, bytes, int]:
-    """Tag, content and end of the element that begins there."""
+    """Tag, content and end of the element at this position."""
     tag, length = data[at], data[at + 1]
     start = at + 2
     if length & 0x80:

@@ -1,7 +1,7 @@
-"""Delegation tokens (KIP-48): logins that a user hands to its programs, for a limited time.
+"""Delegation tokens (KIP-48): logins that a user gives to programs, for a limited time.
 
-A token is an id and its HMAC under a secret of the cluster. Who has both logs in by SCRAM, as the
-token's owner. The HMAC is stored nowhere: a broker works it out. Pure; time is an argument.
+A token is an id and its HMAC under a secret of the cluster. A client with both logs in by SCRAM, as
+the token's owner. The HMAC is not stored: brokers compute it. Pure; time is an argument.
 """
 
 import hmac
@@ -15,11 +15,11 @@ from penstock.errors import ErrorCode, KafkaError
 from penstock.security.principal import Principal
 
 NEVER_MS: Final = -1
-"""Instead of a time in a refusal."""
+"""Takes the place of a time in an error response."""
 
 
 class TokenRefused(KafkaError):
-    """A request about a token is refused."""
+    """A request about a token is refused; `code` goes to the client."""
 
     def __init__(self, code: ErrorCode, text: str) -> None:
         super().__init__(text)
@@ -27,7 +27,7 @@ class TokenRefused(KafkaError):
 
 
 class DelegationToken(msgspec.Struct, frozen=True):
-    """A token as all brokers know it."""
+    """A token as every broker stores it."""
 
     id: str
     owner: Principal
@@ -35,12 +35,12 @@ class DelegationToken(msgspec.Struct, frozen=True):
     renewers: tuple[Principal, ...]
     issued_ms: int
     max_ms: int
-    """Nobody can renew it beyond this time."""
+    """It cannot be renewed beyond this time."""
     expires_ms: int
 
     @property
     def principals(self) -> tuple[Principal, ...]:
-        """Those who may renew, expire and see it."""
+        """The principals that may renew, expire and see it."""
         return (self.owner, self.requester, *self.renewers)
 
     def is_of(self, principal: Principal) -> bool:
@@ -51,7 +51,7 @@ class DelegationToken(msgspec.Struct, frozen=True):
 
 
 class TokenLimits(msgspec.Struct, frozen=True):
-    """How long tokens live."""
+    """Limits for the lifetime of tokens."""
 
     max_lifetime_ms: int
     expiry_time_ms: int
@@ -62,7 +62,7 @@ def token_hmac(secret: str, token_id: str) -> bytes:
 
 
 def token_password(secret: str, token_id: str) -> str:
-    """What the token's bearer uses as its password."""
+    """The password with which a program uses the token."""
     return b64encode(token_hmac(secret, token_id)).decode()
 
 
@@ -75,7 +75,7 @@ def issued(
     limits: TokenLimits,
     now_ms: int,
 ) -> DelegationToken:
-    """A new token. Zero or less asks for the longest life."""
+    """A new token. A lifetime of zero or less means the maximum."""
     life_ms = limits.max_lifetime_ms
     if max_lifetime_ms > 0:
         life_ms = min(max_lifetime_ms, life_ms)
@@ -87,7 +87,7 @@ def issued(
 def renewed(
     token: DelegationToken, by: Principal, period_ms: int, limits: TokenLimits, now_ms: int
 ) -> DelegationToken:
-    """The token with a later end; a negative period is the usual one."""
+    """The token with a later expiry time; a negative period means the default."""
     _check_owner(token, by)
     _check_life(token, now_ms)
     return _ending(token, now_ms + (limits.expiry_time_ms if period_ms < 0 else period_ms))
@@ -96,7 +96,7 @@ def renewed(
 def expired(
     token: DelegationToken, by: Principal, period_ms: int, now_ms: int
 ) -> DelegationToken | None:
-    """The token with another end; None: it ends at once, as a negative period asks."""
+    """The token with another expiry time; None for a negative period: it expires at once."""
     _check_owner(token, by)
     if period_ms < 0:
         return None

@@ -1,10 +1,10 @@
-"""Why a client is not let in."""
+"""Errors of a refused login."""
 
 from penstock.errors import ErrorCode, KafkaError
 
 
 class AuthenticationFailed(KafkaError):
-    """The login is refused. The client is told the text; `because` is for the broker's log."""
+    """The login is refused. The client gets the text; `because` goes to the broker's log."""
 
     code = ErrorCode.SASL_AUTHENTICATION_FAILED
 
@@ -14,6 +14,6 @@ class AuthenticationFailed(KafkaError):
 
 
 class InvalidCredentials(AuthenticationFailed):
-    """The login is refused for a reason that the client is not told: it may reveal, for example,
+    """The login is refused for a reason that is kept from the client: it could reveal, for example,
     whether a user exists.
     """

@@ -1,4 +1,4 @@
-"""ID tokens (OpenID Connect Core 1.0, 3.1.3.7): who has logged in at a provider. Pure."""
+"""ID tokens (OpenID Connect Core 1.0, 3.1.3.7): the identity of a login at a provider. Pure."""
 
 import hmac
 from collections.abc import Callable, Sequence
@@ -14,12 +14,12 @@ EMAIL: Final = "email"
 
 @dataclass(frozen=True, slots=True)
 class ExpectedLogin:
-    """What an ID token must say beside having a good signature."""
+    """Required claims of an ID token, besides a valid signature."""
 
     issuer: str
     client_id: str
     nonce: str
-    """That of the login which the browser has begun."""
+    """The nonce of the login that the browser started."""
     claim: str
 
 
@@ -30,7 +30,7 @@ def login_name(
     now_s: float,
     on_unknown_key: Callable[[], None] = lambda: None,
 ) -> str:
-    """Who has logged in; raises `InvalidToken` unless all of the token is as it should be."""
+    """The name of the user who logged in; raises `InvalidToken` unless the whole token is valid."""
     claims = signed_claims(token, keys, on_unknown_key)
     _check_parties(claims, expected)
     _check_times(claims, now_s)

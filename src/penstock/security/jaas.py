@@ -1,7 +1,7 @@
-"""The login module in a broker's `sasl.jaas.config`: who may log in, or the broker's own login.
+"""Parses a broker's `sasl.jaas.config`: the users of a listener, or the broker's own login.
 
-Strict, because it is written for this broker: the module has its full name, no option is there
-twice. No error quotes the text: it holds passwords.
+It is strict, because the text is written for this broker: the module has its full name, and no
+option may be repeated. No error quotes the text, because it holds passwords.
 """
 
 from collections.abc import Mapping
@@ -17,13 +17,13 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = {
     "org.apache.kafka.common.security.scram.ScramLoginModule": ("SCRAM-SHA-256", "SCRAM-SHA-512"),
     "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule": ("OAUTHBEARER",),
 }
-"""The login modules that mean something here, with their mechanisms."""
+"""The supported login modules, with their mechanisms."""
 
 USER_PREFIX: Final = "user_"
 
 
 class LoginModule(msgspec.Struct, frozen=True):
-    """A login module and its options. The options hold secrets, so that repr hides them."""
+    """A login module and its options. The repr hides the options, because they hold secrets."""
 
     name: str
     options: Mapping[str, str]
@@ -41,7 +41,7 @@ class LoginModule(msgspec.Struct, frozen=True):
 
 
 def parse_jaas(setting: str, text: str, mechanism: str) -> LoginModule:
-    """The login module of this mechanism. `setting` names the text in errors."""
+    """The login module for this mechanism. `setting` names the text in errors."""
     tokens = jaas_tokens(setting, text)
     if not tokens or tokens[0] not in MODULES:
         known = " or ".join(MODULES)

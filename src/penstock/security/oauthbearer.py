@@ -1,7 +1,7 @@
-"""SASL OAUTHBEARER (RFC 7628): the client shows a token that somebody else has signed.
+"""SASL OAUTHBEARER (RFC 7628): the client presents a token signed by an issuer.
 
-A refusal takes two rounds: a status in JSON, which the client answers by a lone byte, and then the
-error.
+A refusal takes two rounds: first a status in JSON, which the client answers with a single byte,
+then the error.
 """
 
 import re
@@ -16,20 +16,20 @@ from penstock.security.sasl import SaslStep
 MECHANISM: Final = "OAUTHBEARER"
 REFUSED: Final = b'{"status":"invalid_token"}'
 MOST_BYTES: Final = 1 << 17
-"""Of a message: a token of any use, and its extensions. A listener takes more, and reading that
-would hold up the loop.
+"""Longest message: enough for any useful token with its extensions. A listener accepts longer
+messages, and parsing one would block the loop.
 """
 GOT_IT: Final = b"\x01"
-"""What the client answers to a refusal."""
+"""The client's answer to a refusal."""
 
-_NAME: Final = r"(?:[^=,\0]++|=2C|=3D)++"  # possessive: a long name is read fast, and once
+_NAME: Final = r"(?:[^=,\0]++|=2C|=3D)++"  # possessive: matches long names without backtracking
 _PAIR: Final = r"[A-Za-z]+=[\x21-\x7E \t\r\n]+\x01"
 _MESSAGE: Final = re.compile(rf"n,(?:a=(?P<authzid>{_NAME}))?,\x01(?P<pairs>(?:{_PAIR})*)\x01")
 _AUTH: Final = re.compile(r"(?P<scheme>\w+) +(?P<token>[-_.A-Za-z0-9]+=*)", re.ASCII)
 
 
 class AccessToken(msgspec.Struct, frozen=True):
-    """What a token that has been checked says."""
+    """The contents of a verified token."""
 
     subject: str
     expires_ms: int
@@ -40,7 +40,7 @@ class InvalidToken(Exception):
 
 
 class OAuthBearerExchange:
-    """`check` gives what a token says, or raises `InvalidToken`."""
+    """`check` returns the contents of a token, or raises `InvalidToken`."""
 
     def __init__(self, check: Callable[[str], AccessToken]) -> None:
         self._check, self._refusal = check, ""
@@ -65,7 +65,7 @@ class OAuthBearerExchange:
 
 
 def parse_message(message: bytes) -> tuple[str | None, str]:
-    """Whom the client wants to be, if it says so, and its token. Extensions are passed over."""
+    """The requested authorization id, if any, and the token. Extensions are ignored."""
     try:
         match = _MESSAGE.fullmatch(message.decode()) if len(message) <= MOST_BYTES else None
     except UnicodeDecodeError:

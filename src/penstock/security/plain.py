@@ -8,7 +8,7 @@ from penstock.security.sasl import SaslStep
 
 
 class PlainExchange:
-    """Users come from the login module of the listener."""
+    """`users` come from the listener's login module."""
 
     def __init__(self, users: Mapping[str, str]) -> None:
         self._users = users
@@ -26,7 +26,7 @@ class PlainExchange:
         if not password:
             raise AuthenticationFailed("Authentication failed: password not specified")
         expected = self._users.get(name)
-        # Compared also for an unknown user: the time taken must not tell.
+        # Compared even for an unknown user, so that the time taken reveals nothing.
         matches = hmac.compare_digest((expected or "").encode(), password.encode())
         if expected is None or not matches:
             raise AuthenticationFailed("Authentication failed: Invalid username or password")

@@ -1,4 +1,4 @@
-"""The identity behind a connection, in Kafka's form `User:alice`."""
+"""The identity of a connection's client, in Kafka's form `User:alice`."""
 
 from typing import Final
 
@@ -8,7 +8,7 @@ from penstock.errors import ConfigError
 
 
 class Principal(msgspec.Struct, frozen=True, order=True):
-    """A type and a name. Kafka itself makes only principals of type User."""
+    """A type and a name. Kafka itself creates only principals of type User."""
 
     kind: str
     name: str
@@ -19,7 +19,7 @@ class Principal(msgspec.Struct, frozen=True, order=True):
 
 USER: Final = "User"
 ANONYMOUS: Final = Principal(USER, "ANONYMOUS")
-"""A connection that neither logged in nor showed a certificate."""
+"""The principal of a connection without login and certificate."""
 
 
 def user(name: str) -> Principal:
@@ -27,13 +27,13 @@ def user(name: str) -> Principal:
 
 
 def parse_principal(text: str) -> Principal | None:
-    """The principal that a text names; None unless it is `type:name`."""
+    """The principal in the text; None unless it is `type:name`."""
     kind, colon, name = text.partition(":")
     return Principal(kind, name) if kind and colon and name else None
 
 
 def super_users(text: str) -> frozenset[Principal]:
-    """`super.users`: separated by semicolons, since a certificate's name has commas."""
+    """Parse `super.users`, separated by semicolons, since a certificate's name has commas."""
     found = set()
     for each in filter(None, (part.strip() for part in text.split(";"))):
         principal = parse_principal(each)

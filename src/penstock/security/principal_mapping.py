@@ -1,9 +1,9 @@
-"""`ssl.principal.mapping.rules`: the user that a certificate's subject stands for.
+"""`ssl.principal.mapping.rules`: maps a certificate's subject to a user.
 
     RULE:^CN=(.*?),OU=data.*$/$1/L, DEFAULT
 
-The first rule whose pattern matches the whole subject decides. `$1` is what the first group has
-matched; L and U make the result lower or upper case. DEFAULT takes the subject as it is.
+The first rule whose pattern matches the whole subject decides. `$1` is the match of the first
+group; L and U make the result lower or upper case. DEFAULT takes the subject unchanged.
 """
 
 import re
@@ -25,7 +25,7 @@ _JAVA_GROUP: Final = re.compile(r"\(\?<(?=[A-Za-z])")
 
 
 class MappingRule(msgspec.Struct, frozen=True):
-    """`pattern` None: the subject as it is."""
+    """One rule; without a pattern the subject is taken unchanged."""
 
     pattern: re.Pattern[str] | None = None
     replacement: str = ""
@@ -37,7 +37,7 @@ class MappingRule(msgspec.Struct, frozen=True):
             return subject
         if self.pattern.fullmatch(subject) is None:
             return None
-        # As Java's replaceAll, which also replaces an empty match at the end: use ^ and $.
+        # Like Java's replaceAll, which also replaces an empty match at the end: use ^ and $.
         name = self.pattern.sub(self._expanded, subject)
         return name.lower() if self.case == "L" else name.upper() if self.case == "U" else name
 
@@ -46,7 +46,7 @@ class MappingRule(msgspec.Struct, frozen=True):
             if found[1] is None:
                 return found[0][1:]  # an escaped character
             number = int(found[1])
-            # Kafka takes a reference to a group that is not there as text.
+            # Kafka takes a reference to a missing group as text.
             return match[number] or "" if number <= match.re.groups else found[0]
 
         return re.sub(r"\$([0-9]+)|\\.", piece, self.replacement, flags=re.DOTALL)

@@ -1,4 +1,4 @@
-"""The server's half of SASL exchanges, as one step per message of the client."""
+"""The server's half of SASL exchanges, one step per client message."""
 
 from typing import Final, Protocol
 
@@ -8,17 +8,17 @@ MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 
 
 class SaslStep(msgspec.Struct, frozen=True):
-    """What to answer; `user` is set when the client has proved who it is."""
+    """The answer to send; `user` is set when the client is authenticated."""
 
     answer: bytes
     user: str | None = None
     expires_ms: int | None = None
-    """When what the client has shown ends, in the clock's time; None: never."""
+    """When the client's credential expires, in the clock's time; None: never."""
     by_token: bool = False
-    """Whether it has shown a delegation token."""
+    """Whether the client used a delegation token."""
 
 
 class SaslExchange(Protocol):
-    """One login. `step` raises `AuthenticationFailed`; the exchange is then over."""
+    """One login. `step` raises `AuthenticationFailed`, which ends the exchange."""
 
     def step(self, token: bytes) -> SaslStep: ...

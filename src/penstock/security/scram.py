@@ -1,7 +1,7 @@
-"""SASL SCRAM (RFC 5802) with SHA-256 and SHA-512: the password never travels.
+"""SASL SCRAM (RFC 5802) with SHA-256 and SHA-512: the password is never sent.
 
-The server stores a salted digest. Its part of a login is three HMACs, some microseconds; only who
-makes a credential from a password pays for the iterations.
+The server stores a salted digest. Its part of a login is three HMACs, some microseconds; the
+iterations are needed only to make a credential from a password.
 """
 
 import hashlib
@@ -17,22 +17,22 @@ import msgspec
 from penstock.security.delegation_token import DelegationToken
 from penstock.security.errors import AuthenticationFailed, InvalidCredentials
 from penstock.security.sasl import SaslStep
-from penstock.security.scram_look import OUR_LOOK, ScramLook, unknown_user
+from penstock.security.scram_parameters import DEFAULT_PARAMETERS, ScramParameters, unknown_user
 
 SALT_BYTES: Final = 16
-"""Of salts that are made here."""
+"""Size of new salts."""
 MIN_ITERATIONS: Final = 4096
 MAX_ITERATIONS: Final = 16384
 MOST_BYTES: Final = 1 << 14
-"""Of a message, for names and nonces of any use. A listener takes more, and reading that would hold
-up the loop.
+"""Longest message: enough for any useful name and nonce. A listener accepts longer messages, and
+parsing one would block the loop.
 """
 MOST_TOLD: Final = 100
-"""Characters of a name in the log: strangers choose it."""
+"""Most characters of a client's user name in the log, since strangers choose it."""
 
 
 class ScramMechanism(IntEnum):
-    """Numbered as in AlterUserScramCredentials."""
+    """SCRAM mechanisms, numbered as in AlterUserScramCredentials."""
 
     SCRAM_SHA_256 = 1
     SCRAM_SHA_512 = 2
@@ -57,7 +57,7 @@ SCRAM_MECHANISMS: Final[Mapping[str, ScramMechanism]] = {
 
 
 class ScramCredential(msgspec.Struct, frozen=True):
-    """What the server knows of a password. Whoever has it can pose as the server."""
+    """The server's knowledge of a password. With it, anyone can impersonate the server."""
 
     salt: bytes
     stored_key: bytes
@@ -84,7 +84,7 @@ def credential(
 
 
 def stored_text(known: ScramCredential) -> str:
-    """A credential as Kafka 3.9 keeps it in ZooKeeper."""
+    """A credential in the format that Kafka 3.9 stores in ZooKeeper."""
     return (
         f"salt={_base64(known.salt)},stored_key={_base64(known.stored_key)},"
         f"server_key={_base64(known.server_key)},iterations={known.iterations}"
@@ -92,7 +92,7 @@ def stored_text(known: ScramCredential) -> str:
 
 
 def parse_stored(mechanism: ScramMechanism, text: str) -> ScramCredential | None:
-    """The credential in a stored text; None if the text is damaged, or weaker than allowed."""
+    """The credential in a stored text; None if the text is damaged, or the credential too weak."""
     parts = dict(each.strip().partition("=")[::2] for each in text.split(","))
     try:
         found = ScramCredential(
@@ -109,7 +109,7 @@ def parse_stored(mechanism: ScramMechanism, text: str) -> ScramCredential | None
     return found
 
 
-_NAME: Final = r"(?:[^=,\0]++|=2C|=3D)++"  # possessive: a long name is read fast, and once
+_NAME: Final = r"(?:[^=,\0]++|=2C|=3D)++"  # possessive: matches long names without backtracking
 _EXTENSIONS: Final = r"(?P<extensions>(?:,[A-Za-z]+=[^,\0]+)*)"
 _BASE64: Final = r"[A-Za-z0-9+/]+={0,2}"
 _FIRST: Final = re.compile(
@@ -121,7 +121,7 @@ _FINAL: Final = re.compile(
     rf",p=(?P<proof>{_BASE64})"
 )
 _NO_BINDING: Final = "biws"
-"""`n,,` in base64: what Java's client sends whatever its first message said."""
+"""`n,,` in base64, which Java's client sends whatever its first message said."""
 
 
 TOKEN_EXTENSION: Final = "tokenauth"  # noqa: S105 - no password
@@ -133,12 +133,12 @@ def no_token(_token_id: str) -> tuple[ScramCredential, DelegationToken] | None:
 
 
 class ScramExchange:
-    """`find` gives the credential of a user for this mechanism, `find_token` that of a delegation
-    token with the token.
+    """`find` returns a user's credential for this mechanism, `find_token` a delegation token and
+    its credential.
 
-    `nonce` is random, and `secret` the same on all brokers, for ever. An unknown user gets a salt
-    that follows from `secret` and its name, of a kind that known users have (`looks`), and fails
-    only at the end, as a wrong password does: nobody learns which users exist.
+    `nonce` is random; `secret` is the same on all brokers, for ever. An unknown user gets a salt
+    derived from `secret` and the name, of a kind that known users have (`parameters`), and fails
+    only at the end, like a wrong password: so no client learns which users exist.
     """
 
     def __init__(
@@ -148,9 +148,9 @@ class ScramExchange:
         nonce: str,
         secret: bytes,
         find_token: FindToken = no_token,
-        looks: Callable[[], Collection[ScramLook]] = lambda: (OUR_LOOK,),
+        parameters: Callable[[], Collection[ScramParameters]] = lambda: (DEFAULT_PARAMETERS,),
     ) -> None:
-        self._looks = looks
+        self._parameters = parameters
         self._mechanism, self._find, self._nonce, self._secret = mechanism, find, nonce, secret
         self._find_token = find_token
         self._token: DelegationToken | None = None
@@ -170,7 +170,7 @@ class ScramExchange:
         match = _FIRST.fullmatch(message)
         if match is None:
             raise InvalidCredentials("SCRAM: the first message is malformed")
-        # Kafka's only one is tokenauth; others mean nothing to it either.
+        # Kafka's only extension is tokenauth; it ignores others too.
         extensions = dict(each.split("=", 1) for each in match["extensions"].split(",")[1:])
         by_token = extensions.get(TOKEN_EXTENSION, "").lower() == "true"
         name = _unescaped(match["name"])
@@ -186,9 +186,9 @@ class ScramExchange:
             self._known, self._token = found or (None, None)
         else:
             self._known = self._find(name)
-        # Also for a known user: the time must not tell.
+        # Computed for known users too, so that the time taken reveals nothing.
         salt, iterations = unknown_user(
-            self._secret, self._mechanism.mechanism, name, self._looks()
+            self._secret, self._mechanism.mechanism, name, self._parameters()
         )
         if self._known is not None:
             salt, iterations = self._known.salt, self._known.iterations

@@ -1,1 +1,1 @@
-"""Spark's door to the log: a data source of Spark's Python API, without a JVM client."""
+"""Reads and writes topics from Spark: a data source of Spark's Python API, without a JVM client."""

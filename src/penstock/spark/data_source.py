@@ -81,7 +81,7 @@ class PenstockSource(DataSource):
         return stream_writer(self.options, schema)
 
     def _given(self) -> Options:
-        """The options, with the columns that a subject of a registry has now."""
+        """The options, with the columns that the registry's subject has now."""
         from penstock.spark.source.settings import REGISTRY, subject_of
 
         if self._resolved is None:
@@ -97,7 +97,7 @@ class PenstockSource(DataSource):
         return self._resolved
 
     def _of_subject(self, settings: "SourceSettings") -> "SourceSettings":
-        """With the subject that says the columns, if one does."""
+        """The settings with the subject that defines the columns, if there is one."""
         from penstock.spark.source.settings import subject_of
 
         subject = subject_of(Options(self.options))

@@ -112,7 +112,7 @@ class Options:
 
 def unknown(name: str, known: Iterable[str]) -> str:
     """The error text for an unknown name, with the nearest known one."""
-    from difflib import get_close_matches  # late: only needed for a mistake
+    from difflib import get_close_matches  # late: only an error needs it
 
     names = {each.lower(): each for each in known}
     nearest = get_close_matches(name.lower(), names, n=1, cutoff=0.7)

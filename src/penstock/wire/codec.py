@@ -30,9 +30,10 @@ def encoder(message: type[M], version: int) -> Encoder[M]:
 
 
 def yielding_decoder(message: type[M], version: int, most_items: int | None = None) -> Decoder[M]:
-    """For large messages, on another thread: compiled code would not let other threads run.
+    """The decoder in Python, for large messages on another thread.
 
-    With more than `most_items` in all of its arrays together a message is refused.
+    Compiled code would not let other threads run. A message with more than `most_items` in all of
+    its arrays together is refused.
     """
     return cast("Decoder[M]", _decoder(message, version, most_items))
 

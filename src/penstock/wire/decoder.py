@@ -1,8 +1,8 @@
 """Generates the function that decodes one message at one version, as straight-line code.
 
-One `Struct` call reads consecutive fields of fixed size and the length that follows them.
-A declared count is checked against the remaining bytes before anything is allocated for it.
-Each generated line has its field on record, so errors name the field at no cost until then.
+One `Struct` call reads consecutive fields of fixed size and the length that follows them. A
+declared count is checked against the remaining bytes before anything is allocated for it. The field
+of each generated line is recorded, so that errors name it at no cost while decoding succeeds.
 """
 
 from typing import Any
@@ -19,7 +19,7 @@ class DecoderSource(FunctionSource):
         super().__init__(version, flexible=flexible)
         self.run: list[tuple[str, str]] = []
         self._most_items = most_items
-        """Of all arrays together; None: as many as there are bytes for."""
+        """The most items in all arrays together; None: as many as there are bytes for."""
 
     def function(self, message: type[Message]) -> Any:
         self.write(message)
@@ -28,7 +28,7 @@ class DecoderSource(FunctionSource):
     def write(
         self, message: type[Message], name: str = "function", fields_of: str = "LINE_FIELDS"
     ) -> None:
-        """The lines of the function; `fields_of` is the expression for their fields."""
+        """Write the lines of the function; `fields_of` is the expression for their fields."""
         with self.block(f"def {name}(buf: Buffer, pos: int = 0) -> tuple[Any, int]:"):
             self.emit("end = len(buf)")
             if self._most_items is not None:
@@ -191,7 +191,7 @@ class DecoderSource(FunctionSource):
 
 
 def line_fields(message: type[Message], version: int, before: int) -> list[str]:
-    """The field of each line of a decoder that was written to a file, behind `before` lines."""
+    """The field of each line of a decoder that was written to a file, after `before` lines."""
     source = DecoderSource(version, flexible=True)
     source.write(message)
     return [""] * before + source.line_fields

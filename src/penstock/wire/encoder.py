@@ -34,7 +34,7 @@ class EncoderSource(FunctionSource):
         return self.compiled(message)
 
     def write(self, message: type[Message], name: str = "function") -> None:
-        """The lines of the function."""
+        """Write the lines of the function."""
         with self.block(f"def {name}(message: Any, out: bytearray) -> Sequence[Any]:"):
             self.emit("splices: Sequence[Any] = ()")
             self.struct(message, "message")

@@ -24,12 +24,13 @@ class FrameBuffer:
     """Receives into one buffer and returns frames as views of it.
 
     Receive into `space()`, call `received(n)`, then take frames by `next()` until it returns None.
-    A frame is valid until the next `space()`: a request that waits copies what it needs before.
-    The declared size is checked against the limit first, and the buffer grows with the bytes
-    received, so a peer that only announces a large frame costs no memory.
+    A frame is valid until the next `space()`: a request that waits copies what it needs before. The
+    declared size is checked against the limit first, and the buffer grows with the bytes received,
+    so a peer that only announces a large frame costs no memory.
 
-    `reserve` is asked before the buffer grows for a large frame, with the frame's size. A buffer
-    that has grown beyond `kept_bytes` is not kept for the next frame.
+    `reserve` is called with the size of a large frame before the buffer grows for it; if it returns
+    False, `FrameHeldBack` is raised. A buffer that has grown beyond `kept_bytes` is not kept for
+    the next frame.
     """
 
     def __init__(self, max_frame_bytes: int) -> None:
@@ -91,7 +92,8 @@ class FrameBuffer:
         frame = self._buffer[self._start + 4 : self._start + needed]
         self._start += needed
         if needed > self.kept_bytes and self._start == self._end:
-            # The frame keeps the large buffer alive until it is handled, an idle connection not.
+            # The frame keeps the large buffer alive until it is handled; an idle connection must
+            # not.
             self.trim()
         else:
             self._largest = max(self._largest, needed)

@@ -68,7 +68,7 @@ def read_request_header(frame: Buffer) -> tuple[RequestHeader, int]:
 
 
 def response_start(api: Api, version: int, correlation_id: int) -> bytearray:
-    """The header of a response, behind room for the size of its frame."""
+    """The header of a response, after room for the size of its frame."""
     if version >= api.flexible and api.key != API_VERSIONS:
         return bytearray(_FLEXIBLE_START.pack(0, correlation_id))
     return bytearray(_START.pack(0, correlation_id))

@@ -1,4 +1,4 @@
-"""How a broker answers an ApiVersions request that is newer than itself (KIP-511)."""
+"""The answer to an ApiVersions request that is newer than the broker (KIP-511)."""
 
 from penstock.errors import ErrorCode
 from penstock.wire.apis import APIS
@@ -8,7 +8,7 @@ from penstock.wire.messages.api_versions import ApiVersion, ApiVersionsResponse
 
 
 def api_versions_refusal(correlation_id: int) -> bytearray:
-    """Version 0, which every client reads, with the range from which it may ask again."""
+    """A response of version 0, which every client reads, with the versions to retry with."""
     api = APIS[API_VERSIONS]
     response = ApiVersionsResponse(
         error_code=ErrorCode.UNSUPPORTED_VERSION,

@@ -1,4 +1,4 @@
-"""What generated code calls: varints, tagged fields, packed arrays, and its errors."""
+"""Functions that generated code calls: varints, tagged fields, packed arrays; and its errors."""
 
 from collections.abc import Callable, Sequence
 from functools import cache

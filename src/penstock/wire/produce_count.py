@@ -1,7 +1,8 @@
-"""Whether a produce request names more partitions than any client does, before it is decoded.
+"""Tells whether a produce request names too many partitions, before it is decoded.
 
-Its records stay views of the receive buffer, so it is decoded at once, on the loop. A partition
-without records takes six bytes: a request of 100 MB could name 16 million.
+The limit is more than any client names. The request's records stay views of the receive buffer, so
+it is decoded at once, on the loop. A partition without records takes six bytes: a request of 100 MB
+could name 16 million.
 """
 
 from collections.abc import Callable
@@ -14,14 +15,14 @@ MOST_PARTITIONS: Final = 20_000
 """With Kafka's default of `max.request.size` a producer can name 15,000 with a record each."""
 FLEXIBLE, BY_ID = 9, 13
 SMALLEST_BYTES: Final = 6 * MOST_PARTITIONS
-"""A smaller request cannot name so many."""
+"""A smaller request cannot name too many."""
 
 _int16, _int32 = unpacker("h"), unpacker("i")
 _Length = Callable[[Buffer, int], tuple[int, int]]
 
 
 def names_too_many(buf: Buffer, at: int, version: int) -> bool:
-    """False for a malformed request too: decoding it fails where counting it did."""
+    """Whether it names too many. False for a malformed request, whose decoding fails too."""
     try:
         return _counts_too_many(buf, at, version)
     except MALFORMED:
@@ -32,7 +33,7 @@ def _counts_too_many(buf: Buffer, at: int, version: int) -> bool:
     flexible = version >= FLEXIBLE
     text, size = (_compact, _compact) if flexible else (_short, _long)
     length, at = text(buf, at)
-    topics, at = size(buf, at + max(length, 0) + 6)  # behind acks and the time limit
+    topics, at = size(buf, at + max(length, 0) + 6)  # after acks and the timeout
     left = MOST_PARTITIONS - topics
     for _ in range(topics):
         if left < 0:

@@ -35,7 +35,7 @@ class FunctionSource:
         self.line_fields: list[str] = []
         self.names: dict[str, Any] = dict(vars(primitives))
         self.expressions: dict[str, str] = {}
-        """How a file that holds the function writes its constants: those that are no classes."""
+        """The source of constants that are no classes, for a file that holds the function."""
         self.path: list[str] = []
         self.depth = 0
         self.serial = 0
@@ -72,7 +72,7 @@ class FunctionSource:
         return name
 
     def default(self, field: Field) -> str:
-        """The expression for the field's default; but for lists, a global that is shared."""
+        """The expression for the field's default: a new list, or a shared global."""
         value = field.default
         if isinstance(value, list):
             return "[]"

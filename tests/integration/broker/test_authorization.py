@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import force_setattr
 
 from penstock.broker.authorization.table import GUARDS
-from penstock.broker.authorization.whole import anybody
+from penstock.broker.authorization.whole import left_to_handler
 from penstock.broker.handlers.table import HANDLERS
 from penstock.errors import ErrorCode
 from penstock.testing.broker import EmbeddedBroker
@@ -22,7 +22,11 @@ from penstock.wire.messages.create_acls import (
 )
 from penstock.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from penstock.wire.messages.find_coordinator import FindCoordinatorRequest
-from penstock.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from penstock.wire.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+)
 from penstock.wire.messages.sasl_authenticate import (
     SaslAuthenticateRequest,
     SaslAuthenticateResponse,
@@ -156,11 +160,24 @@ def test_somebody_without_rights_learns_and_changes_nothing(
     check_that_nothing_is_told(broker, name)
 
 
+@pytest.mark.parametrize("version", [0, 1, 9])
+def test_somebody_without_rights_creates_no_topic_by_asking_for_it(
+    broker: EmbeddedBroker, version: int
+) -> None:
+    name = f"planted-{version}"
+    with User(broker, "mallory") as mallory:
+        asked = MetadataRequest(topics=[MetadataRequestTopic(name=name)])
+        response = mallory.ask(asked, version)
+    assert isinstance(response, MetadataResponse)
+    assert [each.error_code for each in response.topics] == [ErrorCode.TOPIC_AUTHORIZATION_FAILED]
+    assert name not in broker.running.services.cluster.image.topics
+
+
 @pytest.mark.pure
 def test_a_guard_that_lets_everybody_in_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     leaks = {16: "ListGroups", 66: "ListTransactions", 87: "ReadShareGroupStateSummary"}
     for key in leaks:
-        monkeypatch.setitem(GUARDS, key, anybody)
+        monkeypatch.setitem(GUARDS, key, left_to_handler)
     with protected() as broker:
         for name in leaks.values():
             with pytest.raises(AssertionError):

@@ -173,6 +173,16 @@ def test_log_directories_are_described(link: WireLink, tmp_path: Path) -> None:
     assert sum(len(topic.partitions) for each in some.results for topic in each.topics) == 1
 
 
+def test_a_log_directory_that_vanished_is_described_as_failed(
+    link: WireLink, tmp_path: Path
+) -> None:
+    (tmp_path / "a").rename(tmp_path / "away")
+    response = link.ask(DescribeLogDirsRequest(topics=None))
+    (tmp_path / "away").rename(tmp_path / "a")
+    assert isinstance(response, DescribeLogDirsResponse)
+    assert [each.error_code for each in response.results] == [ErrorCode.KAFKA_STORAGE_ERROR, 0]
+
+
 def test_replicas_move_between_log_directories(link: WireLink, tmp_path: Path) -> None:
     def where() -> dict[int, str]:
         response = link.ask(DescribeLogDirsRequest(topics=None))

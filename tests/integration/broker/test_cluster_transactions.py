@@ -14,7 +14,7 @@ import pytest
 from penstock.broker.produce.appending import TURN_BYTES
 from penstock.broker.transaction.marker_outbox import RemoteMarker
 from penstock.broker.transaction.markers import RETRY_MS, ClusterMarkers
-from penstock.broker.transaction.verifier import as_producers_know_it, retriable_by_producers
+from penstock.broker.transaction.verifier import error_for_producer, retriable_by_producers
 from penstock.client.connection import Connection, connect
 from penstock.client.errors import BrokerRefused
 from penstock.coordinator.keys import partition_for
@@ -334,4 +334,4 @@ def test_a_remote_coordinators_error_is_returned_like_a_local_one(
     refused = BrokerRefused(code, "the coordinator")
     assert retriable_by_producers(refused) is (told is None)
     if told is not None:
-        assert as_producers_know_it(refused, knows_abortable=False).code is told
+        assert error_for_producer(refused, knows_abortable=False).code is told

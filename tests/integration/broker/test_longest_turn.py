@@ -19,7 +19,7 @@ from penstock.broker.app import RunningBroker, running
 from penstock.broker.authorization.guard import NotAuthorized
 from penstock.broker.authorization.guarded import guarded
 from penstock.broker.authorization.table import GUARDS
-from penstock.broker.authorization.whole import anybody
+from penstock.broker.authorization.whole import left_to_handler
 from penstock.broker.context import Context, Peer
 from penstock.broker.handlers.table import HANDLERS
 from penstock.broker.handling.pieces import PIECES, in_pieces_each
@@ -191,7 +191,7 @@ async def held_up_by_refusals(directory: Path) -> list[str]:
         await prepare(dispatch_of(broker, HANDLERS))
         handlers = in_pieces_each(guarded(HANDLERS))
         for api, path, version in lists():
-            if GUARDS[api.key] is anybody or api.name in NOT_REFUSED:
+            if GUARDS[api.key] is left_to_handler or api.name in NOT_REFUSED:
                 continue
             if any(api.key == key and path == (cut.names,) for key, cut in PIECES):
                 continue  # the guard gets a few of them at a time

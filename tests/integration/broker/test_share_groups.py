@@ -283,6 +283,22 @@ def test_no_session_names_more_partitions_than_there_are(stage: Stage) -> None:
     assert a.acknowledge((0, 9, ACCEPT)).error_code == 0
 
 
+def test_offsets_of_a_topic_that_is_named_twice_are_altered(
+    broker: EmbeddedBroker, link: WireLink
+) -> None:
+    broker.create_topic("twice", 2)
+    part, topic = AlterShareGroupOffsetsRequestPartition, AlterShareGroupOffsetsRequestTopic
+    wanted = [topic("twice", [part(0, 3)]), topic("twice", [part(1, 4)])]
+    reply = link.ask(AlterShareGroupOffsetsRequest("twice", wanted))
+    assert isinstance(reply, AlterShareGroupOffsetsResponse)
+    assert [each.error_code for t in reply.responses for each in t.partitions] == [0, 0]
+    asked = DescribeShareGroupOffsetsRequestGroup("twice", None)
+    found = link.ask(DescribeShareGroupOffsetsRequest([asked]))
+    assert isinstance(found, DescribeShareGroupOffsetsResponse)
+    starts = {each.partition_index: each for t in found.groups[0].topics for each in t.partitions}
+    assert {index: each.start_offset for index, each in starts.items()} == {0: 3, 1: 4}
+
+
 def test_offsets_are_altered_and_groups_deleted_once_they_are_empty(stage: Stage) -> None:
     def altered(start: int) -> int:
         wanted = [AlterShareGroupOffsetsRequestPartition(0, start)]

@@ -257,6 +257,13 @@ def test_purge(broker: EmbeddedBroker, name: str) -> None:
     assert listed(broker, letters, "--all") == []
 
 
+def test_records_that_are_no_letters_are_not_purged(broker: EmbeddedBroker, name: str) -> None:
+    produce(broker, name, (b"order", {}, 0), (b"letter", ours("elsewhere", 0, "timeout"), 0))
+    purged = rows(run(broker, "purge", name, "--format", "json"))
+    assert purged == [{"topic": name, "purged": 1, "deleted": 0}]
+    assert [each.value() for each in read(broker, name)] == [b"order", b"letter"]
+
+
 def test_a_retry_topic_is_not_purged(broker: EmbeddedBroker, name: str) -> None:
     broker.create_topic(f"{name}-again", 1, configs={"penstock.retry.to": name})
     done = run(broker, "purge", f"{name}-again")

@@ -15,6 +15,7 @@ from penstock.client.errors import BrokerRefused
 from penstock.client.features import UpgradeType, describe_features, update_features
 from penstock.client.hanging import find_hanging
 from penstock.client.log_dirs import Replica, alter_replica_log_dirs, describe_log_dirs
+from penstock.client.metadata import NO_LEADER, PartitionMetadata, TopicMetadata
 from penstock.client.offsets import known_ends
 from penstock.client.producers import describe_producers
 from penstock.client.route import ANY, KeyType, ToCoordinator, ToLeader
@@ -26,7 +27,7 @@ from penstock.client.transaction_admin import (
 from penstock.errors import ErrorCode
 from penstock.record.build import build_batch, numbered
 from penstock.testing.broker import EmbeddedBroker
-from penstock.types import BrokerId, TopicPartition
+from penstock.types import BrokerId, LeaderEpoch, TopicPartition, Uuid
 from penstock.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from penstock.wire.messages.produce import (
     PartitionProduceData,
@@ -123,7 +124,7 @@ def test_a_broker_tells_its_api_versions(broker: EmbeddedBroker) -> None:
     assert {each.api_key for each in found.api_keys} >= {0, 1, 3, 18}
 
 
-async def hang(client: Client) -> None:
+async def hang(client: Client, partition: TopicPartition = PARTITION) -> None:
     """An old batch of a transaction that no coordinator knows of."""
     batch = build_batch(
         numbered([(None, b"hanging")], round(time.time() * 1000) - HOUR_MS),
@@ -132,14 +133,14 @@ async def hang(client: Client) -> None:
         base_sequence=0,
         transactional=True,
     )
-    data = [PartitionProduceData(index=0, records=bytes(batch))]
+    data = [PartitionProduceData(index=partition.partition, records=bytes(batch))]
     request = ProduceRequest(
         transactional_id="forgotten",
         acks=-1,
         timeout_ms=10_000,
         topic_data=[TopicProduceData(name="orders", partition_data=data)],
     )
-    connection = await client.connection(ToLeader(PARTITION))
+    connection = await client.connection(ToLeader(partition))
     answer = await connection.call(request, ProduceResponse, timeout_ms=10_000, version=9)
     assert answer.responses[0].partition_responses[0].error_code == 0
 
@@ -156,6 +157,26 @@ def test_a_hanging_transaction_is_found_and_aborted(broker: EmbeddedBroker) -> N
         await abort_hanging(client, PARTITION, found.producer)
         producers = await describe_producers(client, [PARTITION])
         assert [each.transaction_start for each in producers[PARTITION]] == [-1]
+
+    run(broker, scenario)
+
+
+def test_nothing_is_called_hanging_while_a_coordinator_is_missing(
+    broker: EmbeddedBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(client: Client) -> None:
+        other = TopicPartition("orders", 1)
+        await hang(client, other)
+        leaderless = PartitionMetadata(7, NO_LEADER, LeaderEpoch(0), (BROKER,), (), ())
+        topic = TopicMetadata("__transaction_state", Uuid(b"t" * 16), True, {7: leaderless})
+
+        async def existing(_: object) -> list[TopicMetadata]:
+            return [topic]
+
+        monkeypatch.setattr(client, "existing_topics", existing)
+        now_ms = round(time.time() * 1000)
+        with pytest.raises(BrokerRefused, match="__transaction_state-7"):
+            await find_hanging(client, [other], older_than_ms=HOUR_MS // 4, now_ms=now_ms)
 
     run(broker, scenario)
 

@@ -135,6 +135,17 @@ def test_a_search_finds_exactly_what_there_is(
     assert (counted["messages"], counted["matches"]) == ([], count)
 
 
+def test_a_search_says_which_records_its_expression_did_not_fit(console: Console) -> None:
+    search = "orders/messages?expression=value.amout%3E5"
+    found = console.api(search)
+    assert (found["messages"], found["matches"]) == ([], 0)
+    assert re.search(r"did not fit [0-9,]+ records, as orders-", found["warning"])
+    assert "amout" in found["warning"]
+    status, page = console.ask(f"/topics/{search}")
+    assert (status, b"did not fit" in page) == (200, True)
+    assert console.api("orders/messages?key=key-7")["warning"] == ""
+
+
 @pytest.mark.parametrize(
     ("path", "status", "error"),
     [

@@ -243,7 +243,7 @@ def test_time_in_which_the_owner_could_not_run_does_not_count() -> None:
     assert deadlines.passed(100) == []
     assert deadlines.passed(9000) == []  # the disk took nine seconds for a sync
     deadlines.add(2, 1000, 9000)
-    deadlines.heard(2, 9900)
+    deadlines.renew(2, 9900)
     for now_ms in range(9100, 10_000, 100):
         assert 2 not in deadlines.passed(now_ms)
     assert deadlines.passed(10_000) == [1]

@@ -85,7 +85,7 @@ class Settings:
             raise NotConnected("/")
         return {name: self.topics.get(name, {}) for name in names}
 
-    def want(self, names: Collection[str]) -> None:
+    def read_soon(self, names: Collection[str]) -> None:
         self.wanted |= set(names)
 
     async def there(self, names: Collection[str]) -> Collection[str]:
@@ -119,7 +119,7 @@ def with_settings(
         cast("Partitions", partitions or NoPartitions()),
         cast("Any", local),
         settings.read,
-        settings.want,
+        settings.read_soon,
         settings.there,
         settings.check,
     )

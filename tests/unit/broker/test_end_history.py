@@ -5,9 +5,9 @@ from penstock.broker.peers.end_history import KEPT, EndHistory
 
 def test_the_end_passed_an_offset_when_it_was_first_seen_behind_it() -> None:
     ends = EndHistory(10, 1000)
-    ends.saw(10, 2000)
-    ends.saw(15, 3000)
-    ends.saw(20, 4000)
+    ends.observe(10, 2000)
+    ends.observe(15, 3000)
+    ends.observe(20, 4000)
     assert ends.last == 20
     assert ends.passed_ms(3) == 1000, "it is older than that"
     assert ends.passed_ms(10) == 3000
@@ -16,14 +16,14 @@ def test_the_end_passed_an_offset_when_it_was_first_seen_behind_it() -> None:
 
 def test_a_truncated_log_begins_anew() -> None:
     ends = EndHistory(10, 1000)
-    ends.saw(4, 2000)
+    ends.observe(4, 2000)
     assert (ends.last, ends.passed_ms(0)) == (4, 2000)
 
 
 def test_many_ends_are_kept_in_bounded_memory_and_the_newest_stays_exact() -> None:
     ends = EndHistory(0, 0)
     for number in range(1, 10 * KEPT):
-        ends.saw(number, number)
+        ends.observe(number, number)
     assert len(ends._seen) <= KEPT + 1
     assert ends.passed_ms(10 * KEPT - 2) == 10 * KEPT - 1
     assert ends.passed_ms(100) >= 101

@@ -8,14 +8,14 @@ from random import Random
 import pytest
 
 from penstock.broker.net.scram_salt import salt_secret
-from penstock.broker.net.scram_users import ScramLooks
+from penstock.broker.net.scram_users import ScramParametersInUse
 from penstock.clock import SystemClock
 from penstock.metadata.client_entity import ClientEntity
 from penstock.metadata.embedded import EmbeddedStore
 from penstock.metadata.paths import SCRAM_SALT_SECRET
 from penstock.metadata.tree import Tree
 from penstock.security.scram import ScramExchange, ScramMechanism, credential, stored_text
-from penstock.security.scram_look import ScramLook, look_of, unknown_user
+from penstock.security.scram_parameters import ScramParameters, parameters_of, unknown_user
 
 
 def test_the_secret_of_a_cluster_is_made_once() -> None:
@@ -44,10 +44,10 @@ def test_an_unknown_user_has_one_salt_for_each_mechanism() -> None:
     assert all(len(each) == len("s=") + 24 for each in found)  # 16 bytes, as of real users
 
 
-def shown(found: ScramExchange, name: str) -> ScramLook:
+def shown(found: ScramExchange, name: str) -> ScramParameters:
     """What a client that names this user sees."""
     _, salt, iterations = found.step(f"n,,n={name},r=abc".encode()).answer.decode().split(",")
-    return look_of(b64decode(salt[2:]), int(iterations[2:]))
+    return parameters_of(b64decode(salt[2:]), int(iterations[2:]))
 
 
 @pytest.mark.parametrize(
@@ -62,28 +62,37 @@ def test_an_unknown_user_looks_like_a_known_one(salt: bytes, iterations: int) ->
     mechanism = ScramMechanism.SCRAM_SHA_256
     known = credential(mechanism, b"salted password", salt, iterations)
     configs = {ClientEntity("bob"): {"SCRAM-SHA-256": stored_text(known)}}
-    looks = partial(ScramLooks(lambda: configs), mechanism)
+    parameters = partial(ScramParametersInUse(lambda: configs), mechanism)
 
     def exchange() -> ScramExchange:
         users = {"bob": known}
-        return ScramExchange(mechanism, users.get, "nonce", b"secret", looks=looks)
+        return ScramExchange(mechanism, users.get, "nonce", b"secret", parameters=parameters)
 
     assert {shown(exchange(), name) for name in ("bob", "eve", "mallory", "trent")} == {
-        ScramLook(None if salt.isalnum() and len(salt) > 16 else len(salt), iterations)
+        ScramParameters(None if salt.isalnum() and len(salt) > 16 else len(salt), iterations)
     }
 
 
 def test_a_number_is_written_as_java_writes_it() -> None:
-    found = [unknown_user(b"s", "m", str(each), [ScramLook(None, 4096)])[0] for each in range(200)]
+    found = [
+        unknown_user(b"s", "m", str(each), [ScramParameters(None, 4096)])[0] for each in range(200)
+    ]
     assert {len(each) for each in found} >= {25, 26}
     assert all(int(each, 36) < 2**130 for each in found)
     assert all(each[:1] != b"0" for each in found)
 
 
 def test_users_of_two_tools_leave_the_salts_of_most_strangers_alone() -> None:
-    one, two = ScramLook(16, 8192), ScramLook(None, 4096)
+    one, two = ScramParameters(16, 8192), ScramParameters(None, 4096)
     names = [f"stranger-{each}" for each in range(100)]
     before = {name: unknown_user(b"s", "m", name, {one}) for name in names}
     after = {name: unknown_user(b"s", "m", name, {one, two}) for name in names}
     same = sum(before[name] == after[name] for name in names)
     assert 30 < same < 70
+
+
+def test_the_choice_between_salts_stays_the_same_over_versions() -> None:
+    """Brokers of two versions must choose alike, or they would show which users do not exist."""
+    parameters = {ScramParameters(16, 8192), ScramParameters(None, 4096)}
+    chosen = [unknown_user(b"s", "m", name, parameters)[1] for name in "abcdefgh"]
+    assert chosen == [4096, 4096, 8192, 4096, 8192, 8192, 8192, 8192]

@@ -59,8 +59,8 @@ def test_a_client_that_does_not_log_in_is_closed_in_time() -> None:
     """Slow loris: a byte now and then does not keep the connection."""
     late, new = Sending(9.0), Sending(9.0)
     server = serving(late, new)
-    server._newcomers = cast("Any", {late: 4.0, new: 6.0})
-    server.close_late_newcomers(5.0)
+    server._unauthenticated = cast("Any", {late: 4.0, new: 6.0})
+    server.close_late_unauthenticated(5.0)
     assert [bool(each.closed) for each in (late, new)] == [True, False]
 
 
@@ -90,7 +90,7 @@ def test_an_error_without_a_field_for_it_closes_only_its_connection() -> None:
 class OfClients(Server):
     """One to which no broker connects."""
 
-    def _is_of_brokers(self, session: object) -> bool:
+    def _on_inter_broker_listener(self, session: object) -> bool:
         return session is None
 
 
@@ -109,7 +109,7 @@ def test_requests_beyond_queued_max_requests_wait_for_others_to_end() -> None:
             server = OfClients(asyncio.get_running_loop(), tasks, nothing, nothing, nothing)
             server.max_requests = 2
             stranger = cast("Any", Session())
-            server._newcomers[stranger] = 1.0
+            server._unauthenticated[stranger] = 1.0
             server.run(cast("Any", work(-1)), stranger)  # a login, which takes nobody's place
             for number in range(5):
                 server.run(cast("Any", work(number)), cast("Any", Session()))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.broker.net.complaints import LINES, PERIOD_S, Complaints
+from penstock.broker.net.rate_limited_log import LINES, PERIOD_S, RateLimitedLog
 from penstock.cli import logging as cli_logging
 from penstock.cli.logging import PlainLines, RotatedFile
 
@@ -47,11 +47,11 @@ def test_standard_error_follows_the_log_to_its_next_file(tmp_path: Path) -> None
 
 
 def test_lines_about_bad_clients_are_few(caplog: pytest.LogCaptureFixture) -> None:
-    complaints = Complaints()
+    client_log = RateLimitedLog()
     for number in range(LINES + 5):
-        complaints.tell(1.0, "client %d", number)
+        client_log.warn(1.0, "client %d", number)
     assert len(caplog.messages) == LINES
-    complaints.tell(1.0 + PERIOD_S, "a client")
+    client_log.warn(1.0 + PERIOD_S, "a client")
     assert caplog.messages[LINES:] == ["left out 5 more lines about clients", "a client"]
 
 

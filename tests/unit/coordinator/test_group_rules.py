@@ -13,8 +13,12 @@ from penstock.coordinator.group.classic.group import ClassicGroup
 from penstock.coordinator.group.classic.join import GroupJoin, join
 from penstock.coordinator.group.classic.member import ClassicGroupMember, ProtocolMetadata
 from penstock.coordinator.group.classic.state import TRANSITIONS, ClassicGroupState
+from penstock.coordinator.group.consumer import records as consumer
+from penstock.coordinator.group.consumer.records import ConsumerGroupRecord
 from penstock.coordinator.group.offsets import CommittedOffset, expired_offsets, metadata_too_large
 from penstock.coordinator.group.records import ClassicGroupRecord, GroupFormat, OffsetRecord
+from penstock.coordinator.group.streams import records as streams
+from penstock.coordinator.group.streams.records import StreamsGroupRecord
 from penstock.coordinator.keys import partition_for
 from penstock.coordinator.result import Now, PendingReply
 from penstock.coordinator.storage import RawRecord
@@ -186,6 +190,21 @@ def test_groups_of_every_version_are_read(version: int) -> None:
     assert isinstance(read, ClassicGroupRecord)
     assert read.metadata is not None
     assert read.metadata.generation == 3
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        ConsumerGroupRecord(consumer.CurrentKey("g", "m"), consumer.CurrentValue(state=9)),
+        StreamsGroupRecord(streams.CurrentKey("g", "m"), streams.CurrentValue(state=9)),
+    ],
+)
+def test_a_record_with_an_unknown_member_state_is_refused(
+    record: ConsumerGroupRecord | StreamsGroupRecord,
+) -> None:
+    raw = GroupFormat().encode(record)
+    with pytest.raises(ProtocolError, match="member state 9 is unknown"):
+        GroupFormat().decode(raw)  # the loader skips such a record; replaying it would stop there
 
 
 def test_records_of_unknown_types_are_ignored() -> None:

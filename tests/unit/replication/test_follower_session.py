@@ -56,7 +56,7 @@ def test_a_lost_session_is_replaced_by_a_new_one() -> None:
     session = FollowerSession()
     session.next({FIRST: asked(0, 5), SECOND: asked(1, 7)})
     session.answered(99)
-    session.lost()
+    session.reset()
     told = session.next({FIRST: asked(0, 5)})
     assert (told.session_id, told.session_epoch) == (0, 0)
     assert (told.topics, told.forgotten) == ([topic(asked(0, 5))], [])

@@ -1,1 +1,1 @@
-"""The ACLs of the cluster: kept in the metadata store, and asked about each request."""
+"""The ACLs of the cluster: stored in the metadata store, and checked for each request."""

@@ -1,4 +1,4 @@
-"""Decides about the requests of clients, and logs the decisions as Kafka does."""
+"""Authorizes the requests of clients, and logs the decisions as Kafka does."""
 
 import logging
 from collections.abc import Iterator
@@ -14,22 +14,22 @@ logger = logging.getLogger("penstock.authorizer")
 
 MOST_WARNINGS = 1000
 MOST_REFUSALS = 1000
-"""Of one request that are logged. Who has no rights may still name very many resources: a line for
-each would hold up others, and fill the disk.
+"""Refusals logged per request. A client without permissions may name very many resources: a line
+for each would delay others, and fill the disk.
 """
 
 
-# An enum's member, or a module's, costs a lookup by its name.
+# Constants: an enum member or module attribute costs a lookup by name.
 TOPIC: Final = ResourceType.TOPIC
 GROUP: Final = ResourceType.GROUP
 DEBUG: Final = logging.DEBUG
 
 MOST_CHARS = 1000
-"""Of a name that is logged. No topic has so many, but a request may name 32,767."""
+"""Characters of a name that are logged. No topic name is as long, but a request may name 32,767."""
 
 
 class Refusals:
-    """How many resources a request was denied."""
+    """The number of refused resources of a request."""
 
     __slots__ = ("count",)
 
@@ -42,7 +42,7 @@ _of_pieces: ContextVar[Refusals | None] = ContextVar("refusals of all pieces", d
 
 @contextmanager
 def counted_together() -> Iterator[None]:
-    """Refusals from here on are those of one request, however often its rights are looked up."""
+    """Count all refusals inside as those of one request, even if it is checked in pieces."""
     token = _of_pieces.set(Refusals())
     try:
         yield
@@ -51,7 +51,7 @@ def counted_together() -> Iterator[None]:
 
 
 class AuthenticatedClient(Protocol):
-    """Who asks, and from where."""
+    """The principal of a request, and its host."""
 
     @property
     def principal(self) -> Principal: ...
@@ -61,7 +61,7 @@ class AuthenticatedClient(Protocol):
 
 
 class Access:
-    """What one client may do now, in one request."""
+    """The permissions of one client during one request."""
 
     __slots__ = ("_acls", "_client", "_refusals", "_refused_brokers", "_request")
 
@@ -79,7 +79,7 @@ class Access:
     def may(
         self, operation: AclOperation, kind: ResourceType, name: str, *, logs: bool = True
     ) -> bool:
-        """`logs`: the resource was asked for by name, so that a refusal is worth a line."""
+        """`logs`: the client named the resource, so a refusal is worth a log line."""
         client = self._client
         allowed = self._acls.allows(client.principal, client.host, operation, kind, name)
         if allowed:
@@ -116,8 +116,8 @@ class Access:
         return sum(1 << each for each in found)
 
     def _warn_of_broker(self) -> None:
-        """Only brokers need this operation, and a cluster whose brokers are refused stands still.
-        Said once for each, since they try again for ever.
+        """Warn once of a refused broker: only brokers need this operation, and a cluster whose
+        brokers are refused stops working. Once, because brokers retry for ever.
         """
         client = self._client
         broker = (str(client.principal), client.host, self._request)

@@ -1,4 +1,4 @@
-"""ACLs as Kafka 3.9 keeps them in ZooKeeper: one node per resource, with the list of its rules.
+"""The ZooKeeper format of ACLs, as in Kafka 3.9: one node per resource, with the list of its rules.
 
 `/kafka-acl/Topic/payments` for names, `/kafka-acl-extended/prefixed/Topic/pay` for prefixes. Pure.
 """
@@ -51,7 +51,7 @@ PARENTS: Final = {
     )
     for name, kind in TYPES.items()
 }
-"""The nodes under which resources are, with what is under each."""
+"""The parent nodes of resources, with the resource type and pattern of each."""
 
 
 class StoredRule(msgspec.Struct, frozen=True, rename="camel"):
@@ -64,7 +64,7 @@ class StoredRule(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class StoredAcls(msgspec.Struct, frozen=True, kw_only=True):
-    """The node of a resource."""
+    """The content of a resource's node."""
 
     version: int = 1
     acls: list[StoredRule] = msgspec.field(default_factory=list)
@@ -136,7 +136,7 @@ def change_of(resource: ResourcePattern) -> tuple[str, bytes]:
 
 
 def acls_of(nodes: Iterable[Node]) -> set[Acl]:
-    """All ACLs of these nodes. One that cannot be read denies its resource to everybody."""
+    """All ACLs of these nodes. A node that cannot be read denies its resource to everyone."""
     found: set[Acl] = set()
     for node in nodes:
         resource = resource_at(node.path)

@@ -1,4 +1,4 @@
-"""The ACLs of the cluster, as the store has them: read, followed, altered."""
+"""The ACLs of the cluster in the store: reads, follows and alters them."""
 
 import logging
 from collections.abc import Iterable
@@ -30,7 +30,7 @@ NOTIFICATION_LIFE_MS = 15 * 60 * 1000
 
 
 class AclsNotWritten(KafkaError):
-    """Another broker altered the same resource again and again, or its node is damaged."""
+    """Other brokers altered the same resource again and again, or its node is damaged."""
 
     code = ErrorCode.UNKNOWN_SERVER_ERROR
 
@@ -38,8 +38,8 @@ class AclsNotWritten(KafkaError):
 class Authorizer:
     """Holds the current ACLs, which are replaced as a whole. Belongs to the event loop.
 
-    Every broker writes into the store itself, as in Kafka 3.9, by compare-and-set, and notifies
-    the others by a node under `/kafka-acl-changes`.
+    Every broker writes to the store itself, as in Kafka 3.9, by compare-and-set, and notifies the
+    others by a node under `/kafka-acl-changes` or `/kafka-acl-extended-changes`.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Authorizer:
         return Access(self.acls, client, request, self._refused_brokers)
 
     async def open(self) -> None:
-        """Read the ACLs. Nothing may be served before."""
+        """Read the ACLs; call it before serving anything."""
         for path in (*PARENTS, *CHANGES):
             for each in paths.with_parents(path):
                 try:
@@ -69,11 +69,13 @@ class Authorizer:
         await self._read()
 
     async def follow(self) -> None:
-        """Read the ACLs again when anybody has changed them, until cancelled."""
+        """Read the ACLs again after each change, until cancelled."""
         await follow(self._store, self._read, "the ACLs", children=CHANGES)
 
     async def _read(self) -> None:
-        """All of them: they are few, and a notification may be missed while the store is away."""
+        """Read all ACLs: they are few, and a notification may be missed while the store is
+        unreachable.
+        """
         names = await self._store.children_many(PARENTS)
         listed = [f"{parent}/{name}" for parent, found in names.items() for name in found]
         found = acls_of((await self._store.get_many(listed)).values())
@@ -88,7 +90,7 @@ class Authorizer:
         await self._read()
 
     async def delete(self, wanted: AclFilter) -> list[Acl]:
-        """Delete what the filter matches; returns that."""
+        """Delete the ACLs that match the filter; returns them."""
         await self._read()
         matching = self.acls.matching(wanted)
         for resource, rules in _by_resource(matching).items():
@@ -117,7 +119,7 @@ class Authorizer:
             try:
                 await self._store.multi([_write(path, node, after), *self._notice(resource)])
             except (BadVersion, NodeExists, NoNode):
-                continue  # somebody else was faster
+                continue  # another broker was faster
             await self._drop_old_notices()
             return
         raise AclsNotWritten(f"the ACLs of {resource} are being altered by others; try again")

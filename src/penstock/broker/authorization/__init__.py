@@ -1,1 +1,1 @@
-"""What each API needs to be allowed: one table of guards, which stand before the handlers."""
+"""The permissions that each API needs: one table of guards, which run before the handlers."""

@@ -1,4 +1,4 @@
-"""Guards of requests for the offsets of groups: of some topics of each group, or of all of them."""
+"""Guards of requests for the offsets of groups: of some topics of each group, or of all."""
 
 from collections.abc import Callable, Coroutine, Iterable
 from functools import partial
@@ -10,10 +10,10 @@ from msgspec.structs import replace
 from penstock.broker.acls.access import Access
 from penstock.broker.authorization.guard import GROUP, MESSAGES, TOPIC, then
 from penstock.broker.authorization.items import (
-    parted,
-    parted_in_slices,
+    answer_by_permission,
+    split_by_permission,
+    split_in_slices,
     topic_named_or_id,
-    when_parted,
 )
 from penstock.broker.authorization.refusals import Refusal, all_refused, when_refused
 from penstock.broker.context import AnyHandler, Context
@@ -29,19 +29,19 @@ Op = AclOperation
 
 
 class Offsets(NamedTuple):
-    """What the two requests for offsets of many groups differ in."""
+    """The differences between the two requests for offsets of many groups."""
 
     may: Callable[[Access, Any, Context], bool]
-    """Whether a topic may be asked for."""
+    """Whether the client may request a topic's offsets."""
     sees: Callable[[Access, Any, Context], bool]
-    """Whether a topic of the response may be seen: all topics of a group may have been asked for"""
+    """Whether the client may see a topic of the response, which may have all topics of a group."""
     group_refused: Callable[[Any], Any]
     refusal: Refusal
     empty: Callable[[], Any]
 
 
-class Verdict:
-    """The groups that may be asked for, and what is refused."""
+class PermittedGroups:
+    """The groups that the client may query, and the refusals."""
 
     __slots__ = ("allowed", "denied", "hidden")
 
@@ -56,7 +56,9 @@ class Verdict:
         self.hidden[group.group_id] = hidden
 
     def shown(self, group: Any, topics: list[Any]) -> Any:
-        """What is wrong with the group is all that is told."""
+        """The group with its visible and refused topics; a group with an error shows only the
+        error.
+        """
         hidden = [] if group.error_code else self.hidden.get(group.group_id, [])
         return replace(group, topics=[*topics, *hidden])
 
@@ -64,64 +66,70 @@ class Verdict:
 def of_groups(of: Offsets, request: Any, ctx: Context, handler: AnyHandler, access: Access) -> Any:
     if name_many(request.groups, of.refusal):
         return _of_groups_in_turns(of, request, ctx, handler, access)
-    verdict = Verdict()
+    permitted = PermittedGroups()
     whole, parts, part = of.refusal
     for group in request.groups:
         if not access.group(Op.DESCRIBE, group.group_id):
-            verdict.denied.append(of.group_refused(group))
+            permitted.denied.append(of.group_refused(group))
         elif group.topics is None:
-            verdict.allowed.append(group)
+            permitted.allowed.append(group)
         else:
-            topics, others = parted(group.topics, lambda each: of.may(access, each, ctx))
+            topics, others = split_by_permission(
+                group.topics, lambda each: of.may(access, each, ctx)
+            )
             hidden = [whole(each, [part(each, one) for one in parts(each)]) for each in others]
-            verdict.allow(group, topics, hidden)
+            permitted.allow(group, topics, hidden)
 
     def joined(found: Any) -> Any:
         groups = [
-            verdict.shown(group, [each for each in group.topics if of.sees(access, each, ctx)])
+            permitted.shown(group, [each for each in group.topics if of.sees(access, each, ctx)])
             for group in found.groups
         ]
-        return replace(found, groups=[*groups, *verdict.denied])
+        return replace(found, groups=[*groups, *permitted.denied])
 
-    return then(_asked(of, verdict, request, ctx, handler), joined)
+    return then(_from_handler(of, permitted, request, ctx, handler), joined)
 
 
 async def _of_groups_in_turns(
     of: Offsets, request: Any, ctx: Context, handler: AnyHandler, access: Access
 ) -> Any:
-    verdict = Verdict()
+    permitted = PermittedGroups()
     for group in request.groups:
         if not access.group(Op.DESCRIBE, group.group_id):
-            verdict.denied.append(of.group_refused(group))
+            permitted.denied.append(of.group_refused(group))
         elif group.topics is None:
-            verdict.allowed.append(group)
+            permitted.allowed.append(group)
         else:
-            topics, others = await parted_in_slices(
-                group.topics, lambda some: parted(some, lambda each: of.may(access, each, ctx))
+            topics, others = await split_in_slices(
+                group.topics,
+                lambda some: split_by_permission(some, lambda each: of.may(access, each, ctx)),
             )
-            verdict.allow(group, topics, await all_refused(others, of.refusal))
-    found = _asked(of, verdict, request, ctx, handler)
+            permitted.allow(group, topics, await all_refused(others, of.refusal))
+    found = _from_handler(of, permitted, request, ctx, handler)
     if isinstance(found, Coroutine):
         found = await found
     if isinstance(found, Parked):
         found = await ctx.services.waiters.future(found)
     groups = []
     for group in found.groups:
-        seen, _ = await parted_in_slices(
-            group.topics, lambda some: parted(some, lambda each: of.sees(access, each, ctx))
+        seen, _ = await split_in_slices(
+            group.topics,
+            lambda some: split_by_permission(some, lambda each: of.sees(access, each, ctx)),
         )
-        groups.append(verdict.shown(group, seen))
-    return replace(found, groups=[*groups, *verdict.denied])
+        groups.append(permitted.shown(group, seen))
+    return replace(found, groups=[*groups, *permitted.denied])
 
 
-def _asked(of: Offsets, verdict: Verdict, request: Any, ctx: Context, handler: AnyHandler) -> Any:
-    if not verdict.allowed:
+def _from_handler(
+    of: Offsets, permitted: PermittedGroups, request: Any, ctx: Context, handler: AnyHandler
+) -> Any:
+    if not permitted.allowed:
         return of.empty()
-    return handler(replace(request, groups=verdict.allowed), ctx)
+    return handler(replace(request, groups=permitted.allowed), ctx)
 
 
 def name_many(groups: Iterable[Any], refusal: Refusal) -> bool:
-    """Whether the groups, their topics and the partitions of these take more than one turn."""
+    """Whether the groups, their topics and partitions take more than one turn."""
     count = 0
     for group in groups:
         count += 1
@@ -209,7 +217,7 @@ def _of_one_group(request: Any, ctx: Context, handler: AnyHandler, access: Acces
     if request.topics is None:
 
         def visible(found: Any) -> Any:
-            seen, _ = parted(
+            seen, _ = split_by_permission(
                 found.topics, lambda each: access.topic(Op.DESCRIBE, each.name, logs=False)
             )
             return replace(found, topics=seen)
@@ -226,4 +234,6 @@ def _of_one_group(request: Any, ctx: Context, handler: AnyHandler, access: Acces
 
         return when_refused(others, _not_fetched(TOPIC), joined)
 
-    return when_parted(request.topics, lambda each: access.topic(Op.DESCRIBE, each.name), answered)
+    return answer_by_permission(
+        request.topics, lambda each: access.topic(Op.DESCRIBE, each.name), answered
+    )

@@ -16,10 +16,10 @@ from penstock.broker.authorization.guard import (
     then,
 )
 from penstock.broker.authorization.items import (
+    answer_by_permission,
     each_item,
-    parted,
+    split_by_permission,
     topic_named_or_id,
-    when_parted,
 )
 from penstock.broker.authorization.refusals import Refusal, when_refused
 from penstock.broker.authorization.whole import check_cluster
@@ -55,14 +55,14 @@ Op = AclOperation
 
 
 def one_group(request: Any, ctx: Context, handler: AnyHandler, access: Access) -> Any:
-    # A share group's requests may leave it out, which their handlers refuse.
+    # Requests of share groups may leave the id out, which their handlers refuse.
     if not access.group(Op.READ, request.group_id or ""):
         raise NotAuthorized(GROUP)
     return handler(request, ctx)
 
 
 def heartbeat(request: Any, ctx: Context, handler: AnyHandler, access: Access) -> Any:
-    """ConsumerGroupHeartbeat also names the topics that it wants."""
+    """ConsumerGroupHeartbeat, which also names the subscribed topics."""
     if not access.group(Op.READ, request.group_id):
         raise NotAuthorized(GROUP)
     return when_described(request.subscribed_topic_names or (), request, ctx, handler, access)
@@ -146,7 +146,7 @@ def describe_consumer_groups(
 def without_hidden_groups(
     reply: Any, access: Access, names: Callable[[Any], set[str]], described: Callable[..., Any]
 ) -> Any:
-    """A group whose topics may not all be seen is not shown."""
+    """Replace groups with topics that the client may not describe by an error."""
 
     def shown(group: Any) -> Any:
         if all(access.topic(Op.DESCRIBE, each, logs=False) for each in names(group)):
@@ -244,11 +244,13 @@ def offset_delete(request: Any, ctx: Context, handler: AnyHandler, access: Acces
 
         return when_refused(others, _NOT_DELETED, joined)
 
-    return when_parted(request.topics, lambda each: access.topic(Op.READ, each.name), answered)
+    return answer_by_permission(
+        request.topics, lambda each: access.topic(Op.READ, each.name), answered
+    )
 
 
 def with_refused(found: Any, answers: str, denied: list[Any]) -> Any:
-    """What is wrong with the group is all that is told."""
+    """The response with the refusals; a response with a group error stays as it is."""
     if found.error_code:
         return found
     return replace(found, **{answers: [*getattr(found, answers), *denied]})
@@ -275,7 +277,9 @@ def find_coordinator(request: Any, ctx: Context, handler: AnyHandler, access: Ac
         return FindCoordinatorResponse(
             error_code=code, error_message=MESSAGES[code], node_id=-1, port=-1
         )
-    allowed, denied = parted(request.coordinator_keys, lambda each: may(Op.DESCRIBE, each))
+    allowed, denied = split_by_permission(
+        request.coordinator_keys, lambda each: may(Op.DESCRIBE, each)
+    )
     if not denied:
         return handler(request, ctx)
     refused = [Coordinator(each, -1, "", -1, code, MESSAGES[code]) for each in denied]

@@ -1,4 +1,4 @@
-"""The parts that guards are made of: refusals, and responses that are joined with them."""
+"""The building blocks of guards: refusals, and responses joined with them."""
 
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeAlias
@@ -9,7 +9,7 @@ from penstock.broker.parked import Parked
 from penstock.errors import ErrorCode, KafkaError
 
 Guard: TypeAlias = Callable[[Any, Context, AnyHandler, Access], Any]
-"""guard(request, context, handler, access): the handler's reply, for what is allowed."""
+"""guard(request, context, handler, access) returns the handler's reply for what is allowed."""
 
 MESSAGES = {
     ErrorCode.TOPIC_AUTHORIZATION_FAILED: "Topic authorization failed.",
@@ -26,7 +26,7 @@ REFUSALS = {
 
 
 class NotAuthorized(KafkaError):
-    """An ACL is missing, or denies it."""
+    """No ACL allows the operation, or one denies it."""
 
     def __init__(self, code: ErrorCode) -> None:
         super().__init__(MESSAGES[code])
@@ -34,7 +34,7 @@ class NotAuthorized(KafkaError):
 
 
 def then(reply: Any, change: Callable[[Any], Any]) -> Any:
-    """The reply with its response changed, whenever that comes."""
+    """The reply with its response changed, at once or when it arrives."""
     if reply is None:
         return None
     if isinstance(reply, Parked):

@@ -7,12 +7,14 @@ from typing import Any
 from penstock.broker.authorization.guard import Guard
 from penstock.broker.authorization.table import GUARDS
 from penstock.broker.context import AnyHandler, Context
-from penstock.broker.handling.late import each
+from penstock.broker.handling.lazy_handlers import each
 from penstock.wire.apis import APIS
 
 
 def guarded(handlers: Mapping[int, AnyHandler]) -> Mapping[int, AnyHandler]:
-    """Each handler asks its guard first. One without a guard is a mistake: nothing is served."""
+    """Put each handler behind its guard. A handler without a guard is a bug: raises, so that the
+    broker does not start.
+    """
     unguarded = handlers.keys() - GUARDS.keys()
     if unguarded:
         raise KeyError(f"no guard of {sorted(unguarded)}")

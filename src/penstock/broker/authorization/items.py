@@ -23,11 +23,11 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 
-def parted(items: Iterable[T], may: Callable[[T], bool]) -> tuple[list[T], list[T]]:
-    """Those that may be asked for, and the others.
+def split_by_permission(items: Iterable[T], may: Callable[[T], bool]) -> tuple[list[T], list[T]]:
+    """The allowed items, and the others.
 
-    In one walk: who has no rights may still name very many, and to search a list for each of them
-    would hold up everybody.
+    One pass: a client without permissions may name very many items, and searching a list for each
+    would block the loop.
     """
     allowed: list[T] = []
     denied: list[T] = []
@@ -36,26 +36,28 @@ def parted(items: Iterable[T], may: Callable[[T], bool]) -> tuple[list[T], list[
     return allowed, denied
 
 
-def when_parted(
+def answer_by_permission(
     items: Sequence[T], may: Callable[[T], bool], answered: Callable[[list[T], list[T]], Any]
 ) -> Any:
-    """What `answered` makes of the two lists of `parted`; of very many, after some loop turns."""
+    """The reply of `answered` to the two lists of `split_by_permission`; very many items take
+    several loop turns.
+    """
     if len(items) <= NAMES_A_PIECE:
-        return answered(*parted(items, may))
-    return _when_many_are_parted(items, may, answered)
+        return answered(*split_by_permission(items, may))
+    return _answer_many_by_permission(items, may, answered)
 
 
-async def _when_many_are_parted(
+async def _answer_many_by_permission(
     items: Sequence[T], may: Callable[[T], bool], answered: Callable[[list[T], list[T]], Any]
 ) -> Any:
-    reply = answered(*await parted_in_slices(items, lambda some: parted(some, may)))
+    reply = answered(*await split_in_slices(items, lambda some: split_by_permission(some, may)))
     return await reply if isinstance(reply, Coroutine) else reply
 
 
-async def parted_in_slices(
+async def split_in_slices(
     items: Sequence[T], look: Callable[[Sequence[T]], tuple[list[A], list[B]]]
 ) -> tuple[list[A], list[B]]:
-    """The two lists that `look` makes of the items, of some in each loop turn."""
+    """The two lists that `look` makes of the items, with some items per loop turn."""
     allowed: list[A] = []
     denied: list[B] = []
     for start in range(0, len(items), NAMES_A_PIECE):
@@ -73,7 +75,9 @@ def each_item(
     answers: str,
     empty: Callable[[], Any],
 ) -> Guard:
-    """Items in the request's list `listed`, whose results are in the response's list `answers`."""
+    """A guard of the items in the request's list `listed`, with results in the response's
+    `answers`.
+    """
 
     def guard(request: Any, ctx: Context, handler: AnyHandler, access: Access) -> Any:
         def answered(allowed: list[Any], others: list[Any]) -> Any:
@@ -81,7 +85,8 @@ def each_item(
                 return handler(request, ctx)
 
             def joined(denied: list[Any]) -> Any:
-                # An empty list may mean everything to the handler: it is not asked.
+                # Without allowed items the handler is not called: an empty list may mean everything
+                # to it.
                 reply = handler(replace(request, **{listed: allowed}), ctx) if allowed else empty()
                 return then(
                     reply,
@@ -90,7 +95,9 @@ def each_item(
 
             return when_refused(others, refusal, joined)
 
-        return when_parted(getattr(request, listed), lambda each: may(access, each, ctx), answered)
+        return answer_by_permission(
+            getattr(request, listed), lambda each: may(access, each, ctx), answered
+        )
 
     return guard
 
@@ -100,7 +107,7 @@ def topic_named(operation: AclOperation) -> Callable[[Access, Any, Context], boo
 
 
 def topic_named_or_id(operation: AclOperation) -> Callable[[Access, Any, Context], bool]:
-    """By name, or by an id; one that no topic has is left to the handler to refuse."""
+    """Checks the topic by name or id; an unknown id is left to the handler to refuse."""
 
     def may(access: Access, topic: Any, ctx: Context) -> bool:
         name = topic.name

@@ -1,4 +1,4 @@
-"""The guard of Produce, which every record passes: compiled, see `pyproject.toml`."""
+"""The guard of Produce, on the path of every record: compiled, see `pyproject.toml`."""
 
 from typing import Any, Final
 
@@ -17,15 +17,17 @@ from penstock.wire.messages.produce import (
     TopicProduceResponse,
 )
 
-WRITE: Final = AclOperation.WRITE  # an enum's member costs a lookup by its name
+WRITE: Final = AclOperation.WRITE  # a constant: an enum member costs a lookup by name
 
 TRANSACTIONAL_AT: Final = 22
 TRANSACTIONAL: Final = 0x10
-"""The byte of a batch with the bit that says that it is part of a transaction."""
+"""The offset of the attributes byte in a batch, and its bit for transactional batches."""
 
 
 def may_write(access: Access, topic: Any, ctx: Context) -> bool:
-    """An id that no topic has is refused here: the handler may wait, and know it by then."""
+    """Whether the client may write. Unknown ids are refused here: the handler may wait, and the
+    topic could exist by then.
+    """
     if topic.topic_id == NO_UUID:
         return access.topic(WRITE, topic.name)
     name = ctx.services.cluster.image.topic_names.get(topic.topic_id)
@@ -40,7 +42,7 @@ def produce(request: ProduceRequest, ctx: Context, handler: AnyHandler, access: 
             return produce_refused(request, TRANSACTION)
     topics = request.topic_data
     verdicts = [may_write(access, each, ctx) for each in topics]
-    if False not in verdicts:  # the hot path: nothing else is made for it
+    if False not in verdicts:  # the hot path: nothing else is allocated
         return handler(request, ctx)
     allowed = [each for each, may in zip(topics, verdicts, strict=True) if may]
     denied = [each for each, may in zip(topics, verdicts, strict=True) if not may]

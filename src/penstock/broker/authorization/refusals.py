@@ -1,4 +1,4 @@
-"""Refusals of what a request names, one for each: who has no rights may still name very many."""
+"""Refusals of a request's items one by one: a client without permissions may name very many."""
 
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, NamedTuple
@@ -15,9 +15,9 @@ def no_part(_: Any, __: Any) -> Any:
 
 
 class Refusal(NamedTuple):
-    """How an item of a request is refused: `whole(item, refused parts)`.
+    """How to refuse an item of a request: `whole(item, refused parts)`.
 
-    A topic has partitions, and each is refused: `part(item, part)`.
+    Each part of an item (a partition of a topic) is refused by `part(item, part)`.
     """
 
     whole: Callable[[Any, list[Any]], Any]
@@ -26,7 +26,7 @@ class Refusal(NamedTuple):
 
 
 def when_refused(items: Sequence[Any], how: Refusal, answered: Callable[[list[Any]], Any]) -> Any:
-    """What `answered` makes of the refusals; of very many, after some loop turns."""
+    """The reply of `answered` to the refusals; very many take several loop turns."""
     if are_many(items, how.parts):
         return _when_many_are_refused(items, how, answered)
     whole, parts, part = how
@@ -41,5 +41,5 @@ async def _when_many_are_refused(
 
 
 async def all_refused(items: Sequence[Any], how: Refusal) -> list[Any]:
-    """The refusals, in turns."""
+    """The refusals, made in turns."""
     return await turns(by_topic(items, how.parts, how.part, how.whole))

@@ -1,7 +1,7 @@
-"""Who may say where the delay service moves records to.
+"""Checks who may configure targets of the delay service.
 
-It writes with rights of its own: whoever names a target of it must be allowed to write there, or
-could write through it into every topic.
+The service writes with its own permissions: a client that names a target must be allowed to write
+there, or it could write into every topic through the service.
 """
 
 from collections.abc import Iterable
@@ -15,12 +15,12 @@ TARGETS: Final = frozenset({DELAY_TO, RETRY_TO, DLQ_TOPIC})
 
 
 def may_route(access: Access, configs: Iterable[Any]) -> bool:
-    """Whether all topics may be written that these settings of a topic name as targets."""
+    """Whether the client may write to all topics that these topic settings name as targets."""
     targets = [each.value for each in configs if each.name in TARGETS and each.value]
     return all(access.topic(AclOperation.WRITE, each) for each in targets)
 
 
 def may_reroute(access: Access, topic: str, configs: Iterable[Any]) -> bool:
-    """As `may_route`, of a topic that has records: they must be allowed to be read, too."""
+    """Like `may_route`, for an existing topic: the client must also be allowed to read it."""
     routed = [each for each in configs if each.name in TARGETS and each.value]
     return not routed or (access.topic(AclOperation.READ, topic) and may_route(access, routed))

@@ -1,4 +1,4 @@
-"""Guards of share groups. Topics of ShareFetch and ShareAcknowledge are asked for by handlers."""
+"""Guards of share groups. Handlers check the topics of ShareFetch and ShareAcknowledge."""
 
 from operator import attrgetter
 from typing import Any
@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from penstock.broker.acls.access import Access
 from penstock.broker.authorization.groups import with_refused, without_hidden_groups
 from penstock.broker.authorization.guard import GROUP, MESSAGES, TOPIC, Guard, NotAuthorized, then
-from penstock.broker.authorization.items import each_item, when_parted
+from penstock.broker.authorization.items import answer_by_permission, each_item
 from penstock.broker.authorization.refusals import Refusal, when_refused
 from penstock.broker.context import AnyHandler, Context
 from penstock.security.acl import AclOperation
@@ -74,7 +74,7 @@ def _offsets(operation: AclOperation, refusal: Refusal) -> Guard:
 
             return when_refused(others, refusal, joined)
 
-        return when_parted(
+        return answer_by_permission(
             request.topics, lambda each: access.topic(Op.READ, each.topic_name), answered
         )
 

@@ -1,4 +1,4 @@
-"""Refusals of what leaders ask share coordinators for: said of each partition, as Kafka does."""
+"""Refusals of requests to the share coordinator, by partition as in Kafka."""
 
 from collections.abc import Callable
 from operator import attrgetter

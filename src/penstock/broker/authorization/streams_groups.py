@@ -1,4 +1,4 @@
-"""Guards of streams groups. Whether internal topics may be created is asked when they are."""
+"""Guards of streams groups. Permission to create internal topics is checked on creation."""
 
 from collections.abc import Iterable
 from typing import Any

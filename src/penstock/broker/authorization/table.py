@@ -1,8 +1,8 @@
-"""Every API with what it needs to be allowed: the one table that requests are checked by.
+"""The permissions of every API: the one table by which requests are checked.
 
-A guard hands its handler only what the client may ask for, and joins the response with refusals of
-the rest. What a request names is refused by name; what a response would list without having been
-asked for is left out.
+A guard passes only allowed items to its handler, and joins the response with refusals of the rest.
+Items that the request names are refused by name; items that a response would list unrequested are
+left out.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,6 @@ from penstock.broker.authorization.guard import (
     Guard,
 )
 from penstock.broker.authorization.whole import (
-    anybody,
     cluster,
     cluster_each,
     creations_refused,
@@ -31,6 +30,7 @@ from penstock.broker.authorization.whole import (
     described_quotas_refused,
     described_users_refused,
     elections_refused,
+    left_to_handler,
     markers_refused,
     moves_refused,
     quotas_refused,
@@ -43,7 +43,7 @@ Op = AclOperation
 
 GUARDS: Final[Mapping[int, Guard]] = {
     0: produce.produce,
-    1: anybody,  # asks for each partition of its session: see `handlers/fetch.py`
+    1: left_to_handler,  # checks each partition of its session: see `handlers/fetch.py`
     2: topics.list_offsets,
     3: topics.metadata,
     4: cluster(Op.CLUSTER_ACTION),
@@ -59,8 +59,8 @@ GUARDS: Final[Mapping[int, Guard]] = {
     14: groups.one_group,
     15: groups.describe_groups,
     16: groups.list_groups,
-    17: anybody,
-    18: anybody,
+    17: left_to_handler,
+    18: left_to_handler,
     19: topics.create_topics,
     20: topics.delete_topics,
     21: topics.delete_records,
@@ -78,12 +78,12 @@ GUARDS: Final[Mapping[int, Guard]] = {
     33: settings.alter_configs,
     34: cluster_each(moves_refused, Op.ALTER),
     35: cluster(Op.DESCRIBE),
-    36: anybody,
+    36: left_to_handler,
     37: topics.create_partitions,
-    38: anybody,  # these four: their handlers ask, since a token's owner needs no permission
-    39: anybody,
-    40: anybody,
-    41: anybody,
+    38: left_to_handler,  # these four: the handlers check, as a token's owner needs no permission
+    39: left_to_handler,
+    40: left_to_handler,
+    41: left_to_handler,
     42: groups.delete_groups,
     43: cluster_each(elections_refused, Op.ALTER),
     44: settings.incremental_alter_configs,
@@ -96,15 +96,15 @@ GUARDS: Final[Mapping[int, Guard]] = {
     51: cluster_each(users_refused, Op.ALTER),
     56: cluster(Op.CLUSTER_ACTION),
     57: cluster(Op.ALTER),
-    60: anybody,  # tells the cluster's allowed operations only if asked to
+    60: left_to_handler,  # includes the cluster's allowed operations only on request
     61: topics.describe_producers,
     65: transactions.describe_transactions,
     66: transactions.list_transactions,
     67: cluster(Op.CLUSTER_ACTION),
     68: groups.heartbeat,
     69: groups.describe_consumer_groups,
-    71: anybody,
-    72: anybody,
+    71: left_to_handler,
+    72: left_to_handler,
     74: cluster(Op.DESCRIBE_CONFIGS),
     75: topics.describe_topic_partitions,
     76: groups.heartbeat,
@@ -123,4 +123,4 @@ GUARDS: Final[Mapping[int, Guard]] = {
     92: share_groups.delete_offsets,
     93: groups.one_group,
 }
-"""By API key. An API without one is not served where there is an authorizer."""
+"""Guards by API key. With an authorizer, every handler must have one."""

@@ -1,4 +1,4 @@
-"""Guards of topics. A list leaves out what may not be seen; a name that was given is refused."""
+"""Guards of topics. Lists leave out hidden topics; requested names are refused."""
 
 from collections.abc import Coroutine, Sequence
 from operator import attrgetter
@@ -14,11 +14,11 @@ from penstock.broker.authorization.guard import (
     then,
 )
 from penstock.broker.authorization.items import (
+    answer_by_permission,
     each_item,
-    parted,
-    parted_in_slices,
+    split_by_permission,
+    split_in_slices,
     topic_named,
-    when_parted,
 )
 from penstock.broker.authorization.refusals import Refusal, when_refused
 from penstock.broker.authorization.routes import may_route
@@ -79,7 +79,7 @@ def metadata(request: Any, ctx: Context, handler: AnyHandler, access: Access) ->
 
 
 async def _metadata_of_many(request: Any, ctx: Context, handler: AnyHandler, access: Access) -> Any:
-    allowed, denied = await parted_in_slices(
+    allowed, denied = await split_in_slices(
         request.topics, lambda some: _described(some, request, ctx, access)
     )
     reply = _with_metadata(request, ctx, handler, allowed, denied)
@@ -89,7 +89,7 @@ async def _metadata_of_many(request: Any, ctx: Context, handler: AnyHandler, acc
 def _described(
     topics: Sequence[MetadataRequestTopic], request: Any, ctx: Context, access: Access
 ) -> tuple[list[MetadataRequestTopic], list[MetadataResponseTopic]]:
-    """The topics that may be described, or created by the request; and refusals of the others."""
+    """The topics that the client may describe or create, and refusals of the others."""
     image = ctx.services.cluster.image
     allowed, denied = [], []
     for each in topics:
@@ -97,19 +97,19 @@ def _described(
         if name is None or access.topic(Op.DESCRIBE, name):
             allowed.append(each)
         else:
-            denied.append(topic_unknown(each, name))
+            denied.append(not_authorized(each, name))
     if request.allow_auto_topic_creation and (
         ctx.services.config.controller.auto_create_topics_enable
     ):
         missing = any(each.name and each.name not in image.topics for each in allowed)
         if missing and not access.cluster(Op.CREATE, logs=False):
-            allowed, others = parted(
+            allowed, others = split_by_permission(
                 allowed,
                 lambda each: (
                     not each.name or each.name in image.topics or access.topic(Op.CREATE, each.name)
                 ),
             )
-            denied += [topic_unknown(each, each.name or "") for each in others]
+            denied += [not_authorized(each, each.name or "") for each in others]
     return allowed, denied
 
 
@@ -122,14 +122,15 @@ def _with_metadata(
 ) -> Any:
     if not denied:
         return handler(request, ctx)
-    if ctx.version == 0 and not allowed:  # which would mean all of them
-        return then(handler(request, ctx), lambda found: replace(found, topics=denied))
+    if ctx.version == 0 and not allowed:  # an empty list would mean all topics
+        unchanged = replace(request, allow_auto_topic_creation=False)
+        return then(handler(unchanged, ctx), lambda found: replace(found, topics=denied))
     reply = handler(replace(request, topics=allowed), ctx)
     return then(reply, lambda found: replace(found, topics=[*found.topics, *denied]))
 
 
-def topic_unknown(asked: MetadataRequestTopic, name: str) -> MetadataResponseTopic:
-    """Whether there is such a topic is not told."""
+def not_authorized(asked: MetadataRequestTopic, name: str) -> MetadataResponseTopic:
+    """A refusal that does not reveal whether the topic exists."""
     is_by_id = asked.topic_id != NO_UUID
     return MetadataResponseTopic(
         error_code=TOPIC,
@@ -150,7 +151,7 @@ def describe_topic_partitions(
     request: Any, ctx: Context, handler: AnyHandler, access: Access
 ) -> Any:
     if not request.topics:
-        # All topics, page by page: names that may not be seen are left out before the limit counts.
+        # All topics, page by page: hidden names are removed before the limit applies.
         image = ctx.services.cluster.image
         visible = [each for each in image.topics if access.topic(Op.DESCRIBE, each, logs=False)]
         if len(visible) == len(image.topics):
@@ -177,12 +178,14 @@ def describe_topic_partitions(
 
         return when_refused(others, NOT_DESCRIBED, joined)
 
-    return when_parted(request.topics, lambda each: access.topic(Op.DESCRIBE, each.name), answered)
+    return answer_by_permission(
+        request.topics, lambda each: access.topic(Op.DESCRIBE, each.name), answered
+    )
 
 
 def create_topics(request: Any, ctx: Context, handler: AnyHandler, access: Access) -> Any:
     def shown(response: CreateTopicsResponse) -> CreateTopicsResponse:
-        """Settings only to those that may see them."""
+        """Show settings only to clients that may describe them."""
         return replace(
             response,
             topics=[
@@ -221,8 +224,9 @@ def delete_topics(request: Any, ctx: Context, handler: AnyHandler, access: Acces
     image = ctx.services.cluster.image
 
     def may_delete(name: str) -> bool:
-        """Who may see that there is no such topic is told so, here: the controller may know one
-        by now, and does not ask again who may delete it.
+        """Whether the client may delete the topic. A client that may describe an unknown topic gets
+        UNKNOWN_TOPIC_OR_PARTITION from here: the controller may know the topic by now, and does not
+        check permissions again.
         """
         if name in image.topics or not access.topic(Op.DESCRIBE, name, logs=False):
             return access.topic(Op.DELETE, name)
@@ -233,7 +237,7 @@ def delete_topics(request: Any, ctx: Context, handler: AnyHandler, access: Acces
         code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_unknown else TOPIC
         return DeletableTopicResult(name, NO_UUID, code, REFUSALS[code])
 
-    allowed_names, others = parted(request.topic_names, may_delete)
+    allowed_names, others = split_by_permission(request.topic_names, may_delete)
     denied = [refused(each) for each in others]
     allowed = []
     for each in request.topics:
@@ -250,7 +254,7 @@ def delete_topics(request: Any, ctx: Context, handler: AnyHandler, access: Acces
         elif may_delete(name):
             allowed.append(each)
         else:
-            # The name behind an id is told only to those that may describe it.
+            # Only clients that may describe the topic see the name behind the id.
             told = name if access.topic(Op.DESCRIBE, name, logs=False) else None
             denied.append(DeletableTopicResult(told, each.topic_id, TOPIC, MESSAGES[TOPIC]))
     if not denied:

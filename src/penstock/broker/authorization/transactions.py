@@ -15,7 +15,7 @@ from penstock.broker.authorization.guard import (
     NotAuthorized,
     then,
 )
-from penstock.broker.authorization.items import each_item, when_parted
+from penstock.broker.authorization.items import answer_by_permission, each_item
 from penstock.broker.authorization.refusals import Refusal, when_refused
 from penstock.broker.authorization.whole import check_cluster
 from penstock.broker.context import AnyHandler, Context
@@ -42,7 +42,7 @@ def init_producer_id(request: Any, ctx: Context, handler: AnyHandler, access: Ac
 
 
 def transaction(request: Any, ctx: Context, handler: AnyHandler, access: Access) -> Any:
-    """EndTxn."""
+    """The guard of EndTxn."""
     if not access.transaction(Op.WRITE, request.transactional_id):
         raise NotAuthorized(TRANSACTION)
     return handler(request, ctx)
@@ -79,7 +79,7 @@ def add_partitions(request: Any, ctx: Context, handler: AnyHandler, access: Acce
             topics, lambda name: TOPIC if name in denied else ErrorCode.OPERATION_NOT_ATTEMPTED
         )
 
-    return when_parted(topics, may, answered)
+    return answer_by_permission(topics, may, answered)
 
 
 def _not_added(topics: Sequence[Any], code: Callable[[str], ErrorCode]) -> Any:

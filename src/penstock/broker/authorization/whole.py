@@ -43,13 +43,13 @@ from penstock.wire.messages.describe_user_scram_credentials import (
 Op = AclOperation
 
 
-def anybody(request: Any, ctx: Context, handler: AnyHandler, _access: Access) -> Any:
-    """For APIs that need no permission, and those whose handlers ask themselves."""
+def left_to_handler(request: Any, ctx: Context, handler: AnyHandler, _access: Access) -> Any:
+    """For APIs that need no permission, and those whose handlers check themselves."""
     return handler(request, ctx)
 
 
 def cluster(*operations: AclOperation) -> Guard:
-    """Any of these operations on the cluster, or the whole request is refused."""
+    """Requires any of these operations on the cluster; otherwise the whole request is refused."""
 
     def guard(request: Any, ctx: Context, handler: AnyHandler, access: Access) -> Any:
         check_cluster(access, operations)
@@ -59,7 +59,7 @@ def cluster(*operations: AclOperation) -> Guard:
 
 
 def check_cluster(access: Access, operations: Sequence[AclOperation]) -> None:
-    """Any of the operations will do; that none does is logged of each."""
+    """Require any of the operations; if none is allowed, log each refusal."""
     if not any(access.cluster(each, logs=False) for each in operations):
         for each in operations:
             access.cluster(each)
@@ -67,7 +67,7 @@ def check_cluster(access: Access, operations: Sequence[AclOperation]) -> None:
 
 
 def cluster_each(respond: Callable[[Any], Any], *operations: AclOperation) -> Guard:
-    """As `cluster`; `respond` makes the response that says so of each item."""
+    """Like `cluster`; `respond` makes the response, which refuses each item."""
 
     def guard(request: Any, ctx: Context, handler: AnyHandler, access: Access) -> Any:
         try:
@@ -128,7 +128,7 @@ def users_refused(request: Any) -> Any:
 
 
 def described_users_refused(request: Any) -> DescribeUserScramCredentialsResponse:
-    unnamed = DescribeUserScramCredentialsResult("", CLUSTER, MESSAGES[CLUSTER])  # as Kafka
+    unnamed = DescribeUserScramCredentialsResult("", CLUSTER, MESSAGES[CLUSTER])  # as in Kafka
     return DescribeUserScramCredentialsResponse(
         error_code=CLUSTER,
         error_message=MESSAGES[CLUSTER],

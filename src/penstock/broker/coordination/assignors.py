@@ -1,7 +1,7 @@
-"""The assignors that settings name, of partitions and of tasks: built-in ones, and those of users.
+"""Loads the configured assignors of partitions and tasks: built-in ones, and those of users.
 
-`package.module:Thing` is imported here, at the start. It is known by its attribute `name`, or else
-as `Thing`.
+`package.module:Thing` is imported here, at start-up. Its name is its attribute `name`, or else
+`Thing`.
 """
 
 import logging
@@ -22,19 +22,19 @@ T = TypeVar("T")
 
 
 def assignors(configured: Iterable[str]) -> Assignors:
-    """Those of the consumer protocol, in the order of the setting."""
+    """The assignors of the consumer protocol, in the order of the setting."""
     return named(*imported(SETTING, configured, BUILT_IN))
 
 
 def task_assignors(configured: Iterable[str]) -> tasks.TaskAssignors:
-    """Those of streams groups, in the order of the setting."""
+    """The assignors of streams groups, in the order of the setting."""
     return tasks.named(*imported(tasks.SETTING, configured, tasks.BUILT_IN))
 
 
 def imported(
     setting: str, configured: Iterable[str], built_in: Mapping[str, T]
 ) -> tuple[list[str], dict[str, T]]:
-    """The names that are configured, and the assignors that there are."""
+    """The configured names, and all available assignors by name."""
     known, names = dict(built_in), []
     for each in configured:
         name = each
@@ -48,7 +48,7 @@ def imported(
 
 
 def loaded(setting: str, path: str) -> tuple[str, Any]:
-    """An assignor and its name. What it returns is validated each time, not here."""
+    """An assignor and its name. Its results are validated at each call, not here."""
     module, _, attribute = path.partition(":")
     try:
         found: Any = attrgetter(attribute)(import_module(module))

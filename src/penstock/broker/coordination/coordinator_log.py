@@ -1,4 +1,4 @@
-"""The log of an internal topic's partition, as its coordinator sees it."""
+"""The log of an internal topic's partition, as its coordinator uses it."""
 
 from collections.abc import Callable
 
@@ -17,7 +17,7 @@ from penstock.replication.partition import Partition
 from penstock.types import Buffer
 
 SLICE_BYTES = 1 << 16
-"""Loaded per loop turn: some hundred records, a few milliseconds."""
+"""Bytes loaded per loop turn: some hundred records, a few milliseconds."""
 
 
 PATIENCE_MS = 5_000
@@ -86,7 +86,7 @@ class PartitionCoordinatorLog:
         def attempt() -> bool | None:
             return True if self.is_committed(offset) else None
 
-        def done(committed: bool) -> None:  # noqa: FBT001  what a waiter ends with
+        def done(committed: bool) -> None:  # noqa: FBT001  the waiter's result
             if committed:
                 then()
             elif self._partition.is_in_tenure(self._tenure):
@@ -97,7 +97,7 @@ class PartitionCoordinatorLog:
 
     def delete_before(self, offset: int) -> None:
         self._partition.log.maybe_increment_log_start(offset)
-        self._waiters.changed(self._partition.topic_partition)  # followers adopt it
+        self._waiters.changed(self._partition.topic_partition)  # followers adopt the new start
 
     def read(self, offset: int) -> Buffer:
         found = self._partition.log.read(offset, SLICE_BYTES, up_to=self.end_offset)

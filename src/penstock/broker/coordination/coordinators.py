@@ -1,4 +1,4 @@
-"""The coordinators, and which partitions of their internal topics this broker leads."""
+"""The coordinators, and the partitions of internal topics that this broker leads for them."""
 
 from collections.abc import Callable, Collection, Mapping
 from typing import Protocol
@@ -32,7 +32,7 @@ from penstock.replication.partition import Partition
 from penstock.types import TopicPartition, Uuid
 
 SETTLED_MS = 10_000
-"""By then the controller has sent all partitions of a new topic."""
+"""The controller has announced all partitions of a new topic by then."""
 
 
 class Coordinator(Protocol):
@@ -44,8 +44,8 @@ class Coordinator(Protocol):
 
 
 class Coordinators:
-    """The coordinators by their topics. A coordinator that leads through a new epoch goes on: its
-    whole state is in its log.
+    """The coordinators by topic. A coordinator that keeps its leadership through a new epoch
+    continues: its whole state is in its log.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Coordinators:
         self._tenures: dict[TopicPartition, int] = {}
 
     def image_changed(self) -> None:
-        """Internal topics may have appeared: see `partition_count`."""
+        """Update the partition counts: internal topics may have appeared. See `partition_count`."""
         for count in self._counts:
             count()
 
@@ -152,14 +152,14 @@ def share_coordinator(
 def partition_count(
     cluster: Cluster, name: str, configured: int, clock: Clock
 ) -> Callable[[], int]:
-    """How many partitions of an internal topic keys are spread over.
+    """The number of partitions of an internal topic that keys are hashed over.
 
-    Those that it had when this broker started, or was made with: if the count grew with the topic,
-    committed offsets and transactions would be looked for in other partitions. Kafka too takes
-    the new count at the next start.
+    It is fixed when this broker starts, or when the topic is created: if it grew with the topic,
+    committed offsets and transactions would be looked up in other partitions. Kafka, too, uses the
+    new count only after a restart.
 
-    A topic that was made by hand may have any count, and the controller tells of a large one in
-    several requests: its count is known once it has not changed for `SETTLED_MS`.
+    A topic created by hand may have any count, and the controller announces a large one in several
+    requests: its count is fixed once it has not changed for `SETTLED_MS`.
     """
     known = cluster.image.topics.get(name)
     fixed = {} if known is None else {known.id: len(known.partitions)}

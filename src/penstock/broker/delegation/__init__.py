@@ -1,1 +1,1 @@
-"""Delegation tokens: stored, followed, and turned into logins."""
+"""Delegation tokens: stores and follows them, and derives login credentials from them."""

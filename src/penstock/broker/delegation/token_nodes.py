@@ -1,4 +1,4 @@
-"""Delegation tokens as Kafka 3.9 keeps them in ZooKeeper. Pure."""
+"""The ZooKeeper format of delegation tokens, as in Kafka 3.9. Pure."""
 
 from typing import Final
 from urllib.parse import unquote
@@ -18,12 +18,12 @@ VERSION: Final = 3
 
 
 class StoredToken(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """The node of a token. Names of principals are encoded as in URLs."""
+    """The content of a token's node. Principal names are URL-encoded."""
 
     version: int = VERSION
     owner: str
     token_requester: str | None = None
-    """Since version 3; before, it is the owner."""
+    """Since version 3; earlier tokens were requested by their owner."""
     renewers: list[str] = []
     issue_timestamp: int
     max_timestamp: int
@@ -50,7 +50,7 @@ def node_data(token: DelegationToken) -> bytes:
 
 
 def token_in(node: Node) -> DelegationToken | None:
-    """The token of a node; None, and a warning, if it cannot be read."""
+    """The token in a node; None if it cannot be read."""
     stored = decode_or_skip(StoredToken, node)
     if stored is None or path_of(stored.token_id) != node.path:
         return None

@@ -1,4 +1,4 @@
-"""The delegation tokens of the cluster, as the store has them: read, followed, altered, swept."""
+"""The delegation tokens of the cluster in the store: reads, follows, alters and expires them."""
 
 import asyncio
 import hmac
@@ -52,11 +52,11 @@ Credentials = Mapping[ScramMechanism, ScramCredential]
 
 
 class DelegationTokens:
-    """Holds the current tokens and the credentials that follow from them. Belongs to the loop.
+    """Holds the current tokens and the credentials derived from them. Belongs to the event loop.
 
-    Every broker writes into the store itself, as Kafka 3.9 does, and notifies the others by a node
-    under `/delegation_token/token_changes`. Credentials take milliseconds each: `worker` makes
-    them, before the token is known here.
+    Every broker writes to the store itself, as in Kafka 3.9, and notifies the others by a node
+    under `/delegation_token/token_changes`. Each credential takes milliseconds: `worker` derives it
+    before the token is used here.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class DelegationTokens:
     def login(
         self, mechanism: ScramMechanism, token_id: str
     ) -> tuple[ScramCredential, DelegationToken] | None:
-        """What a client must prove to log in by a token; None if there is none that holds."""
+        """The credential and token for a login; None if there is no valid token."""
         token = self._tokens.get(token_id)
         if token is None or token.has_ended(self._clock.now_ms()) or token.owner.kind != USER:
             return None
@@ -118,14 +118,14 @@ class DelegationTokens:
         return made
 
     async def renew(self, presented: bytes, by: Principal, period_ms: int) -> int:
-        """The token's new end."""
+        """Renew the token; returns its new expiry."""
         token = self._by_hmac(presented)
         new = renewed(token, by, period_ms, self._limits, self._clock.now_ms())
         await self._write(Set(path_of(token.id), node_data(new)), token.id)
         return new.expires_ms
 
     async def expire(self, presented: bytes, by: Principal, period_ms: int) -> int:
-        """The token's new end, which may be now."""
+        """Change the token's expiry, perhaps to now; returns it."""
         token, now_ms = self._by_hmac(presented), self._clock.now_ms()
         new = expired(token, by, period_ms, now_ms)
         if new is None:
@@ -143,7 +143,8 @@ class DelegationTokens:
 
     def _by_hmac(self, presented: bytes) -> DelegationToken:
         key, found = self._key(), None
-        for token in self._tokens.values():  # all of them: the time taken must not tell
+        # Compares with all tokens, so that the time taken reveals nothing.
+        for token in self._tokens.values():
             if hmac.compare_digest(token_hmac(key, token.id), presented):
                 found = token
         if found is None:
@@ -161,7 +162,7 @@ class DelegationTokens:
         await self._read()
 
     async def open(self) -> None:
-        """Read the tokens. Nobody can log in by one before."""
+        """Read the tokens; logins by token fail before that."""
         if self.is_on:
             for path in (*paths.with_parents(TOKENS), CHANGES):
                 try:
@@ -171,11 +172,13 @@ class DelegationTokens:
             await self._read()
 
     async def follow(self) -> None:
-        """Read the tokens again when anybody has changed them, until cancelled."""
+        """Read the tokens again after each change, until cancelled."""
         await follow(self._store, self._read, "delegation tokens", children=[CHANGES, TOKENS])
 
     async def _read(self) -> None:
-        """A read that began before another one must not replace what that has found."""
+        """Read all tokens. An earlier read that ends later must not replace the result of a later
+        one.
+        """
         self._begun += 1
         number = self._begun
         listed = [path_of(name) for name in await self._store.children(TOKENS)]
@@ -216,7 +219,7 @@ class DelegationTokens:
             try:
                 await self._write(Delete(path_of(token.id)), token.id)
             except TokenRefused:
-                continue  # somebody else was faster
+                continue  # another broker was faster
             logger.info("removed the expired delegation token %s of %s", token.id, token.owner)
         notices = [f"{CHANGES}/{name}" for name in await self._store.children(CHANGES)]
         nodes = await self._store.get_many(notices)

@@ -1,1 +1,1 @@
-"""What a fetch reads and what its response contains: sessions, limits, the rules of each read."""
+"""Reads for fetch requests, and builds their responses: sessions, limits, rules of each read."""

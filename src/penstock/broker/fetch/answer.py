@@ -1,4 +1,4 @@
-"""Which partitions the response to a fetch contains, and how they are grouped. Pure."""
+"""Decides which partitions a fetch response contains, and groups them by topic. Pure."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -14,7 +14,7 @@ NO_PREFERENCE: Final = -1
 
 
 def has_everything(log: PartitionLog, cached: CachedPartition) -> bool:
-    """The reader's log ends where this one does, and in the same epoch: the usual case by far."""
+    """Whether the reader's log ends where this one does, in the same epoch: the usual case."""
     return (
         cached.fetch_offset == log.end_offset
         and cached.last_fetched_epoch in {-1, log.epochs.latest}
@@ -23,7 +23,7 @@ def has_everything(log: PartitionLog, cached: CachedPartition) -> bool:
 
 
 def has_moved(log: PartitionLog, cached: CachedPartition) -> bool:
-    """Whether the offsets differ from those of the last response."""
+    """Whether the offsets differ from those in the last response."""
     return (
         cached.sent_error
         or log.high_watermark != cached.sent_high_watermark
@@ -31,8 +31,8 @@ def has_moved(log: PartitionLog, cached: CachedPartition) -> bool:
     )
 
 
-def is_news(cached: CachedPartition, data: PartitionData) -> bool:
-    """Whether an incremental response has to contain this partition."""
+def must_be_sent(cached: CachedPartition, data: PartitionData) -> bool:
+    """Whether an incremental response must contain this partition."""
     return (
         isinstance(data.records, LogSlice)
         or data.error_code != ErrorCode.NONE
@@ -47,7 +47,7 @@ def is_news(cached: CachedPartition, data: PartitionData) -> bool:
 def by_topic(
     found: Iterable[tuple[CachedPartition, PartitionData]],
 ) -> Iterable[FetchableTopicResponse]:
-    """Neighbours of one topic together, in the order of reading."""
+    """Topics of the response: neighbouring partitions of one topic together, in reading order."""
     topic: CachedPartition | None = None
     parts: list[PartitionData] = []
     for cached, data in found:

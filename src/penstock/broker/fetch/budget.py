@@ -1,10 +1,10 @@
-"""How much the response to one fetch may carry. Pure."""
+"""The limits of one fetch response. Pure."""
 
 
 class FetchBudget:
-    """Counts the bytes and the slices of a response, in the order in which partitions are read.
+    """Counts the bytes and slices of a response, in the order in which partitions are read.
 
-    Each slice holds a file open until it is sent, so their number is limited as bytes are.
+    Each slice holds a file open until it is sent, so their number is limited too.
     """
 
     def __init__(self, max_bytes: int, min_bytes: int, max_slices: int) -> None:
@@ -24,7 +24,7 @@ class FetchBudget:
 
     @property
     def is_empty(self) -> bool:
-        """Nothing is taken: the first batch comes whole, even if it exceeds every limit."""
+        """Nothing is taken yet: the first batch is sent whole, even if it exceeds every limit."""
         return self.size_bytes == 0
 
     @property
@@ -48,12 +48,13 @@ class FetchBudget:
         self._slices -= 1
 
     def leave_out(self, room: int) -> None:
-        """A partition has records, but no batch fits into its room.
+        """Note that a partition has records, but no batch fits into its room.
 
-        What does not fit now will not fit later: it counts as if it did, as in Kafka.
+        A batch that does not fit now will not fit later, so the room counts as if it were filled,
+        as in Kafka.
         """
         self._is_full |= self.size_bytes + room >= self._min_bytes
 
     def leave_out_slice(self) -> None:
-        """A partition has records, but no slice is left: it gets its turn in the next fetch."""
+        """Note that a partition has records, but no slice is left; the next fetch reads it."""
         self._is_full = True

@@ -1,6 +1,7 @@
 """Reads the partitions of one fetch, when it arrives and while it waits.
 
-The rules: who may read which replica, and up to which offset. The bytes stay in their files.
+Applies the rules: which reader may read which replica, and up to which offset. The bytes stay in
+their files.
 """
 
 from collections.abc import Callable, Generator, Hashable, Iterable
@@ -13,7 +14,7 @@ from penstock.broker.fetch.answer import (
     by_topic,
     has_everything,
     has_moved,
-    is_news,
+    must_be_sent,
 )
 from penstock.broker.fetch.budget import FetchBudget
 from penstock.broker.fetch.sessions import CachedPartition, FetchSession
@@ -43,15 +44,15 @@ from penstock.wire.messages.fetch import (
 RESPONSE_BYTES: Final = 16
 TOPIC_BYTES: Final = 8
 PARTITION_BYTES: Final = 40
-"""Beside names and records."""
+"""Estimated bytes of a response, a topic and a partition, without names and records."""
 
 NOT_DIVERGING: Final = EpochEndOffset()
 PARTITIONS_A_TURN: Final = 1000
-"""Of a request that names very many: a few milliseconds."""
+"""Partitions read per turn of a request that names very many: a few milliseconds."""
 
 
 class NotABroker(KafkaError):
-    """Only brokers fetch as replicas: what they have fetched decides what is committed."""
+    """Only brokers may fetch as replicas: follower progress decides what is committed."""
 
     code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
@@ -63,7 +64,7 @@ class TopicNotAuthorized(KafkaError):
 
 
 class FetchParams:
-    """Who fetches, and by which rules."""
+    """The reader of a fetch, and the rules for it."""
 
     def __init__(
         self,
@@ -89,17 +90,17 @@ class FetchParams:
         self.read_committed = read_committed
         self.may_read_followers = may_read_followers
         self.rack = rack
-        """Of a consumer that is to read in its rack; empty if replicas are not chosen by rack."""
+        """The rack of a consumer that should read nearby; empty: racks do not decide."""
         self.tells_leader = tells_leader
         self.may_read = may_read
-        """Whether the client may read a topic; None: every topic."""
+        """Returns whether the client may read a topic; None: it may read every topic."""
 
 
 class FetchReading:
-    """What a fetch finds in the partitions of its session.
+    """The result of a fetch over the partitions of its session.
 
-    It reports a follower's progress only when the request arrives: looking again later, when the
-    follower may have died, must not make it look alive.
+    It notes a follower's progress only when the request arrives: a later read, when the follower
+    may have died, must not make it look alive.
     """
 
     def __init__(
@@ -114,7 +115,9 @@ class FetchReading:
     ) -> None:
         self.session, self._params, self._budget = session, params, budget
         self.wait_ms = wait_ms
-        """Shorter while a throttled follower is held back: nothing else would wake its request."""
+        """How long the fetch may wait; shorter if a follower is throttled, as nothing else would
+        wake it.
+        """
         self._cluster, self._partitions, self._throttle = cluster, partitions, throttle
         self._image = cluster.image
         self._is_arriving = False
@@ -123,7 +126,7 @@ class FetchReading:
         """The position of each partition in `_found`."""
         self._changed: set[Hashable] = set()
         self._slices: dict[Hashable, tuple[Partition, int]] = {}
-        """What would be sent, to be counted when it is: a waiting fetch reads many times."""
+        """Bytes by partition, counted when the response is sent: a waiting fetch reads often."""
 
     def read_all(self, *, is_arriving: bool = False) -> None:
         self._begin(is_arriving=is_arriving)
@@ -131,7 +134,7 @@ class FetchReading:
         self._is_arriving = False
 
     def read_all_in_turns(self) -> Generator[None, None, None]:
-        """As `read_all` when the request arrives, in steps: others get their turns in between."""
+        """Like `read_all` on arrival, in steps, so that other requests get turns in between."""
         self._begin(is_arriving=True)
         everything = list(self.session.partitions.values())
         for start in range(0, len(everything), PARTITIONS_A_TURN):
@@ -144,7 +147,7 @@ class FetchReading:
         self._image = self._cluster.image
         self._budget.clear()
         self.has_news = False
-        """A response is due at once: an error, a diverging log, a replica that is nearer."""
+        """A response is due at once: an error, a diverging log, or a nearer replica."""
         self._slices.clear()
         self._positions.clear()
         self._changed.clear()
@@ -156,18 +159,18 @@ class FetchReading:
             found.append((cached, self._read(cached, len(found))))
 
     def notice(self, key: Hashable) -> None:
-        """The next `read_changed` looks at this partition again."""
+        """Make the next `read_changed` read this partition again."""
         self._changed.add(key)
 
     def read_changed(self) -> None:
-        """Look only at what has changed: a session may have thousands of partitions, and a client
-        that wants many bytes waits through thousands of changes.
+        """Read only changed partitions: a session may have thousands, and a client that wants many
+        bytes waits through thousands of changes.
         """
         self._image = self._cluster.image
         for key in self._changed:
             position = self._positions.get(key)
             if position is None:
-                continue  # another connection has continued the session without this partition
+                continue  # another connection continued the session without this partition
             cached, _ = self._found[position]
             if key in self._slices:
                 self._budget.give_back(self._slices.pop(key)[1])
@@ -191,7 +194,7 @@ class FetchReading:
         return self._budget.is_empty
 
     def _read(self, cached: CachedPartition, position: int) -> PartitionData | None:
-        """The partition in the response; None: neither records nor news."""
+        """The partition's part of the response; None if it has neither records nor news."""
         params = self._params
         try:
             if not params.is_valid or cached.max_bytes < 0:
@@ -228,7 +231,7 @@ class FetchReading:
             )
 
     def _current_leader(self, cached: CachedPartition, error: Exception) -> LeaderIdAndEpoch:
-        """The leader to turn to instead, sent with the error (KIP-951)."""
+        """The current leader, sent with the error (KIP-951)."""
         if self._params.tells_leader and isinstance(error, (NotLeader, FencedLeaderEpoch)):
             name = self._image.topic_names.get(cached.topic_id, "")
             found = leader_of(self._image, name, cached.index)
@@ -268,7 +271,7 @@ class FetchReading:
         return self._data(partition, cached, records=records)
 
     def _slice_for_follower(self, partition: Partition, cached: CachedPartition) -> LogSlice | None:
-        """What it fetches; nothing for now if an operator has throttled it."""
+        """The records for a follower; None while the replication throttle holds it back."""
         throttled = self._throttle.concerns(partition, self._params.replica_id)
         if throttled and (owed_ms := self._throttle.delay_ms(self.wait_ms)):
             self.wait_ms = owed_ms
@@ -343,7 +346,7 @@ class FetchReading:
         )
 
     def _preferred(self, partition: Partition, cached: CachedPartition) -> int:
-        """The follower in the consumer's rack that it should read, if this broker leads."""
+        """The follower in the consumer's rack that it should read from, if this broker leads."""
         if not partition.leads:
             return NO_PREFERENCE
         brokers = self._image.brokers
@@ -365,11 +368,13 @@ class FetchReading:
         return [
             (cached, data)
             for cached, data in found
-            if data is not None and (not is_incremental or is_news(cached, data))
+            if data is not None and (not is_incremental or must_be_sent(cached, data))
         ]
 
     def size_bytes(self) -> int:
-        """Of the response, nearly: what surrounds the records is not worth encoding it twice."""
+        """The approximate size of the response; encoding it twice for the exact size is not worth
+        it.
+        """
         chosen = self._chosen(self._found)
         topics = {cached.topic for cached, _ in chosen}
         return (
@@ -383,7 +388,7 @@ class FetchReading:
         return self._response(chosen, list(by_topic(chosen)))
 
     def response_in_turns(self) -> Generator[None, None, FetchResponse]:
-        """As `response`, in steps."""
+        """Like `response`, in steps."""
         chosen: list[tuple[CachedPartition, PartitionData]] = []
         for start in range(0, len(self._found), PARTITIONS_A_TURN):
             chosen += self._sent(self._found[start : start + PARTITIONS_A_TURN])
@@ -398,7 +403,7 @@ class FetchReading:
     def _sent(
         self, found: Iterable[tuple[CachedPartition, PartitionData | None]]
     ) -> list[tuple[CachedPartition, PartitionData]]:
-        """What the response contains; the session remembers it."""
+        """The partitions of the response; the session records them as sent."""
         session, chosen = self.session, self._chosen(found)
         for cached, data in chosen:
             session.sent(cached, data, has_records=isinstance(data.records, LogSlice))
@@ -425,7 +430,7 @@ class FetchReading:
     def _leaders(
         self, chosen: Iterable[tuple[CachedPartition, PartitionData]]
     ) -> list[NodeEndpoint]:
-        """The addresses of the leaders that the response names; brokers know each other's."""
+        """The addresses of the leaders that the response names; followers know them already."""
         if self.is_for_follower:
             return []
         named = (data.current_leader.leader_id for _, data in chosen)
@@ -437,5 +442,5 @@ class FetchReading:
 
 
 def is_unknown(error: Exception) -> bool:
-    """No log was read; Kafka then sends an empty list of aborted transactions, not null."""
+    """Whether no log was read; Kafka then sends an empty list of aborted transactions, not null."""
     return isinstance(error, (UnknownPartition, UnknownTopicId, InvalidRequest))

@@ -1,7 +1,7 @@
 """Incremental fetch sessions (KIP-227): a client names its partitions once, then only changes.
 
-A session remembers what was requested and what was sent, so that a request and its response carry
-only partitions with news. Pure: session ids and the time are arguments.
+A session records what was requested and what was sent, so that requests and responses carry only
+partitions with news. Pure: session ids and the time are arguments.
 """
 
 from collections.abc import Callable, Iterable
@@ -20,7 +20,9 @@ FINAL_EPOCH: Final = -1
 MAX_EPOCH: Final = 2**31 - 1
 EVICTION_MS: Final = 120_000
 ALWAYS_KEPT: Final = 1_000
-"""Partitions that a session may have whatever exists: a client may know of new ones first."""
+"""A session may have this many partitions even if the cluster has fewer: a client may learn of new
+ones first.
+"""
 
 
 class FetchSessionIdNotFound(KafkaError):
@@ -42,7 +44,7 @@ class FetchSessionTopicIdError(KafkaError):
 
 
 class CachedPartition:
-    """One partition that a client fetches, and what it was last sent of it."""
+    """One partition that a client fetches, and what the last response said about it."""
 
     def __init__(
         self,
@@ -67,7 +69,7 @@ class CachedPartition:
         self.leader_epoch = leader_epoch
         self.last_fetched_epoch = last_fetched_epoch
         self.log_start_offset = log_start_offset
-        """Of a follower: the start of its own log."""
+        """The start of a follower's own log."""
         self.sent_high_watermark = sent_high_watermark
         self.sent_log_start = sent_log_start
         self.sent_error = sent_error
@@ -85,13 +87,13 @@ class FetchSession:
 
     @property
     def is_incremental(self) -> bool:
-        """The response carries news only."""
+        """Whether the response carries only partitions with news."""
         return self.id != NO_SESSION and self.epoch > 1
 
     def update(self, request: FetchRequest) -> None:
         for key, cached in requested(request):
             known = self.partitions.get(key)
-            # A follower ignores what it was sent for an epoch that it has left.
+            # A follower ignores offsets that were sent in an older epoch.
             if known is not None and known.leader_epoch == cached.leader_epoch:
                 cached.sent_high_watermark = known.sent_high_watermark
                 cached.sent_log_start = known.sent_log_start
@@ -101,8 +103,8 @@ class FetchSession:
                 self.partitions.pop(key, None)
 
     def sent(self, cached: CachedPartition, data: PartitionData, *, has_records: bool) -> None:
-        """Remember what a response says of the partition."""
-        # A reader whose log diverges truncates it, and ignores the rest.
+        """Record what the response says about the partition."""
+        # A reader whose log diverges truncates it and ignores the rest.
         diverges = data.diverging_epoch.end_offset >= 0
         cached.sent_high_watermark = -1 if diverges else data.high_watermark
         cached.sent_log_start = data.log_start_offset
@@ -115,7 +117,7 @@ class FetchSession:
 
 
 def is_full(request: FetchRequest) -> bool:
-    """It names all partitions, and none of them from an earlier request."""
+    """Whether the request names all its partitions, relying on no earlier request."""
     return request.session_epoch in {INITIAL_EPOCH, FINAL_EPOCH}
 
 
@@ -153,8 +155,8 @@ def _forgotten(topic: ForgottenTopic) -> Iterable[PartitionKey]:
 class FetchSessions:
     """The sessions of a broker, at most `slots` of them. Belongs to the event loop.
 
-    No session has more partitions than the cluster: one that names a million that do not exist
-    would cost the loop seconds with each request, of a few bytes.
+    No session has more partitions than the cluster: a session with a million partitions that do not
+    exist would cost the loop seconds for each request of a few bytes.
     """
 
     def __init__(
@@ -168,8 +170,8 @@ class FetchSessions:
         self._cluster_partitions = cluster_partitions
         self._sessions: dict[int, FetchSession] = {}
         self._full_until_ms = 0
-        """No session can be evicted before. Whoever gets none asks again with every fetch, and to
-        look through all of them takes longer than the fetch.
+        """No session can be evicted before this time. A client without a session tries to start one
+        with every fetch, and scanning all sessions takes longer than the fetch.
         """
 
     def __len__(self) -> int:
@@ -188,7 +190,7 @@ class FetchSessions:
     ) -> FetchSession:
         """The session of the request, updated by it; a full request starts one if there is room.
 
-        `everything` are the partitions of a full request, if they are known already.
+        `everything` has the partitions of a full request, if the caller has collected them.
         """
         if is_full(request):
             self._sessions.pop(request.session_id, None)
@@ -201,14 +203,16 @@ class FetchSessions:
         return self._continued(request, uses_ids=uses_ids)
 
     def unsent(self, session: FetchSession) -> int:
-        """The id to answer without any partition: a session that would begin so does not begin."""
+        """The session id of a response without partitions; a session that was just started is
+        dropped.
+        """
         if session.is_incremental:
             return session.id
         self._sessions.pop(session.id, None)
         return NO_SESSION
 
     def _keep(self, session: FetchSession) -> None:
-        """If there is room."""
+        """Store the session if there is room."""
         session.used_ms = self._monotonic_ms()
         if not self._exceeds(len(session.partitions)) and self._has_room(session.used_ms):
             session.id, session.epoch = self._unused_id(), 1

@@ -4,7 +4,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # what mypy checks the table by
+if TYPE_CHECKING:  # the imports by which mypy checks the table
     from penstock.broker.handlers import (  # noqa: I001  one list, exported by name
         add_offsets_to_txn as add_offsets_to_txn,
         add_partitions_to_txn as add_partitions_to_txn,
@@ -90,7 +90,7 @@ if TYPE_CHECKING:  # what mypy checks the table by
 else:
 
     def __getattr__(name: str) -> ModuleType:
-        """A module that is not imported yet."""
+        """Import a handler's module at first use."""
         path = f"{__name__}.{name}"
         try:
             return import_module(path)

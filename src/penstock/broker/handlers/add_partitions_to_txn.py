@@ -1,7 +1,8 @@
-"""AddPartitionsToTxn (key 24, v0-v5): partitions that a producer is about to write to.
+"""AddPartitionsToTxn (key 24, v0-v5): adds partitions that a producer is about to write to.
 
-Clients send one transaction (up to v3), brokers send many, and may only verify that the partitions
-are in it. Refused: partitions that do not exist, and with them all others of the transaction.
+Clients send one transaction (up to v3). Brokers send many, and may only verify that the partitions
+are in the transaction. Refused: partitions that do not exist, and with them all others of the
+transaction.
 """
 
 from collections.abc import Coroutine, Generator, Iterable, Sequence
@@ -14,7 +15,7 @@ from penstock.broker.context import Context
 from penstock.broker.handling.turns import PARTITIONS_A_TURN, are_many, at_once, by_topic, turns
 from penstock.broker.parked import Parked
 from penstock.broker.translate.pending_replies import answered, answered_in_turns, code_for
-from penstock.broker.translate.producers import WAIT_MS, as_known
+from penstock.broker.translate.producers import WAIT_MS, code_for_version
 from penstock.coordinator.result import PendingReply
 from penstock.coordinator.storage import ProducerIdAndEpoch
 from penstock.coordinator.transaction.transaction_metadata import EPOCH_BUMP_VERSION
@@ -44,13 +45,13 @@ class OperationNotAttempted(KafkaError):
 
 
 class VerifiedTransaction(msgspec.Struct, frozen=True):
-    """One transaction of a request, and those of its partitions that do not exist."""
+    """One transaction of a request, with the partitions that do not exist."""
 
     transaction: AddPartitionsToTxnTransaction
     partitions: tuple[TopicPartition, ...]
     unknown: AbstractSet[TopicPartition]
     items: int
-    """Topics and partitions as they are named, some perhaps twice."""
+    """The number of named topics and partitions, repetitions included."""
 
 
 Reply: TypeAlias = AddPartitionsToTxnResponse | Parked[AddPartitionsToTxnResponse]
@@ -73,7 +74,7 @@ def add_partitions_to_txn(
 
 
 async def added_in_turns(requested: Sequence[AddPartitionsToTxnTransaction], ctx: Context) -> Reply:
-    """Each transaction gets all its partitions in one record still; the rest is done in turns."""
+    """Work in turns, except that each transaction gets all its partitions in one record."""
     found = [await turns(checked(each, ctx)) for each in requested]
     return await answered_in_turns(
         asked(found, ctx),
@@ -86,7 +87,7 @@ async def added_in_turns(requested: Sequence[AddPartitionsToTxnTransaction], ctx
 
 
 def asked(requested: Sequence[VerifiedTransaction], ctx: Context) -> list[PendingReply[Any]]:
-    """What the coordinator is asked: each transaction without unknown partitions."""
+    """The coordinator's pending replies, for each transaction without unknown partitions."""
     return [pending(each, ctx) for each in requested if not each.unknown]
 
 
@@ -104,7 +105,7 @@ def respond(
 
 
 def as_one(request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnTransaction:
-    """The transactions of the request; older versions have one."""
+    """The single transaction of an older version's request."""
     return AddPartitionsToTxnTransaction(
         transactional_id=request.v3_and_below_transactional_id,
         producer_id=request.v3_and_below_producer_id,
@@ -117,7 +118,7 @@ def checked(
     transaction: AddPartitionsToTxnTransaction, ctx: Context
 ) -> Generator[None, None, VerifiedTransaction]:
     image = ctx.services.cluster.image
-    partitions: dict[TopicPartition, None] = {}  # each once: those that exist are not very many
+    partitions: dict[TopicPartition, None] = {}  # each once: the cluster does not have very many
     unknown: set[TopicPartition] = set()
     count = 0
     for topic in transaction.topics:
@@ -140,7 +141,7 @@ def pending(requested: VerifiedTransaction, ctx: Context) -> PendingReply[Any]:
     producer = ProducerIdAndEpoch(one.producer_id, one.producer_epoch)
     if one.verify_only:
         return transactions.verify(one.transactional_id, producer, requested.partitions)
-    # Brokers add partitions only for newer clients, which leave it to them (KIP-890).
+    # Brokers add partitions only for newer clients, which do not add them themselves (KIP-890).
     client_version = EPOCH_BUMP_VERSION if ctx.version >= 4 else 0
     added = frozenset(requested.partitions)
     return transactions.add(one.transactional_id, producer, added, client_version)
@@ -163,7 +164,9 @@ def result(
         return code_for(verified.get(topic_partition))
 
     def known(topic: AddPartitionsToTxnTopic, index: int) -> AddPartitionsToTxnPartitionResult:
-        found = as_known(code(TopicPartition(topic.name, index)), since=2, version=ctx.version)
+        found = code_for_version(
+            code(TopicPartition(topic.name, index)), since=2, version=ctx.version
+        )
         return AddPartitionsToTxnPartitionResult(partition_index=index, partition_error_code=found)
 
     topics = yield from by_topic(

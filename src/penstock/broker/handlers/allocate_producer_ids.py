@@ -1,4 +1,4 @@
-"""AllocateProducerIds (key 67, v0): a block of producer ids for a broker to hand out.
+"""AllocateProducerIds (key 67, v0): a block of producer ids for a broker to allocate.
 
 Between brokers only, and only the controller answers. Refused: if this broker is not the controller
 (41), a stale broker epoch (77).

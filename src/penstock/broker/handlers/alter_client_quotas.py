@@ -1,9 +1,9 @@
-"""AlterClientQuotas (key 49, v0-v1): set and remove quotas of users, client ids, addresses.
+"""AlterClientQuotas (key 49, v0-v1): set and remove quotas of users, client ids and addresses.
 
-Each entity succeeds or fails for itself. What is stored is Kafka 3.9's: one node per entity.
-Refused: entities without a part, with an unknown one or with an empty name; addresses that are none
-(Kafka also takes names of hosts) or stand beside a user; unknown keys, and values that are not
-above zero or, for all but percentages and mutations, not whole; an entity named twice.
+Each entity succeeds or fails on its own. The stored format is Kafka 3.9's: one node per entity.
+Refused: entities without a part, with an unknown part or with an empty name; invalid addresses
+(Kafka also takes host names), or addresses together with a user or client id; unknown keys; values
+that are not above zero or, except for percentages and mutations, not whole; an entity named twice.
 """
 
 import math
@@ -33,7 +33,7 @@ LARGEST = {
     QuotaType.FETCH: (2.0**63, "a LONG"),
     QuotaType.CONNECTION: (2.0**31 - 1, "an INT"),
 }
-"""Of whole numbers; the others are any numbers."""
+"""The limits of whole-number quotas; the others may be any number."""
 NEARLY_WHOLE = 1e-6
 KEYS: Final[frozenset[str]] = frozenset(QuotaType)
 
@@ -103,7 +103,8 @@ def alterations(entity: ClientEntity, entry: EntryData) -> list[ConfigAlteration
         if op.remove
         else ConfigAlteration(op.key, AlterOperation.SET, stored_text(entity, op))
         for op in entry.ops
-        # A user's passwords are stored beside its quotas; to remove what is no quota does nothing.
+        # A user's credentials are stored beside its quotas; removing a key that is not a quota does
+        # nothing.
         if op.key in KEYS or not op.remove
     ]
 

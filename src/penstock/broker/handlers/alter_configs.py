@@ -20,7 +20,7 @@ from penstock.wire.messages.alter_configs import (
 
 
 async def alter_configs(request: AlterConfigsRequest, ctx: Context) -> AlterConfigsResponse:
-    """Look at the files that settings of this broker name; the controller alters everything."""
+    """Check files that settings of this broker name; the controller makes all alterations."""
     left, refused = [], []
     for each in request.resources:
         put = {config.name: config.value for config in each.configs}

@@ -20,7 +20,7 @@ from penstock.wire.messages.alter_replica_log_dirs import (
 )
 
 LOGS_A_TURN: Final = 5
-"""To make the copy of a log takes a millisecond."""
+"""Starting the copy of a log takes a millisecond."""
 
 
 def alter_replica_log_dirs(

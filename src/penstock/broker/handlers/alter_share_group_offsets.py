@@ -1,6 +1,7 @@
-"""AlterShareGroupOffsets (key 91, v0): set where a share group begins; it must have no members.
+"""AlterShareGroupOffsets (key 91, v0): set where a share group starts; it must have no members.
 
-What members had decided in these partitions is forgotten. A group that does not exist is made.
+Earlier decisions of members in these partitions are dropped. A group that does not exist is
+created.
 Refused: groups that have members, partitions that do not exist.
 """
 
@@ -56,7 +57,9 @@ async def altered(
             for each in topic.partitions
             if each.partition_index in found.partitions
         }
-        topics[found.id] = StateTopic(topic.topic_name, frozenset(there))
+        named = topics.get(found.id)  # a request may name a topic twice
+        partitions = frozenset(there) | (named.partitions if named else frozenset())
+        topics[found.id] = StateTopic(topic.topic_name, partitions)
         starts.update({(found.id, index): start for index, start in there.items()})
     failed = await initialize(request.group_id, topics, ctx, starts)
 

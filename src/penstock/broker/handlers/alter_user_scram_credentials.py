@@ -1,9 +1,9 @@
 """AlterUserScramCredentials (key 51, v0): create, replace and delete SCRAM users (KIP-554).
 
-The client sends the salted password; what is stored cannot be turned back into it. Each user
-succeeds or fails as a whole, for itself.
-Refused: names or salts that are empty, fewer than 4096 or more than 16384 iterations, a credential
-altered twice, one to delete that is not there.
+The client sends the salted password; the stored credential cannot be turned back into it. The
+alterations of each user succeed or fail together.
+Refused: empty names or salts, fewer than 4096 or more than 16384 iterations, a credential altered
+twice, deletion of a credential that does not exist.
 """
 
 from collections import Counter
@@ -34,25 +34,25 @@ Alteration: TypeAlias = ScramCredentialDeletion | ScramCredentialUpsertion
 
 
 class UnacceptableCredential(KafkaError):
-    """Nobody could log in by it, or too easily."""
+    """The credential could not be used to log in, or would be too weak."""
 
     code = ErrorCode.UNACCEPTABLE_CREDENTIAL
 
 
 class UnknownMechanism(KafkaError):
-    """Neither SCRAM-SHA-256 nor SCRAM-SHA-512."""
+    """The mechanism is neither SCRAM-SHA-256 nor SCRAM-SHA-512."""
 
     code = ErrorCode.UNSUPPORTED_SASL_MECHANISM
 
 
 class DuplicateCredential(KafkaError):
-    """It is not clear which of the alterations is meant."""
+    """A credential is altered twice in one request."""
 
     code = ErrorCode.DUPLICATE_RESOURCE
 
 
 class NoSuchCredential(KafkaError):
-    """There is nothing to delete."""
+    """The credential to delete does not exist."""
 
     code = ErrorCode.RESOURCE_NOT_FOUND
 

@@ -1,10 +1,10 @@
-"""ApiVersions (key 18, v0-v5): what this broker serves.
+"""ApiVersions (key 18, v0-v5): the APIs and versions that this broker serves.
 
-Only APIs with a handler are listed; those between brokers only to brokers, and those of clients'
+Only APIs with a handler are listed; inter-broker APIs only to brokers, and the APIs of client
 metrics only while there is a subscription to them. Produce is listed from version 0, although 3 is
-the lowest served: older librdkafka would give up compression otherwise. Features are listed with
-their current levels: at `transaction.version` 2 clients know that a first write adds its partition
-(KIP-890). The name of the client's software is noted for its connection.
+the lowest served: otherwise older librdkafka would not compress. Features are listed with their
+current levels: at `transaction.version` 2 clients know that a first write adds its partition
+(KIP-890). The broker remembers the client's software name for the connection.
 Refused: invalid names of client software (v3), another cluster's id (v5, KIP-1242).
 """
 
@@ -24,13 +24,13 @@ from penstock.wire.messages.api_versions import (
 
 PRODUCE = 0
 TELEMETRY = {71, 72}
-"""Listed while there is a subscription: librdkafka writes a line to its log each time it asks."""
+"""Listed while there is a subscription: librdkafka logs a line each time it asks."""
 
 SOFTWARE_NAME = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")
 
 
 class InvalidSoftwareName(KafkaError):
-    """Not a name that metrics could show."""
+    """The name or version is not valid as a metric label."""
 
     code = ErrorCode.INVALID_REQUEST
 

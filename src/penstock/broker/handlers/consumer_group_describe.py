@@ -2,7 +2,7 @@
 
 Refused: groups that do not exist or use the classic protocol; every group if
 `group.coordinator.rebalance.protocols` does not list the consumer protocol. Partitions of deleted
-topics are left out, since they have no name any more.
+topics are left out, since their names are no longer known.
 """
 
 from penstock.broker.context import Context

@@ -1,8 +1,8 @@
 """ConsumerGroupHeartbeat (key 68, v0-v1): join, stay, get partitions, leave (KIP-848).
 
 Refused: members of another epoch; instance ids in use; unknown assignors, invalid expressions.
-Regular expressions (v1) need the package google-re2. A classic group of consumers becomes one of
-this protocol, if `group.consumer.migration.policy` allows it; else the group is not found.
+Regular expressions (v1) need the package google-re2. A classic group of consumers is converted to
+this protocol if `group.consumer.migration.policy` allows it; otherwise the group is not found.
 """
 
 from collections.abc import Callable
@@ -63,7 +63,7 @@ def requested(request: ConsumerGroupHeartbeatRequest, ctx: Context) -> ConsumerH
 
 
 def may_see(ctx: Context) -> Callable[[str], bool] | None:
-    """Topics that a member may not describe are not found by its expression."""
+    """Returns whether the member may describe a topic; others do not match its expression."""
     authorizer = ctx.services.authorizer
     if authorizer is None:
         return None

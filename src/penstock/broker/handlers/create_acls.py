@@ -1,7 +1,7 @@
-"""CreateAcls (key 30, v1-v3): rules of who may do what; each succeeds or fails for itself.
+"""CreateAcls (key 30, v1-v3): create ACLs; each succeeds or fails on its own.
 
 Refused: all of them without an authorizer; operations that the resource does not have; principals
-without a type; empty names, names with a slash; what only filters may say.
+without a type; empty names, names with a slash; values that only filters may have.
 """
 
 import logging
@@ -38,12 +38,13 @@ def create_acls(
 
 async def created(asked: list[AclCreation], authorizer: Authorizer) -> CreateAclsResponse:
     results = []
-    async for each in with_turns(asked, PARTITIONS_A_TURN):  # refusals wait for nothing
+    # Refused items never await, so yield to the loop here.
+    async for each in with_turns(asked, PARTITIONS_A_TURN):
         code, text = ErrorCode.NONE, None
         try:
             new = creation(each)
             if new.rule.host != WILDCARD and not is_address(new.rule.host):
-                # As Kafka, which takes it and never applies it.
+                # Kafka, too, accepts it and never applies it.
                 logger.warning("host %.100r of an ACL is no address: it never holds", new.rule.host)
             await authorizer.create([new])
         except KafkaError as error:

@@ -1,7 +1,8 @@
-"""CreateDelegationToken (key 38, v1-v3): a login that a user hands to its programs (KIP-48).
+"""CreateDelegationToken (key 38, v1-v3): create a token by which programs log in as a user
+(KIP-48).
 
-Refused: clients without a login, or with one by a token; another owner without CreateTokens on it;
-owners and renewers that are not users; all without `delegation.token.secret.key`.
+Refused: clients that are not logged in, or logged in by a token; another owner without CreateTokens
+on it; owners and renewers that are not users; all without `delegation.token.secret.key`.
 """
 
 from functools import partial
@@ -60,7 +61,8 @@ def check(owner: Principal, renewers: list[Principal], ctx: Context) -> None:
         raise TokenRefused(
             ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED, f"no tokens may be made for {owner}"
         )
-    # Whoever logs in by it is a user. Another owner of the same name would pass ACLs that deny it.
+    # A login by token is always a user. An owner of another type with the same name would bypass
+    # ACLs that deny it.
     if any(each.kind != USER for each in (owner, *renewers)):
         raise TokenRefused(
             ErrorCode.INVALID_PRINCIPAL_TYPE, "owners and renewers must be of type User"

@@ -43,7 +43,7 @@ async def create_partitions(
 
 
 def replicas(topic: CreatePartitionsTopic, ctx: Context) -> int:
-    """The number of new replicas in all; 0 for an unknown topic."""
+    """The number of new replicas; 0 for an unknown topic."""
     known = ctx.services.cluster.image.topics.get(topic.name)
     if known is None:
         return 0

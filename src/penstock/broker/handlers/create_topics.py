@@ -24,7 +24,7 @@ from penstock.wire.messages.create_topics import (
 )
 
 TOPICS_A_TURN: Final = 50
-"""Their settings are looked up, several dozen each."""
+"""Results per turn: several dozen settings are looked up for each topic."""
 
 
 async def create_topics(request: CreateTopicsRequest, ctx: Context) -> CreateTopicsResponse:
@@ -76,7 +76,8 @@ def refused(name: str, error: KafkaError) -> CreatableTopicResult:
 def created(made: PlannedTopic, ctx: Context) -> CreatableTopicResult:
     topic = made.topic
     entries = sorted(topic_entries(made.configs, ctx.services.cluster.layers))
-    texts = {**{each.name: each.value for each in entries}, **made.configs}  # as they were given
+    # Settings that were given keep their text.
+    texts = {**{each.name: each.value for each in entries}, **made.configs}
     return CreatableTopicResult(
         name=topic.name,
         topic_id=topic.id,

@@ -1,6 +1,6 @@
-"""DeleteAcls (key 31, v1-v3): delete the rules that filters match, and tell which these were.
+"""DeleteAcls (key 31, v1-v3): delete the ACLs that match filters, and list them.
 
-Refused: all filters without an authorizer; filters with elements that are unknown.
+Refused: all filters without an authorizer; filters with unknown elements.
 """
 
 from collections.abc import Coroutine
@@ -34,7 +34,8 @@ def delete_acls(
 
 async def deleted(asked: list[DeleteAclsFilter], authorizer: Authorizer) -> DeleteAclsResponse:
     results = []
-    async for each in with_turns(asked, PARTITIONS_A_TURN):  # refusals wait for nothing
+    # Refused items never await, so yield to the loop here.
+    async for each in with_turns(asked, PARTITIONS_A_TURN):
         try:
             found = await authorizer.delete(wanted(each))
         except KafkaError as error:

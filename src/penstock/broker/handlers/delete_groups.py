@@ -29,7 +29,9 @@ def delete_groups(
 
 
 async def after_state(names: list[str], shares: list[str], ctx: Context) -> Reply:
-    """The state of share groups goes first: a group that remains can be deleted again."""
+    """Delete the state of share groups first: if that fails, the group remains and can be deleted
+    again.
+    """
     failed: dict[str, KafkaError] = {}
     groups = ctx.services.coordination.groups
     for name in shares:

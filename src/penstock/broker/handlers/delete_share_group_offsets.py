@@ -1,4 +1,4 @@
-"""DeleteShareGroupOffsets (key 92, v0): forget where a share group is in topics.
+"""DeleteShareGroupOffsets (key 92, v0): delete a share group's state in topics.
 
 Refused: groups that do not exist or have members, topics that do not exist.
 """

@@ -1,4 +1,4 @@
-"""DeleteShareGroupState (key 86, v0): a share-partition is forgotten."""
+"""DeleteShareGroupState (key 86, v0): delete the state of share-partitions."""
 
 from penstock.broker.context import Context
 from penstock.broker.parked import Parked

@@ -19,7 +19,7 @@ from penstock.wire.messages.delete_topics import (
 )
 
 
-class DoomedTopic(NamedTuple):
+class TopicToDelete(NamedTuple):
     """A topic as a request names it."""
 
     name: str | None
@@ -28,16 +28,16 @@ class DoomedTopic(NamedTuple):
 
 async def delete_topics(request: DeleteTopicsRequest, ctx: Context) -> DeleteTopicsResponse:
     image = ctx.services.cluster.image
-    by_name = map(DoomedTopic, request.topic_names)
+    by_name = map(TopicToDelete, request.topic_names)
     requested = Counter(
-        (*by_name, *(DoomedTopic(each.name, each.topic_id) for each in request.topics))
+        (*by_name, *(TopicToDelete(each.name, each.topic_id) for each in request.topics))
     )
     ids = {topic_id for name, topic_id in requested if name is None}
-    # A topic named by both is refused once: under its name, with its id.
+    # A topic named by both name and id is refused once: under its name, with its id.
     both = {
         name
         for topic_id in ids
-        if DoomedTopic(name := image.topic_names.get(topic_id)) in requested
+        if TopicToDelete(name := image.topic_names.get(topic_id)) in requested
     }
     results, names = [], []
     for each, count in requested.items():
@@ -52,7 +52,7 @@ async def delete_topics(request: DeleteTopicsRequest, ctx: Context) -> DeleteTop
             twice = InvalidRequest(
                 "The provided topic name maps to an ID that was already supplied."
             )
-            results.append(refused(DoomedTopic(name, image.topics[name].id), twice, ctx))
+            results.append(refused(TopicToDelete(name, image.topics[name].id), twice, ctx))
     try:
         outcomes = await ctx.services.control.controller.delete_topics(names)
     except TopicDeletionDisabled as error:
@@ -61,12 +61,12 @@ async def delete_topics(request: DeleteTopicsRequest, ctx: Context) -> DeleteTop
         if isinstance(outcome, Topic):
             results.append(DeletableTopicResult(name=name, topic_id=outcome.id))
         else:
-            results.append(refused(DoomedTopic(name), outcome, ctx))
+            results.append(refused(TopicToDelete(name), outcome, ctx))
     return DeleteTopicsResponse(responses=results)
 
 
-def known_name(requested: DoomedTopic, count: int, image: ClusterImage) -> str:
-    """The topic's name; the controller checks whether there is such a topic."""
+def known_name(requested: TopicToDelete, count: int, image: ClusterImage) -> str:
+    """The topic's name; the controller checks that the topic exists."""
     name, topic_id = requested
     if name is None and topic_id == NO_UUID:
         raise InvalidRequest("Neither topic name nor id were specified.")
@@ -82,8 +82,8 @@ def known_name(requested: DoomedTopic, count: int, image: ClusterImage) -> str:
     return topic.name
 
 
-def refused(requested: DoomedTopic, error: KafkaError, ctx: Context) -> DeletableTopicResult:
-    # Clients before v3 do not know that code.
+def refused(requested: TopicToDelete, error: KafkaError, ctx: Context) -> DeletableTopicResult:
+    # Clients before v3 do not know TOPIC_DELETION_DISABLED.
     unsaid = isinstance(error, TopicDeletionDisabled) and ctx.version < 3
     return DeletableTopicResult(
         name=requested.name,

@@ -1,6 +1,6 @@
-"""DescribeAcls (key 29, v1-v3): the rules that a filter matches, by resource.
+"""DescribeAcls (key 29, v1-v3): the ACLs that match a filter, by resource.
 
-Refused: without an authorizer; filters with elements that are unknown.
+Refused: all without an authorizer; filters with unknown elements.
 """
 
 from penstock.broker.context import Context

@@ -1,7 +1,7 @@
 """DescribeClientQuotas (key 48, v0-v1): the quotas of entities that match a filter (KIP-546).
 
-Refused: types that are unknown or named twice; a name with a match that takes none, or the other
-way round; addresses together with users or client ids.
+Refused: types that are unknown or named twice; a name with a match type that takes none, or the
+other way round; addresses together with users or client ids.
 """
 
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ EXACT, DEFAULT, SPECIFIED = range(3)
 
 
 class UnsupportedEntityType(KafkaError):
-    """Neither a user, nor a client id, nor an address."""
+    """The entity type is not a user, a client id or an address."""
 
     code = ErrorCode.UNSUPPORTED_VERSION
 

@@ -1,6 +1,6 @@
 """DescribeCluster (key 60, v0-v2): the cluster's id, its controller and its live brokers.
 
-Refused: endpoints other than brokers' (KIP-919); there are no others.
+Refused: endpoint types other than brokers (KIP-919), as there are no others.
 """
 
 from penstock.broker.context import Context

@@ -1,6 +1,6 @@
-"""DescribeConfigs (key 32, v1-v4): settings of topics, of groups, of subscriptions to metrics of
-clients, of this broker, of all brokers, and the levels of its loggers: each with its source, its
-synonyms, its type and its documentation. A group need not exist to have settings.
+"""DescribeConfigs (key 32, v1-v4): settings of topics, groups, client metrics subscriptions, this
+broker and all brokers, and the levels of this broker's loggers: each with its source, synonyms,
+type and documentation. A group need not exist to have settings.
 
 Refused: unknown topics, other brokers, resources without settings.
 """
@@ -37,7 +37,8 @@ from penstock.wire.messages.describe_configs import (
 def describe_configs(request: DescribeConfigsRequest, ctx: Context) -> DescribeConfigsResponse:
     def answer(requested: DescribeConfigsResource) -> DescribeConfigsResult:
         kind, name = requested.resource_type, requested.resource_name
-        keys = frozenset(requested.configuration_keys or ())  # there may be very many
+        # A set, as a request may name very many.
+        keys = frozenset(requested.configuration_keys or ())
         try:
             configs = [
                 each for each in described(requested, request, ctx) if not keys or each.name in keys
@@ -45,7 +46,7 @@ def describe_configs(request: DescribeConfigsRequest, ctx: Context) -> DescribeC
         except KafkaError as error:
             return DescribeConfigsResult(
                 error_code=error.code,
-                # As in Kafka, without a message.
+                # Kafka sends no message either.
                 error_message="" if isinstance(error, UnknownTopic) else str(error),
                 resource_type=kind,
                 resource_name=name,
@@ -101,7 +102,7 @@ def entries(requested: DescribeConfigsResource, ctx: Context) -> Iterable[Effect
 def result_of(
     entry: EffectiveConfig, request: DescribeConfigsRequest, *, fixed: bool
 ) -> DescribeConfigsResourceResult:
-    """`fixed`: settings are read-only unless they can change while the broker runs."""
+    """`fixed`: settings are read-only unless they can be altered while the broker runs."""
     setting = entry.setting
     synonyms = entry.synonyms if request.include_synonyms else ()
     read_only = fixed and (setting is None or setting.update is Update.READ_ONLY)

@@ -1,8 +1,9 @@
-"""DescribeDelegationToken (key 41, v1-v3): tokens with their HMACs, for those who may see them.
+"""DescribeDelegationToken (key 41, v1-v3): the tokens that the client may see, with their HMACs.
 
-A token is seen by owner, requester and renewers; by others with Describe on it, or DescribeTokens
-on its owner. No list of owners asks for all, an empty one for nothing.
-Refused: clients without a login, or with one by a token; all without `delegation.token.secret.key`.
+Owner, requester and renewers see a token; so do others with Describe on it, or DescribeTokens on
+its owner. A null list of owners means all tokens, an empty one means none.
+Refused: clients that are not logged in, or logged in by a token; all without
+`delegation.token.secret.key`.
 """
 
 from penstock.broker.context import Context

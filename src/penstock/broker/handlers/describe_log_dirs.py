@@ -1,6 +1,6 @@
 """DescribeLogDirs (key 35, v1-v5): the log directories, their disks, and the logs in them.
 
-Without topics, all logs. A directory that is offline has an error, and no contents.
+Without topics, all logs are listed. A directory that is offline has an error, and no contents.
 """
 
 import shutil
@@ -52,25 +52,37 @@ def described(
     log_dir: LogDir, requested: set[TopicPartition] | None, ctx: Context
 ) -> DescribeLogDirsResult:
     path = str(log_dir.path)
-    if log_dir.failure is not None:
+    disk = usage(log_dir)
+    if disk is None:
         return DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=path)
+    total_bytes, usable_bytes = disk
     store = ctx.services.replicas.partitions.store
     logs = [
         log
         for log in store.logs_in(log_dir)
         if requested is None or log.topic_partition in requested
     ]
-    disk = shutil.disk_usage(path)
     return DescribeLogDirsResult(
         log_dir=path,
         topics=[
             DescribeLogDirsTopic(name=topic, partitions=[described_log(each, ctx) for each in mine])
             for topic, mine in grouped(logs).items()
         ],
-        total_bytes=disk.total,
-        usable_bytes=disk.free,
+        total_bytes=total_bytes,
+        usable_bytes=usable_bytes,
         is_cordoned=is_cordoned(ctx.services.config.identity, log_dir.path),
     )
+
+
+def usage(log_dir: LogDir) -> tuple[int, int] | None:
+    """Bytes of the disk and free bytes; None if the directory failed, or vanished a moment ago."""
+    if log_dir.failure is not None:
+        return None
+    try:
+        disk = shutil.disk_usage(log_dir.path)
+    except OSError:  # the next write takes it offline
+        return None
+    return disk.total, disk.free
 
 
 def grouped(logs: Iterable[PartitionLog]) -> dict[str, list[PartitionLog]]:
@@ -81,7 +93,9 @@ def grouped(logs: Iterable[PartitionLog]) -> dict[str, list[PartitionLog]]:
 
 
 def described_log(log: PartitionLog, ctx: Context) -> DescribeLogDirsPartition:
-    """A log lags behind the high watermark; an unfinished copy, behind the log it copies."""
+    """`offset_lag` is the distance to the high watermark; for an unfinished copy, to the end of the
+    copied log.
+    """
     store, topic_partition = ctx.services.replicas.partitions.store, log.topic_partition
     is_future = store.future_logs.get(topic_partition) is log
     reached = store.logs[topic_partition].end_offset if is_future else log.high_watermark

@@ -1,6 +1,6 @@
-"""DescribeProducers (key 61, v0): the producers that a partition's leader has state of.
+"""DescribeProducers (key 61, v0): the producers whose state a partition's leader has.
 
-A partition that is named again is left out: it may have very many producers.
+A repeated partition is left out, since it may have very many producers.
 """
 
 from collections.abc import Coroutine, Generator

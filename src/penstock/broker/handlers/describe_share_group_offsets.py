@@ -1,6 +1,6 @@
-"""DescribeShareGroupOffsets (key 90, v0-v1): where share groups begin, and how far behind they are.
+"""DescribeShareGroupOffsets (key 90, v0-v1): the start offsets and the lag of share groups.
 
-Without topics: all partitions that have state. A group that does not exist has none.
+Without topics, all partitions that have state are listed. A group that does not exist has none.
 """
 
 from collections.abc import Iterable
@@ -34,7 +34,8 @@ UNKNOWN_LAG = -1
 async def describe_share_group_offsets(
     request: DescribeShareGroupOffsetsRequest, ctx: Context
 ) -> DescribeShareGroupOffsetsResponse:
-    # Not for each partition anew: who asks has given up long before.
+    # One deadline for all partitions: with one for each, the client would have given up long
+    # before.
     until_ms = ctx.services.resources.clock.monotonic_ms() + PATIENCE_MS
     return DescribeShareGroupOffsetsResponse(
         groups=[await described(each, ctx, until_ms) for each in request.groups]
@@ -73,7 +74,7 @@ async def described(
 
 
 async def known_group(name: str, ctx: Context) -> ShareGroup:
-    """One that does not exist has no offsets, and nothing is wrong with that."""
+    """The group; one that does not exist has no offsets, which is not an error."""
     try:
         return await replied(ctx.services.coordination.groups.describe_share(name), ctx)
     except (GroupIdNotFound, InvalidGroupId):
@@ -101,7 +102,7 @@ async def partition(
     state: ShareGroupOffset | EmptyReply | KafkaError = EmptyReply()
     if known is not None and index in known.partitions:
         key = SharePartitionKey(group.id, topic_id, index)
-        state = await ctx.services.share.persister.ask(SummarizeState(key), until_ms)
+        state = await ctx.services.share.persister.call_with_retries(SummarizeState(key), until_ms)
     if isinstance(state, KafkaError):
         return DescribeShareGroupOffsetsResponsePartition(
             partition_index=index,
@@ -120,7 +121,7 @@ async def partition(
 
 
 async def lag(topic_partition: TopicPartition, state: ShareGroupOffset, ctx: Context) -> int:
-    """Records that are not finished; -1: unknown."""
+    """The number of unfinished records; -1 if it is unknown."""
     if state.start_offset == NO_START or state.delivery_complete_count < 0:
         return UNKNOWN_LAG
     services = ctx.services

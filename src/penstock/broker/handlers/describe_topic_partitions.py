@@ -1,7 +1,7 @@
-"""DescribeTopicPartitions (key 75, v0): topics and their partitions page by page (KIP-966).
+"""DescribeTopicPartitions (key 75, v0): topics and their partitions, page by page (KIP-966).
 
-A page ends after `response_partition_limit` partitions, or after the broker's own limit; its
-cursor says where the next one begins. Without names, all topics in the order of their names.
+A page ends after `response_partition_limit` partitions, or at the broker's own limit; its cursor is
+the start of the next page. Without names, all topics are listed, sorted by name.
 Refused: a cursor at a topic that is not among those named, or at a negative partition.
 """
 

@@ -1,7 +1,7 @@
-"""DescribeUserScramCredentials (key 50, v0): which users can log in by SCRAM (KIP-554).
+"""DescribeUserScramCredentials (key 50, v0): the users that can log in by SCRAM (KIP-554).
 
-Mechanisms and iterations only; nothing that helps to log in. Without names: every user that has a
-credential.
+Shows mechanisms and iterations only, nothing that helps to log in. Without names: every user that
+has a credential.
 Refused: users without one, users named twice.
 """
 

@@ -1,7 +1,8 @@
-"""ElectLeaders (key 43, v0-v2): preferred leaders, or unclean ones where there is none (KIP-460).
+"""ElectLeaders (key 43, v0-v2): elect preferred leaders, or unclean ones if there is none
+(KIP-460).
 
-Without partitions, all of them; the response then lists only those that got a new leader, or could
-not get one. Refused: unknown election types.
+Without partitions, all of them are meant; the response then lists only those that got a new leader,
+or could not get one. Refused: unknown election types.
 """
 
 import asyncio
@@ -46,7 +47,7 @@ async def elect_leaders(request: ElectLeadersRequest, ctx: Context) -> ElectLead
         once = list({each: None async for each in with_turns(wanted, KEYS_A_TURN)})
         controller = ctx.services.control.controller
         outcomes = {each: outcome async for each, outcome in elected(kind, once, controller)}
-        # One that is named twice is answered twice, as by Kafka.
+        # A partition named twice is answered twice, as in Kafka.
         asked = iter(once) if everything else named(request)
         async for each in with_turns(asked, PARTITIONS_A_TURN):
             outcome = outcomes[each]
@@ -66,8 +67,8 @@ async def elected(
 ) -> AsyncIterator[tuple[TopicPartition, KafkaError | None]]:
     """The outcome for each partition, elected in pieces.
 
-    Elections of earlier pieces have taken place, and are told: an error of a later one, such as
-    that the controller has moved, is that of its partitions and of those behind them.
+    Elections of earlier pieces have taken place and are reported. If a later piece fails, for
+    example because the controller has moved, its partitions and all following ones get that error.
     """
     lost: KafkaError | None = None
     for start in range(0, len(wanted), PARTITIONS_A_TURN):
@@ -78,7 +79,7 @@ async def elected(
                 outcomes = await controller.elect_leaders(kind, some)
             except KafkaError as error:
                 if start == 0:
-                    raise  # nothing has happened: the request is refused as a whole
+                    raise  # nothing has happened yet: the request is refused as a whole
                 outcomes = dict.fromkeys(some, lost := error)
         else:
             await asyncio.sleep(0)
@@ -87,7 +88,7 @@ async def elected(
 
 
 def named(request: ElectLeadersRequest) -> Iterator[TopicPartition]:
-    """The partitions of a topic that is named twice are those of both times."""
+    """The named partitions; a topic may be named more than once."""
     for topic in request.topic_partitions or ():
         for index in topic.partitions:
             yield TopicPartition(topic.topic, index)

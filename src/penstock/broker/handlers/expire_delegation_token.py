@@ -1,8 +1,8 @@
-"""ExpireDelegationToken (key 40, v1-v2): give a token another end, or none at all (KIP-48).
+"""ExpireDelegationToken (key 40, v1-v2): change a token's expiry, or remove the token (KIP-48).
 
 The token is named by its HMAC; a negative period removes it at once.
-Refused: clients without a login, or with one by a token; others than owner, requester and renewers;
-unknown and expired tokens.
+Refused: clients that are not logged in, or logged in by a token; clients other than owner,
+requester and renewers; unknown and expired tokens.
 """
 
 from penstock.broker.context import Context

@@ -1,10 +1,10 @@
 """Fetch (key 1, v4-v18): batches from an offset on, as slices of segment files for `sendfile`.
 
-Waits until `min_bytes` are there or `max_wait_ms` is over. The first batch comes whole even if it
-is larger than every limit. Full and incremental sessions (KIP-227), isolation level, topic ids.
-A follower reads up to the log's end, and reports its own end by its fetch offset. From v11 on
-consumers may read followers, and learn which one is in their rack (KIP-392).
-Refused: fetches as a replica, except on the listener that brokers use.
+Waits until `min_bytes` are available or `max_wait_ms` is over. The first batch is sent whole even
+if it is larger than every limit. Supports full and incremental sessions (KIP-227), isolation levels
+and topic ids. A follower reads up to the log's end, and reports its own end by its fetch offset.
+From v11 on consumers may read from followers, and get the id of one in their rack (KIP-392).
+Refused: fetches as a replica, except on the inter-broker listener.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from penstock.wire.messages.fetch import FetchRequest, FetchResponse
 READ_UNCOMMITTED: Final = 0
 READ_COMMITTED: Final = 1
 MANY_PARTITIONS: Final = 10_000
-"""From here on a fetch is read in turns."""
+"""A fetch of more partitions is read in turns."""
 
 
 def fetch(
@@ -42,7 +42,7 @@ def fetch(
         found_before = not reading.is_empty
         reading.read_changed()
         if found_before and reading.is_ready:
-            reading.read_all()  # what was found before may be gone
+            reading.read_all()  # records found earlier may be gone
         return answer(reading, ctx) if reading.is_ready else None
 
     def expire() -> FetchResponse:
@@ -55,14 +55,14 @@ def fetch(
         attempt,
         expire,
         reading.notice,
-        # A follower that gets more partitions to copy sends any request to end the wait.
+        # A follower that gets more partitions to copy ends the wait by sending any request.
         gives_way=reading.is_for_follower,
     )
 
 
 async def fetch_in_turns(request: FetchRequest, ctx: Context) -> FetchResponse:
-    """A fetch that names very many partitions, existing or not. It does not wait: records may have
-    come between its turns, of which nobody would wake it.
+    """A fetch that names very many partitions, existing or not. It does not wait: a record that
+    arrived between its turns would not wake it.
     """
     everything = {}
     for count, (key, cached) in enumerate(requested(request), 1):
@@ -97,7 +97,7 @@ def reading_of(session: FetchSession, request: FetchRequest, ctx: Context) -> Fe
 
 
 def most_bytes(request: FetchRequest, ctx: Context) -> int:
-    """A consumer with a quota gets at most what that allows in its windows."""
+    """The byte limit; a client quota lowers it to what its windows allow."""
     most = min(request.max_bytes, ctx.services.config.network.fetch_max_bytes)
     quotas = ctx.services.quotas
     if quotas.is_on and quotas.fetch.is_on:
@@ -107,7 +107,7 @@ def most_bytes(request: FetchRequest, ctx: Context) -> int:
 
 
 def answer(reading: FetchReading, ctx: Context) -> FetchResponse:
-    """Over its quota a consumer gets nothing yet; it fetches the same again later."""
+    """The response. A consumer over its quota gets no records yet, and fetches again later."""
     quotas = ctx.services.quotas
     if quotas.is_on and quotas.fetch.is_on and not reading.is_for_follower:
         client_id = ctx.header.client_id or ""
@@ -138,7 +138,7 @@ def params(request: FetchRequest, ctx: Context) -> FetchParams:
 
 
 def may_read(request: FetchRequest, ctx: Context) -> Callable[[str], bool] | None:
-    """Asked for every partition of the session, also of those named by earlier requests."""
+    """The check for every partition of the session, including those named by earlier requests."""
     authorizer = ctx.services.authorizer
     if authorizer is None:
         return None

@@ -1,7 +1,7 @@
-"""FindCoordinator (key 10, v0-v6): the broker that leads the partition of each group or
-transactional id.
+"""FindCoordinator (key 10, v0-v6): the broker that coordinates each group, transactional id or
+share-partition.
 
-The internal topic is created when the first coordinator of its kind is looked for.
+The internal topic is created when a coordinator of its kind is first requested.
 Refused: unknown kinds of coordinators. Empty transactional ids are accepted, as in Kafka.
 """
 
@@ -22,7 +22,7 @@ from penstock.wire.messages.find_coordinator import (
 )
 
 TOPICS = {0: CONSUMER_OFFSETS, 1: TRANSACTION_STATE, 2: SHARE_GROUP_STATE}
-"""The internal topic of each kind of key."""
+"""The internal topic of each key type."""
 
 
 class InvalidKeyType(KafkaError):
@@ -67,7 +67,7 @@ def respond(
     one = found(request.key)
     return FindCoordinatorResponse(
         error_code=one.error_code,
-        error_message=one.error_message or ErrorCode.NONE.name,  # as Kafka has it
+        error_message=one.error_message or ErrorCode.NONE.name,  # as in Kafka
         node_id=one.node_id,
         host=one.host,
         port=one.port,

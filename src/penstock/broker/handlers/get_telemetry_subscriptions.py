@@ -1,8 +1,8 @@
-"""GetTelemetrySubscriptions (key 71, v0): which metrics a client should push (KIP-714).
+"""GetTelemetrySubscriptions (key 71, v0): the metrics that a client should push (KIP-714).
 
-A client without an instance id gets one. Counters are asked for since the start of the client
-(Kafka asks for differences), because `/metrics` shows totals.
-Refused: a question before the interval is over.
+A client without an instance id gets one. Counters are requested as totals since the client's start
+(Kafka requests deltas), because `/metrics` shows totals.
+Refused: a request before the interval is over.
 """
 
 from penstock.broker.context import Context

@@ -1,4 +1,4 @@
-"""Heartbeat (key 12, v0-v4): a member is alive; it learns when it has to join again."""
+"""Heartbeat (key 12, v0-v4): keeps a member alive, and tells it when to join again."""
 
 from penstock.broker.context import Context
 from penstock.broker.parked import Parked

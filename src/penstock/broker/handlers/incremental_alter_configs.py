@@ -1,5 +1,5 @@
-"""IncrementalAlterConfigs (key 44, v0-v1): set, delete, and add to or take from lists (KIP-339):
-settings of topics, of groups, of subscriptions to metrics of clients, of brokers, and the levels of
+"""IncrementalAlterConfigs (key 44, v0-v1): set, delete, append to and subtract from lists
+(KIP-339): settings of topics, groups, client metrics subscriptions and brokers, and the levels of
 this broker's loggers.
 
 Refused: settings or resources that are named twice, list operations on other types, invalid values.
@@ -33,7 +33,9 @@ OPERATIONS = frozenset(AlterOperation)
 async def incremental_alter_configs(
     request: IncrementalAlterConfigsRequest, ctx: Context
 ) -> IncrementalAlterConfigsResponse:
-    """Alter this broker's loggers here; the controller alters everything else."""
+    """Check files that settings of this broker name, and alter its loggers; the controller alters
+    the rest.
+    """
     left, refused = [], []
     for each in request.resources:
         try:
@@ -45,7 +47,7 @@ async def incremental_alter_configs(
     if not refused:
         return await here_or_there(request, ctx)
     response = await here_or_there(msgspec.structs.replace(request, resources=left), ctx)
-    return IncrementalAlterConfigsResponse(responses=[*response.responses, *refused])
+    return msgspec.structs.replace(response, responses=[*response.responses, *refused])
 
 
 def answer(
@@ -72,7 +74,7 @@ async def here_or_there(
     there: IncrementalAlterConfigsResponse = await at_controller(altered)(
         msgspec.structs.replace(request, resources=others), ctx
     )
-    return IncrementalAlterConfigsResponse(responses=[*there.responses, *here.responses])
+    return msgspec.structs.replace(there, responses=[*there.responses, *here.responses])
 
 
 def is_logger(requested: AlterConfigsResource) -> bool:

@@ -3,15 +3,15 @@
 A transactional id keeps its producer id; the new epoch fences the former producer. An open
 transaction is aborted, and the producer retries meanwhile.
 Refused: an id without its epoch; timeouts beyond `transaction.max.timeout.ms`. Left out: two-phase
-commit (v6, KIP-939), which is not stable in Kafka either and which no client can use: the producer
-of 4.4.0 takes `transaction.two.phase.commit.enable` but cannot prepare a transaction, and with
-Kafka 4.3.1 its transactions are then ordinary ones, as here, with that setting of the broker too.
+commit (v6, KIP-939). It is not stable in Kafka either, and no client can use it: the producer of
+4.4.0 takes `transaction.two.phase.commit.enable` but cannot prepare a transaction. With Kafka
+4.3.1, even if the broker enables it, its transactions are ordinary ones, as here.
 """
 
 from penstock.broker.context import Context
 from penstock.broker.parked import Parked
 from penstock.broker.translate.pending_replies import answered
-from penstock.broker.translate.producers import WAIT_MS, as_known
+from penstock.broker.translate.producers import WAIT_MS, code_for_version
 from penstock.coordinator.storage import ProducerIdAndEpoch
 from penstock.coordinator.transaction.initiation import TransactionInit
 from penstock.errors import ErrorCode, KafkaError
@@ -29,7 +29,7 @@ async def init_producer_id(
         return refused(ErrorCode.INVALID_REQUEST)
     if request.transactional_id is not None:
         return await transactional(request.transactional_id, request, ctx)
-    # Whatever id such a producer had: a new one fences no producer and repeats no sequence.
+    # Whatever id the producer had: a new one fences no producer and repeats no sequence.
     return InitProducerIdResponse(producer_id=await ctx.services.coordination.producer_ids.take())
 
 
@@ -57,7 +57,7 @@ async def transactional(
 
 
 def known_code(error: KafkaError, ctx: Context) -> ErrorCode:
-    return as_known(error.code, since=4, version=ctx.version)
+    return code_for_version(error.code, since=4, version=ctx.version)
 
 
 def refused(code: ErrorCode) -> InitProducerIdResponse:

@@ -1,4 +1,4 @@
-"""InitializeShareGroupState (key 83, v0): a share-partition begins, or begins anew.
+"""InitializeShareGroupState (key 83, v0): initialize or reset the state of share-partitions.
 
 Refused: an older state epoch.
 """

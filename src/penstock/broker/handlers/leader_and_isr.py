@@ -1,8 +1,8 @@
 """LeaderAndIsr (key 4, v0-v7): the replicas that this broker has to lead or follow.
 
-Between brokers only. Answered per partition: 11 for an epoch that is known already, 56 for a
+Between brokers only. Answered per partition: 11 for a leader epoch that is known already, 56 for a
 replica in a failed directory. Refused: a stale controller epoch, a stale broker epoch.
-Left out: versions below 5, whose requests name no topic ids, are refused as a whole.
+Left out: versions below 5, whose requests have no topic ids, are refused as a whole.
 """
 
 from penstock.broker.context import Context

@@ -32,7 +32,7 @@ def leave_group(
     def respond(replies: list[tuple[Refused, ...] | KafkaError]) -> LeaveGroupResponse:
         (reply,) = replies
         if isinstance(reply, UnknownMemberId):
-            reply = (reply,) * len(members)  # there is no such group
+            reply = (reply,) * len(members)  # the group does not exist
         if isinstance(reply, KafkaError):
             return LeaveGroupResponse(error_code=reply.code)
         if ctx.version < 3:

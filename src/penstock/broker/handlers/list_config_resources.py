@@ -1,7 +1,7 @@
 """ListConfigResources (key 74, v0-v1): resources with settings (KIP-1142), by type.
 
-Without types, all of them; groups are listed if they have settings. v0 lists subscriptions to
-metrics of clients alone.
+Without types, all are listed; groups only if they have settings. v0 lists client metrics
+subscriptions only.
 """
 
 from penstock.broker.context import Context

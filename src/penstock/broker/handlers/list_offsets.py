@@ -1,5 +1,5 @@
-"""ListOffsets (key 2, v1-v11): offsets by timestamp, and the special ones: earliest, latest,
-that of the largest timestamp, and those of tiered storage (there is only the local tier).
+"""ListOffsets (key 2, v1-v11): offsets by timestamp, and the special ones: earliest, latest, that
+of the largest timestamp, and those of tiered storage (there is only the local tier).
 
 Right after an election the latest offset may not be known yet: OFFSET_NOT_AVAILABLE (KIP-207).
 Brokers get the log's end; replica id -2 may read a follower.
@@ -62,7 +62,7 @@ def is_by_time(requested: int) -> bool:
 
 
 async def searched(request: ListOffsetsRequest, ctx: Context) -> ListOffsetsResponse:
-    """Batches are searched on another thread: one may hold millions of records."""
+    """Search batches on another thread: one batch may hold millions of records."""
     found: dict[TopicPartition, Found] = {}
     for count, (topic, part) in enumerate(named_parts(request), 1):
         if count % PARTITIONS_A_TURN == 0:
@@ -140,7 +140,7 @@ def answered(
 def offset_for(
     partition: Partition, requested: int, end: int, found: Found
 ) -> tuple[int, int, int]:
-    """Timestamp, offset and leader epoch of a record before `end`; -1 for each that is unknown."""
+    """Timestamp, offset and leader epoch of a record before `end`; -1 for each unknown one."""
     log = partition.log
     if requested == LATEST:
         return -1, end, partition.leader_epoch

@@ -1,4 +1,4 @@
-"""ListPartitionReassignments (key 46, v0): the partitions that are being moved, of all or some."""
+"""ListPartitionReassignments (key 46, v0): ongoing reassignments, of all partitions or some."""
 
 from collections.abc import Iterable
 

@@ -32,7 +32,7 @@ from penstock.wire.messages.metadata import (
 
 MANY_TOPICS: Final = 2_000
 TOPICS_A_TURN: Final = 500
-"""Of a request that names more than `MANY_TOPICS`: a few milliseconds."""
+"""Topics per turn, for a request of more than `MANY_TOPICS`: a few milliseconds."""
 
 
 def metadata(
@@ -73,7 +73,7 @@ def to_create(request: MetadataRequest, ctx: Context) -> list[str]:
         return []
     known = services.cluster.image.topics
     named = [each.name for each in request.topics if each.name and each.topic_id == NO_UUID]
-    return [name for name in named if name not in known]
+    return [name for name in dict.fromkeys(named) if name not in known]
 
 
 async def created(names: list[str], request: MetadataRequest, ctx: Context) -> MetadataResponse:
@@ -110,7 +110,7 @@ def response(
 async def response_in_turns(
     request: MetadataRequest, ctx: Context, errors: dict[str, KafkaError]
 ) -> MetadataResponse:
-    """Other requests get their turns between the topics, of which there may be very many."""
+    """Like `response`, in turns, as the request may name very many topics."""
     tells = request.include_topic_authorized_operations
     topics = []
     for count, each in enumerate(named_topics(request.topics or []), 1):
@@ -122,9 +122,9 @@ async def response_in_turns(
 
 
 def named_topics(topics: list[MetadataRequestTopic]) -> Iterator[MetadataRequestTopic | None]:
-    """Each once; None for one that was named before, so that very many of them take turns too.
+    """Each topic once; None for a repeated one, so that many repetitions take turns too.
 
-    As in Kafka, a request that names one topic by id means ids only.
+    As in Kafka, if a request names any topic by id, those without an id are ignored.
     """
     by_id = False
     for each in topics:
@@ -133,7 +133,7 @@ def named_topics(topics: list[MetadataRequestTopic]) -> Iterator[MetadataRequest
             break
     named: set[str | Uuid | None] = set()
     for each in topics:
-        key = each.topic_id if by_id else each.name  # beside an id, a name says nothing
+        key = each.topic_id if by_id else each.name  # with an id, the name is ignored
         if (by_id and each.topic_id == NO_UUID) or key in named:
             yield None
         else:
@@ -186,7 +186,7 @@ def requested(
 def refusal(name: str, errors: dict[str, KafkaError]) -> ErrorCode:
     """The error for a topic that does not exist, or that this broker does not know yet.
 
-    As in Kafka, one that the controller has already is to be asked for again.
+    As in Kafka, if the controller already has it, the error makes the client retry.
     """
     if name in errors:
         code = errors[name].code
@@ -200,7 +200,7 @@ def refusal(name: str, errors: dict[str, KafkaError]) -> ErrorCode:
 
 
 def known(topic: Topic, ctx: Context, *, tells_operations: bool) -> MetadataResponseTopic:
-    """A topic's part, encoded: from the cache, unless the topic has changed since."""
+    """The topic's encoded part of the response, cached until the topic changes."""
     cache = ctx.services.encoded_topics
     operations = topic_operations(ctx, topic.name) if tells_operations else NOT_ASKED
     key = (topic.name, ctx.version, operations)
@@ -216,7 +216,7 @@ def known(topic: Topic, ctx: Context, *, tells_operations: bool) -> MetadataResp
     )
     encoded = encode_struct(message, ctx.version, MetadataResponse)
     if len(cache) > 2 * len(ctx.services.cluster.image.topics) + 1000:
-        cache.clear()  # deleted topics, and versions that no client uses any more
+        cache.clear()  # drops deleted topics, and versions no longer in use
     cache[key] = (topic, encoded)
     return encoded
 

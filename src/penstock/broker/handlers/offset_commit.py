@@ -1,7 +1,7 @@
 """OffsetCommit (key 8, v2-v10): commit the offsets of a group.
 
 Refused: members of another generation; partitions that do not exist; metadata that is too long;
-more than 20,000 offsets or 4 MiB of them in one request, or than fit into one batch.
+more than 20,000 offsets or 4 MiB of them in one request, or more than fit into one batch.
 """
 
 from collections.abc import Coroutine, Generator
@@ -38,7 +38,7 @@ Committed: TypeAlias = tuple[Refused, ...] | KafkaError
 Reply: TypeAlias = OffsetCommitResponse | Parked[OffsetCommitResponse]
 
 LONGEST_MS = 1 << 62
-"""No offset is kept for longer: its time of expiry must fit into a record."""
+"""The longest retention of an offset: its expiry must fit into a record."""
 
 KNOWN_AS: dict[type[KafkaError], ErrorCode] = {RecordTooLarge: ErrorCode.INVALID_COMMIT_OFFSET_SIZE}
 
@@ -57,7 +57,7 @@ def offset_commit(request: OffsetCommitRequest, ctx: Context) -> Reply | Corouti
 
 
 async def committed_in_turns(request: OffsetCommitRequest, ctx: Context) -> Reply:
-    """All offsets in one batch still; what is before and after it in turns."""
+    """Work in turns, except that all offsets go into one batch."""
     named, offsets = await turns(requested(request, ctx))
     image, by_id = ctx.services.cluster.image, ctx.version >= 10
     named, offsets = without_deleted(named, offsets, image, by_id=by_id)
@@ -74,7 +74,7 @@ async def committed_in_turns(request: OffsetCommitRequest, ctx: Context) -> Repl
 def requested(
     request: OffsetCommitRequest, ctx: Context
 ) -> Generator[None, None, tuple[CommitTargets, Offsets]]:
-    """The targets, and an offset for each of them that exists."""
+    """The targets, and an offset for each existing one."""
     image = ctx.services.cluster.image
     by_id = ctx.version >= 10
     named = yield from all_targets(request.group_id, request.topics, image, ctx, by_id=by_id)
@@ -104,7 +104,7 @@ def commit(
 
 
 def noted(reply: Committed, request: OffsetCommitRequest, ctx: Context) -> Committed:
-    """The reply; why a group's commit was refused is told to those who ask for its lag."""
+    """The reply; a refusal is recorded, to be shown with the group's lag."""
     if isinstance(reply, KafkaError):
         ctx.services.coordination.groups.refused_commits.add(
             request.group_id, ctx.header.client_id or "", reply.code, ctx.now_ms

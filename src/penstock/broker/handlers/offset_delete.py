@@ -38,7 +38,7 @@ def offset_delete(request: OffsetDeleteRequest, ctx: Context) -> Reply | Corouti
 
 
 async def deleted_in_turns(request: OffsetDeleteRequest, ctx: Context) -> Reply:
-    """One batch of tombstones still; what is before and after it in turns."""
+    """Work in turns, except that all tombstones go into one batch."""
     wanted, items = await turns(existing(request, ctx))
     return await answered_in_turns(
         [ctx.services.coordination.groups.delete_offsets(request.group_id, wanted)],
@@ -51,7 +51,7 @@ async def deleted_in_turns(request: OffsetDeleteRequest, ctx: Context) -> Reply:
 def existing(
     request: OffsetDeleteRequest, ctx: Context
 ) -> Generator[None, None, tuple[Wanted, int]]:
-    """Each partition that exists, once; and how many topics and partitions are named."""
+    """Each existing partition once, and the number of named topics and partitions."""
     image = ctx.services.cluster.image
     found: dict[TopicPartition, None] = {}
     count = 0

@@ -1,7 +1,7 @@
-"""OffsetFetch (key 9, v1-v10): committed offsets of some partitions or of all, for many groups.
+"""OffsetFetch (key 9, v1-v10): committed offsets of some partitions or all, for many groups.
 
 A partition without an offset has -1 and no error. With `require_stable` (v7), a partition whose
-offset an open transaction may change has an error on which the client retries.
+offset an open transaction may change has an error that makes the client retry.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ R = TypeVar("R")
 
 NO_OFFSET = CommittedOffset(-1)
 MANY_NAMES: Final = 500
-"""Topics and partitions of all groups: more of them are looked up in turns."""
+"""Topics and partitions of all groups; a request with more is handled in turns."""
 
 
 Found = list[OffsetFetchResponseGroup]
@@ -85,7 +85,7 @@ def fetched(
 
 
 async def of_many(request: OffsetFetchRequest, ctx: Context) -> OffsetFetchResponse:
-    """Some partitions of a group at a time, with other requests in between."""
+    """Look up some partitions of a group at a time, with other requests in between."""
     if ctx.version < 8:
         group = OffsetFetchRequestGroup(group_id=request.group_id)
         code, topics = await of_group(group, request.topics, request, ctx)
@@ -105,9 +105,9 @@ async def of_group(
     request: OffsetFetchRequest,
     ctx: Context,
 ) -> tuple[int, list[Any]]:
-    """Its error, and its topics as this version of the response has them."""
+    """The group's error, and its topics in the format of this response version."""
     code = 0
-    told: list[Any] = []
+    response_topics: list[Any] = []
     for some, is_rest in cut(topics) if topics else ((topics, False),):
         reply = fetched([replace(group, topics=some)], lambda found: found[0], request, ctx)
         part = await ctx.services.waiters.future(reply) if isinstance(reply, Parked) else reply
@@ -117,15 +117,15 @@ async def of_group(
             return code, []
         found: list[Any] = part.topics if ctx.version >= 8 else single_topics(part.topics)
         if is_rest:
-            told[-1].partitions.extend(found.pop(0).partitions)
-        told += found
-    return code, told
+            response_topics[-1].partitions.extend(found.pop(0).partitions)
+        response_topics += found
+    return code, response_topics
 
 
 def cut(
     topics: Iterable[OffsetFetchRequestTopic | OffsetFetchRequestTopics],
 ) -> Iterator[tuple[list[OffsetFetchRequestTopics], bool]]:
-    """Pieces of the list, and whether the first topic of a piece is the rest of one before."""
+    """Pieces of the list, and whether a piece begins with the rest of the topic before."""
     piece: list[OffsetFetchRequestTopics] = []
     room, is_rest = MANY_NAMES, False
     for topic in topics:
@@ -163,7 +163,7 @@ def response(found: Found, ctx: Context) -> OffsetFetchResponse:
 
 
 def as_group(request: OffsetFetchRequest) -> OffsetFetchRequestGroup:
-    """The groups of the request; older versions have one."""
+    """The single group of an older version's request."""
     topics = None
     if request.topics is not None:
         topics = [
@@ -191,7 +191,7 @@ def wanted(
 
 
 def name_of(topic: OffsetFetchRequestTopics, ctx: Context) -> str | None:
-    """None for an id that no topic has."""
+    """The topic's name; None for an unknown id."""
     if ctx.version < 10:
         return topic.name
     return ctx.services.cluster.image.topic_names.get(topic.topic_id)
@@ -220,7 +220,8 @@ def every(offsets: Iterable[TopicPartition], ctx: Context) -> list[OffsetFetchRe
     by_topic = indexes_by_topic(offsets)
     if ctx.version < 10:
         return [OffsetFetchRequestTopics(name, NO_UUID, each) for name, each in by_topic.items()]
-    known = ctx.services.cluster.image.topics  # this version cannot express a topic without an id
+    # This version cannot express a topic without an id.
+    known = ctx.services.cluster.image.topics
     return [
         OffsetFetchRequestTopics(name, known[name].id, indexes)
         for name, indexes in by_topic.items()
@@ -255,7 +256,7 @@ def response_partition(
         return refused_partition(index, committed.code)
     found = committed or NO_OFFSET
     if NO_UUID not in {topic_id, found.topic_id} and found.topic_id != topic_id:
-        # Of a deleted topic with this name; a failed coordinator may not have removed it.
+        # It belongs to a deleted topic of this name; a failed coordinator may not have removed it.
         found = NO_OFFSET
     return OffsetFetchResponsePartitions(
         partition_index=index,
@@ -280,7 +281,7 @@ def refused(topic: OffsetFetchRequestTopics, code: ErrorCode) -> OffsetFetchResp
 
 
 def single_topics(topics: Iterable[OffsetFetchResponseTopics]) -> list[OffsetFetchResponseTopic]:
-    """As in versions before 8, which have one group."""
+    """The topics in the format of versions before 8, which have one group."""
     return [
         OffsetFetchResponseTopic(
             name=topic.name,

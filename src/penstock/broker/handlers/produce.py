@@ -1,9 +1,9 @@
 """Produce (key 0, v3-v13): append each batch to the log of its partition's leader.
 
-Refused: internal topics; acks other than -1, 0, 1; what `record.validate` refuses; batches outside
-of their producer's transaction (from v12 on a first write adds its partition to it). With acks=0 an
-error closes the connection, since there is no response. Errors name the invalid records (v8) and
-the current leader (v10).
+Refused: internal topics; acks other than -1, 0, 1; batches that `record.validate` refuses; batches
+outside of their producer's transaction (from v12 on a first write adds its partition to it). With
+acks=0 an error closes the connection, since there is no response. Errors name the invalid records
+(v8) and the current leader (v10).
 """
 
 from collections.abc import Coroutine
@@ -35,7 +35,7 @@ def produce(
 
 
 def verification_of(request: ProduceRequest, ctx: Context) -> ProduceVerification | None:
-    """None outside of transactions."""
+    """The verifications; None without a transactional id."""
     if request.transactional_id is None:
         return None
     services = ctx.services
@@ -51,7 +51,9 @@ def verification_of(request: ProduceRequest, ctx: Context) -> ProduceVerificatio
 async def append_verified(
     request: ProduceRequest, ctx: Context, verification: ProduceVerification
 ) -> ProduceReply:
-    """Wait for the transaction's coordinator: another broker's, or its record is not committed."""
+    """Append after the transaction coordinator has answered: it is on another broker, or its record
+    is not committed yet.
+    """
     try:
         await verification.wait()
         now_ms = ctx.services.resources.clock.now_ms()
@@ -63,7 +65,7 @@ async def append_verified(
 
 
 def copied(request: ProduceRequest) -> ProduceRequest:
-    """A copy for a request that waits: records are views of a buffer that is reused meanwhile."""
+    """A copy for a request that waits: its records are views of a buffer that is reused."""
     replace = msgspec.structs.replace
 
     def with_own_records(part: PartitionProduceData) -> PartitionProduceData:
@@ -99,7 +101,9 @@ def append(
 async def append_in_turns(
     request: ProduceRequest, ctx: Context, appending: Appending
 ) -> ProduceReply:
-    """Let other requests in between. They may end the transaction: each turn verifies it again."""
+    """Append with other requests in between. They may end the transaction, so each turn verifies
+    it.
+    """
     appending.is_copied = True
     response = None
     while response is None:
@@ -130,6 +134,6 @@ def reply_to(
         if all(each.is_done(request.acks) for each in appending.pending):
             return response
         return parked(request, response, appending.pending, ctx)
-    # This broker may have ceased to lead since its first turn: what was appended then may be lost.
+    # This broker may have lost leadership since the first turn, and with it the earlier appends.
     waiting = parked(request, response, appending.pending, ctx)
     return waiting.attempt() or waiting

@@ -1,7 +1,8 @@
 """PushTelemetry (key 72, v0): a client's metrics, which `/metrics` shows (KIP-714).
 
-Refused: another subscription, a push before the interval is over or after the last one, unknown
-compression, more than `telemetry.max.bytes` before or after decompression, no OpenTelemetry data.
+Refused: an outdated subscription, a push before the interval is over or after the terminating one,
+unknown compression, more than `telemetry.max.bytes` before or after decompression, data that is not
+OpenTelemetry's.
 """
 
 import asyncio
@@ -43,7 +44,7 @@ async def push_telemetry(request: PushTelemetryRequest, ctx: Context) -> PushTel
             f"Telemetry request from [{text}] is larger than the maximum allowed size [{limit}]"
         )
     client.terminating = request.terminating
-    # In a thread: a large push would hold up all other requests.
+    # On another thread: a large push would delay all other requests.
     points = await asyncio.get_running_loop().run_in_executor(
         services.resources.worker, read, codec, request.metrics, limit
     )

@@ -1,6 +1,6 @@
 """ReadShareGroupState (key 84, v0): the state of a share-partition, for its new leader.
 
-Former leaders cannot write any more. Refused: an older leader, state that was never initialized.
+Fences writes of former leaders. Refused: an older leader epoch, state that was never initialized.
 """
 
 from penstock.broker.context import Context

@@ -1,6 +1,6 @@
-"""ReadShareGroupStateSummary (key 87, v0-v1): where share-partitions begin.
+"""ReadShareGroupStateSummary (key 87, v0-v1): the start offsets of share-partitions.
 
-Of one without state the start is -1.
+A share-partition without state has -1.
 """
 
 from typing import Any

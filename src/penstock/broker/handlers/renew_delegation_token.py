@@ -1,8 +1,8 @@
-"""RenewDelegationToken (key 39, v1-v2): give a token a later end (KIP-48).
+"""RenewDelegationToken (key 39, v1-v2): extend a token's expiry (KIP-48).
 
 The token is named by its HMAC; negative periods mean `delegation.token.expiry.time.ms`.
-Refused: clients without a login, or with one by a token; others than owner, requester and renewers;
-unknown and expired tokens.
+Refused: clients that are not logged in, or logged in by a token; clients other than owner,
+requester and renewers; unknown and expired tokens.
 """
 
 from penstock.broker.context import Context

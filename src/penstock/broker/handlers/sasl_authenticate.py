@@ -1,6 +1,7 @@
 """SaslAuthenticate (key 36, v0-v2): a client's part of a login on a SASL listener.
 
-`broker/net/login.py` answers it there, after a SaslHandshake. Here it comes without one.
+`broker/net/login.py` answers it after a SaslHandshake. This handler gets it only if no handshake
+came before.
 Refused: always.
 """
 

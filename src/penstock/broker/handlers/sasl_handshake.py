@@ -1,7 +1,7 @@
 """SaslHandshake (key 17, v0-v1): begins a login on a SASL listener.
 
-`broker/net/login.py` answers it there, before anything else is served. Here it comes on a listener
-without SASL, or after a login that does not expire.
+`broker/net/login.py` answers it there, before any other request is served. This handler gets it
+only on a listener without SASL, or after a login that does not expire.
 Refused: always.
 """
 

@@ -1,7 +1,7 @@
 """ShareAcknowledge (key 79, v1-v2): a member accepts, releases, rejects or renews its records.
 
-Answered once the share coordinator has written it. A session's last request (epoch -1) releases
-whatever the member still has.
+Answered once the share coordinator has written the decisions. A session's last request (epoch -1)
+releases all records that the member still holds.
 """
 
 from collections.abc import Coroutine

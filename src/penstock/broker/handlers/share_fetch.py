@@ -1,9 +1,9 @@
-"""ShareFetch (key 78, v1-v2): records for a member of a share group, which has them for a while.
+"""ShareFetch (key 78, v1-v2): acquires records for a member of a share group, for a limited time.
 
-The request's acknowledgements are written first. Then it waits until `min_bytes` can be had or
-`max_wait_ms` is over. Batches go out as they are stored; `acquired_records` says which of their
-records the member has. Acquire modes (v2): whole batches, or never more than `max_records`. A
-request that renews locks (v2) asks for no records.
+The request's acknowledgements are written first. Then it waits until `min_bytes` are available or
+`max_wait_ms` is over. Batches are sent as they are stored; `acquired_records` lists which of their
+records the member has acquired. Acquire modes (v2): whole batches, or never more than
+`max_records`. A request that renews locks (v2) gets no records.
 """
 
 from collections.abc import Coroutine
@@ -49,7 +49,7 @@ LOADING = {
     ErrorCode.NETWORK_EXCEPTION,
     ErrorCode.REQUEST_TIMED_OUT,
 }
-"""The coordinator of the state is not to be had now: the member fetches again later."""
+"""The share coordinator is not available now: the member fetches again later."""
 LASTING = {
     ErrorCode.UNKNOWN_TOPIC_ID,
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
@@ -90,7 +90,7 @@ class ShareFetching:
         self._wanted = wanted(request)
         self._by = ShareRequest(session_key(request), ctx)
         self._added: list[TopicIdPartition] = []
-        """Partitions that are new in the session: the response has them even without records."""
+        """Partitions that are new in the session: the response lists them even without records."""
         self._session, self.acknowledged = self._begin()
         self._read_committed = self._by.config.share_isolation_level == READ_COMMITTED
         self._keys: dict[object, None] = {}
@@ -160,7 +160,7 @@ class ShareFetching:
         limit = self._most_bytes()
         left, self._reads, self._errors = limit, {}, {}
         if not self._ctx.services.share.partitions.sessions.is_open(self._session):
-            return True  # it ended meanwhile: nobody would release what is acquired now
+            return True  # it ended meanwhile: records acquired now would not be released
         for each in self._rotation:
             try:
                 shared = self._loaded(each)
@@ -178,19 +178,20 @@ class ShareFetching:
                 left -= found.found.size_bytes
         if self._reads and (limit - left >= self._request.min_bytes or is_last) and self._acquire():
             return True
-        return self._has_news_of_errors()
+        return self._has_errors_to_report()
 
     def _loaded(self, each: TopicIdPartition) -> LedSharePartition:
-        """The share-partition, or why it could not be loaded since the request came."""
+        """The share-partition; raises if it could not be loaded since the request arrived."""
         known = self._shared.get(each)
         if known is not None and known.state is None and known.refused is not None:
             raise known.refused
         self._shared[each] = found = self._by.shared(each)
         return found
 
-    def _has_news_of_errors(self) -> bool:
-        """Partitions that cannot be read for long are told of when the others have been waited
-        for: a session may have them until the member gets another assignment.
+    def _has_errors_to_report(self) -> bool:
+        """Whether errors are worth a response now. Lasting ones are reported only once the wait for
+        the others is over: a session may have such partitions until the member gets a new
+        assignment.
         """
         codes = {code_of(each) for each in self._errors.values()}
         return bool(codes - LASTING) or 0 < len(self._errors) == len(self._rotation)
@@ -219,10 +220,10 @@ class ShareFetching:
         return bool(self._got)
 
     def _response(self) -> ShareFetchResponse:
-        told = [*self._got, *self._errors, *self.acknowledged, *self._added]
+        partitions = [*self._got, *self._errors, *self.acknowledged, *self._added]
         topics: dict[Uuid, list[PartitionData]] = {}
         leaders: set[int] = set()
-        for each in dict.fromkeys(told):
+        for each in dict.fromkeys(partitions):
             leader = self._leader(each)
             if leader is not None:
                 leaders.add(leader[0])
@@ -235,8 +236,8 @@ class ShareFetching:
         )
 
     def _most_bytes(self) -> int:
-        """With a quota at most what that allows in its windows: who waits for longer than it has
-        its records cannot acknowledge them in time.
+        """The byte limit; a client quota lowers it to what its windows allow: a member throttled
+        for longer than its locks last could not acknowledge in time.
         """
         services = self._ctx.services
         most = min(self._request.max_bytes, services.config.network.fetch_max_bytes)
@@ -245,7 +246,9 @@ class ShareFetching:
         return most if allowed is None else min(most, max(allowed, 1))
 
     def _throttle_ms(self) -> int:
-        """A fetch over its quota is answered with what was acquired, and the next one waits."""
+        """A fetch over its quota still returns the acquired records; the client is throttled
+        afterwards.
+        """
         quotas = self._ctx.services.quotas
         if not self._got or not quotas.is_on or not quotas.fetch.is_on:
             return 0

@@ -1,7 +1,7 @@
 """ShareGroupDescribe (key 77, v1): a share group and its members.
 
-Refused: groups that do not exist or are of another kind. Partitions of deleted topics are left
-out, since they have no name any more.
+Refused: groups that do not exist or are of another kind. Partitions of deleted topics are left out,
+since their names are no longer known.
 """
 
 from penstock.broker.context import Context

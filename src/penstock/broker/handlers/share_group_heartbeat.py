@@ -1,8 +1,8 @@
 """ShareGroupHeartbeat (key 76, v1): join a share group, stay, get partitions, leave (KIP-932).
 
-Refused: members of another epoch, full groups, ids of other kinds of groups. Partitions that are
-new to the group get their state first. A member that joins waits for that, so that it has its
-partitions at once; Kafka assigns them at its next heartbeat.
+Refused: members of another epoch, full groups, ids of other kinds of groups. The state of
+partitions that are new to the group is initialized first. A joining member waits for that, so that
+it gets its partitions at once; Kafka assigns them at its next heartbeat.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ from penstock.wire.messages.share_group_heartbeat import (
 )
 
 STATE_S = 3.0
-"""How long a heartbeat waits for the state of partitions."""
+"""How long a heartbeat waits for partitions to be initialized."""
 
 
 def share_group_heartbeat(
@@ -71,13 +71,13 @@ async def later(
 async def with_state(
     group: str, heartbeat: ShareHeartbeat, first: ShareHeartbeatReply, ctx: Context
 ) -> ShareHeartbeatReply:
-    """The reply once all partitions of the group have state, or as many as there is time for."""
+    """The reply once all partitions of the group have state, or as many as time allows."""
     groups, reply = ctx.services.coordination.groups, first
 
     async def beat() -> ShareHeartbeatReply:
         again = replace(heartbeat, epoch=reply.epoch)
         found = await replied(groups.share_heartbeat(group, again), ctx)
-        # An earlier reply may have told what this one need not tell again.
+        # The assignment may have been in an earlier reply, and is not repeated.
         assigned = reply.assignment if found.assignment is None else found.assignment
         return replace(found, assignment=assigned)
 
@@ -91,10 +91,10 @@ async def with_state(
     try:
         reply = await beat()
         if reply.without_state:
-            with suppress(TimeoutError):  # the next heartbeat goes on
+            with suppress(TimeoutError):  # the next heartbeat continues
                 async with asyncio.timeout_at(until):
                     await initialize(group, reply.without_state, ctx)
-            # Outside of the time limit: nobody would tell the member what a lost reply has told.
+            # Outside of the timeout: if this reply were lost, its assignment would not be repeated.
             reply = await beat()
     finally:
         lock.release()

@@ -2,7 +2,7 @@
 
 Between brokers only. Refused: a stale controller epoch, a stale broker epoch; per partition a stale
 leader epoch (74) and a failed directory (56).
-Left out: versions below 3, whose requests name no leader epochs, are refused as a whole.
+Left out: versions below 3, whose requests have no leader epochs, are refused as a whole.
 """
 
 from penstock.broker.context import Context

@@ -1,6 +1,6 @@
 """StreamsGroupDescribe (key 89, v0-v1): a streams group, its topology, members and tasks.
 
-With v1, also the topology as its application describes it, if a member has done so (KIP-1331).
+With v1, also the application's own description of the topology, if a member has sent it (KIP-1331).
 Refused: groups that do not exist or are of another kind.
 """
 
@@ -48,7 +48,7 @@ from penstock.wire.messages.streams_group_topology_description_update import (
 from penstock.wire.messages.streams_group_topology_value import TopicInfo as StoredTopic
 
 NOT_REQUESTED, NOT_STORED, AVAILABLE = 0, 1, 3
-"""Of descriptions of topologies."""
+"""The status of a topology's description."""
 
 
 def streams_group_describe(

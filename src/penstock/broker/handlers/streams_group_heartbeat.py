@@ -1,12 +1,12 @@
 """StreamsGroupHeartbeat (key 88, v0-v1): join a streams group with a topology, stay, get tasks,
 leave (KIP-1071).
 
-Internal topics that are missing are created before the answer, so that a member has its tasks at
-once; Kafka assigns them at a later heartbeat. The first members of a group wait
-`group.streams.initial.rebalance.delay.ms` for others, and are asked for a heartbeat just then.
-A member of v1 is asked to describe the topology once (KIP-1331). Refused: members of another
-epoch, full groups, other kinds of groups, another topology under the same epoch, static members
-before v1, regular expressions.
+Missing internal topics are created before the response, so that a member gets its tasks at once;
+Kafka assigns them at a later heartbeat. The first members of a group wait
+`group.streams.initial.rebalance.delay.ms` for others, and are asked to send a heartbeat just then.
+A member of v1 is asked to describe the topology once (KIP-1331). Refused: members of another epoch,
+full groups, other kinds of groups, another topology under the same epoch, static members before v1,
+regular expressions.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ from penstock.wire.messages.streams_group_heartbeat import (
 CREATION_S = 3.0
 """How long a heartbeat waits for internal topics."""
 LOOK_S = 0.02
-"""Between looks whether this broker has heard of them: the controller may be another one."""
+"""The pause between checks for the new topics: another broker may be the controller."""
 
 
 def streams_group_heartbeat(
@@ -116,7 +116,7 @@ async def later(
 async def with_internal_topics(
     group: str, heartbeat: StreamsHeartbeat, first: StreamsHeartbeatReply, ctx: Context
 ) -> StreamsHeartbeatReply:
-    """The reply once the internal topics are there, or the first one."""
+    """The reply once the internal topics exist; otherwise the first reply, with the reason."""
     try:
         async with asyncio.timeout(CREATION_S):
             why = await create_internal(first.missing, ctx)
@@ -130,7 +130,7 @@ async def with_internal_topics(
         return replace(first, statuses=tuple(with_reason(each, why) for each in first.statuses))
     again = replace(heartbeat, epoch=first.epoch, topology=None)
     reply = await replied(ctx.services.coordination.groups.streams_heartbeat(group, again), ctx)
-    # The first reply may have told what the second need not tell again.
+    # The first reply may have fields that the second does not repeat.
     return replace(
         reply,
         assignment=first.assignment if reply.assignment is None else reply.assignment,

@@ -1,8 +1,8 @@
 """StreamsGroupTopologyDescriptionUpdate (key 93, v0): a member describes its topology (KIP-1331).
 
-The description is kept in the coordinator's memory; Kafka 4.4 needs a plugin for that. A new
-coordinator asks a member for it with the next heartbeat. Refused: who is no member, another epoch
-of the topology, nodes of unknown types.
+The coordinator holds the description in memory; Kafka 4.4 needs a plugin for that. A new
+coordinator requests it from a member with the next heartbeat. Refused: senders that are not
+members, another topology epoch, nodes of unknown types.
 """
 
 from penstock.broker.context import Context

@@ -1,8 +1,8 @@
-"""TxnOffsetCommit (key 28, v0-v6): offsets that count if the producer's transaction commits.
+"""TxnOffsetCommit (key 28, v0-v6): offsets that take effect if the producer's transaction commits.
 
-Refused: offsets of groups that are not in the transaction (from v5 on they are added);
-members of another generation; partitions that do not exist; metadata that is too long;
-more than 20,000 offsets or 4 MiB of them in one request, or than fit into one batch.
+Refused: offsets of groups that are not in the transaction (from v5 on they are added); members of
+another generation; partitions that do not exist; metadata that is too long; more than 20,000
+offsets or 4 MiB of them in one request, or more than fit into one batch.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from penstock.broker.context import Context
 from penstock.broker.handling.slots import outside_slot
 from penstock.broker.handling.turns import PARTITIONS_A_TURN, are_many, at_once, by_topic, turns
 from penstock.broker.parked import Parked
-from penstock.broker.transaction.verifier import Answers, as_producers_know_it
+from penstock.broker.transaction.verifier import Answers, error_for_producer
 from penstock.broker.translate.commits import (
     CommitTarget,
     Offsets,
@@ -77,11 +77,11 @@ def txn_offset_commit(
     answers = verified(request, ctx)
     if isinstance(answers, tuple):
         return answered_at_once(named, offsets, commit(request, offsets, answers, ctx), ctx)
-    return asked_first(request, named, offsets, answers, ctx)
+    return commit_once_verified(request, named, offsets, answers, ctx)
 
 
 async def committed_in_turns(request: TxnOffsetCommitRequest, ctx: Context) -> Answer:
-    """All offsets in one batch still; what is before and after it in turns."""
+    """Work in turns, except that all offsets go into one batch."""
     named, offsets = await turns(requested(request, ctx))
     if not offsets:
         return await turns(respond(named, offsets, ()))
@@ -103,7 +103,7 @@ async def committed_in_turns(request: TxnOffsetCommitRequest, ctx: Context) -> A
 def requested(
     request: TxnOffsetCommitRequest, ctx: Context
 ) -> Generator[None, None, tuple[CommitTargets, Offsets]]:
-    """The targets, and an offset for each of them that exists."""
+    """The targets, and an offset for each existing one."""
     image = ctx.services.cluster.image
     by_id = ctx.version >= 6
     named = yield from all_targets(request.group_id, request.topics, image, ctx, by_id=by_id)
@@ -126,7 +126,7 @@ def verified(request: TxnOffsetCommitRequest, ctx: Context) -> Answers | asyncio
     )
 
 
-async def asked_first(
+async def commit_once_verified(
     request: TxnOffsetCommitRequest,
     named: CommitTargets,
     offsets: Offsets,
@@ -144,7 +144,9 @@ async def commit_after(
     offsets: Offsets,
     ctx: Context,
 ) -> tuple[CommitTargets, Offsets, Pending]:
-    """The transaction's coordinator is on another broker, or its record not committed yet."""
+    """Commit after the transaction coordinator has answered: it is on another broker, or its record
+    is not committed yet.
+    """
     services = ctx.services
     index = services.coordination.groups.partition_of(request.group_id)
     partition = services.replicas.partitions.find(CONSUMER_OFFSETS, index)
@@ -152,7 +154,7 @@ async def commit_after(
         return named, offsets, NotCoordinator(f"{CONSUMER_OFFSETS}-{index} is not here")
     verification = services.coordination.verifier.pending.begin(partition, request.producer_id)
     try:
-        # As where a commit waits for replicas, only very long ones keep the slot.
+        # As with commits that wait for replicas, only very long ones keep their slot.
         is_long = max(len(named), len(offsets)) > MOST_AT_ONCE
         found = await (answers if is_long else outside_slot(answers))
         if not verification.holds():
@@ -169,7 +171,7 @@ def commit_existing(
     answers: Answers,
     ctx: Context,
 ) -> tuple[CommitTargets, Offsets, Pending]:
-    """Commit, after turns or a wait: what was deleted since its target was found is left out."""
+    """Commit after turns or a wait, without targets that were deleted meanwhile."""
     image, by_id = ctx.services.cluster.image, ctx.version >= 6
     named, offsets = without_deleted(named, offsets, image, by_id=by_id)
     return named, offsets, commit(request, offsets, answers, ctx)
@@ -191,7 +193,7 @@ def commit(
 ) -> Pending:
     (refused,) = answers
     if refused is not None:
-        return as_committers_know_it(refused, ctx.version)
+        return error_for_committer(refused, ctx.version)
     return ctx.services.coordination.groups.commit(
         request.group_id,
         Committer(
@@ -205,15 +207,15 @@ def commit(
     )
 
 
-def as_committers_know_it(error: KafkaError, version: int) -> KafkaError:
-    """Why these offsets are not in the transaction, as an error that group clients know."""
+def error_for_committer(error: KafkaError, version: int) -> KafkaError:
+    """The verification error as one that group clients know."""
     if error.code is ErrorCode.CONCURRENT_TRANSACTIONS:
-        # Only clients that add implicitly retry on this error.
+        # Only clients whose commits add the group (v5) retry on this error.
         return error if version >= 5 else CoordinatorNotAvailable(str(error))
     if error.code is ErrorCode.NOT_COORDINATOR or error.code in BETWEEN_BROKERS:
         # The group has not moved: the client should retry here.
         return CoordinatorLoading(str(error))
-    return as_producers_know_it(error, knows_abortable=version >= 4)
+    return error_for_producer(error, knows_abortable=version >= 4)
 
 
 def committed(

@@ -1,7 +1,7 @@
-"""UpdateFeatures (key 57, v0-v2): levels of `group.version` and `transaction.version` (KIP-584).
+"""UpdateFeatures (key 57, v0-v2): change the levels of the cluster's features (KIP-584).
 
-All are updated, or none. Refused: features that are not supported, such as KRaft's own; a lower
-level unless a downgrade is requested, and a higher one if it is.
+All are updated, or none. Refused: unsupported features, such as KRaft's own; a lower level unless a
+downgrade is requested, and a higher one if it is.
 """
 
 from penstock.broker.context import Context

@@ -1,7 +1,7 @@
-"""UpdateMetadata (key 6, v0-v8): live brokers and leaders, from the controller.
+"""UpdateMetadata (key 6, v0-v8): live brokers and partition leaders, from the controller.
 
 Between brokers only. Refused: a stale controller epoch, a stale broker epoch.
-Left out: versions below 7, whose requests name no topic ids, are refused as a whole.
+Left out: versions below 7, whose requests have no topic ids, are refused as a whole.
 """
 
 from penstock.broker.context import Context

@@ -1,6 +1,6 @@
-"""WriteShareGroupState (key 85, v0-v1): what has changed in a share-partition, by its leader.
+"""WriteShareGroupState (key 85, v0-v1): changes of a share-partition's state, by its leader.
 
-Refused: an older leader or state epoch, state that was never initialized.
+Refused: an older leader epoch or state epoch, state that was never initialized.
 """
 
 from penstock.broker.context import Context

@@ -1,9 +1,9 @@
 """WriteTxnMarkers (key 27, v1-v2): append the markers that end transactions to their partitions.
 
 Sent by coordinators on other brokers, and by administrators who abort a hanging transaction.
-Refused: markers of an older coordinator epoch; markers of an older producer epoch, once what ended
-their transaction is replicated; at `transaction.version` 2 (v2) also markers of the epoch of an
-open transaction: they belong to the one before.
+Refused: markers of an older coordinator epoch; markers of an older producer epoch, once the marker
+that ended their transaction is replicated; at `transaction.version` 2 (v2) also markers with the
+epoch of an open transaction: they belong to the transaction before.
 """
 
 from collections.abc import Coroutine, Generator, Sequence
@@ -53,7 +53,7 @@ def answered(request: WriteTxnMarkersRequest, ctx: Context) -> Generator[None, N
                     yield
         written.append((writable, results))
 
-    # A refusal is final: only what was written may wait for its replicas.
+    # A refusal is final: only written markers wait for their replicas.
     waiting = [
         (topic_partition, each)
         for _, results in written
@@ -99,7 +99,7 @@ def write(
 
 
 def code(result: Written | ErrorCode) -> ErrorCode | None:
-    """None while replicas lag behind."""
+    """The marker's error code; None while replicas lag behind."""
     if isinstance(result, ErrorCode):
         return result
     if result.is_committed():

@@ -1,1 +1,1 @@
-"""What stands around a handler: forwarded to the controller, charged for, taken in turns."""
+"""Wrappers around handlers: forwarding to the controller, quota charges, handling in turns."""

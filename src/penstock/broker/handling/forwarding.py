@@ -5,9 +5,9 @@ of an election yet, send them to another broker. The response is the controller'
 client's version.
 
 A forwarded request is not forwarded again: during an election two brokers may each take the other
-for the controller, and would wait for one another. The connection says that a broker is at its
-other end, by the name of its software (KIP-511). Kafka's own way, the Envelope API, does not serve
-a cluster with Kafka brokers: in ZooKeeper mode they list it and close the connection that uses it.
+for the controller, and would wait for one another. The client software name of the connection
+(KIP-511) tells that a broker sent it. Kafka's own way, the Envelope API, does not work in a cluster
+with Kafka brokers: in ZooKeeper mode they list it but close the connection that uses it.
 """
 
 from collections.abc import Coroutine

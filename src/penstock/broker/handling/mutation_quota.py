@@ -1,9 +1,9 @@
-"""Limits how many partitions clients create and delete (KIP-599), before the controller is asked.
+"""Limits how many partitions clients create and delete (KIP-599), before the controller is called.
 
-Clients that know of this quota are strict: what is over it is refused topic by topic. Others are
-served and held back, and so are those that create topics by asking about them. It is charged where
-the request arrives, since a forwarded one no longer tells whose it is; clients send such requests
-to the controller, so that one broker counts them all.
+Versions that know this quota are strict: topics over the quota are refused one by one. Older
+versions are served and throttled, and so are clients whose Metadata requests create topics. The
+quota is charged at the broker that receives the request, since a forwarded one no longer names its
+client; clients send such requests to the controller, so one broker counts them all.
 """
 
 from collections.abc import Callable, Coroutine, Sequence
@@ -27,11 +27,11 @@ CODE: Final = ErrorCode.THROTTLING_QUOTA_EXCEEDED
 
 
 class Mutation(NamedTuple):
-    """What is counted of one API."""
+    """How one API is counted."""
 
     strict_since: int
     requested: tuple[str, ...]
-    """The fields that list topics; each field is for some versions."""
+    """The request fields that list topics; each exists in some versions."""
     results: str
     partitions: Callable[[Any, Context], int]
     refused: Callable[[Any], Any]
@@ -87,7 +87,7 @@ DELETE_TOPICS = Mutation(5, ("topics", "topic_names"), "responses", deleted, del
 
 
 def limited(mutation: Mutation, handler: AsyncHandler[Any, Any]) -> AsyncHandler[Any, Any]:
-    """The handler, for what the client's quota allows."""
+    """The handler, limited to the topics that the client's quota allows."""
 
     @wraps(handler)
     def within_quota(request: Any, ctx: Context) -> Coroutine[Any, Any, Any]:
@@ -143,7 +143,7 @@ async def _charged(
 
 
 def charged_ms(partitions: int, ctx: Context) -> int:
-    """Charge partitions that a client's request has created beside; how long the client waits."""
+    """Charge partitions that a request created implicitly; returns the client's throttle time."""
     quotas = ctx.services.quotas
     if not quotas.is_on or not quotas.mutation.is_on or ctx.services.is_broker(ctx.peer):
         return 0
@@ -157,7 +157,7 @@ def charged_ms(partitions: int, ctx: Context) -> int:
 
 
 def _key(topic: Any) -> object:
-    """A topic's name, or the id that names it."""
+    """A topic's name, or its id if the request names it by id."""
     if isinstance(topic, str):
         return topic
     topic_id = getattr(topic, "topic_id", NO_UUID)

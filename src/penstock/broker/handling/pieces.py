@@ -1,13 +1,13 @@
-"""Requests that name very many things which have nothing to do with each other.
+"""Declares which long requests are handled piece by piece, because their items are independent.
 
-They are handled piece by piece, each piece with its own look at the client's rights.
+Each piece is authorized on its own.
 """
 
 from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from penstock.broker.context import AnyHandler, Context
-from penstock.broker.handling.late import each
+from penstock.broker.handling.lazy_handlers import each
 from penstock.broker.handling.turns import Pieces, in_pieces
 from penstock.types import NO_UUID
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def in_pieces_each(handlers: Mapping[int, AnyHandler]) -> Mapping[int, AnyHandler]:
-    """The handlers, those of `PIECES` piece by piece."""
+    """The handlers, those of `PIECES` split into pieces."""
 
     def cut(key: int, handler: AnyHandler) -> AnyHandler:
         for each_key, pieces in PIECES:
@@ -37,10 +37,10 @@ def in_pieces_each(handlers: Mapping[int, AnyHandler]) -> Mapping[int, AnyHandle
     return each(handlers, cut)
 
 
-def doomed(topic: "DeleteTopicState", ctx: Context) -> Hashable:
-    """Its name: a topic may be named by its name, and once more by its id.
+def deletion_key(topic: "DeleteTopicState", ctx: Context) -> Hashable:
+    """The topic's name, since a request may name one topic by name and again by id.
 
-    One item with both is refused by itself: it says nothing of the others.
+    An item with both is refused on its own, without regard to the others.
     """
     if topic.name is not None:
         return topic.name if topic.topic_id == NO_UUID else (topic.name, topic.topic_id)
@@ -68,13 +68,15 @@ def itself(name: Any, _: Context) -> Hashable:
 
 
 DESCRIBED: Final = 5
-"""Described in one turn: the settings of a broker take ten milliseconds, as a large group does."""
+"""Items described per turn: the settings of a broker take ten milliseconds, and so does a large
+group.
+"""
 
 PIECES: Final[tuple[tuple[int, Pieces], ...]] = (
     (9, Pieces("groups", "groups", group, size=DESCRIBED)),
     (10, Pieces("coordinator_keys", "coordinators")),
     (15, Pieces("groups", "groups", itself, size=DESCRIBED)),
-    (20, Pieces("topics", "responses", doomed)),
+    (20, Pieces("topics", "responses", deletion_key)),
     (20, Pieces("topic_names", "responses", itself)),
     (24, Pieces("transactions", "results_by_transaction")),
     (32, Pieces("resources", "results", resource, size=DESCRIBED)),

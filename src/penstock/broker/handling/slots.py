@@ -1,4 +1,4 @@
-"""Few large requests are at work at the same time: each has a slot, and the others wait for one."""
+"""Limits how many large requests run at a time: each holds a slot, and the others wait for one."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -12,7 +12,7 @@ _current: ContextVar["Slot | None"] = ContextVar("the slot of a large request", 
 
 
 class Slot:
-    """`async with Slot(free):` works in one of the slots that `free` counts."""
+    """`async with Slot(free):` runs its body in one of the slots that `free` counts."""
 
     def __init__(self, free: asyncio.Semaphore) -> None:
         self._free, self._is_held = free, False
@@ -27,7 +27,9 @@ class Slot:
             self._free.release()
 
     async def outside(self, wait: Awaitable[T]) -> T:
-        """Leave the slot to others meanwhile. Whoever is cancelled does not come back to it."""
+        """Await without holding the slot. If the wait raises or is cancelled, the slot is not taken
+        again.
+        """
         self._leave()
         found = await wait
         await self._take()
@@ -49,6 +51,6 @@ class Slot:
 
 
 async def outside_slot(wait: Awaitable[T]) -> T:
-    """Wait, without the slot that this request has if it is a large one."""
+    """Await without holding the slot that this request has if it is a large one."""
     slot = _current.get()
     return await (wait if slot is None else slot.outside(wait))

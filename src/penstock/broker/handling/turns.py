@@ -1,4 +1,4 @@
-"""Requests that name very many things are answered in turns, with other requests in between."""
+"""Answers requests with very many items in turns, with other requests in between."""
 
 import asyncio
 import sys
@@ -33,7 +33,7 @@ PARTITIONS_A_TURN: Final = 500
 """A few milliseconds."""
 KEYS_A_TURN: Final = 5_000
 NAMES_A_PIECE: Final = 200
-"""Groups and transactions take longer: each is asked of its coordinator."""
+"""Smaller than `KEYS_A_TURN`, since each group or transaction needs a call to its coordinator."""
 
 
 def by_topic(
@@ -47,12 +47,12 @@ def by_topic(
 ) -> Generator[None, None, list[Result]]:
     """The result for each topic, from the answers for its partitions.
 
-    A partition counts as one of those in a turn, or as the weight of its answer says.
+    A partition counts as one towards `a_turn`, or as `weight` says of its answer.
     """
     count = 0
     results = []
     for topic in topics:
-        count += 1  # one without partitions takes its time too
+        count += 1  # a topic without partitions takes time too
         if count >= a_turn:
             count = 0
             yield
@@ -68,7 +68,7 @@ def by_topic(
 
 
 def in_turns(steps: Generator[None, None, T]) -> T | Coroutine[Any, Any, T]:
-    """What the last step returns; at once, if the first is the last."""
+    """The generator's return value; a coroutine for it if there is more than one step."""
     try:
         next(steps)
     except StopIteration as end:
@@ -78,7 +78,7 @@ def in_turns(steps: Generator[None, None, T]) -> T | Coroutine[Any, Any, T]:
 
 
 def at_once(steps: Generator[None, None, T]) -> T:
-    """What the last step returns, without turns: for few items."""
+    """The generator's return value, without turns: for few items."""
     while True:
         try:
             next(steps)
@@ -98,7 +98,7 @@ def are_many(topics: Iterable[Topic], parts: Callable[[Topic], Sized]) -> bool:
 
 
 async def turns(steps: Generator[None, None, T]) -> T:
-    """Take the steps, and let other requests in between; returns what the last one does."""
+    """Run the steps, with other requests in between; returns the generator's return value."""
     while True:
         try:
             next(steps)
@@ -109,27 +109,27 @@ async def turns(steps: Generator[None, None, T]) -> T:
 
 
 class Pieces(NamedTuple):
-    """A list `names` of a request that is handled piece by piece, and the list `results` of its
-    response. What has the same key is one thing that is named twice, and is handled together.
+    """A request's list `names`, handled piece by piece, and the response's list `results`. Items
+    with the same key name one thing twice, and are handled in the same piece.
     """
 
     names: str
     results: str
     key: Callable[[Any, Context], Hashable] | None = None
     answers_each: bool = False
-    """Whether what is named twice has a result for each time, not one for all."""
+    """Whether a thing named twice gets a result each time, not one for all."""
     size: int | None = None
-    """Names in a piece, if not as many as usual."""
+    """Names per piece, if not the default."""
 
 
 def in_pieces(handler: AnyHandler, pieces: Pieces) -> AnyHandler:
-    """A handler that takes a long list piece by piece, and joins what it responds.
+    """A handler that takes a long list piece by piece and joins the responses.
 
-    For requests whose names have nothing to do with each other.
+    For requests whose items are independent of each other.
     """
     names, results, key, answers_each, size = pieces
-    # More than two of a kind are refused as two are. A description is larger than its name: if it
-    # were given as often as it is asked for, a small request would fill the memory.
+    # Two items of a kind are enough: more are refused in the same way. A description is larger than
+    # its name, so one per repetition would let a small request fill the memory.
     most = sys.maxsize if answers_each else 2
 
     @wraps(handler)
@@ -156,7 +156,7 @@ def in_pieces(handler: AnyHandler, pieces: Pieces) -> AnyHandler:
 async def _grouped(
     items: Iterable[Any], key: Callable[[Any], Hashable], most: int
 ) -> Iterable[list[Any]]:
-    """By key, in the order of the first of each, up to `most` of a kind."""
+    """The items by key, in the order of first appearance, at most `most` per key."""
     found: dict[Hashable, list[Any]] = {}
     async for each in with_turns(items, KEYS_A_TURN):
         same = found.setdefault(key(each), [])
@@ -166,7 +166,7 @@ async def _grouped(
 
 
 def _short(group: list[Any], size: int) -> Iterator[list[Any]]:
-    """A long group in several: what is named twice has another of its kind in each."""
+    """Split a long group; each part has at least two items, to show the repetition in each."""
     at = 0
     while at < len(group):
         end = at + size
@@ -189,7 +189,7 @@ async def _cut(groups: Iterable[list[Any]], size: int) -> AsyncIterator[list[Any
 
 
 def joined(replies: list[Any], results: str) -> Any:
-    """The response, or one that waits for all pieces."""
+    """The joined response, or one parked until all pieces are answered."""
     if not any(isinstance(each, Parked) for each in replies):
         together: dict[str, Any] = {
             results: [result for each in replies for result in getattr(each, results)]
@@ -212,7 +212,7 @@ def joined(replies: list[Any], results: str) -> Any:
         found = [each.expire() if isinstance(each, Parked) else each for each in replies]
         return joined(found, results)
 
-    response = attempt()  # what a piece waits for may have come while others were handled
+    response = attempt()  # a piece's wait may have ended while the others were handled
     if response is not None:
         return response
     parked = [each for each in replies if isinstance(each, Parked)]

@@ -1,1 +1,1 @@
-"""Listeners, connections and the way of a request to its handler."""
+"""Listeners, connections, and the path of a request to its handler."""

@@ -1,4 +1,4 @@
-"""Keys and certificates that change while a broker runs: in their files, or by altered settings."""
+"""Certificates and keys that change while the broker runs: in files, or by altered settings."""
 
 import asyncio
 import logging
@@ -14,7 +14,9 @@ CHECK_S = 1.0
 
 
 class Certificates:
-    """Those of all listeners with TLS. `altered` are this broker's altered settings by name."""
+    """The certificates of all TLS listeners. `altered` returns this broker's altered settings by
+    name.
+    """
 
     def __init__(
         self,
@@ -26,7 +28,9 @@ class Certificates:
         self._altered, self._clock = altered, clock
 
     async def follow(self) -> None:
-        """Use what has changed, until cancelled. What cannot be used is not."""
+        """Load changed certificates until cancelled. A listener keeps its old one if the new one is
+        bad.
+        """
         while True:
             await asyncio.sleep(CHECK_S)
             await self.refresh()

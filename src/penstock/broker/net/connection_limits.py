@@ -1,8 +1,9 @@
-"""Whether a new connection is opened, waits, or is closed: numbers and rates, as in Kafka. Pure.
+"""Decides whether a new connection opens, waits or is closed, by counts and rates, as in Kafka.
+Pure.
 
-Over `max.connections`, or a rate, new connections wait in the listen backlog. The listener of the
-brokers is protected, if there is another: the numbers and the rate of the whole broker do not count
-there, so that clients cannot keep brokers from each other (KIP-402, KIP-612).
+Over `max.connections`, or over a rate, new connections wait in the listen backlog. The inter-broker
+listener is protected if there is another one: the broker-wide count and rate do not apply to it, so
+that clients cannot cut brokers off from each other (KIP-402, KIP-612).
 """
 
 from collections import Counter
@@ -15,7 +16,7 @@ from penstock.config.network import NetworkConfig
 from penstock.config.value import INT_MAX
 
 SLOT_WAIT_MS: Final = 100
-"""Until the next look for a place."""
+"""The pause before the next check for a free slot."""
 LONGEST_WAIT_MS: Final = 1000
 MOST_ADDRESSES: Final = 10_000
 MAX_CONNECTIONS, CREATION_RATE = "max.connections", "max.connection.creation.rate"
@@ -29,7 +30,7 @@ class ListenerLimits(NamedTuple):
 
 
 def listener_limits(texts: Mapping[str, str], listener: str) -> ListenerLimits:
-    """The limits of one listener; a text that is no number is no limit."""
+    """The limits of one listener; a value that is not a number means no limit."""
 
     def number(name: str) -> int:
         text = texts.get(f"listener.name.{listener.lower()}.{name}", "")
@@ -39,7 +40,7 @@ def listener_limits(texts: Mapping[str, str], listener: str) -> ListenerLimits:
 
 
 class Waits(NamedTuple):
-    """Their mean, of the last windows; what did not wait does not count."""
+    """The mean wait over the last windows. Connections that did not wait do not count."""
 
     sum_ms: Rate
     times: Rate
@@ -67,7 +68,9 @@ class ConnectionLimits:
         self._forgot_ms = -self._window_ms
         self.waits: dict[str, Waits] = {}
         self.ip_waits: dict[str, Waits] = {}
-        """By listener: how long clients waited because of rates."""
+        """Waits by listener: `waits` for broker and listener rates, `ip_waits` for rates by
+        address.
+        """
 
     def _new_rate(self) -> Rate:
         return Rate(self._samples, self._window_ms)
@@ -83,7 +86,7 @@ class ConnectionLimits:
     def wait_ms(
         self, listener: str, network: NetworkConfig, own: ListenerLimits, now_ms: int
     ) -> int:
-        """How long this listener accepts nothing."""
+        """How long this listener stops accepting connections."""
         is_protected = self.is_protected(listener)
         if self.by_listener[listener] >= own.connections:
             return SLOT_WAIT_MS
@@ -100,7 +103,7 @@ class ConnectionLimits:
         self.rate.record(1, now_ms)
 
     def ip_throttle_ms(self, listener: str, ip: str, limits: Limits, now_ms: int) -> int:
-        """How long a client waits that connects too often; then its connection is closed."""
+        """How long to hold a connection before closing it, if its client connects too often."""
         bound = limits.of_address(ip)
         if bound is None:
             return 0
@@ -116,7 +119,9 @@ class ConnectionLimits:
         return wait_ms
 
     def _forget_idle(self, now_ms: int) -> None:
-        """Once in a window: a search for each of very many new addresses would hold up the loop."""
+        """Drop idle addresses, at most once per window: a scan for each of many new addresses would
+        block the loop.
+        """
         is_due = now_ms - self._forgot_ms >= self._window_ms
         if is_due and len(self._ip_rates) >= MOST_ADDRESSES:
             self._forgot_ms = now_ms

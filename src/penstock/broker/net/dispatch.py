@@ -1,4 +1,4 @@
-"""From a frame to its handler: which API, which version, decoded, and the response encoded."""
+"""Takes a frame to its handler: finds the API and version, decodes, and encodes the response."""
 
 import asyncio
 import logging
@@ -33,28 +33,30 @@ Outcome: TypeAlias = Done | Coroutine[Any, Any, Done]
 """What a handler returned, or a response that is encoded already."""
 
 LARGE_BYTES: Final = 1 << 18
-"""Larger requests name very many partitions, topics or groups, and take seconds: in turns, with
-other requests in between, and decoded on another thread.
+"""Larger requests name very many partitions, topics or groups, and take seconds. They are decoded
+on another thread and handled in turns, with other requests in between.
 """
 LARGE_AT_WORK: Final = 8
 HUGE_BYTES: Final = 1 << 22
-"""Decoded, a request of short names takes forty times its size. So many large ones are at work at
-the same time, and of those beyond this size a single one.
+"""A request of short names takes forty times its size once decoded. So at most `LARGE_AT_WORK`
+large requests run at a time, and only one larger than `HUGE_BYTES`.
 """
 MOST_ITEMS: Final = 2_000_000
-"""Names, partitions and whatever else a client's request may list, all lists together: handlers
-look through them before they take turns.
+"""The most items (names, partitions and so on) that a client's request may list, over all its
+lists: handlers scan the lists before they take turns.
 """
 
 PRODUCE: Final = 0
 LOGINS: Final = frozenset({17, 36})
-"""They hold one text, so that none takes long. A refusal waits before it is answered: strangers
-must not hold the places of large requests meanwhile.
+"""SaslHandshake and SaslAuthenticate. They hold one string, so none takes long. A refusal is
+delayed, and clients that have not logged in must not hold the slots of large requests meanwhile.
 """
 NOT_CHARGED: Final = LOGINS | {27}
-"""Logins, and markers of transactions, which coordinators send."""
+"""Logins, and transaction markers, which coordinators send."""
 VIEWS_FRAME: Final = {PRODUCE}
-"""Produce: its records are views of the frame. Small requests decode faster from bytes."""
+"""Produce: its records are views of the frame. Other requests are small and decode faster from
+bytes.
+"""
 
 
 @dataclass
@@ -74,7 +76,7 @@ class Route:
     total_ns: int = 0
     """From the last byte of each request to its encoded response, including waits."""
     times: list[int] = field(default_factory=lambda: [0] * 64)
-    """`times[n]`: requests that took less than 2**n nanoseconds, and not less than half of it."""
+    """`times[n]` counts requests that took from 2**(n-1) to less than 2**n nanoseconds."""
 
 
 class Request:
@@ -95,14 +97,14 @@ class Request:
         self.began_ns = began_ns
         self.size_bytes = size_bytes
         self.large = large
-        """A frame that is not decoded yet, and where its message begins."""
+        """A frame that is not decoded yet, and the position at which its message begins."""
         self.spent_ns = 0
-        """What handling it has taken, if it waits afterwards."""
+        """The time that handling took before the request began to wait; 0 if it did not wait."""
         self.delay_ms = 0
-        """Of a response that is encoded already: how long its client is held back."""
+        """For a response that is encoded already: how long its client is throttled."""
 
     def note_spent(self) -> None:
-        """It waits from now on: that time is not its own."""
+        """Note the time spent so far: the wait that begins now is not charged to the client."""
         if not self.spent_ns:
             self.spent_ns = perf_counter_ns() - self.began_ns
 
@@ -179,7 +181,7 @@ class Dispatch:
             return self.refused(request, error)
 
     async def _handle_large(self, request: Request, route: Route, data: bytes, at: int) -> Done:
-        if route.api.inter_broker:  # clients must not hold up what brokers tell each other
+        if route.api.inter_broker:  # clients must not delay requests between brokers
             return await self._handle_off_loop(request, route, data, at)
         is_huge = len(data) > HUGE_BYTES
         async with Slot(self._routes.huge if is_huge else self._routes.large):
@@ -206,8 +208,8 @@ class Dispatch:
     def refused(self, request: Request, error: KafkaError) -> Message:
         """The response that carries the error code of a request refused as a whole.
 
-        A version without that field closes the connection: a response without the error would say
-        that there is nothing.
+        A version without that field closes the connection: a response without the error would look
+        like an empty success.
         """
         assert request.route is not None
         request.route.errors += 1
@@ -218,13 +220,13 @@ class Dispatch:
         return api.response(error_code=error.code)
 
     def charge(self, request: Request, response: Message | None) -> tuple[Message | None, int]:
-        """The response with the time for which the client is held back, and that time (KIP-219).
+        """The response with its throttle time, and that time (KIP-219).
 
-        A handler may have told one. A fetch that has taken too much time is answered as it is,
-        where Kafka returns it empty: its session has noted what was sent.
+        The handler may have set a throttle time already. A fetch over its request quota is answered
+        in full, where Kafka returns it empty: its session has already recorded what was sent.
         """
         api, quotas = request.header.api, self._services.quotas
-        if request.route is None or api.key in NOT_CHARGED or self._is_of_a_broker(request):
+        if request.route is None or api.key in NOT_CHARGED or self._sent_by_broker(request):
             return response, 0
         user, client_id = self.peer.principal.name, request.header.client_id or ""
         delay_ms = told_ms = int(getattr(response, "throttle_time_ms", 0))
@@ -238,15 +240,17 @@ class Dispatch:
             response = msgspec.structs.replace(response, throttle_time_ms=delay_ms)
         return response, delay_ms
 
-    def _is_of_a_broker(self, request: Request) -> bool:
-        """What brokers do for the cluster is not held back, nor what they forward."""
+    def _sent_by_broker(self, request: Request) -> bool:
+        """Whether a broker sent the request, for itself or as a forwarder: brokers are never
+        throttled.
+        """
         if request.header.api.inter_broker:
             return True
         message, listeners = request.message, self._services.listeners
         if isinstance(message, FetchRequest):
             is_follower = max(message.replica_id, message.replica_state.replica_id) >= 0
             return is_follower and self.peer.listener == listeners.inter_broker_listener
-        # The name alone tells nearly all clients apart, for less.
+        # The software name rules out nearly all clients, and is cheaper to compare.
         return self.peer.software_name == BROKER_SOFTWARE and self._services.is_broker(self.peer)
 
     def encode(self, request: Request, response: Message) -> Encoded:

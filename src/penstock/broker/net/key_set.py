@@ -1,7 +1,6 @@
 """The public keys of a listener's token issuer (JWKS), from a file or a URL; they may change.
 
-Keys that were read once stay until others have been read: an issuer that is away for a while keeps
-nobody out.
+Keys stay in use until new ones have been read, so that logins still work while the issuer is down.
 """
 
 import asyncio
@@ -27,7 +26,7 @@ _URL: Final = "sasl.oauthbearer.jwks.endpoint.url"
 
 
 class KeySet:
-    """Checks tokens. Read at the start, and then by `follow_keys`."""
+    """Verifies access tokens. Reads the keys at start-up; `follow_keys` reads them again."""
 
     def __init__(self, security: ListenerSecurity, clock: Clock) -> None:
         self._config = config = security.config(MECHANISM)
@@ -64,12 +63,12 @@ class KeySet:
         self._keys = self._read()
 
     def check(self, token: str) -> AccessToken:
-        """What a token says; raises `InvalidToken`."""
+        """The verified content of a token; raises `InvalidToken`."""
         now_s = self._clock.now_ms() / 1000
         return self._tokens.checked(token, self._keys, self._expected, now_s, self._want)
 
     def _want(self) -> None:
-        """A token names a key that is not here: the issuer may have a new one."""
+        """Called when a token names an unknown key: the issuer may have a new one."""
         self._is_wanted = True
 
     @property
@@ -107,14 +106,16 @@ class KeySet:
             return self._tokens.parse_keys(
                 f"{self._name}: {self._path}", read_file(self._name, self._path)
             )
-        from penstock.client.endpoint import ask  # late: few take their keys from the web
+        from penstock.client.endpoint import ask  # late: few brokers fetch their keys over HTTP
 
         data = ask(self._name, self._url, trusted=self._trusted)
         return self._tokens.parse_keys(f"{self._name}: its answer", data)
 
 
 def _checked_module(security: ListenerSecurity) -> str | None:
-    """The authorities of the key source that the login module names, if it does."""
+    """The truststore for the key source, if the login module names one; also checks the module's
+    options.
+    """
     text = security.config(MECHANISM).sasl_jaas_config
     if text is None:
         return None

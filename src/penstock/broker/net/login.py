@@ -1,9 +1,9 @@
-"""Requests of a connection that must log in first, by SASL (KIP-43, KIP-152, KIP-368).
+"""Dispatches the requests of a connection that must log in by SASL (KIP-43, KIP-152, KIP-368).
 
-ApiVersions, then SaslHandshake, then SaslAuthenticate until the exchange is complete; after a
-handshake of version 0, bare tokens without headers. Anything else closes the connection before it
-is decoded. A refusal is answered, and the connection closed, after
-`connection.failed.authentication.delay.ms`.
+The client sends ApiVersions, then SaslHandshake, then SaslAuthenticate until the exchange is
+complete; after a handshake of version 0 it sends bare tokens without headers. Any other request
+closes the connection before it is decoded. After a failed login the response is sent, and the
+connection closed, after `connection.failed.authentication.delay.ms`.
 """
 
 import asyncio
@@ -13,8 +13,8 @@ from time import perf_counter_ns
 from typing import Any, Final
 
 from penstock.broker.context import Peer, Services
-from penstock.broker.net.complaints import Complaints
 from penstock.broker.net.dispatch import Dispatch, Outcome, Request, Routes
+from penstock.broker.net.rate_limited_log import RateLimitedLog
 from penstock.broker.net.sasl import SaslListener
 from penstock.broker.parked import Parked
 from penstock.clock import Clock
@@ -30,17 +30,17 @@ from penstock.wire.messages.sasl_authenticate import (
 from penstock.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from penstock.wire.schema import Message
 
-_complaints = Complaints()
+_client_log = RateLimitedLog()
 
 SASL_HANDSHAKE, SASL_AUTHENTICATE = 17, 36
 MAX_OTHER_BYTES: Final = 1 << 16
-"""Of a request that is not about the login, from somebody who has not logged in."""
+"""The size limit of a request other than the login's own, from a client that has not logged in."""
 REAUTHENTICATION_PAUSE_MS: Final = 1000
 """A client may log in again once a second."""
 
 
 class LoginState(Enum):
-    """What is expected next."""
+    """The state of a login; the value names the requests expected next."""
 
     START = "ApiVersions or SaslHandshake"
     HANDSHAKE = "SaslHandshake"
@@ -81,8 +81,8 @@ class LoginDispatch(Dispatch):
         self._expires_ms: int | None = None
         self._handshake: RequestHeader | None = None
         self._token = b""
-        self._spoken = 0
-        """The version of SaslAuthenticate; bare tokens have none."""
+        self._authenticate_version = 0
+        """The version of SaslAuthenticate; stays 0 for bare tokens, which have no version."""
 
     @property
     def has_logged_in(self) -> bool:
@@ -123,7 +123,7 @@ class LoginDispatch(Dispatch):
             return self._begin(message.mechanism, request.header)
         if isinstance(message, SaslAuthenticateRequest) and self._exchange is not None:
             self._count(request)
-            self._spoken = request.header.version
+            self._authenticate_version = request.header.version
             return self._authenticate(message.auth_bytes, request.header.version)
         if self._state is LoginState.START and request.route is not None:
             self._state = LoginState.HANDSHAKE
@@ -161,7 +161,7 @@ class LoginDispatch(Dispatch):
         except AuthenticationFailed as error:
             return self._fail(
                 SaslAuthenticateResponse(
-                    error_code=error.code, error_message=self._told(error), auth_bytes=b""
+                    error_code=error.code, error_message=self._error_message(error), auth_bytes=b""
                 ),
                 error.because,
             )
@@ -176,7 +176,8 @@ class LoginDispatch(Dispatch):
         try:
             step = self._step(self._token)
         except AuthenticationFailed as error:
-            return self._fail(None, error.because)  # there is no message to say it in
+            # A bare token has no response to carry the error.
+            return self._fail(None, error.because)
         self._complete(step)
         return bytearray(len(step.answer).to_bytes(4, "big") + step.answer)
 
@@ -190,7 +191,7 @@ class LoginDispatch(Dispatch):
             )
         return step
 
-    def _told(self, error: AuthenticationFailed) -> str:
+    def _error_message(self, error: AuthenticationFailed) -> str:
         if not isinstance(error, InvalidCredentials):
             return str(error)
         action = "authentication" if self._user is None else "re-authentication"
@@ -200,7 +201,7 @@ class LoginDispatch(Dispatch):
         )
 
     def _complete(self, step: SaslStep) -> int:
-        """Let the client in if it has proved who it is; returns how long that lasts."""
+        """Finish the login if the client has proved its identity; returns the session lifetime."""
         if step.user is None:
             return 0
         self._state, self._exchange = LoginState.DONE, None
@@ -215,14 +216,14 @@ class LoginDispatch(Dispatch):
             return lifetime_ms
         self._user = step.user
         self._sasl.successes += 1
-        self._sasl.once_only += self._spoken == 0
+        self._sasl.without_reauthentication += self._authenticate_version == 0
         self.peer.principal = user(step.user)
         self.on_login()
         return lifetime_ms
 
     def _lifetime_ms(self, expires_ms: int | None) -> int | None:
-        """How long the login lasts: as long as what was shown, and no longer than the listener
-        says; None: as long as the connection.
+        """How long the login lasts: until the credential expires, but at most as long as the
+        listener allows; None: as long as the connection.
         """
         limit_ms = self._sasl.lifetime_ms(self._mechanism)
         if expires_ms is None:
@@ -233,17 +234,17 @@ class LoginDispatch(Dispatch):
     def _fail(self, response: Message | None, reason: str) -> Outcome:
         self._state, self._exchange = LoginState.FAILED, None
         self._sasl.failures += 1
-        _complaints.tell(
+        _client_log.warn(
             self._clock.monotonic_ms() / 1000, "failed login of %s: %s", self.peer, reason
         )
         network = self._services.config.network
 
         def answered() -> Any:
-            """A bare token has no response: the connection is closed without one."""
+            """The response, or None for a bare token: the connection is then closed without one."""
             loop = asyncio.get_running_loop()
-            loop.call_soon(self.on_failure, "the login failed")  # once it is answered
+            loop.call_soon(self.on_failure, "the login failed")  # after the response is sent
             return response
 
-        # A timer alone, no task: strangers may fail as often as they like.
+        # A timer, not a task: failed logins are unlimited, so each must be cheap.
         wait_ms = network.connection_failed_authentication_delay_ms
         return Parked((), wait_ms, lambda: None, answered)

@@ -1,4 +1,4 @@
-"""What protects each listener: TLS, SASL or both."""
+"""The protection of each listener: TLS, SASL or both."""
 
 from collections.abc import Callable, Iterable, Mapping
 from random import Random
@@ -22,7 +22,7 @@ PeerSecurity: TypeAlias = Callable[[], ClientSecurity]
 
 
 class Protection(msgspec.Struct, frozen=True):
-    """Of one listener; None: not used."""
+    """The protection of one listener; None where it is not used."""
 
     tls: TlsListener | None = None
     sasl: SaslListener | None = None
@@ -35,7 +35,7 @@ def protections(
     chance: Random,
     provided: Provided | None = None,
 ) -> dict[str, Protection]:
-    """By listener, without those that speak PLAINTEXT. Reads keys and certificates."""
+    """The protections by listener, without PLAINTEXT listeners. Reads keys and certificates."""
     for name in filter(None, map(without_mechanism, texts)):
         raise ConfigError(
             f"{name}: logins belong to a listener and a mechanism: write "
@@ -55,7 +55,7 @@ def protections(
 def security_between_brokers(
     listener: ListenerConfig, texts: Mapping[str, str], protected: Mapping[str, Protection]
 ) -> PeerSecurity:
-    """How this broker connects to others, on the inter-broker listener."""
+    """How this broker connects to other brokers, on the inter-broker listener."""
     named = listener.inter_broker()
     if named not in protected:
         return no_security
@@ -73,7 +73,7 @@ def peer_security(security: ListenerSecurity, protection: Protection) -> PeerSec
             f"listener {security.listener} is that of the brokers, but neither "
             "ssl.truststore.location nor ssl.truststore.certificates says which of them to trust"
         )
-    return lambda: ClientSecurity(tls.to_peers, login)  # the certificate may have changed
+    return lambda: ClientSecurity(tls.to_peers, login)  # a function: the certificate may change
 
 
 def _own_login(security: ListenerSecurity) -> Login:

@@ -1,8 +1,9 @@
 """The memory of large requests, over all connections: `queued.max.request.bytes`.
 
-A request is counted from its first bytes beyond a small buffer until it is answered, with its whole
-size: whoever was let in can finish. As in Kafka it is let in while any byte is left, so that the
-limit is passed by at most one request. Other connections are not read from meanwhile.
+A request counts with its whole size, from its first bytes beyond a small buffer until it is
+answered, so that an admitted request can always finish. As in Kafka a request is admitted while any
+byte is left, so one request at most exceeds the limit. Other connections with large requests are
+not read meanwhile.
 """
 
 import os
@@ -10,11 +11,13 @@ from collections.abc import Callable
 from typing import Final
 
 MACHINE_SHARE: Final = 4
-"""Without a limit of its own, large requests take at most this part of the machine's memory."""
+"""Without a configured limit, large requests take at most one part in this many of the machine's
+memory.
+"""
 
 
 class RequestMemory:
-    """Belongs to the event loop."""
+    """Counts the reserved bytes. Belongs to the event loop."""
 
     def __init__(self, limit_bytes: int) -> None:
         self.limit_bytes, self.used_bytes = limit_bytes, 0
@@ -25,7 +28,9 @@ class RequestMemory:
         return bool(self._waiting)
 
     def reserve(self, size_bytes: int, on_room: Callable[[], object]) -> bool:
-        """Whether there is room; if not, `on_room` is called when it is worth another try."""
+        """Reserve memory, if any is left; otherwise return False and call `on_room` when some is
+        free.
+        """
         if self.used_bytes >= self.limit_bytes:
             self._waiting[on_room] = None
             return False
@@ -41,12 +46,12 @@ class RequestMemory:
             on_room()
 
     def forget(self, on_room: Callable[[], object]) -> None:
-        """The connection is closed."""
+        """Remove the callback of a closed connection."""
         self._waiting.pop(on_room, None)
 
 
 def request_memory(queued_max_request_bytes: int) -> RequestMemory:
-    """As the setting says; -1 means a share of the machine's memory."""
+    """The memory as configured; -1 means a share of the machine's memory."""
     if queued_max_request_bytes > 0:
         return RequestMemory(queued_max_request_bytes)
     machine_bytes = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

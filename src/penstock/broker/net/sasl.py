@@ -21,11 +21,11 @@ from penstock.security.scram import (
     ScramExchange,
     ScramMechanism,
 )
-from penstock.security.scram_look import OUR_LOOK, ScramLook
+from penstock.security.scram_parameters import DEFAULT_PARAMETERS, ScramParameters
 
 FindScramUser = Callable[[ScramMechanism, str], ScramCredential | None]
 FindToken = Callable[[ScramMechanism, str], tuple[ScramCredential, DelegationToken] | None]
-FindLooks = Callable[[ScramMechanism], Collection[ScramLook]]
+FindScramParameters = Callable[[ScramMechanism], Collection[ScramParameters]]
 NONCE_BITS: Final = 160
 
 _NOT_OFFERED: Final = {
@@ -33,25 +33,25 @@ _NOT_OFFERED: Final = {
 }
 
 
-def nobody(_mechanism: ScramMechanism, _name: str) -> ScramCredential | None:
-    """Until the store has been read, there are no users."""
+def no_user(_mechanism: ScramMechanism, _name: str) -> ScramCredential | None:
+    """The lookup of SCRAM users until the store has been read: there are none."""
     return None
 
 
-def our_look(_mechanism: ScramMechanism) -> Collection[ScramLook]:
-    return (OUR_LOOK,)
+def default_parameters(_mechanism: ScramMechanism) -> Collection[ScramParameters]:
+    return (DEFAULT_PARAMETERS,)
 
 
 def no_token(
     _mechanism: ScramMechanism, _token_id: str
 ) -> tuple[ScramCredential, DelegationToken] | None:
-    """Until they have been read, there are no delegation tokens."""
+    """The lookup of delegation tokens until they have been read: there are none."""
     return None
 
 
 class SaslListener:
-    """Begins logins. Users of PLAIN are fixed at the start; those of SCRAM are in the store, and
-    those of OAUTHBEARER known to whoever signs their tokens.
+    """Begins logins. PLAIN users are fixed at start-up, SCRAM users are in the metadata store, and
+    OAUTHBEARER users are known to the issuer that signs their tokens.
 
     `chance` must be good enough for secrets.
     """
@@ -59,17 +59,21 @@ class SaslListener:
     def __init__(self, security: ListenerSecurity, clock: Clock, chance: Random) -> None:
         self._chance = chance
         self.salt_secret = chance.randbytes(32)
-        """From which the salts of unknown SCRAM users follow; the cluster's, once it is known."""
-        self.find_scram_user: FindScramUser = nobody
-        self.scram_looks: FindLooks = our_look
+        """Derives the salts of unknown SCRAM users; replaced by the cluster's secret once that is
+        read.
+        """
+        self.find_scram_user: FindScramUser = no_user
+        self.scram_parameters: FindScramParameters = default_parameters
         self.find_token: FindToken = no_token
         config = security.config()
         self.listener = security.listener
         self.mechanisms: Final = config.sasl_enabled_mechanisms
         self.max_receive_bytes: Final = config.sasl_server_max_receive_size
         self.successes = self.failures = self.reauthentications = 0
-        self.once_only = 0
-        """Logins of clients that cannot log in again: not by SaslAuthenticate v1 (KIP-368)."""
+        self.without_reauthentication = 0
+        """Logins of clients that cannot re-authenticate, since they do not use SaslAuthenticate v1
+        (KIP-368).
+        """
         self.expired = 0
         """Connections that were closed because their login had expired."""
         _check_mechanisms(security, self.mechanisms)
@@ -100,7 +104,7 @@ class SaslListener:
         return self._lifetimes_ms[mechanism]
 
     def exchange(self, mechanism: str) -> SaslExchange:
-        """Begin a login by one of the mechanisms."""
+        """Begin a login with the given mechanism."""
         if mechanism == "PLAIN":
             return PlainExchange(self._plain_users)
         if mechanism == OAUTHBEARER and self.key_set is not None:
@@ -109,8 +113,8 @@ class SaslListener:
         find = partial(self.find_scram_user, scram)
         nonce = f"{self._chance.getrandbits(NONCE_BITS):x}"
         find_token = partial(self.find_token, scram)
-        looks = partial(self.scram_looks, scram)
-        return ScramExchange(scram, find, nonce, self.salt_secret, find_token, looks)
+        parameters = partial(self.scram_parameters, scram)
+        return ScramExchange(scram, find, nonce, self.salt_secret, find_token, parameters)
 
 
 def _check_mechanisms(security: ListenerSecurity, mechanisms: tuple[str, ...]) -> None:

@@ -1,7 +1,7 @@
 """The secret from which unknown SCRAM users get their salts.
 
-It is one for all brokers, and stays: a salt that differed from broker to broker, or after a
-restart, would tell that there is no such user.
+All brokers share it, and it never changes: a salt that differed between brokers, or after a
+restart, would reveal that the user does not exist.
 """
 
 import logging
@@ -18,7 +18,7 @@ SECRET_BYTES: Final = 32
 
 
 async def salt_secret(store: MetadataStore, chance: Random) -> bytes:
-    """The cluster's secret; the first broker makes it."""
+    """The cluster's secret; the first broker creates it."""
     fresh = chance.randbytes(SECRET_BYTES)
     *parents, path = paths.with_parents(paths.SCRAM_SALT_SECRET)
     try:

@@ -1,4 +1,4 @@
-"""The SCRAM credentials of users, as the cluster's image has them."""
+"""The SCRAM credentials of users, from the cluster image."""
 
 import logging
 from collections.abc import Callable, Collection, Mapping
@@ -8,19 +8,19 @@ from typing import Final, TypeAlias
 from penstock.broker.cluster import Cluster
 from penstock.metadata.client_entity import ClientEntity
 from penstock.security.scram import ScramCredential, ScramMechanism, parse_stored
-from penstock.security.scram_look import OUR_LOOK, ScramLook, look_of
+from penstock.security.scram_parameters import DEFAULT_PARAMETERS, ScramParameters, parameters_of
 
 logger = logging.getLogger(__name__)
 
 UserConfigs: TypeAlias = Mapping[ClientEntity, Mapping[str, str]]
-MOST_LOOKED_AT: Final = 1000
-"""Users; a few show how they are made."""
+MOST_SAMPLED: Final = 1000
+"""Users examined to learn which salt sizes and iteration counts are in use; a sample is enough."""
 
 
 def scram_credential(
     cluster: Cluster, mechanism: ScramMechanism, user: str
 ) -> ScramCredential | None:
-    """The user's credential for this mechanism; None if there is none that can be used."""
+    """The user's credential for this mechanism; None if it is missing or damaged."""
     text = cluster.image.client_configs.get(ClientEntity(user), {}).get(mechanism.mechanism)
     if text is None:
         return None
@@ -30,23 +30,27 @@ def scram_credential(
     return found
 
 
-class ScramLooks:
-    """The kinds of salts that users have, by mechanism; found again when users have changed."""
+class ScramParametersInUse:
+    """The salt sizes and iteration counts in use, by mechanism; computed again when users have
+    changed.
+    """
 
     def __init__(self, configs: Callable[[], UserConfigs]) -> None:
         self._configs = configs
         self._seen: object = None
-        self._looks: dict[ScramMechanism, Collection[ScramLook]] = {}
+        self._parameters: dict[ScramMechanism, Collection[ScramParameters]] = {}
 
-    def __call__(self, mechanism: ScramMechanism) -> Collection[ScramLook]:
+    def __call__(self, mechanism: ScramMechanism) -> Collection[ScramParameters]:
         configs = self._configs()
         if configs is not self._seen:
             self._seen = configs
-            self._looks = {each: _looks(each, configs) for each in ScramMechanism}
-        return self._looks[mechanism]
+            self._parameters = {each: _parameters(each, configs) for each in ScramMechanism}
+        return self._parameters[mechanism]
 
 
-def _looks(mechanism: ScramMechanism, configs: UserConfigs) -> Collection[ScramLook]:
+def _parameters(mechanism: ScramMechanism, configs: UserConfigs) -> Collection[ScramParameters]:
     texts = (each[mechanism.mechanism] for each in configs.values() if mechanism.mechanism in each)
-    known = (parse_stored(mechanism, text) for text in islice(texts, MOST_LOOKED_AT))
-    return {look_of(each.salt, each.iterations) for each in known if each} or {OUR_LOOK}
+    known = (parse_stored(mechanism, text) for text in islice(texts, MOST_SAMPLED))
+    return {parameters_of(each.salt, each.iterations) for each in known if each} or {
+        DEFAULT_PARAMETERS
+    }

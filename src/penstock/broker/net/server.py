@@ -1,4 +1,4 @@
-"""The listeners of a broker: accepts connections within their limits and keeps their sessions."""
+"""The listeners of a broker: accepts connections within their limits and owns their sessions."""
 
 import asyncio
 import errno
@@ -11,7 +11,6 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from penstock.broker.context import Peer, Services
-from penstock.broker.net.complaints import Complaints
 from penstock.broker.net.connection_limits import (
     NO_LIMITS,
     ConnectionLimits,
@@ -21,6 +20,7 @@ from penstock.broker.net.connection_limits import (
 from penstock.broker.net.dispatch import Dispatch, Done, Routes
 from penstock.broker.net.login import LoginDispatch
 from penstock.broker.net.protection import Protection
+from penstock.broker.net.rate_limited_log import RateLimitedLog
 from penstock.broker.net.request_memory import request_memory
 from penstock.broker.net.session import Session
 from penstock.broker.net.slices import SendSlice, send_by_kernel
@@ -36,7 +36,7 @@ from penstock.errors import ConfigError, KafkaError, ProtocolError
 from penstock.wire.schema import Message
 
 logger = logging.getLogger(__name__)
-_complaints = Complaints()
+_client_log = RateLimitedLog()
 
 Work: TypeAlias = Coroutine[Any, Any, Done]
 
@@ -45,7 +45,7 @@ ACCEPTS_A_TURN = 64
 MOST_HELD = 1000
 IDLE_CHECK_S = 1.0
 TRIM_S = 10.0
-"""A connection that is silent so long gives its buffer back."""
+"""A connection idle this long gives its buffer back."""
 LOGIN_TIMEOUT_S = 30.0
 """For the TLS handshake and the login together."""
 
@@ -65,7 +65,7 @@ def bind(endpoint: Endpoint, network: NetworkConfig) -> socket.socket:
         where = f"{endpoint.host or '*'}:{endpoint.port}"
         raise ConfigError(f"listeners: cannot listen on {where}: {reason(error)}") from None
     sock.settimeout(0)
-    # Inherited by accepted sockets: set here, the window is negotiated with it.
+    # Set on the listening socket and inherited, so that the TCP window is negotiated with it.
     if network.socket_send_buffer_bytes > 0:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, network.socket_send_buffer_bytes)
     if network.socket_receive_buffer_bytes > 0:
@@ -74,7 +74,7 @@ def bind(endpoint: Endpoint, network: NetworkConfig) -> socket.socket:
 
 
 def reason(error: OSError) -> str:
-    """The system's text for an error; a name that does not resolve has no known errno."""
+    """The system's text for an error; a failed name lookup has no errno of its own."""
     number = error.errno or 0
     return os.strerror(number) if number > 0 else error.strerror or str(error)
 
@@ -96,19 +96,21 @@ class Server:
         self._routes, self._services, self._clock = routes, services, clock
         self._listeners: dict[socket.socket, str] = {}
         self.protections: Mapping[str, Protection] = {}
-        """By listener; those without one are open to everybody."""
-        self._newcomers: dict[Session, float] = {}
-        """Connections that have not proved who they are, and when each is closed for that."""
+        """By listener; a listener without an entry is PLAINTEXT."""
+        self._unauthenticated: dict[Session, float] = {}
+        """Connections whose TLS handshake or login is not complete, and when each is closed for
+        that.
+        """
         self._running: set[asyncio.Task[None]] = set()
         self._at_work = 0
         self._queued: deque[tuple[Work, Session]] = deque()
-        """Requests that wait until fewer than `queued.max.requests` are at work."""
+        """Requests that wait until fewer than `queued.max.requests` are running."""
         self.memory, self.max_requests = request_memory(-1), 500
         self.sessions: dict[Session, str] = {}
         self.limits = ConnectionLimits(11, 1)
         self.refused_connections = 0
         self._held: set[socket.socket] = set()
-        """Refused connections that are closed later: who connects too often is to wait."""
+        """Refused connections, closed after a delay so that frequent connects are slowed down."""
         self._ip_limits = NO_LIMITS
         self._ips: object = None
         self._own: dict[str, ListenerLimits] = {}
@@ -136,7 +138,7 @@ class Server:
             except OSError as error:
                 if error.errno in {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS}:
                     # Out of descriptors: accepting again at once would only spin.
-                    _complaints.tell(
+                    _client_log.warn(
                         now_ms / 1000,
                         "listener %s pauses accepting connections: %s",
                         listener,
@@ -169,7 +171,7 @@ class Server:
         return self._services.config.network
 
     def _refresh(self) -> None:
-        """Limits may have been altered."""
+        """Read limits again if they were altered."""
         cluster = self._services.cluster
         if cluster.layers is not self._layers:
             self._layers = cluster.layers
@@ -184,7 +186,7 @@ class Server:
         return has_file and self.limits.has_room(host, self._network)
 
     def _make_room(self, listener: str) -> None:
-        """A broker's connection is opened although there are too many: a client's goes."""
+        """Close the idlest client connection if a broker's connection exceeds `max.connections`."""
         if len(self.sessions) <= self._network.max_connections:
             return
         others = [each for each in self.sessions if each.peer.listener != listener]
@@ -216,11 +218,11 @@ class Server:
         else:
             try:
                 session = self._open_protected(sock, peer, protection)
-            except OSError as error:  # the client is gone already
+            except OSError as error:  # the client has disconnected already
                 logger.debug("connection of %s ends: %s", peer, error)
                 sock.close()
                 return
-            self._newcomers[session] = self._loop.time() + LOGIN_TIMEOUT_S
+            self._unauthenticated[session] = self._loop.time() + LOGIN_TIMEOUT_S
         if protection is None or protection.sasl is None:
             session.limit_memory(self.memory)
         self.limits.opened(peer.listener, peer.host)
@@ -254,16 +256,17 @@ class Server:
     def secured(self, session: Session) -> None:
         """The TLS handshake is complete; on a SASL listener the client still has to log in."""
         if self.protections[session.peer.listener].sasl is None:
-            self._newcomers.pop(session, None)
+            self._unauthenticated.pop(session, None)
 
     def _logged_in(self, session: Session) -> None:
-        self._newcomers.pop(session, None)
+        self._unauthenticated.pop(session, None)
         session.allow_frames(self._network.socket_request_max_bytes)
-        # Not before: strangers must not take the memory, and their requests are small, as in Kafka.
+        # Not earlier: clients that have not logged in must not take this memory. Their requests are
+        # small, as in Kafka.
         session.limit_memory(self.memory)
 
     def closed(self, session: Session) -> None:
-        self._newcomers.pop(session, None)
+        self._unauthenticated.pop(session, None)
         self._services.share.partitions.connection_closed(id(session.peer))
         host = self.sessions.pop(session, None)
         if host is not None:
@@ -278,16 +281,18 @@ class Server:
         return self._services.waiters.park(parked, done, failed)
 
     def run(self, work: Work, session: Session) -> None:
-        # Refused logins wait before they are answered: strangers must not take all the places.
-        is_counted = session not in self._newcomers
+        # Failed logins wait before their response: they must not fill the request slots.
+        is_counted = session not in self._unauthenticated
         is_full = is_counted and self._at_work >= self.max_requests
-        if is_full and not self._is_of_brokers(session):
+        if is_full and not self._on_inter_broker_listener(session):
             self._queued.append((work, session))
         else:
             self._begin(work, session, is_counted=is_counted)
 
-    def _is_of_brokers(self, session: Session) -> bool:
-        """Brokers wait for each other's answers: theirs do not queue behind those of clients."""
+    def _on_inter_broker_listener(self, session: Session) -> bool:
+        """Brokers wait for each other's responses, so their requests do not queue behind those of
+        clients.
+        """
         listeners = self._services.listeners
         return listeners.clustered and session.peer.listener == listeners.inter_broker_listener
 
@@ -313,7 +318,7 @@ class Server:
                 session.refuse(error)
             else:
                 session.carry_out(outcome)
-                session.pump()  # if it waits for acks only, the next one need not
+                session.pump()  # the next request need not wait if this one only waits for acks
         except ProtocolError as error:
             session.close(str(error))  # for example, the API has no field for the error
         except Exception:  # the boundary around one client, as in Session.pump
@@ -326,24 +331,27 @@ class Server:
             await asyncio.sleep(IDLE_CHECK_S)
             now_s = self._loop.time()
             self.close_those_idle_since(now_s - self._network.connections_max_idle_ms / 1000)
-            self.close_late_newcomers(now_s)
+            self.close_late_unauthenticated(now_s)
             self.save_memory(now_s)
 
     def close_those_idle_since(self, limit_s: float) -> None:
-        """Including connections whose clients stopped reading their response, and mute ones, as in
-        Kafka: a quota may mute for weeks, and that their clients are gone is not noticed.
+        """Close connections that are idle, that stopped reading their response, or that are
+        throttled, as in Kafka: a quota may mute a connection for weeks, and a dead client would not
+        be noticed.
         """
         for session in [s for s in self.sessions if s.active_at < limit_s]:
             if session.is_sending or not session.has_work:
                 session.close("idle for too long")
 
-    def close_late_newcomers(self, now_s: float) -> None:
-        """A client that never finishes its handshake or login takes no place for long."""
-        for session in [each for each, end_s in self._newcomers.items() if end_s <= now_s]:
+    def close_late_unauthenticated(self, now_s: float) -> None:
+        """Close connections that did not finish their handshake or login in time."""
+        for session in [each for each, end_s in self._unauthenticated.items() if end_s <= now_s]:
             session.close("did not prove in time who it is")
 
     def save_memory(self, now_s: float) -> None:
-        """Silent connections give their buffers back, and those that stall others end."""
+        """Trim the buffers of idle connections; close slow senders if others wait for request
+        memory.
+        """
         has_waiting = self.memory.has_waiting
         for session in list(self.sessions):
             if session.active_at < now_s - TRIM_S and not session.is_busy:

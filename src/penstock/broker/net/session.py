@@ -16,8 +16,8 @@ from functools import partial
 from typing import Any, Final, Protocol, TypeAlias
 
 from penstock.broker.context import Peer
-from penstock.broker.net.complaints import Complaints
 from penstock.broker.net.dispatch import Dispatch, Done, Encoded, Outcome, Request
+from penstock.broker.net.rate_limited_log import RateLimitedLog
 from penstock.broker.net.request_memory import RequestMemory
 from penstock.broker.net.slices import SendSlice, gathered, interleaved, send_by_kernel
 from penstock.broker.parked import Parked
@@ -28,24 +28,24 @@ from penstock.wire.frame import FrameBuffer, FrameHeldBack
 from penstock.wire.schema import Message
 
 logger = logging.getLogger(__name__)
-_complaints = Complaints()
+_client_log = RateLimitedLog()
 
 READ_AHEAD_BYTES: Final = 1 << 16
 PRODUCE: Final = 0
 MAX_IN_LINE: Final = 256
 """Produce requests of one connection that may wait for acks at the same time."""
 KEPT_BYTES: Final = 1 << 21
-"""A larger buffer goes with the request for which it has grown: its client may be silent then."""
+"""A buffer that has grown larger is dropped with its request: the client may be idle afterwards."""
 REQUESTS_A_TURN: Final = 64
 TURN_NS: Final = 10_000_000
-"""Limits of one connection's turn: pipelined requests, and time. Then others get theirs."""
+"""One connection's turn ends after so many pipelined requests or so much time."""
 STALLED_S: Final = 30.0
 SLOWEST_BYTES_S: Final = 1 << 20
-"""While others wait for the memory, a request may take so long to arrive: a time, and more for its
-size. A byte now and then does not keep it.
+"""While others wait for request memory, a request may take `STALLED_S`, and a second more per
+`SLOWEST_BYTES_S`, to arrive. Sending a byte now and then does not extend that.
 """
 SEND_BYTES: Final = 1 << 16
-"""Once this many response bytes are buffered, they are sent before the next request."""
+"""Once this many response bytes are buffered, they are sent before the next request is handled."""
 MSG_MORE: Final = getattr(socket, "MSG_MORE", 0)  # absent on macOS: the header leaves on its own
 
 
@@ -68,13 +68,13 @@ class Owner(Protocol):
 
 
 class InLine:
-    """A request whose response must leave in order; `reply` is None until it is known."""
+    """A request whose response must be sent in order; `reply` is None until it is known."""
 
     __slots__ = ("reply", "request", "waiter")
 
     def __init__(self, request: Request, reply: "Pieces | None" = None) -> None:
         self.request, self.reply = request, reply
-        request.message = None  # views of its frame, which would stay in memory
+        request.message = None  # its views would keep the frame in memory
         self.waiter: Waiter | None = None
 
 
@@ -106,13 +106,15 @@ class Session:
         self.active_at = loop.time()
         self._memory: RequestMemory | None = None
         self.reserved_bytes, self._reserved_at = 0, 0.0
-        """Of the memory for large requests, and since when."""
+        """Bytes reserved from `_memory` for a large request, and when."""
         self._runs = False
-        """A coroutine has the request: its memory is taken until that ends, whoever has gone."""
+        """A coroutine handles the request: its memory stays reserved until it ends, even if the
+        client disconnects.
+        """
         self.resume_reading()
 
     def limit_memory(self, memory: RequestMemory) -> None:
-        """Large requests are read only while this has room."""
+        """Read large requests only while `memory` has room."""
         self._memory, self._buffer.reserve = memory, self._reserve
         self._buffer.kept_bytes = KEPT_BYTES
 
@@ -121,14 +123,15 @@ class Session:
         if memory is None or more <= 0:
             return True
         if self._request is not None or self._writing:
-            return False  # its turn comes later: `pump` reads on, and it takes no memory meanwhile
+            # Not its turn yet: `pump` reads on later, and it holds no memory meanwhile.
+            return False
         if not memory.reserve(more, self._on_room):
             return False
         self.reserved_bytes, self._reserved_at = size_bytes, self._loop.time()
         return True
 
     def is_slow(self, now_s: float) -> bool:
-        """Whether a half-sent request takes memory for longer than it should."""
+        """Whether a partly received request has held memory for too long."""
         if not self.reserved_bytes or self._request is not None:
             return False
         allowed_s = STALLED_S + self.reserved_bytes / SLOWEST_BYTES_S
@@ -143,7 +146,7 @@ class Session:
         self._loop.call_soon(self.resume_reading)
 
     def trim(self) -> None:
-        """Give back the memory of the last requests: the client is silent."""
+        """Release the buffers of past requests: the client is idle."""
         self._buffer.trim()
 
     def resume_reading(self) -> None:
@@ -161,7 +164,7 @@ class Session:
         self._buffer.max_frame_bytes = max_bytes
 
     def mute(self, delay_ms: int) -> None:
-        """Take no request for so long; responses go out at once (KIP-219)."""
+        """Handle no request for this long; responses are sent at once (KIP-219)."""
         if self._fd < 0 or self._loop.time() + delay_ms / 1000 <= self._muted_until:
             return
         self.pause_reading()
@@ -189,7 +192,7 @@ class Session:
 
     @property
     def is_busy(self) -> bool:
-        """No request is taken: there is work, or the connection is mute."""
+        """No request is taken: there is work, or the connection is muted."""
         return self.has_work or self._unmute is not None
 
     @property
@@ -207,7 +210,9 @@ class Session:
         return any(isinstance(piece, LogSlice) for piece in self._out)
 
     def _may_go_on(self) -> bool:
-        """Whether no request waits. One that gives way expires as soon as another arrives."""
+        """Whether no request waits. A waiter that gives way expires as soon as another request
+        arrives.
+        """
         waiter = self._waiter
         if waiter is not None and waiter.gives_way and self._buffer.has_frame:
             waiter.expire()
@@ -225,7 +230,7 @@ class Session:
         except FrameHeldBack:
             self.pause_reading()
             return
-        except (OSError, ProtocolError) as error:  # a bad frame behind a request that waits
+        except (OSError, ProtocolError) as error:  # a bad frame behind a waiting request
             self.close(str(error))
             return
         if count == 0:
@@ -238,8 +243,8 @@ class Session:
             self._pause_if_ahead()
 
     def end(self) -> None:
-        """The client sends nothing more. Requests behind one that is at work are handled first, as
-        by Kafka: a producer with acks=0 closes its connection when the last byte is written.
+        """The client has closed its side. Requests buffered behind a running one are still handled,
+        as in Kafka: a producer with acks=0 closes its connection after writing the last byte.
         """
         self._has_ended = True
         self.pause_reading()
@@ -295,7 +300,7 @@ class Session:
                 self._close_unless_at_work()
         except ProtocolError as error:
             now_s = self._loop.time()
-            _complaints.tell(now_s, "closing the connection of %s: %s", self._dispatch.peer, error)
+            _client_log.warn(now_s, "closing the connection of %s: %s", self._dispatch.peer, error)
             self.close(str(error))
         except Exception:  # the boundary around one client: its request must not stop the broker
             logger.exception("a request from %s failed", self._dispatch.peer)
@@ -304,12 +309,12 @@ class Session:
             self._pumping = False
 
     def _end_after(self, error: Exception) -> None:
-        """A request that waited raised: the boundary around one client, as in `pump`."""
+        """Close after a waiting request raised: the boundary around one client, as in `pump`."""
         logger.error("a request from %s failed", self._dispatch.peer, exc_info=error)
         self.close("internal error")
 
     def _fail(self, error: Exception) -> None:
-        """An attempt to answer the waiting request raised."""
+        """Answer a waiting request whose `attempt` raised."""
         if isinstance(error, KafkaError):
             self.refuse(error)
         else:
@@ -322,7 +327,7 @@ class Session:
         return request.began_ns
 
     def carry_out(self, outcome: Outcome) -> None:
-        """Reply, or wait for what the handler waits for."""
+        """Send the reply, or wait as the handler's outcome says."""
         request, self._runs = self._request, False
         if outcome is None or isinstance(outcome, (Message, bytearray, tuple)):
             self.reply(outcome)
@@ -347,7 +352,7 @@ class Session:
             self._owner.run(outcome, self)
 
     def reply(self, response: Message | Encoded | bytearray | None) -> None:
-        """Send the response, if any is expected, and go on to the next request."""
+        """Send the response, if there is one, and go on to the next request."""
         request, self._request, self._waiter = self._request, None, None
         if self.reserved_bytes:
             self._release()
@@ -384,7 +389,7 @@ class Session:
         return interleaved(frame, splices)
 
     def _reply_in_line(self, in_line: InLine, response: Message) -> None:
-        """The response of a request that waited; it is sent once all earlier ones are."""
+        """Set the response of a request that waited; it is sent after all earlier ones."""
         if self._fd < 0:
             return
         line = self._line
@@ -394,7 +399,7 @@ class Session:
         self.pump()
 
     def refuse(self, error: KafkaError) -> None:
-        """Answer a request whose coroutine raised an error."""
+        """Answer a request whose handler raised a refusal while waiting or running."""
         if self._request is None:
             self._release()
             return
@@ -406,7 +411,7 @@ class Session:
         self.reply(refusal)
 
     def on_writable(self) -> None:
-        """Send as much as the socket takes; the rest when it is ready again."""
+        """Send as much as the socket takes; send the rest when it is writable again."""
         self.active_at = self._loop.time()
         try:
             while self._out and self._send_some():
@@ -430,7 +435,7 @@ class Session:
     def _send_some(self) -> bool:
         """Send the first pieces of the output; False when the socket took only part of them.
 
-        The socket is then full, most likely: waiting for the loop is cheaper than another call.
+        The socket is then most likely full: waiting for the loop is cheaper than another call.
         """
         out = self._out
         first = out[0]
@@ -444,7 +449,7 @@ class Session:
                 return False
             out.popleft()
             return True
-        if len(out) == 1:  # as for most requests
+        if len(out) == 1:  # the case of most requests
             sent = self._sock.send(first)
             if sent < len(first):
                 out[0] = first[sent:]
@@ -463,7 +468,7 @@ class Session:
 
     def close(self, reason: str) -> None:
         if self._fd < 0:
-            self._release()  # its request failed after the client had gone
+            self._release()  # its request failed after the client had disconnected
             return
         logger.debug("connection of %s ends: %s", self._dispatch.peer, reason)
         self.pause_reading()

@@ -12,18 +12,18 @@ from penstock.wire.schema import Splice
 MAX_GATHERED: Final = 64
 
 COPIED_BYTES: Final = 1 << 17
-"""Records of a response, up to which copying them costs less than two more calls."""
+"""Up to this size, copying a response's records costs less than two more system calls."""
 
 SendSlice: TypeAlias = Callable[[socket.socket, LogSlice], int]
 
 
 def send_by_kernel(sock: socket.socket, part: LogSlice) -> int:
-    """Send a part of a file without reading it; returns how many bytes the socket took."""
+    """Send part of a file without reading it; returns how many bytes the socket took."""
     return os.sendfile(sock.fileno(), part.file.fileno(), part.position, part.size_bytes)
 
 
 def gathered(out: Iterable[memoryview | LogSlice]) -> Iterator[memoryview]:
-    """The pieces that one call can send: all those in memory before the next file slice."""
+    """The pieces that one call can send: all pieces in memory before the next file slice."""
     for piece in islice(out, MAX_GATHERED):
         if isinstance(piece, LogSlice):
             return
@@ -31,9 +31,10 @@ def gathered(out: Iterable[memoryview | LogSlice]) -> Iterator[memoryview]:
 
 
 def interleaved(frame: bytearray, splices: Sequence[Splice]) -> list[memoryview | LogSlice]:
-    """The pieces of a response in the order in which they are sent.
+    """The pieces of a response in sending order.
 
-    Few records are read instead of sent from their file: one call sends all, where three would.
+    Few records are read into memory instead of sent from their file: one system call instead of
+    three.
     """
     pieces: list[memoryview | LogSlice] = []
     is_small = sum([len(region) for _, region in splices]) <= COPIED_BYTES

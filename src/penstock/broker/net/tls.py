@@ -1,4 +1,4 @@
-"""The TLS of one listener: who the broker is, and which clients it asks who they are."""
+"""The TLS of one listener: the broker's certificate, and whether clients must show theirs."""
 
 import logging
 import ssl
@@ -29,22 +29,22 @@ _ASKED: Final = {
 }
 
 Stamp = tuple[object, ...]
-"""Of each file: its path; when it was changed, its size, its number, or None if it is not there.
-Then the altered settings.
+"""For each file: its path, and its mtime, size and inode, or None if it is missing. Then the
+altered settings.
 """
 
 
 class Loaded(msgspec.Struct, frozen=True):
-    """What files and settings held at one moment."""
+    """TLS contexts and certificate, as files and settings had them at one moment."""
 
     context: ssl.SSLContext
     own: Certificate
     to_peers: ssl.SSLContext | None
-    """For connections to other brokers; None: nothing says which of them to trust."""
+    """For connections to other brokers; None if there is no truststore."""
 
 
 class TlsListener:
-    """The current TLS context of a listener. Connections that are open keep theirs."""
+    """The current TLS context of a listener. Open connections keep the context they began with."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class TlsListener:
     ) -> None:
         self._static, self._provided = security, provided
         self.alter(altered or {})
-        # As in Kafka: clients of a SASL listener show a certificate only where that is said of it.
+        # As in Kafka: a SASL listener asks for client certificates only if its own settings say so.
         sasl = security.protocol is SecurityProtocol.SASL_SSL
         asks = not sasl or security.has_own("ssl.client.auth")
         self._client_auth = self._config.ssl_client_auth if asks else "none"
@@ -76,11 +76,11 @@ class TlsListener:
         return self._loaded.own
 
     def altered(self, texts: Mapping[str, str], now_ms: int) -> "TlsListener":
-        """The listener if these settings of the broker were altered. Blocks as `load`."""
+        """A copy of this listener with these settings altered. Blocks like `load`."""
         return TlsListener(self._static, now_ms, self._provided, texts)
 
     def alter(self, texts: Mapping[str, str]) -> None:
-        """Read other files from the next `load` on, where these settings name some."""
+        """Apply altered settings; the next `load` reads the files that they name."""
         self._altered = {name: text for name, text in texts.items() if is_alterable(name)}
         self._security = self._with(self._altered)
         self._config = self._security.config()
@@ -90,7 +90,9 @@ class TlsListener:
         return ListenerSecurity(static.listener, static.protocol, {**static.texts, **altered})
 
     def _with_passwords(self) -> SecurityConfig:
-        """Those that were altered are stored as variables, which are read now."""
+        """The settings with passwords filled in: altered passwords are stored as references,
+        resolved now.
+        """
         texts = {
             name: self._password(name, text) if is_secret(name) else text
             for name, text in self._altered.items()
@@ -123,7 +125,7 @@ class TlsListener:
         ) + tuple(self._altered.items())
 
     def load(self, now_ms: int) -> Loaded:
-        """Read files and settings. Blocks, for PKCS12 some milliseconds."""
+        """Read files and settings. Blocks; PKCS12 takes some milliseconds."""
         config, name = self._with_passwords(), self._security.name
         own_name, own = self._own(config)
         context = self._context(ssl.PROTOCOL_TLS_SERVER, config, own_name, own)
@@ -165,7 +167,7 @@ class TlsListener:
         return context
 
     def replace(self, new: Loaded) -> None:
-        """Use the new one for connections from now on, if it is the same broker's (KIP-226)."""
+        """Use `new` for connections from now on, if it belongs to the same broker (KIP-226)."""
         self.check_same_broker(new.own)
         self._loaded = new
 
@@ -240,6 +242,6 @@ class TlsListener:
 def _stamp(path: str) -> tuple[int, int, int] | None:
     try:
         found = Path(path).stat()
-    except (OSError, ValueError):  # a name with a zero byte
+    except (OSError, ValueError):  # ValueError: a path with a null byte
         return None
     return found.st_mtime_ns, found.st_size, found.st_ino

@@ -1,8 +1,8 @@
 """One client connection over TLS: the same session, on a socket that encrypts.
 
-Two things differ from a plain socket. OpenSSL may hold bytes that it has decrypted and not handed
-over: the socket is not readable for them. And it writes at most 16 KB at a time, from memory: log
-files are read before they are sent, in pieces large enough that the calls do not matter.
+Two things differ from a plain socket. OpenSSL may hold decrypted bytes that were not read yet, and
+the socket does not become readable for them. And OpenSSL writes at most 16 KB at a time, from
+memory: log files are read before they are sent, in pieces large enough to make the calls cheap.
 """
 
 import asyncio
@@ -12,8 +12,8 @@ import ssl
 from contextlib import suppress
 from typing import Final, Protocol
 
-from penstock.broker.net.complaints import Complaints
 from penstock.broker.net.dispatch import Dispatch
+from penstock.broker.net.rate_limited_log import RateLimitedLog
 from penstock.broker.net.session import Owner, Session
 from penstock.broker.net.tls import TlsListener
 from penstock.errors import ProtocolError
@@ -21,23 +21,23 @@ from penstock.log.lookup import LogSlice
 from penstock.wire.frame import FrameHeldBack
 
 logger = logging.getLogger(__name__)
-_complaints = Complaints()
+_client_log = RateLimitedLog()
 
 SEND_BYTES: Final = 1 << 18
-"""Read from log files and sent in one piece."""
+"""Bytes read from log files and sent in one piece."""
 RECORDS_A_TURN: Final = 64
-"""TLS records of one connection that are received before others get their turn: 1 MiB."""
+"""TLS records received from one connection before other connections get a turn: 1 MiB."""
 HANDSHAKE_RETRY_S: Final = 0.01
 
 
 class TlsOwner(Owner, Protocol):
-    """What a TLS session needs of its server beside."""
+    """What a TLS session needs of its server in addition."""
 
     def secured(self, session: Session) -> None: ...
 
 
 class TlsSession(Session):
-    """A connection over TLS. Nothing is read from it before the handshake is complete."""
+    """A connection over TLS. No request is read before the handshake is complete."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class TlsSession(Session):
 
     def on_readable(self) -> None:
         if not self._reading:
-            return  # called later, and paused or closed meanwhile
+            return  # scheduled earlier; reading was paused or closed meanwhile
         if not self._is_open:
             self._shake_hands()
             return
@@ -71,7 +71,7 @@ class TlsSession(Session):
         self._loop.call_soon(self.on_readable)
 
     def _receive(self) -> bool:
-        """Receive at most one TLS record; whether there may be more."""
+        """Receive at most one TLS record; returns whether there may be more."""
         try:
             count = self._tls_socket.recv_into(self._buffer.space())
         except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
@@ -87,7 +87,7 @@ class TlsSession(Session):
             return False
         self._buffer.received(count)
         may_go_on = (self._request is None or self._waiter is not None) and not self._writing
-        if may_go_on and self._has_frame():  # not for each of the 64 records of a MiB
+        if may_go_on and self._has_frame():  # not for each of the 64 records in 1 MiB
             self.pump()
         if self.is_busy:
             self._pause_if_ahead()
@@ -97,7 +97,7 @@ class TlsSession(Session):
         try:
             return self._buffer.has_frame
         except ProtocolError:
-            return True  # `pump` tells of it, and closes the connection
+            return True  # `pump` raises it again, logs it and closes the connection
 
     def _shake_hands(self) -> None:
         try:
@@ -119,9 +119,9 @@ class TlsSession(Session):
             self.on_readable()
 
     def _refuse_client(self, error: Exception) -> None:
-        """Close, but not at once: a client that is refused mostly tries again right away."""
+        """Close after a delay: most refused clients retry at once."""
         reason = str(getattr(error, "reason", None) or error).lower().replace("_", " ")
-        _complaints.tell(
+        _client_log.warn(
             self._loop.time(), "failed TLS handshake with %s: %s", self._dispatch.peer, reason
         )
         self.pause_reading()
@@ -133,7 +133,7 @@ class TlsSession(Session):
         try:
             sent = self._tls_socket.send(piece)
         except (ssl.SSLWantWriteError, ssl.SSLWantReadError):
-            return False  # the next call must begin with the same bytes: they are still the first
+            return False  # the next call must pass the same bytes: they are still the first piece
         if sent < len(piece):
             self._out[0] = piece[sent:]
         else:
@@ -141,7 +141,7 @@ class TlsSession(Session):
         return True
 
     def _gathered(self) -> memoryview:
-        """The first piece, now in memory; small ones and what is in files are joined."""
+        """The first piece of the output, in memory; small pieces and file slices are joined."""
         out = self._out
         first = out[0]
         if isinstance(first, memoryview) and (len(out) == 1 or len(first) >= SEND_BYTES):
@@ -166,7 +166,7 @@ class TlsSession(Session):
 
     def close(self, reason: str) -> None:
         if self._fd >= 0 and self._is_open:
-            # Tells the client that nothing was cut off, without waiting for its answer.
+            # Tells the client that the stream is complete, without waiting for its answer.
             with suppress(OSError, ValueError):
                 self._tls_socket.unwrap()
         super().close(reason)

@@ -8,7 +8,7 @@ from penstock.http.prometheus import Metric, Sample, counter, gauge
 
 
 def client_metrics(telemetry: TelemetryClients, clock: Clock) -> dict[str, Metric]:
-    telemetry.forget_silent(clock.now_ms())
+    telemetry.remove_inactive(clock.now_ms())
     found: dict[str, list[Series]] = {}
     for name, series in telemetry.by_name():
         found.setdefault(name, []).append(series)

@@ -1,4 +1,4 @@
-"""`docs/compatibility.md`: every API of the table, what is served of it and what is left out."""
+"""`docs/compatibility.md`: every API, which versions are served, and what is left out."""
 
 import inspect
 from collections.abc import Mapping

@@ -1,9 +1,9 @@
 """Offsets and lag of the groups that this broker coordinates.
 
-Under the names of kafka_exporter, of kafka-lag-exporter (`…_group_lag_seconds`), and as
-`consumer_lag`. Lag in seconds is the age of the batch that a group reads next, from its header. Of
-a partition that other brokers lead, it is the time since its end passed the group's offset, as far
-as this broker has seen that; its high watermark is some seconds old.
+The names are those of kafka_exporter and kafka-lag-exporter (`…_group_lag_seconds`), and
+`consumer_lag`. Lag in seconds is the age of the batch that a group reads next, from its header. For
+a partition that another broker leads, it is the time since this broker saw the partition's end pass
+the group's offset; the known high watermark is some seconds old.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,11 +21,11 @@ from penstock.record.batch import HEADER_BYTES, read_header
 from penstock.types import BrokerId, TopicPartition
 
 Elsewhere = Callable[[TopicPartition], EndHistory | None]
-"""The ends of a partition that another broker leads; None while it has not reported any."""
+"""The observed ends of a partition that another broker leads; None before the first."""
 
 
 class GroupOffset(NamedTuple):
-    """A group's committed offset in a partition; `lag` is None while the end is not known."""
+    """A group's committed offset in a partition; `lag` is None while the end is unknown."""
 
     group: str
     topic: str
@@ -117,13 +117,13 @@ def group_offsets(services: Services, now_ms: int, elsewhere: Elsewhere) -> Iter
 
 
 def lag_here(log: PartitionLog, offset: int, now_ms: int) -> tuple[int | None, int | None]:
-    """Lag, and since when the first of these records is there."""
+    """The lag, and the time of the first unread record."""
     lag = max(log.high_watermark - offset, 0)
     return lag, next_batch_ms(log, offset) if lag else now_ms
 
 
 def next_batch_ms(log: PartitionLog, offset: int) -> int | None:
-    """The time of the batch that is read at this offset."""
+    """The timestamp of the batch at this offset."""
     try:
         found = log.read(max(offset, log.log_start_offset), 1, up_to=log.high_watermark)
     except OffsetOutOfRange:
@@ -144,7 +144,7 @@ def lag_elsewhere(
 
 
 def partitions_elsewhere(services: Services) -> dict[BrokerId, set[TopicPartition]]:
-    """The partitions that groups of this broker read and other brokers lead, by their leaders."""
+    """The partitions that this broker's groups read and other brokers lead, by leader."""
     found: dict[BrokerId, set[TopicPartition]] = {}
     for shard in services.coordination.groups.runtime.loaded_shards():
         for offsets in list(shard.offsets.values()):

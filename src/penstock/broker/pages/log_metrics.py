@@ -1,4 +1,4 @@
-"""Log directories in `/metrics`: which are online, and how much room their disks have."""
+"""Log directories in `/metrics`: which are online, and how much space their disks have."""
 
 import shutil
 from collections.abc import Callable, Iterator

@@ -1,8 +1,8 @@
 """The metrics of `/metrics`: one table from name to reader, under the names that dashboards use.
 
-Those of Kafka's JMX exporter (`kafka_server_…`), of kafka_exporter (`kafka_topic_…`,
-`kafka_consumergroup_…`) and our own (`penstock_…`). Readers read the counters of the parts
-themselves; nothing is stored for metrics.
+The names are those of Kafka's JMX exporter (`kafka_server_…`), of kafka_exporter (`kafka_topic_…`,
+`kafka_consumergroup_…`) and our own (`penstock_…`). Readers use the counters of the broker's parts;
+nothing is stored for metrics alone.
 """
 
 from penstock.broker.context import Services
@@ -31,7 +31,7 @@ def table(
     clock: Clock,
     elsewhere: Elsewhere,
 ) -> dict[str, Metric]:
-    """Made for each page: see `Shared`."""
+    """The table for one page view: `Shared` values are computed once per view."""
     partitions = services.replicas.partitions
     return {
         **topic_metrics(partitions),

@@ -1,4 +1,4 @@
-"""HTTP pages of one group or topic, as JSON: what Kafka's protocol has no request for."""
+"""HTTP pages about one group or topic, as JSON, for which Kafka's protocol has no request."""
 
 from collections.abc import Callable
 from http import HTTPStatus
@@ -15,7 +15,9 @@ JSON = "application/json"
 
 
 def named_page(kind: str, read: Callable[[str], object]) -> Handler:
-    """`?group=NAME`, not a part of the path: a group's name may contain slashes."""
+    """A page for `?group=NAME`. The name is not part of the path, as a group's name may contain
+    slashes.
+    """
 
     def handler(request: HttpRequest) -> HttpResponse:
         names = parse_qs(request.query, keep_blank_values=True).get(kind, [])

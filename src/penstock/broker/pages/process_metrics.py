@@ -34,7 +34,7 @@ def process_metrics(loop: LoopLag) -> dict[str, Metric]:
             idle, lambda: loop.idle
         ),
     }
-    if os.path.isdir(PROC):  # noqa: PTH112  no pathlib for one question
+    if os.path.isdir(PROC):  # noqa: PTH112  not worth importing pathlib
         found |= {
             "process_open_fds": gauge("Open files.", lambda: len(os.listdir(f"{PROC}/fd"))),  # noqa: PTH208
             "process_resident_memory_bytes": gauge("Memory.", _resident_bytes),
@@ -59,7 +59,7 @@ def _disk(field: str) -> Callable[[], Iterator[Sample]]:
             with open(f"{PROC}/io", encoding="ascii") as file:  # noqa: PTH123
                 found = dict(line.split(": ") for line in file)
         except OSError:
-            return  # some containers refuse it
+            return  # some containers deny access
         yield Sample(int(found[field]))
 
     return samples

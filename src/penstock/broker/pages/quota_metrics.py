@@ -1,4 +1,4 @@
-"""Quotas in `/metrics`: what clients with a limit use, and how long they are held back."""
+"""Quotas in `/metrics`: usage of clients with a limit, and how long they are throttled."""
 
 from collections.abc import Callable, Iterator
 
@@ -8,7 +8,7 @@ from penstock.http.prometheus import Metric, MetricKind, Sample, labels
 
 
 def quota_metrics(quotas: ClientQuotas) -> dict[str, Metric]:
-    """By user and client id, of which one is empty where all share the limit."""
+    """Metrics by user and client id; either is empty if all users or client ids share the limit."""
 
     def each(
         quota: TypeQuota, read: Callable[[Meter, int], float]

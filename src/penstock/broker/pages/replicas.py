@@ -1,4 +1,4 @@
-"""What this broker's HTTP pages tell of a topic: its replicas here, and who reads them."""
+"""The HTTP pages about a topic: its replicas on this broker, and the fetches of its partitions."""
 
 from msgspec import Struct
 
@@ -22,16 +22,16 @@ class Replica(Struct, frozen=True):
     high_watermark: int
     log_end_offset: int
     follower_ends: dict[int, int] = {}
-    """Followers' end offsets, which a leader knows by their fetches; -1 before the first."""
+    """Followers' end offsets, which a leader knows from their fetches; -1 before the first."""
 
 
 class PartitionFetches(Struct, frozen=True):
-    """What consumers fetch of a partition that is led here."""
+    """Consumer fetches from a partition that is led here."""
 
     topic: str
     partition: int
     bytes_out: int
-    """Since the broker started."""
+    """Bytes since the broker started."""
     waiting_fetches: int
     """Consumers that have read everything and wait for more."""
 

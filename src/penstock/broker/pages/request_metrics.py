@@ -1,4 +1,4 @@
-"""Requests in `/metrics`: how many, how many refused, and how long they took."""
+"""Requests in `/metrics`: their number, their refusals and their times."""
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
@@ -8,7 +8,7 @@ from penstock.http.prometheus import Metric, MetricKind, Sample, counter, labels
 
 PRODUCE, FETCH = 0, 1
 LOWEST, HIGHEST = 16, 34
-"""Powers of two, in nanoseconds: 66 microseconds and 17 seconds."""
+"""Exponents of the histogram's bounds: 2**16 ns are 66 microseconds, 2**34 ns 17 seconds."""
 
 
 def request_metrics(routes: Routes) -> dict[str, Metric]:
@@ -59,7 +59,7 @@ def request_metrics(routes: Routes) -> dict[str, Metric]:
 
 
 def histogram(name: str, counts: Sequence[int], total_ns: int) -> Iterator[Sample]:
-    """`counts[n]` requests took less than 2**n nanoseconds, and not less than half of that."""
+    """`counts[n]` requests took from 2**(n-1) to less than 2**n nanoseconds."""
     below = list(accumulate(counts))
     for power in range(LOWEST, HIGHEST + 1):
         yield Sample(below[power], labels(request=name, le=repr(2**power / 1e9)), "_bucket")

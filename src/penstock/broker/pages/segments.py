@@ -1,4 +1,4 @@
-"""What this broker's HTTP page tells of a topic's segments here, and their files."""
+"""The HTTP page about a topic's segments on this broker, with their files."""
 
 from collections.abc import Iterator
 from os import scandir
@@ -11,7 +11,7 @@ from penstock.replication.partitions import Partitions
 from penstock.types import BrokerId
 
 DIGITS: Final = 20
-"""Of the offset that the names of a segment's files begin with."""
+"""Digits of the base offset that begins the name of each segment file."""
 
 
 class SegmentFile(Struct, frozen=True):
@@ -51,7 +51,7 @@ def _segments(broker_id: BrokerId, partition: Partition) -> Iterator[SegmentFile
                 if each.name[:DIGITS].isdigit():
                     file = SegmentFile(each.name, each.stat().st_size)
                     files.setdefault(int(each.name[:DIGITS]), []).append(file)
-    except OSError:  # its disk failed, or retention was quicker
+    except OSError:  # its disk failed, or retention deleted the file meanwhile
         pass
     known = list(log.segments)
     ends = [*(each.base_offset for each in known[1:]), log.end_offset]

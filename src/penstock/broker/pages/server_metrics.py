@@ -77,6 +77,7 @@ def _unreadable(services: Services) -> Iterator[Sample]:
     runtimes: tuple[CoordinatorRuntime[Any, Any], ...] = (
         coordination.groups.runtime,
         coordination.transactions.runtime,
+        services.share.coordinator.runtime,
     )
     for runtime in runtimes:
         yield Sample(runtime.unreadable_records, labels(topic=runtime.name))
@@ -102,7 +103,8 @@ def _logins(server: Server) -> dict[str, Metric]:
             "Clients that logged in again (KIP-368).", each(lambda sasl: sasl.reauthentications)
         ),
         f"{SOCKETS}_successful_authentication_no_reauth_total": counter(
-            "Logins of clients that cannot log in again.", each(lambda sasl: sasl.once_only)
+            "Logins of clients that cannot log in again.",
+            each(lambda sasl: sasl.without_reauthentication),
         ),
         f"{SOCKETS}_expired_connections_killed_count": gauge(
             "Connections that were closed because their login had expired.",

@@ -1,4 +1,4 @@
-"""What share groups have in flight on this broker: a page for people, and metrics."""
+"""Records of share groups in flight on this broker: an HTTP page, and metrics."""
 
 from collections.abc import Callable, Iterator
 
@@ -15,7 +15,7 @@ LETTER = RecordState.ARCHIVING
 
 
 class RecordsInFlight(Struct, frozen=True):
-    """Neighbouring records between the first unfinished and the last one handed out."""
+    """Neighbouring records between the first unfinished and the last delivered one."""
 
     topic: str
     partition: int
@@ -28,13 +28,13 @@ class RecordsInFlight(Struct, frozen=True):
     deliveries: int
     member: str | None = None
     lock_ms: int | None = None
-    """How long the member still has them."""
+    """The remaining time of the member's lock."""
     invisible_ms: int | None = None
-    """How long nobody gets them."""
+    """How long until the records can be delivered again."""
 
 
 def records_in_flight(services: Services, clock: Clock, group: str) -> list[RecordsInFlight]:
-    """Of the partitions that this broker leads, as far as the group reads them now."""
+    """Records in partitions that this broker leads, as far as the group reads them now."""
     now_ms = clock.monotonic_ms()
     return [
         RecordsInFlight(

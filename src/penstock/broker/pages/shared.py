@@ -1,4 +1,4 @@
-"""What several metrics of one page read, found once."""
+"""Values that several metrics of one page read, computed once."""
 
 from collections.abc import Iterable, Iterator
 from typing import Generic, TypeVar
@@ -7,7 +7,7 @@ T = TypeVar("T")
 
 
 class Shared(Generic[T]):
-    """Found while the first metric is rendered, bit by bit, and kept for the others."""
+    """Computed lazily while the first metric is rendered, and cached for the others."""
 
     def __init__(self, source: Iterable[T]) -> None:
         self._source = iter(source)

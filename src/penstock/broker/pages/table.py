@@ -1,4 +1,4 @@
-"""The pages of a broker, by path, and the background work that they need."""
+"""The pages of a broker by path, and the background loops that they need."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -22,7 +22,7 @@ from penstock.http.server import Handler
 
 
 class Pages:
-    """`table` is for the HTTP server; `loops` run beside it."""
+    """`table` is for the HTTP server; `loops` run in the background."""
 
     def __init__(
         self,

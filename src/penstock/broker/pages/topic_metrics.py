@@ -1,7 +1,8 @@
 """Topics, partitions and their logs in `/metrics`.
 
-`kafka_topic_…` are the names of kafka_exporter, which asks leaders: only they report these, so that
-a sum over brokers counts each partition once. The others are Kafka's own, by its JMX exporter.
+`kafka_topic_…` are the names of kafka_exporter, which queries leaders: only leaders report these,
+so that a sum over brokers counts each partition once. The others are Kafka's own, by its JMX
+exporter.
 """
 
 from collections.abc import Callable, Iterator
@@ -40,7 +41,9 @@ def topic_metrics(partitions: Partitions) -> dict[str, Metric]:
         )
 
     def letters() -> Iterator[Sample]:
-        """Of the delay service, of share groups, of pipelines and of whoever names them so."""
+        """Dead letter topics of the delay service, share groups and pipelines, and others named
+        like them.
+        """
         for partition, text in labelled:
             name = partition.topic_partition.topic
             if partition.leads and (

@@ -1,1 +1,1 @@
-"""What brokers of one cluster say to each other."""
+"""Communication between the brokers of one cluster."""

@@ -1,4 +1,4 @@
-"""The controller's way to all brokers: to its own directly, to others by control requests."""
+"""Sends the controller's changes to all brokers: directly to its own, by requests to others."""
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping
@@ -22,7 +22,7 @@ from penstock.wire.schema import Message
 DELIVERY_CHECK_S = 0.01
 
 USABLE = frozenset({ErrorCode.NONE, ErrorCode.STALE_CONTROLLER_EPOCH})
-"""Answers of a broker for a replica with a working log: it leads or follows, or did so before."""
+"""Error codes for a replica with a working log: it leads or follows, or did so before."""
 
 
 class ClusterBrokers:
@@ -48,7 +48,7 @@ class ClusterBrokers:
             tuple[BrokerId, int], tuple[ControllerChannel, asyncio.Task[None]]
         ] = {}
         self.controller: Controller
-        """Receives what brokers report in their responses."""
+        """Receives the results that brokers report in their responses."""
 
     async def apply(self, change: StateChange) -> Collection[TopicPartition]:
         alive = {(each.id, each.epoch) for each in change.image.brokers.values()}
@@ -124,7 +124,7 @@ class ClusterBrokers:
 def deleted_replicas(
     request: StopReplicaRequest, response: StopReplicaResponse
 ) -> list[TopicPartition]:
-    """Replicas that the broker was asked to delete, without an error."""
+    """The replicas that the broker has deleted without an error."""
     if response.error_code:
         return []
     failed = {(e.topic_name, e.partition_index) for e in response.partition_errors if e.error_code}
@@ -139,7 +139,7 @@ def deleted_replicas(
 def answered_replicas(
     request: LeaderAndIsrRequest, response: LeaderAndIsrResponse
 ) -> tuple[list[TopicPartition], list[TopicPartition]]:
-    """Replicas without a usable log, and those with one."""
+    """Replicas without a usable log, and replicas with one."""
     names: Mapping[Uuid, str] = {each.topic_id: each.topic_name for each in request.topic_states}
     failed, usable = [], []
     for topic in response.topics:

@@ -1,6 +1,6 @@
 """Membership of this broker in its cluster: registration, controller election, control requests.
 
-A broker alone is a member of a cluster of one: the same parts run, without connections to others.
+A single broker is a cluster of one: the same parts run, without connections to other brokers.
 """
 
 import asyncio
@@ -61,8 +61,8 @@ ANNOUNCED_CHECK_S = 0.01
 
 @asynccontextmanager
 async def while_connected(store: MetadataStore) -> AsyncIterator[None]:
-    """Raises `TimeoutError` soon after the connection to the store is lost: then the controller
-    cannot decide, or counts this broker as dead anyway.
+    """Raises `TimeoutError` soon after the connection to the store is lost: the controller then
+    cannot decide, or considers this broker dead anyway.
     """
     now = asyncio.get_running_loop().time
 
@@ -78,7 +78,7 @@ async def while_connected(store: MetadataStore) -> AsyncIterator[None]:
 
 
 class ClusterMember:
-    """Built here, active from `join` until `leave`; `close` ends it at once."""
+    """Built inactive; active from `join` until `leave`. `close` ends it at once."""
 
     def __init__(
         self,
@@ -96,14 +96,14 @@ class ClusterMember:
         flush: Callable[[PartitionLog], Future[int]],
         unclean_shutdown: bool,
         on_resolved: Callable[[], object],
-        is_alone: bool,
+        is_standalone: bool,
         clock: Clock,
         chance: Random,
     ) -> None:
         config = cluster.config
         self._broker_id, self._store, self._cluster = broker_id, store, cluster
         self._partitions, self._tasks, self._clock = partitions, tasks, clock
-        self._is_alone = is_alone
+        self._is_standalone = is_standalone
         self._unclean_shutdown, self._on_resolved = unclean_shutdown, on_resolved
         self._peers, self._outboxes = peers, outboxes
         event = encode(LogDirEvent(broker=broker_id))
@@ -127,7 +127,7 @@ class ClusterMember:
             ),
             self._registered,
             self._registration_read,
-            # The session of this broker's former process may not have ended.
+            # The session of this broker's previous process may still be open.
             patience_s=2 * config.zookeeper.zookeeper_session_timeout_ms / 1000,
         )
         self._fetchers = fetchers(
@@ -153,7 +153,7 @@ class ClusterMember:
             partitions,
             local,
             self._configs.topics,
-            self._configs.want,
+            self._configs.read_soon,
             self._existing_topics,
             self._topics.check,
         )
@@ -203,14 +203,14 @@ class ClusterMember:
         )
 
     async def join(self) -> list[asyncio.Task[None]]:
-        """Register, and take part in the controller election; returns the tasks that do so."""
+        """Register, and take part in the controller election; returns the tasks that run both."""
         await self.lifecycle.register()
         running = [self._tasks.create_task(self.controller.run())]
         await self._election.start()
         loops: dict[str, Callable[[], Awaitable[None]]] = {
             "controller election": self._election.run
         }
-        if not self._is_alone:
+        if not self._is_standalone:
             loops |= {
                 "registration": self.lifecycle.run,
                 "settings": self._configs.run,
@@ -227,8 +227,8 @@ class ClusterMember:
         return running
 
     async def _announced(self) -> None:
-        """Wait until the controller has announced this broker: before that, this broker's Metadata
-        responses would lack it. If the controller is busy, continue without.
+        """Wait until the controller has announced this broker: until then, this broker's Metadata
+        responses do not list it. Continues after a timeout if the controller is busy.
         """
         with suppress(TimeoutError):
             async with asyncio.timeout(ANNOUNCED_S):
@@ -239,7 +239,7 @@ class ClusterMember:
         self._proposals.propose(proposal)
 
     async def leave(self) -> None:
-        """Controlled shutdown: move leadership away, and wait until all brokers have been told."""
+        """Controlled shutdown: move leadership away, and wait until all brokers are notified."""
         config = self._cluster.config.controller
         try:
             async with while_connected(self._store):
@@ -255,14 +255,14 @@ class ClusterMember:
                 await self._brokers.delivered()
 
     def close(self) -> None:
-        """Send nothing more to other brokers."""
+        """Stop sending to other brokers."""
         self._failed_directories.close()
         self._brokers.resign()
         for outbox in self._outboxes:
             outbox.close()
 
     def directory_failed(self, path: Path) -> None:
-        if not self._is_alone:
+        if not self._is_standalone:
             self._failed_directories.report(path)
 
     async def _existing_topics(self, names: Collection[str]) -> Collection[str]:
@@ -279,8 +279,8 @@ class ClusterMember:
         self._topics.check()
 
     def _registration_read(self, registration: BrokerRegistration) -> None:
-        """Once the controller has cleared the mark, no later registration sets it again, neither
-        of this process nor of the next.
+        """Note that the controller has cleared the unclean-shutdown mark: no later registration, of
+        this process or the next, sets it again.
         """
         if self._unclean_shutdown and registration.unclean_shutdown is not True:
             self._unclean_shutdown = False
@@ -296,7 +296,7 @@ class ClusterMember:
             self._proposals_link.controller_changed()
 
     def _features_changed(self, features: Features) -> None:
-        """Apply later levels. On the controller, the image has them already."""
+        """Apply newer feature levels. The controller's image has them already."""
         if features.epoch > self._cluster.image.features.epoch:
             self._cluster.image = self._cluster.image.apply(ImageDelta(features=features))
 
@@ -307,7 +307,7 @@ class ClusterMember:
         return await self.control_plane.apply_from_store(delta, read_at)
 
     async def _topics_deleted(self, delta: ImageDelta, read_at: ClusterImage) -> bool:
-        """The controller ignores this: its image follows from its own reads and writes."""
+        """The controller skips this: its image follows from its own reads and writes."""
         return self.controller.is_active or await self.control_plane.apply_from_store(
             delta, read_at
         )

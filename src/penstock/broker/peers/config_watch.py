@@ -1,4 +1,4 @@
-"""Settings altered while the broker runs, as notified in `/config/changes`."""
+"""Follows settings altered at run time, by the notifications in `/config/changes`."""
 
 import asyncio
 import logging
@@ -24,9 +24,11 @@ RETRY_S = 0.2
 
 class ConfigWatch:
     """Reads all settings at each notification: they are few, and a notification may be missed while
-    the store is away. The creation of a topic has no notification; `want` reads its settings only.
+    the store is unreachable. Creating a topic causes no notification; `read_soon` reads its
+    settings only.
 
-    Calls `changed` with what the image lacks; it returns False if the image has changed meanwhile.
+    Calls `changed` with the difference to the image; it returns False if the image has changed
+    since.
     """
 
     def __init__(
@@ -40,7 +42,7 @@ class ConfigWatch:
         self._reads_all = True
         self._wanted: set[str] = set()
 
-    def want(self, topics: Iterable[str]) -> None:
+    def read_soon(self, topics: Iterable[str]) -> None:
         """Read the settings of these topics soon."""
         self._wanted |= set(topics)
         self._wake.set()
@@ -99,8 +101,9 @@ class ConfigWatch:
     async def topics(self, names: Iterable[str]) -> Mapping[str, Configs]:
         """The current settings of these topics; empty for those without a node.
 
-        The controller tells of a topic as soon as it has written it. A server of the store that is
-        behind would return no settings, or those of a deleted topic with the same name.
+        The controller announces a topic as soon as it has written it. A lagging server of the store
+        would return no settings, or those of a deleted topic with the same name, so the store
+        catches up first.
         """
         await catch_up(self._store)
         listed = {paths.topic_config(name): name for name in names}

@@ -1,4 +1,4 @@
-"""A connection to another broker, opened on demand and again after it was lost."""
+"""A connection to another broker, opened on demand and reopened after a loss."""
 
 import asyncio
 from collections.abc import Callable
@@ -16,14 +16,14 @@ R = TypeVar("R", bound=Message)
 CONNECT_TIMEOUT_MS = 3_000
 
 BROKER_SOFTWARE = "penstock-broker"
-"""The name by which brokers introduce themselves: see `broker/handling/forwarding.py`."""
+"""The client software name of brokers: see `broker/handling/forwarding.py`."""
 
 
 class PeerConnection:
-    """To the broker's current address. One request at a time. Belongs to the event loop.
+    """Connects to the broker's current address. One request at a time. Belongs to the event loop.
 
     `source` is the local address: that of this broker's own listener, so that a network fault at
-    that address affects both directions. `reached` are the addresses that this broker has connected
+    that address affects both directions. `reached` has the addresses that this broker has connected
     to, shared by all its connections.
     """
 
@@ -50,7 +50,7 @@ class PeerConnection:
             return await connection.call(request, response, timeout_ms=timeout_ms, version=version)
 
     async def opened(self) -> Connection:
-        """The connection, open as far as is known."""
+        """The connection; it is open as far as this side knows."""
         address = self._address()
         if address is None:
             raise ConnectionFailed("the broker's address is unknown")
@@ -72,14 +72,15 @@ class PeerConnection:
         return self._connection
 
     def is_process_gone(self, error: KafkaError) -> bool:
-        """A refused connection at an address that was reached before: the process is gone.
+        """Whether a connection was refused at an address that was reached before: the process is
+        gone.
 
         At other addresses a broker may not listen yet: Kafka registers before it listens.
         """
         return isinstance(error, ConnectionRefused) and self._address() in self._reached
 
     def forget_reached(self) -> None:
-        """The next process at this address has not been reached yet."""
+        """Forget that the address was reached: the next process there has not been reached yet."""
         address = self._address()
         if address is not None:
             self._reached.discard(address)

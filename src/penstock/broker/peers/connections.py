@@ -11,7 +11,7 @@ from penstock.types import BrokerId
 
 
 class PeerConnections:
-    """Opens connections to brokers. `reached` are the addresses at which one has listened."""
+    """Makes connections to brokers. `reached` has the addresses that were reached before."""
 
     def __init__(
         self,
@@ -26,7 +26,7 @@ class PeerConnections:
         self.reached: set[Address] = set()
 
     def to(self, broker: BrokerId) -> PeerConnection:
-        """To the broker at its current address."""
+        """A connection to the broker at its current address."""
         return self.at(lambda: self._address_of(broker))
 
     def at(self, address: Callable[[], Address | None]) -> PeerConnection:

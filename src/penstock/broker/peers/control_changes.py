@@ -1,4 +1,4 @@
-"""Control requests translated into state changes of this broker. Pure."""
+"""Translates control requests into state changes of this broker. Pure."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -22,7 +22,7 @@ UNKNOWN_EPOCH = -1
 
 
 class StaleControllerEpoch(KafkaError):
-    """A newer controller is known."""
+    """The request's controller has been replaced: a newer controller epoch is known."""
 
     code = ErrorCode.STALE_CONTROLLER_EPOCH
 
@@ -32,7 +32,7 @@ def check_epochs(
     image: ClusterImage,
     broker_epoch: int,
 ) -> None:
-    """Refuse requests of a former controller, or to an earlier registration of this broker."""
+    """Refuse requests of a former controller, or for an earlier registration of this broker."""
     if request.broker_epoch != UNKNOWN_EPOCH and request.broker_epoch < broker_epoch:
         raise StaleBrokerEpoch(f"this broker is in epoch {broker_epoch}")
     if request.controller_epoch < image.controller_epoch:
@@ -42,7 +42,7 @@ def check_epochs(
 def controller_of(
     request: LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest,
 ) -> ImageDelta:
-    """The sender is the controller."""
+    """The delta that makes the sender the controller."""
     return ImageDelta(
         controller=BrokerId(request.controller_id), controller_epoch=request.controller_epoch
     )
@@ -80,7 +80,7 @@ def new_topics(
 ) -> set[str]:
     """Topics whose settings must be read: the image has none, or those of a deleted topic.
 
-    `configs_read` are topics whose settings were read before the topics are in the image.
+    `configs_read` has topics whose settings were read before the image has the topics.
     """
     return {
         each.topic_partition.topic
@@ -115,7 +115,7 @@ def _id(image: ClusterImage, name: str) -> Uuid | None:
 
 
 def deleted_partitions(delta: ImageDelta, image: ClusterImage) -> tuple[StoppedReplicas, ...]:
-    """The partitions of deleted topics, so that coordinators learn of the deletion."""
+    """The partitions of deleted topics, so that coordinators are notified of the deletion."""
     return tuple(
         StoppedReplicas(TopicPartition(name, index), topic.id, ())
         for name, after in delta.topics.items()
@@ -141,11 +141,11 @@ def stopped_by(request: StopReplicaRequest, broker: BrokerId) -> list[StoppedRep
 def metadata_change(
     request: UpdateMetadataRequest, image: ClusterImage, configs_read: Mapping[str, Uuid]
 ) -> StateChange:
-    """The image with the controller's changes. Deleted partitions are listed without replicas:
-    nothing stops here yet, but coordinators must learn of the deletion.
+    """The image with the controller's changes. Deleted partitions are listed without replicas: no
+    replica stops here yet, but coordinators must be notified of the deletion.
 
-    Settings belong to a topic and not to its name: a topic created again does not inherit them.
-    `configs_read` are topics whose settings were read before.
+    Settings belong to a topic, not to its name: a topic created again does not inherit them.
+    `configs_read` has topics whose settings were read before.
     """
     changed: dict[str, Topic | None] = {}
     deleted: list[StoppedReplicas] = []
@@ -184,7 +184,7 @@ def metadata_change(
 def _partition(
     state: UpdateMetadataPartitionState, before: PartitionRegistration | None
 ) -> PartitionRegistration:
-    """The partition's state. The request says nothing of a reassignment."""
+    """The partition's state. Keeps the reassignment of `before`, which the request lacks."""
     return PartitionRegistration(
         tuple(map(BrokerId, state.replicas)),
         tuple(map(BrokerId, state.isr)),
@@ -201,7 +201,7 @@ def _partition(
 def _brokers(
     live: list[UpdateMetadataBroker], known: Mapping[BrokerId, Broker]
 ) -> dict[BrokerId, Broker | None]:
-    """The brokers that have changed. Broker epochs are known to the controller only."""
+    """The brokers that have changed. Only the controller knows broker epochs."""
     now = {BrokerId(each.id): _broker(each) for each in live}
     gone: dict[BrokerId, Broker | None] = {id_: None for id_ in known if id_ not in now}
     return gone | {id_: broker for id_, broker in now.items() if known.get(id_) != broker}

@@ -23,25 +23,25 @@ from penstock.wire.messages.stop_replica import StopReplicaRequest
 from penstock.wire.messages.update_metadata import UpdateMetadataRequest
 
 ReadConfigs = Callable[[Iterable[str]], Awaitable[Mapping[str, Configs]]]
-"""The settings of these topics in the store."""
+"""Reads the settings of these topics from the store."""
 
 ExistingTopics = Callable[[Collection[str]], Awaitable[Collection[str]]]
-"""Those of these topics that exist in the store, readable or not."""
+"""Returns which of these topics exist in the store, readable or not."""
 
 logger = logging.getLogger(__name__)
 
 
 class ControlPlane:
-    """One request at a time, whichever controller sent it: the last requests of an old controller
-    must not mix with the first of a new one.
+    """Runs one request at a time, whichever controller sent it: the last requests of an old
+    controller must not mix with the first of a new one.
 
-    Requests wait until this broker is registered, although it listens before. Earlier requests may
-    be meant for its former process, whose registration lasts until its session ends. A machine that
-    lost power would then lead with what is left of its logs, and its followers would truncate.
+    Requests wait until this broker is registered, although it listens earlier. Earlier requests may
+    be meant for its previous process, whose registration lasts until its session ends. A machine
+    that lost power would then lead with what is left of its logs, and its followers would truncate.
 
-    A controller sends a request again over a new connection if the old one breaks. Then the first
-    copy may still arrive, seconds later: whatever comes over a former connection is refused.
-    StopReplica names no topic id. It would delete the log of a topic that was created again since.
+    A controller whose connection breaks sends the request again over a new one. The first copy may
+    still arrive seconds later, so requests on an older connection are refused: StopReplica names no
+    topic id, and would delete the log of a topic that was created again since.
     """
 
     def __init__(
@@ -60,16 +60,18 @@ class ControlPlane:
         self._new_topics, self._existing_topics = new_topics, existing_topics
         """Called with topics whose settings this broker has yet to read."""
         self._check_topics = check_topics
-        """Has `set_unknown_aside` called as soon as the store can be read."""
+        """Schedules `set_unknown_aside` for when the store can be read."""
         self._configs_read: dict[str, Uuid] = {}
-        """Topics whose settings were read for LeaderAndIsr, with their ids. UpdateMetadata, which
-        comes later, adds the topics to the image.
+        """Topics whose settings were read for LeaderAndIsr, with their ids. A later UpdateMetadata
+        adds the topics to the image.
         """
         self._turn = asyncio.Lock()
         self._is_registered = asyncio.Event()
         self._broker_epoch = control_changes.UNKNOWN_EPOCH
         self._sender = (-1, 0)
-        """The latest controller epoch of a request, and its connection (`Peer.connection`)."""
+        """The latest controller epoch of a request, and the number of its connection
+        (`Peer.connection`).
+        """
 
     def registered(self, broker_epoch: int) -> None:
         """Accept requests for the epoch of this broker's latest registration."""
@@ -82,8 +84,8 @@ class ControlPlane:
         request: LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest,
         connection: int,
     ) -> AsyncIterator[None]:
-        """The request's turn; raises if the epoch of its controller or broker has passed, or if its
-        controller uses another connection by now.
+        """Run the block as the request's turn; raises if its controller epoch or broker epoch has
+        passed, or if its controller has opened a newer connection.
         """
         await self._is_registered.wait()
         async with self._turn:
@@ -109,7 +111,7 @@ class ControlPlane:
             try:
                 configs = await self._read_configs(unread) if unread else {}
             except StoreError:
-                # The store is away. Topics with known settings do not wait for it.
+                # The store is unreachable. Topics with known settings do not wait for it.
                 known = tuple(each for each in current if each.topic_partition.topic not in unread)
                 await self._apply(request, known, {})
                 raise
@@ -146,10 +148,11 @@ class ControlPlane:
         return await self._local.apply(change)
 
     def _is_outdated(self, change: PartitionChange) -> bool:
-        """Its leader epoch is known already, or older.
+        """Whether the leader epoch is not newer than the known one.
 
-        A controller that could not write that nobody leads has said so in the epoch of the last
-        leader. That one leads on if the next controller, which reads the store, says so.
+        Exception: a controller that could not write "no leader" to the store announced it in the
+        epoch of the last leader. That leader resumes if the next controller, which reads the store,
+        says so.
         """
         known, state = self._partitions.find(*change.topic_partition), change.state
         if known is None or known.topic_id != change.topic_id:
@@ -210,16 +213,17 @@ class ControlPlane:
         }
 
     async def apply_own(self, change: StateChange) -> list[TopicPartition]:
-        """A change by the controller in this process; returns replicas in failed log directories.
+        """Apply a change by the controller in this process; returns replicas in failed log
+        directories.
 
-        Refused like any other's once a newer controller is known: the old controller's image would
-        replace a newer one.
+        Refused once a newer controller is known: the old controller's image would replace a newer
+        one.
         """
         async with self._turn:
             known = self._cluster.image.controller_epoch
             if change.image.controller_epoch < known:
                 raise NotController(f"a controller of epoch {known} is known")
-            self._configs_read.clear()  # its image has the settings of all its topics
+            self._configs_read.clear()  # this image has the settings of all its topics
             failed = await self._local.apply(change)
             if self._broker_id in change.joined:  # a joining broker reports all its failed replicas
                 failed += self._local.failed()
@@ -227,7 +231,7 @@ class ControlPlane:
             return failed
 
     async def _set_strays_aside(self) -> None:
-        """After the controller's full set: replicas that it did not name are not this broker's."""
+        """After the controller's full set: set replicas aside that it did not name."""
         held = self._local.held()
         unknown = unknown_topics(held, self._cluster.image)
         try:
@@ -239,10 +243,10 @@ class ControlPlane:
         await self._local.set_aside(strays(held, self._cluster.image, self._broker_id, existing))
 
     async def set_unknown_aside(self) -> None:
-        """Set the logs of topics aside that are neither in the image nor in the store.
+        """Set logs of topics aside that are neither in the image nor in the store.
 
-        A full set does not name a deleted topic. If this broker did not know of the deletion when
-        the set came, the topic's replicas here were not among the strays.
+        A full set does not name deleted topics. If this broker's image still had the topic when the
+        full set arrived, its replicas here were not counted as strays.
         """
         async with self._turn:
             held = self._local.held()
@@ -254,10 +258,10 @@ class ControlPlane:
                 await self._local.set_aside(found)
 
     async def apply_from_store(self, delta: ImageDelta, read_at: ClusterImage) -> bool:
-        """A change that this broker read from the store itself, when its image was `read_at`.
+        """Apply a change that this broker read from the store itself, when its image was `read_at`.
 
         Topics that the controller has changed since are left out: they may have been deleted and
-        created again. False if there were any.
+        created again. Returns False if there were any.
         """
         async with self._turn:
             current = control_changes.still_current(delta, read_at, self._cluster.image)

@@ -1,4 +1,4 @@
-"""The controller's requests to one broker: in request, one at a time, until the broker is gone."""
+"""Sends the controller's requests to one broker: in order, one at a time, until it is gone."""
 
 import asyncio
 import logging
@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 RETRY_S, RETRY_MAX_S = 0.1, 1.0
 
 STALE = frozenset({ErrorCode.STALE_CONTROLLER_EPOCH, ErrorCode.STALE_BROKER_EPOCH})
-"""The broker's epoch or the controller's has passed: sending again is of no use."""
+"""The broker epoch or the controller epoch has passed: sending again is useless."""
 
 RESPONSES: dict[type[Message], type[Message]] = {
     LeaderAndIsrRequest: LeaderAndIsrResponse,
@@ -31,7 +31,8 @@ OnResponse = Callable[[ControlRequest, Message], object]
 
 
 class ControllerChannel:
-    """To one broker in one broker epoch. A request may arrive twice; all of them are idempotent.
+    """The channel to one broker in one broker epoch. A request may arrive twice; all are
+    idempotent.
 
     Calls `on_response` for each request, and `on_refused` when the broker's process is gone.
     """
@@ -56,7 +57,7 @@ class ControllerChannel:
         return not self._requests
 
     def forget(self) -> None:
-        """The broker is gone; the next process at its address has not been reached yet."""
+        """Mark the address as not reached: this broker is gone, the next process there is new."""
         self._connection.forget_reached()
 
     def send(self, requests: list[ControlRequest]) -> None:
@@ -64,9 +65,7 @@ class ControllerChannel:
         self._more.set()
 
     async def run(self) -> None:
-        """Send until cancelled. A silent broker is tried again and again, until the store says that
-        it is dead.
-        """
+        """Send until cancelled. A silent broker is retried until its registration is gone."""
         try:
             while True:
                 self._more.clear()
@@ -79,7 +78,7 @@ class ControllerChannel:
             self._connection.drop()
 
     async def _watch_connection(self) -> None:
-        """Wait for requests. A connection lost meanwhile is opened again, to see whether the broker
+        """Wait for requests. A connection lost meanwhile is reopened, to check that the broker
         still listens.
         """
         try:
@@ -110,11 +109,11 @@ class ControllerChannel:
         if code != ErrorCode.NONE:
             logger.info("broker refused %s: %s", api_of(type(request)).name, ErrorCode(code).name)
             if code not in STALE:
-                # The broker failed, for example without its connection to the store. Send the
-                # request again: otherwise a new partition would never get its log.
+                # The broker failed, for example because it lost its connection to the store. Send
+                # the request again: otherwise a new partition would never get its log.
                 self._refusals = min(self._refusals + 1, 10)
                 return False
-            # A watch tells soon, and then this channel ends.
+            # Not resent: a watch fires soon, and this channel is closed.
         self._refusals = 0
         self._requests.popleft()
         self._on_response(request, response)

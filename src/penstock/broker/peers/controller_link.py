@@ -1,4 +1,4 @@
-"""Calls to the controller: direct if this broker is the controller, else by requests."""
+"""Calls the controller: directly if it is this broker, otherwise by requests."""
 
 import asyncio
 import logging
@@ -37,7 +37,7 @@ RETRY_S = 0.05
 
 
 class ControllerLink:
-    """Belongs to the event loop."""
+    """Calls the active controller, and retries during elections. Belongs to the event loop."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class ControllerLink:
         )
 
     def address(self) -> Address | None:
-        """The controller's address, as far as this broker knows."""
+        """The address of the controller that the image names."""
         image = self._image()
         broker = image.brokers.get(image.controller)
         endpoint = None if broker is None else broker.endpoint(self._listener)
@@ -87,7 +87,7 @@ class ControllerLink:
             raise RequestTimedOut(f"no controller answered within {self._timeout_ms} ms") from None
 
     async def _attempt(self, request: Message, answer: type[R], version: int | None) -> R | None:
-        """None if the broker was not reached, or is not the controller (yet)."""
+        """The response; None if the broker was not reached, or is not the controller (yet)."""
         if self._image().controller == self._broker_id and not self._controller.is_active:
             return None
         try:
@@ -100,7 +100,7 @@ class ControllerLink:
         return None if says_not_controller(response) else response
 
     async def create_topics(self, news: Sequence[TopicSpec]) -> list[KafkaError | None]:
-        """None for each topic that was created, else why it was not."""
+        """For each topic None if it was created, otherwise the error."""
         if self._controller.is_active:
             made = await self._controller.create_topics(news)
             return [each if isinstance(each, KafkaError) else None for each in made]
@@ -122,7 +122,9 @@ class ControllerLink:
 
 
 def says_not_controller(response: Message) -> bool:
-    """Checks the error code of the response, or those of its items, whatever the API."""
+    """Whether the response, or any of its items, has the error of a broker that is not the
+    controller.
+    """
     if isinstance(response, ControlledShutdownResponse):
         return response.error_code == ErrorCode.STALE_CONTROLLER_EPOCH
     if getattr(response, "error_code", 0) == ErrorCode.NOT_CONTROLLER:

@@ -1,8 +1,8 @@
-"""Notices that the controller's process is gone before its session with the store ends.
+"""Detects that the controller's process is gone before its session with the store ends.
 
-A closed connection and then a refused one mean that the process is gone. The broker that notices
-deletes `/controller`, and the registration made in the same session, at the epoch that was read.
-So a newer controller is never affected, nor a broker that has come back.
+A closed connection followed by a refused one means that the process is gone. The broker that
+detects this deletes `/controller`, and the registration made in the same session, at the epoch that
+was read, so that neither a newer controller nor a returned broker is affected.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ class ControllerWatch:
             await asyncio.sleep(RETRY_S)
 
     async def _hold(self, controller: BrokerId) -> None:
-        """Hold the connection for as long as this broker is the controller."""
+        """Hold a connection to the broker for as long as it is the controller."""
         held = self._connect()
         try:
             while self._image().controller == controller:
@@ -70,8 +70,8 @@ class ControllerWatch:
 async def depose(store: MetadataStore, controller: BrokerId) -> None:
     """Delete `/controller` if it still names this broker, together with the broker's registration.
 
-    In one step, so that the next controller does not begin with leaders that are gone, and find
-    that out one by one.
+    In one step: otherwise the next controller would begin with dead leaders and detect them one by
+    one.
     """
     wanted = (paths.CONTROLLER, paths.CONTROLLER_EPOCH, paths.broker(controller))
     elected, epoch, registered = map((await store.get_many(wanted)).get, wanted)
@@ -79,7 +79,7 @@ async def depose(store: MetadataStore, controller: BrokerId) -> None:
         return
     gone = [elected]
     if registered is not None and registered.ephemeral_owner == elected.ephemeral_owner:
-        gone.append(registered)  # same session: the broker has not come back since
+        gone.append(registered)  # same session: the broker has not registered again since
     await store.multi(
         (
             Check(paths.CONTROLLER_EPOCH, epoch.version),

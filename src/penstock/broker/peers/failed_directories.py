@@ -1,4 +1,4 @@
-"""Reports failed log directories to the controller, which then asks for the failed replicas."""
+"""Notifies the controller of failed log directories; it then asks for the failed replicas."""
 
 import asyncio
 import logging
@@ -14,8 +14,8 @@ RETRY_S = 1.0
 
 
 class FailedDirectories:
-    """Belongs to the event loop. Tries again until `write` has put the report into the metadata
-    store, or until `close`.
+    """Retries until `write` has put the notification into the metadata store, or until `close`.
+    Belongs to the event loop.
     """
 
     def __init__(self, tasks: asyncio.TaskGroup, write: Callable[[], Awaitable[object]]) -> None:
@@ -24,14 +24,16 @@ class FailedDirectories:
         self._is_open = True
 
     def report(self, path: Path) -> None:
-        """Does nothing while this broker stops, because all its replicas go offline."""
+        """Notify the controller; does nothing while this broker stops, as all its replicas go
+        offline.
+        """
         if self._is_open:
             task = self._tasks.create_task(self._report(path))
             self._running.add(task)
             task.add_done_callback(self._running.discard)
 
     def close(self) -> None:
-        """Or the broker would not stop before the store is back."""
+        """Stop retrying: otherwise the broker could not stop while the store is unreachable."""
         self._is_open = False
         for task in self._running:
             task.cancel()

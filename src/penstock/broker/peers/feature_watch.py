@@ -1,4 +1,4 @@
-"""Feature levels that the controller writes to `/feature`, for all other brokers."""
+"""Follows the feature levels that the controller writes to `/feature`."""
 
 import logging
 from collections.abc import Callable
@@ -14,7 +14,9 @@ logger = logging.getLogger(__name__)
 
 
 class FeatureWatch:
-    """Reads the node at each change, and after the store was away, when a change may be missed."""
+    """Reads the node at each change, and after reconnecting to the store, as a change may be
+    missed.
+    """
 
     def __init__(self, store: MetadataStore, on_features: Callable[[Features], object]) -> None:
         self._store, self._on_features = store, on_features

@@ -1,4 +1,4 @@
-"""Sends ISR proposals to the controller (AlterPartition): all that wait go in one request."""
+"""Sends ISR proposals to the controller (AlterPartition): all waiting ones in one request."""
 
 import asyncio
 import logging
@@ -25,7 +25,7 @@ RETRY_MAX_S = 0.5
 
 
 class IsrProposals:
-    """One request at a time; calls `on_settled` with the outcome of each proposal."""
+    """Sends one request at a time; calls `on_settled` with the outcome of each proposal."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class IsrProposals:
         self._more = asyncio.Event()
 
     def propose(self, proposal: IsrProposal) -> None:
-        """Send it soon. It replaces a waiting proposal for the same partition."""
+        """Send the proposal soon. It replaces a waiting proposal for the same partition."""
         self._waiting[proposal.topic_partition] = proposal
         self._more.set()
 
@@ -53,7 +53,8 @@ class IsrProposals:
             unsettled, self._waiting = self._waiting, {}
             try:
                 for proposal, settlement in zip(sent, await self._sent(sent), strict=True):
-                    # Last in the next request, in case its outcome raises: the others come first.
+                    # Move it to the end, in case its outcome raises: the next request then begins
+                    # with the others.
                     unsettled[proposal.topic_partition] = unsettled.pop(proposal.topic_partition)
                     self._on_settled(proposal, settlement)
                     del unsettled[proposal.topic_partition]
@@ -64,7 +65,9 @@ class IsrProposals:
             pause_s = min(2 * pause_s, RETRY_MAX_S) if self._waiting else RETRY_S
 
     async def _pause(self, sent: Iterable[IsrProposal], pause_s: float) -> None:
-        """Those that failed were proposed again at once. New ones do not wait for them."""
+        """Back off while only failed proposals wait, which were proposed again at once; a new one
+        ends the pause.
+        """
         await asyncio.sleep(RETRY_S)
         if {id(each) for each in sent}.issuperset(map(id, self._waiting.values())):
             self._more.clear()
@@ -74,8 +77,8 @@ class IsrProposals:
             self._more.set()
 
     def _put_back(self, unsettled: Mapping[TopicPartition, IsrProposal]) -> None:
-        """After an error `run` starts again. A partition proposes nothing new before it has an
-        outcome, so that a lost proposal would leave its ISR as it is for ever.
+        """Queue unsettled proposals again after an error, for the next `run`. A partition makes no
+        new proposal before the last has an outcome, so a lost one would freeze its ISR for ever.
         """
         if unsettled:
             self._waiting = {**unsettled, **self._waiting}

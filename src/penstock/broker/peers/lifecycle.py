@@ -19,7 +19,7 @@ RETRY_S = 0.2
 
 class BrokerLifecycle:
     """Calls `on_registered` with the broker epoch of each registration, and `on_read` with the
-    registration whenever it is read: the controller may have altered it.
+    registration each time it is read: the controller may have altered it.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class BrokerLifecycle:
         self.epoch = -1
 
     async def register(self) -> None:
-        """Refused if another broker has this id."""
+        """Register; refused if another broker has this id."""
         epoch = await broker_registration.register(
             self._store, self._broker, self._registration(), patience_s=self._patience_s
         )
@@ -65,7 +65,7 @@ class BrokerLifecycle:
                             "broker %s: registration lost; registering again", self._broker
                         )
                         await self.register()
-                    elif node.created_zxid != self.epoch:  # ours; the answer was lost
+                    elif node.created_zxid != self.epoch:  # ours; the response was lost
                         self._set_epoch(node.created_zxid)
                     else:
                         self._on_read(decode(BrokerRegistration, node))

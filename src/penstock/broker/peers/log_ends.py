@@ -1,4 +1,4 @@
-"""Ends of partitions that other brokers lead, asked every few seconds for groups' lag."""
+"""Ends of partitions that other brokers lead, requested every few seconds for consumer lag."""
 
 import asyncio
 from collections.abc import Callable, Collection
@@ -21,21 +21,21 @@ EVERY_S = 5.0
 TIMEOUT_MS = 5_000
 LATEST = -1
 CONSUMER = -1
-"""Asked as a consumer: the answer is the high watermark."""
+"""Requested as a consumer: the response has the high watermark."""
 
 
 class LogEndRequest(msgspec.Struct, frozen=True):
-    """The partitions to ask one leader about."""
+    """A request for the ends of partitions with the same leader."""
 
     topic_partitions: tuple[TopicPartition, ...]
     on_end: Callable[[TopicPartition, int], object]
 
     def failed(self, code: ErrorCode) -> None:
-        """Keep the last known ends; the leader is asked again soon."""
+        """Keep the last known ends; the next request follows soon."""
 
 
 class LogEnds:
-    """`wanted` returns the partitions to ask about, by leader. Belongs to the event loop."""
+    """`wanted` returns the partitions of interest, by leader. Belongs to the event loop."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class LogEnds:
         if known is None:
             self._ends[topic_partition] = EndHistory(end, now_ms)
         else:
-            known.saw(end, now_ms)
+            known.observe(end, now_ms)
 
 
 def ends_request(requests: list[LogEndRequest]) -> ListOffsetsRequest:

@@ -1,4 +1,4 @@
-"""Batched requests to other brokers: all items that wait for a broker go in one request."""
+"""Batches requests to other brokers: all waiting items for a broker go in one request."""
 
 import asyncio
 import logging
@@ -19,7 +19,7 @@ class Item(Protocol):
     """One item of a request."""
 
     def failed(self, code: ErrorCode) -> object:
-        """The broker was not reached, or its response was lost."""
+        """Called if the broker was not reached, or its response was lost."""
 
 
 class Link(Protocol):
@@ -34,7 +34,7 @@ ItemT = TypeVar("ItemT", bound=Item)
 
 
 class Outbox(Generic[ItemT, R]):
-    """One connection to each broker, and one request at a time on it. Belongs to the event loop.
+    """Has one connection to each broker, with one request at a time. Belongs to the event loop.
 
     `request` makes one request of several items; `answered` gives each item its result.
     """
@@ -56,15 +56,17 @@ class Outbox(Generic[ItemT, R]):
         self._is_open = True
 
     def post(self, broker: BrokerId, item: ItemT) -> None:
-        """Send it in the loop's next turn, or after the broker has answered the request before."""
+        """Send the item in the loop's next turn, or after the broker's response to the current
+        request.
+        """
         if not self._is_open:
-            return  # this broker stops; its successor asks again
+            return  # this broker stops; the next process asks again
         self._waiting.setdefault(broker, []).append(item)
         if broker not in self._delivering:
             self._delivering[broker] = self._tasks.create_task(self._deliver(broker))
 
     def keep_only(self, alive: Collection[BrokerId]) -> None:
-        """Drop the connections to all other brokers, which are gone."""
+        """Drop the connections to all other brokers: they are gone."""
         for gone in self._connections.keys() - set(alive):
             self._connections.pop(gone).drop()
 

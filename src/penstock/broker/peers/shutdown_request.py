@@ -1,4 +1,4 @@
-"""Asks the controller for a controlled shutdown of this broker."""
+"""Requests a controlled shutdown of this broker from the controller."""
 
 import asyncio
 import logging
@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 async def request_controlled_shutdown(
     broker: BrokerId, epoch: int, link: ControllerLink, config: ControllerConfig
 ) -> None:
-    """Have the controller move leadership away; returns after a few attempts in any case."""
+    """Have the controller move leadership away; returns after a limited number of attempts."""
     if not config.controlled_shutdown_enable:
         return
     request = ControlledShutdownRequest(broker_id=broker, broker_epoch=epoch)

@@ -1,4 +1,4 @@
-"""Background loops that must not end."""
+"""Restarts background loops that must not end."""
 
 import asyncio
 import logging
@@ -12,7 +12,7 @@ RESTART_S = 1.0
 
 
 async def supervised(name: str, run: Callable[[], Awaitable[None]]) -> None:
-    """Run a background loop for ever: log what it raises and start it again."""
+    """Run a background loop for ever: log its exceptions and start it again."""
     while True:
         try:
             await run()

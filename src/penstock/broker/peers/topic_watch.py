@@ -1,8 +1,8 @@
-"""Finds topics whose deletion this broker was not told.
+"""Finds deleted topics whose deletion this broker was not notified of.
 
-A controller tells each broker of deletions only in its own epoch and the broker's. A broker that
-hung past its session, or whose controller died before it had told everything, would list a deleted
-topic for ever: the full set of control requests does not name what does not exist.
+A controller announces deletions only within its own epoch and the broker's. A broker that hung past
+its session, or whose controller died before it had announced everything, would list a deleted topic
+for ever: the full set of control requests does not name it.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ RETRY_S = 0.2
 class TopicWatch:
     """Checks once after each registration of this broker and for each new controller.
 
-    Calls `on_deleted` with the topics that are not in the store, and the image at that time; then
+    Calls `on_deleted` with the topics that are not in the store and the image at that time; then
     `on_checked`, which may raise `StoreError` to be called again.
     """
 

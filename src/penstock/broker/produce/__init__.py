@@ -1,1 +1,1 @@
-"""What a produce request appends, and what its response waits for."""
+"""Appends the batches of produce requests, and decides what their responses wait for."""

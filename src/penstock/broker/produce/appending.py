@@ -37,20 +37,20 @@ from penstock.wire.messages.produce import (
 )
 
 TURN_BYTES: Final = 1 << 20
-"""Decompressed bytes that one request may check before other requests get their turn. A larger
-batch is checked on another thread: a few kilobytes may hold hundreds of megabytes.
+"""Decompressed bytes that one request may check before other requests get a turn. A larger batch is
+checked on another thread: a few kilobytes may hold hundreds of megabytes.
 """
 SLOW_TURN_BYTES: Final = TURN_BYTES >> 4
-"""Where the topic sets the level of its own compression: zstd's highest takes 100 ms for 256 KB."""
+"""The limit if the topic sets a compression level: zstd's highest takes 100 ms for 256 KB."""
 TURN_PARTITIONS: Final = 500
-"""Partitions of one turn: those that are refused have no bytes to count."""
+"""Partitions of one turn: refused ones have no bytes to count."""
 
 
 Batch: TypeAlias = bytearray | memoryview
 
 
 class TurnOverError(Exception):
-    """The rest of the request has to wait for the next turn."""
+    """The rest of the request must wait for the next turn."""
 
 
 class PendingAppend:
@@ -70,7 +70,7 @@ class PendingAppend:
         self.last_offset = last_offset
         self.needs_flush = needs_flush
         self.tenure = tenure
-        """Of this broker as the partition's leader, at the append."""
+        """The partition's tenure (this broker's time as its leader) at the append."""
 
     def is_done(self, acks: int) -> bool:
         log = self.partition.log
@@ -84,7 +84,7 @@ class PendingAppend:
         if partition.log.log_dir.failure is not None:
             return ErrorCode.KAFKA_STORAGE_ERROR
         if acks == -1 and not partition.is_in_tenure(self.tenure):
-            # The new leader may truncate the append, or keep it.
+            # The new leader may keep the append or truncate it.
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
         if not self.is_done(acks):
             return None
@@ -106,23 +106,23 @@ class Appending:
     ) -> None:
         self._acks, self._ctx, self.verification = request.acks, ctx, verification
         self.is_copied = is_copied
-        """Whether the records are in memory of their own, where another thread may check them."""
+        """Whether the records are copied out of the frame, so that another thread may read them."""
         self._now_ms = ctx.now_ms
         self._responses: list[TopicProduceResponse] = []
         self._answers: list[PartitionProduceResponse] = []
-        """Of the topic at `_at`, as far as earlier turns have come."""
+        """Answers so far for the topic at `_at`."""
         self._at = 0
         self.has_paused = False
-        """Whether some batches may have been appended in an earlier turn than others."""
+        """Whether batches of this request may have been appended in different turns."""
         self._turn_bytes = self._turn_partitions = 0
         self._is_large = False
-        """Whether the next batch is known to be too large to be checked on the loop."""
+        """Whether the next batch is known to be too large to check on the loop."""
         self._off_loop: Future[tuple[Batch, BatchHeader, int]] | None = None
-        """The check of the next batch on another thread, if it is a large one."""
+        """The check of a large batch on another thread."""
         self.pending: list[PendingAppend] = []
         self._named_records = 0
-        """Records at fault that the response names. A hundred bytes may hold thousands, and a
-        request thousands of batches: beyond those of one batch they are not named.
+        """Invalid records named in the response so far. A hundred bytes may hold thousands of
+        records, and a request thousands of batches, so records are named up to `EXAMINED`.
         """
         self.refused: Exception | None = None
         self.is_led_elsewhere = False
@@ -151,9 +151,9 @@ class Appending:
         if self._off_loop is None:
             await asyncio.sleep(0)
         else:
-            with suppress(KafkaError):  # the response has it for its partition
+            with suppress(KafkaError):  # the response carries the error for its partition
                 await asyncio.wrap_future(self._off_loop)
-        # Other requests may have appended meanwhile: this append is later.
+        # Other requests may have appended meanwhile, so this append is later than they are.
         self._now_ms = self._ctx.services.resources.clock.now_ms()
 
     def _append(
@@ -218,12 +218,13 @@ class Appending:
             batch, header, _ = self._off_loop.result()
             self._off_loop, self._is_large = None, False
             return batch, header
-        # Most records shrink to less than a quarter: trying these here first would be in vain.
+        # Most records compress to less than a quarter: a first try on the loop would be wasted.
         self._is_large |= header.codec is not Codec.NONE and len(data) > TURN_BYTES // 4
         if self._is_large:
             self._check_off_loop(data, header, partition)
             raise TurnOverError
-        self._turn_bytes += TURN_BYTES  # a batch refused half way may have cost as much
+        # Counted in full first: a batch refused half way may have cost as much.
+        self._turn_bytes += TURN_BYTES
         rules = partition.rules
         try:
             batch, header, walked_bytes = stored(
@@ -244,7 +245,9 @@ class Appending:
         return batch, header
 
     def _check_off_loop(self, data: memoryview, header: BatchHeader, partition: Partition) -> None:
-        """Start the check; if the records are not copied yet, the next turn does."""
+        """Start the check on another thread; if the records are not copied yet, the next turn does
+        both.
+        """
         if self.is_copied:
             self._off_loop = self._ctx.services.resources.worker.submit(
                 stored,

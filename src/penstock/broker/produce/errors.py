@@ -1,4 +1,4 @@
-"""What a produce request is refused with, and the response for a refused batch."""
+"""The errors of produce requests, and the response for a refused batch."""
 
 from typing import Final
 
@@ -20,19 +20,19 @@ class TransactionalIdMissing(KafkaError):
 
 
 class InvalidRequiredAcks(KafkaError):
-    """Neither 0, 1 nor -1."""
+    """`acks` is not 0, 1 or -1."""
 
     code = ErrorCode.INVALID_REQUIRED_ACKS
 
 
 class UnsupportedCodec(KafkaError):
-    """zstd needs Produce v7, so that only consumers that know it meet it (KIP-110)."""
+    """zstd needs Produce v7, so that only consumers that support it receive it (KIP-110)."""
 
     code = ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
 
 
 class CorruptRecords(KafkaError):
-    """The request has no records for a partition."""
+    """The request has no records for a partition it names."""
 
     code = ErrorCode.CORRUPT_MESSAGE
 
@@ -46,7 +46,7 @@ UNREADABLE: Final = (
     TransactionalIdMissing,
     StorageError,
 )
-"""Errors before the batch was read: the response then does not say where the log starts."""
+"""Errors from before the batch was read: the response then has no log start offset."""
 
 
 def refused(index: int, error: Exception, log_start_offset: int) -> PartitionProduceResponse:

@@ -1,4 +1,4 @@
-"""The response to appends that wait for their acknowledgement, or that another broker leads."""
+"""The response to appends that wait for acks, or whose partition another broker leads."""
 
 import msgspec
 
@@ -49,7 +49,8 @@ def parked(
     request: ProduceRequest, response: ProduceResponse, pending: list[PendingAppend], ctx: Context
 ) -> Parked[ProduceResponse]:
     """Respond once every append is replicated and flushed as far as its acks require."""
-    acks = request.acks  # nothing else of the request: its buffer is reused while this waits
+    # Nothing else of the request: its buffer is reused while the response waits.
+    acks = request.acks
 
     def attempt() -> ProduceResponse | None:
         waiting = any(each.outcome(acks) is None for each in pending)
@@ -70,7 +71,7 @@ def parked(
 
 
 def with_errors(response: ProduceResponse, errors: dict[int, ErrorCode]) -> ProduceResponse:
-    """The response with errors that came after the append, by the identity of each answer."""
+    """The response with errors that arose after the append, by the identity of each answer."""
     replace = msgspec.structs.replace
 
     def with_error(answer: PartitionProduceResponse) -> PartitionProduceResponse:

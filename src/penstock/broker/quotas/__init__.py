@@ -1,1 +1,1 @@
-"""Quotas of clients: measured as Kafka measures them. Modules here decide; sessions hold back."""
+"""Client quotas, measured as in Kafka. These modules decide; sessions throttle."""

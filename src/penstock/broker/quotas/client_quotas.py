@@ -1,6 +1,6 @@
-"""The quotas of clients: which meter a client has, and how long its connection is held back.
+"""The quotas of clients: finds a client's meter, and how long to throttle its connection.
 
-Follows the cluster's image. With no quota set, a request pays for one comparison.
+Follows the cluster image. Without any quota, a request costs one comparison.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,9 +12,11 @@ from penstock.broker.quotas.meter import Meter
 from penstock.config.quota import QuotaConfig
 
 MOST_CLIENTS: Final = 10_000
-"""Clients remembered. They name themselves: one that tries new names must not fill the memory."""
+"""The most clients remembered. They choose their names: a client with ever new names must not fill
+the memory.
+"""
 MOST_CHARS: Final = 256
-"""Of a client id that is remembered."""
+"""The most characters of a client id that are remembered."""
 FORGET_PAUSE_MS: Final = 1000
 PERCENT_OF_NS: Final = 100 / 1e9
 
@@ -27,21 +29,21 @@ class TypeQuota:
         self._limits = Limits(kind, {})
         self._found: dict[tuple[str, str], Meter | None] = {}
         self._unknown = Meter(0, samples, window_s)
-        """Stands for a client that was not looked up yet."""
+        """Marks a client that was not looked up yet."""
         self.meters: dict[tuple[str, str], Meter] = {}
-        """By user and client id, "" for any."""
+        """By user and client id; "" means any."""
         self._forgot_ms = -FORGET_PAUSE_MS
         self.is_on = False
         """Whether there is a limit of this type."""
 
     def use(self, limits: Limits) -> None:
-        """From now on. What clients have used stays counted, as in Kafka."""
+        """Replace the limits. Past usage still counts, as in Kafka."""
         self._limits = limits
         self.is_on = bool(limits.bounds)
         self._found.clear()
 
     def meter(self, user: str, client_id: str, now_ms: int) -> Meter | None:
-        """None: no limit."""
+        """The client's meter; None if it has no limit."""
         key = (user, client_id)
         known = self._found.get(key, self._unknown)
         if known is not self._unknown:
@@ -49,7 +51,7 @@ class TypeQuota:
         limit = self._limits.of_client(user, client_id)
         found = None
         if limit is not None:
-            # Longer ids share a meter with those that begin alike.
+            # Longer ids share a meter if they begin alike.
             tags = (limit.user, limit.client_id[:MOST_CHARS])
             if tags not in self.meters and self._is_full(now_ms):
                 return self._meter(limit, (limit.user, ""))  # shared until there is room again
@@ -68,7 +70,7 @@ class TypeQuota:
         return found
 
     def _is_full(self, now_ms: int) -> bool:
-        """Whether there are too many meters, even without those that nobody has used lately."""
+        """Whether there are too many meters, even after dropping idle ones."""
         if len(self.meters) >= MOST_CLIENTS and now_ms - self._forgot_ms >= FORGET_PAUSE_MS:
             self._forgot_ms = now_ms
             self._found.clear()
@@ -95,7 +97,7 @@ class ClientQuotas:
             config.controller_quota_window_size_seconds,
         )
         self.muted = 0
-        """Connections that are held back now."""
+        """Connections that are throttled now."""
         self._known: object = None
         self._is_on = False
 
@@ -115,12 +117,12 @@ class ClientQuotas:
         return self._is_on
 
     def produce_ms(self, user: str, client_id: str, size_bytes: int, now_ms: int) -> int:
-        """How long a client waits that has sent a produce request of this size."""
+        """The throttle time after a produce request of this size."""
         meter = self.produce.meter(user, client_id, now_ms)
         return 0 if meter is None else noted(meter, meter.throttle_ms(size_bytes, now_ms), now_ms)
 
     def request_ms(self, user: str, client_id: str, spent_ns: int, now_ms: int) -> int:
-        """How long a client waits whose request has taken this time; at most one window."""
+        """The throttle time after a request that took this time; at most one window."""
         meter = self.request.meter(user, client_id, now_ms)
         if meter is None:
             return 0
@@ -128,7 +130,9 @@ class ClientQuotas:
         return noted(meter, delay_ms, now_ms)
 
     def fetch_ms(self, user: str, client_id: str, size_bytes: int) -> int:
-        """How long a client waits that would get this much; then it gets, and pays for, nothing."""
+        """The throttle time of a fetch of this size; if not 0, the client gets nothing and is not
+        charged.
+        """
         now_ms = self.monotonic_ms()
         meter = self.fetch.meter(user, client_id, now_ms)
         if meter is None:
@@ -139,13 +143,13 @@ class ClientQuotas:
         return noted(meter, delay_ms, now_ms)
 
     def shared_ms(self, user: str, client_id: str, size_bytes: int) -> int:
-        """How long a member of a share group waits that gets this much: the records are its."""
+        """The throttle time of a share fetch of this size; the member gets its records anyway."""
         now_ms = self.monotonic_ms()
         meter = self.fetch.meter(user, client_id, now_ms)
         return 0 if meter is None else noted(meter, meter.throttle_ms(size_bytes, now_ms), now_ms)
 
     def most_fetched(self, user: str, client_id: str) -> int | None:
-        """The bytes that one fetch may return, so that it can be served at all."""
+        """The most bytes that one fetch may return; a larger fetch could never be served."""
         meter = self.fetch.meter(user, client_id, self.monotonic_ms())
         return None if meter is None else int(meter.bound * meter.most_in_window)
 

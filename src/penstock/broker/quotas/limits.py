@@ -1,4 +1,4 @@
-"""Which quota holds for a client: Kafka's keys, and the order in which entities count. Pure."""
+"""Finds the quota of a client: Kafka's keys, and the precedence of entities. Pure."""
 
 import math
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from penstock.metadata.image import Configs
 
 
 class QuotaType(StrEnum):
-    """What is limited, by the key under which the limit is stored."""
+    """The quota types; the value is the key under which the limit is stored."""
 
     PRODUCE = "producer_byte_rate"
     FETCH = "consumer_byte_rate"
@@ -21,7 +21,7 @@ class QuotaType(StrEnum):
 
 
 class Limit(NamedTuple):
-    """A limit, and which clients share it: all with this user and client id; "" is any."""
+    """A limit, and the clients that share it: all with this user and client id; "" means any."""
 
     bound: float
     user: str
@@ -29,7 +29,7 @@ class Limit(NamedTuple):
 
 
 def bound_of(text: str | None) -> float | None:
-    """A stored limit; None if there is none, or none that can be kept."""
+    """A stored limit; None if it is missing or invalid."""
     try:
         bound = float(text) if text is not None else math.nan
     except ValueError:
@@ -48,7 +48,7 @@ class Limits:
         }
 
     def of_client(self, user: str, client_id: str) -> Limit | None:
-        """The limit of the entity that is named most exactly; users come before client ids."""
+        """The limit of the most specific entity; users take precedence over client ids."""
         for entity, tags in (
             (ClientEntity(user, client_id), (user, client_id)),
             (ClientEntity(user, DEFAULT), (user, client_id)),

@@ -1,7 +1,8 @@
 """A rate over the last windows, and how long to wait until it is within a limit (KIP-13). Pure.
 
-Kafka's arithmetic: samples of one window each, of which those within the last `samples` windows
-count. Until that many have passed, the time is taken as if all but the current one had.
+Kafka's arithmetic: each sample covers one window, and the samples of the last `samples` windows
+count. Until that many have passed, the rate is taken over a time as if all windows but the current
+one had.
 """
 
 from collections import deque
@@ -9,11 +10,11 @@ from math import floor
 from typing import Final
 
 LONGEST_MS: Final = 2**31 - 1
-"""The longest wait that a response can tell."""
+"""The longest wait that a response can carry."""
 
 
 class Sample:
-    """What was recorded in one window. It ends with the first event after its time."""
+    """The values of one window. It ends with the first event after its time."""
 
     def __init__(self, start_ms: int) -> None:
         self.start_ms = self.last_ms = start_ms
@@ -34,7 +35,7 @@ class Rate:
     def record(self, value: float, now_ms: int) -> None:
         samples = self._samples
         if not samples or now_ms - samples[-1].start_ms >= self._window_ms:
-            self._forget(now_ms)  # nobody may ever ask for the rate
+            self._forget(now_ms)  # here too: the rate may never be read
             samples.append(Sample(now_ms))
             self._sum_past()
         current = samples[-1]
@@ -50,7 +51,7 @@ class Rate:
         self._sum_past()
 
     def _sum_past(self) -> None:
-        """Added anew, so that what is forgotten leaves no rounding error behind."""
+        """Sum again instead of subtracting, so that dropped samples leave no rounding error."""
         total, last = 0.0, len(self._samples) - 1
         for at, sample in enumerate(self._samples):
             if at < last:
@@ -58,7 +59,7 @@ class Rate:
         self._past = total
 
     def window_ms(self, now_ms: int) -> int:
-        """The time over which the rate is taken."""
+        """The time span of the rate."""
         self._forget(now_ms)
         elapsed_ms = now_ms - self._samples[0].start_ms if self._samples else 0
         missing = self._full_windows - elapsed_ms // self._window_ms
@@ -71,7 +72,7 @@ class Rate:
         return total * 1000 / window_ms
 
     def throttle_ms(self, limit: float, now_ms: int) -> int:
-        """How long to record nothing, so that the rate is within the limit; 0 if it is."""
+        """How long to record nothing until the rate is within the limit; 0 if it is."""
         observed = self.per_second(now_ms)
         if observed <= limit:
             return 0

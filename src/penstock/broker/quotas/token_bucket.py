@@ -1,4 +1,4 @@
-"""Tokens that come at a rate and are saved up to a burst: controller mutations (KIP-599). Pure."""
+"""A token bucket, refilled at a rate up to a burst: controller mutations (KIP-599). Pure."""
 
 from math import floor
 
@@ -6,7 +6,7 @@ from penstock.broker.quotas.rate import LONGEST_MS
 
 
 class TokenBucket:
-    """Full at first. Those who may not wait can take more than there is: then others wait."""
+    """Full at first. May go below zero for requests that are not refused; others then wait."""
 
     def __init__(self, samples: int, window_s: int) -> None:
         self._burst_s = samples * window_s
@@ -27,10 +27,10 @@ class TokenBucket:
         return self._tokens
 
     def take(self, count: float, limit: float, now_ms: int) -> None:
-        """A count below zero gives back."""
+        """Take tokens; a negative count returns them."""
         self._tokens = min(self.burst(limit), self.tokens(limit, now_ms) - count)
 
     def throttle_ms(self, limit: float, now_ms: int) -> int:
-        """How long until nothing is owed."""
+        """How long until the balance is not negative."""
         wait_ms = max(-self.tokens(limit, now_ms), 0) / limit * 1000
         return floor(min(wait_ms, LONGEST_MS) + 0.5)

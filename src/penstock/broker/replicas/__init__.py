@@ -1,1 +1,1 @@
-"""Replicas of the broker: state changes carried out, throttles, strays."""
+"""The replicas of this broker: applies state changes, throttles, and finds strays."""

@@ -12,7 +12,7 @@ def is_cordoned(config: IdentityConfig, path: Path) -> bool:
 
 
 def check_cordoned(config: IdentityConfig) -> None:
-    """Refuse a directory that is not there: a misspelt one would go on getting partitions."""
+    """Refuse a directory that is not in `log.dirs`: a misspelt one would still get partitions."""
     known = {Path(each).absolute() for each in config.directories}
     for each in config.cordoned_log_dirs:
         if each != EVERY_LOG_DIR and Path(each).absolute() not in known:

@@ -1,4 +1,4 @@
-"""What leaders and followers need from the broker around them."""
+"""The interface that leaders and followers have to the rest of the broker."""
 
 import asyncio
 from collections.abc import Callable

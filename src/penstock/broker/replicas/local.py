@@ -24,7 +24,7 @@ state_change = logging.getLogger("penstock.state_change")
 """Leadership changes, like Kafka's state.change.logger."""
 
 PARTITIONS_PER_TURN = 5
-"""Creating or deleting a log takes a millisecond; requests are served in between."""
+"""Partitions changed per loop turn, as creating or deleting a log takes a millisecond."""
 
 
 class LocalBroker:
@@ -48,14 +48,14 @@ class LocalBroker:
         self._on_brokers = on_brokers
         """Called with the live brokers at each change."""
         self._unusable: dict[TopicPartition, int] = {}
-        """Replicas without a usable log, with the leader epochs in which that was logged: the
-        controller asks again and again.
+        """Replicas without a usable log, with the leader epoch in which that was logged: the
+        controller repeats its requests.
         """
 
     async def apply(self, change: StateChange) -> list[TopicPartition]:
-        """Returns the replicas whose log directory has failed."""
-        # The image comes first: settings of new topics are read from it. Clients that find a
-        # partition without a log in the meantime are told to retry.
+        """Apply the change; returns the replicas whose log directory has failed."""
+        # The image comes first: settings of new topics are read from it. Until the log exists,
+        # clients get an error that makes them retry.
         self._cluster.image = change.image
         self._coordinators.image_changed()
         self._on_brokers(change.image.brokers)
@@ -81,7 +81,7 @@ class LocalBroker:
         return failed
 
     def held(self) -> dict[TopicPartition, Uuid]:
-        """The logs on this broker with their topic ids (`NO_UUID`: none)."""
+        """The logs on this broker with their topic ids (`NO_UUID` if there is none)."""
         store = self._partitions.store
         return {
             topic_partition: store.topic_ids.get(topic_partition, NO_UUID)
@@ -110,7 +110,7 @@ class LocalBroker:
         ]
 
     def _lead_or_follow(self, change: PartitionChange) -> bool:
-        """False if the replica has no usable log."""
+        """Make the replica lead or follow; returns False if it has no usable log."""
         topic_partition, state = change.topic_partition, change.state
         before = self._partitions.find(*topic_partition)
         try:
@@ -177,7 +177,7 @@ class LocalBroker:
             self._fetchers.follow(partition)
 
     async def _stop_all(self, all_stopped: Collection[StoppedReplicas]) -> list[TopicPartition]:
-        """Returns the replicas whose logs should be deleted and may come back after a crash."""
+        """Stop replicas; returns those whose deletion failed, or may be undone by a crash."""
         store, failed = self._partitions.store, set()
         found = [each.topic_partition for each in all_stopped if each.topic_partition in store.logs]
         for count, each in enumerate(all_stopped, 1):
@@ -194,13 +194,13 @@ class LocalBroker:
         ]
 
     def _stop(self, stopped: StoppedReplicas) -> bool:
-        """False if the log should be deleted, and its directory has failed."""
+        """Stop a replica; returns False if its log could not be deleted."""
         topic_partition = stopped.topic_partition
         self._coordinators.not_led(topic_partition)
         self._fetchers.stop(topic_partition)
         if not stopped.delete:
             self._resign(topic_partition)
-        # After a start a log may exist without its partition, with a deletion still to be done.
+        # After a start a log may exist without its partition, with a deletion still pending.
         store = self._partitions.store
         known = store.topic_ids.get(topic_partition, NO_UUID)
         try:

@@ -19,7 +19,7 @@ def unknown_topics(held: Mapping[TopicPartition, Uuid], image: ClusterImage) -> 
 def of_replaced_topics(
     held: Mapping[TopicPartition, Uuid], image: ClusterImage, names: Container[str]
 ) -> dict[TopicPartition, str]:
-    """Logs of deleted topics whose names, which are among these, belong to other topics by now."""
+    """Logs of deleted topics whose names are among `names` and belong to new topics by now."""
     return {
         topic_partition: "has the id of a deleted topic whose name was reused"
         for topic_partition, topic_id in held.items()
@@ -36,10 +36,10 @@ def strays(
     broker: BrokerId,
     existing_topics: Container[str],
 ) -> dict[TopicPartition, str]:
-    """The strays among these logs, which are given with their topic ids, and why they are strays.
+    """The strays among these logs, each with the reason.
 
-    `existing_topics` are unknown topics that exist in the store: they are being created or deleted,
-    or their nodes cannot be read. Their logs stay as they are.
+    `held` has their topic ids. `existing_topics` has unknown topics that exist in the store: they
+    are being created or deleted, or their nodes cannot be read. Their logs stay as they are.
     """
     found = of_replaced_topics(held, image, image.topics)
     for topic_partition in held:

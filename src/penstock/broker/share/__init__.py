@@ -1,1 +1,3 @@
-"""The leader of share-partitions: who has which records, until when, and how often (KIP-932)."""
+"""The leader of share-partitions: tracks which member holds which records, and until when
+(KIP-932).
+"""

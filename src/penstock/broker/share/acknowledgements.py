@@ -1,4 +1,4 @@
-"""Acknowledgements as requests spell them: ranges, with one type for all or one for each record."""
+"""Reads acknowledgements of requests: ranges, with one type for all or one for each record."""
 
 from collections.abc import Iterable
 from itertools import groupby
@@ -24,7 +24,7 @@ class AcknowledgedRange(Protocol):
 def acknowledgements(
     ranges: Iterable[AcknowledgedRange], *, may_renew: bool
 ) -> list[Acknowledgement]:
-    """Ascending, and of one type each; refused if they are not in order."""
+    """Ascending ranges of one type each; raises if the ranges are not in order."""
     found: list[Acknowledgement] = []
     after = -1
     for each in ranges:

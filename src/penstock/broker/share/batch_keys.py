@@ -1,7 +1,7 @@
-"""Keys of the log's records, for share groups that keep the order of keys.
+"""Reads the keys of a log's records, for share groups that keep the order of keys.
 
-A batch may be far larger than it is on the disk, and whoever writes it decides. So one turn of the
-loop reads some; a larger batch is read beside the loop, by one share-partition at a time.
+A batch may be far larger decompressed than on disk, and its producer decides that. So each loop
+turn reads a limited amount; a larger batch is read on another thread, one per share-partition.
 """
 
 import asyncio
@@ -19,24 +19,26 @@ from penstock.record.record import records_of_payload
 
 TURN_BYTES: Final = 1 << 20
 MOST_KEYS: Final = 10_000
-"""Of a batch at a time: as many as a share-partition may have in flight. Then it is read again."""
+"""Keys read from a batch at a time: as many as a share-partition may have in flight. The batch is
+read again for the next ones.
+"""
 HASH_BYTES: Final = sha256().digest_size
 
 
 class KnownKeys(NamedTuple):
-    """Keys by offset of the records up to `last`; long ones are known by a hash: thousands are
-    kept.
+    """Keys by offset of the records up to `last`. Long keys are replaced by their hash, since
+    thousands of keys are held.
     """
 
     by_offset: Mapping[int, bytes]
     last: int
     size_bytes: int
-    """How much was read for it."""
+    """How many bytes were read for it."""
 
 
 def read_keys(batch: bytes, header: BatchHeader, known_to: int, limit_bytes: int) -> KnownKeys:
-    """From `known_to` on; of a broken batch none. Raises `DecompressionLimit` if it is larger than
-    `limit_bytes`, unless no batch may be: then it has none either.
+    """The keys from `known_to` on; none of a broken batch. Raises `DecompressionLimit` if the batch
+    is larger than `limit_bytes`; at the largest limit there is, it returns no keys instead.
     """
     last = min(header.last_offset, max(known_to, header.base_offset) + MOST_KEYS - 1)
     found: dict[int, bytes] = {}
@@ -58,7 +60,7 @@ def read_keys(batch: bytes, header: BatchHeader, known_to: int, limit_bytes: int
 
 
 class LargeBatch(NamedTuple):
-    """One that is read beside the loop."""
+    """A batch that is read on another thread."""
 
     base_offset: int
     known_to: int
@@ -66,7 +68,7 @@ class LargeBatch(NamedTuple):
 
 
 class BatchKeys:
-    """Of one share-partition. `on_read` is called when keys are there that were not at hand."""
+    """Reads keys for one share-partition. Calls `on_read` when a read on another thread is done."""
 
     def __init__(self, on_read: Callable[[], object]) -> None:
         self._on_read = on_read
@@ -76,7 +78,7 @@ class BatchKeys:
         return KeyTurn(self, worker)
 
     def taken(self, header: BatchHeader, known_to: int) -> KnownKeys | LargeBatch | None:
-        """What was read beside the loop, or is being read, if it is this batch."""
+        """The result or the running read of this batch on another thread, if there is one."""
         large = self._large
         if large is None or large[:2] != (header.base_offset, known_to):
             return None
@@ -85,7 +87,7 @@ class BatchKeys:
         self._large = None
         return large.reading.result()
 
-    def read_beside(
+    def read_off_loop(
         self, worker: Executor, batch: bytes, header: BatchHeader, known_to: int
     ) -> None:
         reading = asyncio.get_running_loop().run_in_executor(
@@ -96,7 +98,7 @@ class BatchKeys:
 
 
 class KeyTurn:
-    """What one turn of the loop may read."""
+    """The reads of one loop turn."""
 
     def __init__(self, keys: BatchKeys, worker: Executor) -> None:
         self._keys, self._worker, self._left = keys, worker, TURN_BYTES
@@ -104,7 +106,7 @@ class KeyTurn:
     def read(
         self, found: LogSlice, position: int, header: BatchHeader, known_to: int
     ) -> KnownKeys | None:
-        """None: later, and so all batches after it."""
+        """The keys; None if they come later, which then holds for all following batches too."""
         taken = self._keys.taken(header, known_to)
         if taken is not None:
             return None if isinstance(taken, LargeBatch) else taken
@@ -120,5 +122,5 @@ class KeyTurn:
         except DecompressionLimit:
             if not is_first:
                 return None
-        self._keys.read_beside(self._worker, batch, header, known_to)
+        self._keys.read_off_loop(self._worker, batch, header, known_to)
         return None

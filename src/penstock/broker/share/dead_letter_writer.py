@@ -1,4 +1,4 @@
-"""Writes the dead letters of share groups to their topics, again until it has succeeded."""
+"""Writes the dead letters of share groups to their topics, and retries until it succeeds."""
 
 import asyncio
 import logging
@@ -26,19 +26,19 @@ logger = logging.getLogger(__name__)
 WRITE_MS = 10_000
 RETRY_S = 0.2
 NOT_READY_S = 2.0
-"""Between two looks at a topic that is missing or not meant for dead letters."""
+"""The pause between checks of a topic that is missing or not enabled for dead letters."""
 TOO_LARGE = {ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE}
 PRODUCE_VERSION = 9
-"""Names topics, as the message of a refusal does."""
+"""Names topics, not ids; refusals name them too."""
 
 
 class LetterRules(NamedTuple):
     """The settings of a share group that apply to its dead letters."""
 
     topic: str = ""
-    """Empty: it has none."""
+    """Empty: the group has no dead letters."""
     copies: bool = False
-    """Whether the letter has the record itself."""
+    """Whether the letter includes the record itself."""
 
 
 class PostedLetter(NamedTuple):
@@ -47,20 +47,20 @@ class PostedLetter(NamedTuple):
     letter: ShareLetter
     rules: Callable[[], LetterRules]
     read: Callable[[], Awaitable[Record | None]]
-    """The record; None: it is gone."""
+    """Reads the record; None if it is gone."""
     is_marker: Callable[[], bool]
-    """True: it is no record, but the end of a transaction. Nothing is to be written."""
+    """Whether the offset holds a transaction marker, for which no letter is written."""
     is_needed: Callable[[], bool]
-    """False: another broker leads, and writes it."""
+    """False once another broker leads, which then writes the letter."""
     then: Callable[[], object]
-    """Called once it is written."""
+    """Called once the letter is written."""
 
 
 class DeadLetterWriter:
-    """Belongs to the event loop. One letter of a share-partition at a time, in order.
+    """Writes the letters of a share-partition in order, one at a time. Belongs to the event loop.
 
-    Requests go over a connection to the leader also if that is this broker: letters are few.
-    `create_topic` creates a topic for dead letters; it may refuse.
+    Uses a connection even if this broker leads the topic, since letters are few. `create_topic`
+    creates a topic for dead letters; it may refuse.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class DeadLetterWriter:
         self._connections: dict[BrokerId, PeerConnection] = {}
         self._running: set[asyncio.Task[None]] = set()
         self._is_open = True
-        self._told: set[str] = set()
+        self._warned: set[str] = set()
         self.create_topic: Callable[[str], Awaitable[None]] | None = None
 
     def post(self, letters: list[PostedLetter]) -> None:
@@ -98,7 +98,7 @@ class DeadLetterWriter:
                 each.then()
 
     async def _written(self, posted: PostedLetter) -> bool:
-        """False: it is not needed any more."""
+        """Whether the letter was written; False if it is no longer needed."""
         note = ""
         while posted.is_needed():
             rules = posted.rules()
@@ -106,7 +106,7 @@ class DeadLetterWriter:
                 return True  # the group has no dead letters any more
             why = await self._not_ready(rules.topic)
             if why is not None:
-                self._tell(f"dead letters of {posted.letter.key.group} wait: {why}")
+                self._warn_once(f"dead letters of {posted.letter.key.group} wait: {why}")
                 await asyncio.sleep(NOT_READY_S)
                 continue
             try:
@@ -115,7 +115,7 @@ class DeadLetterWriter:
                 code = await self._produce(rules, posted, note)
             except TimeoutError:
                 code = ErrorCode.REQUEST_TIMED_OUT
-            except PARTITION_ERRORS as error:  # also of the disk with the record
+            except PARTITION_ERRORS as error:  # includes errors of the disk that has the record
                 logger.debug("dead letter of %s: %s", posted.letter.key, error)
                 code = code_of(error)
             if code is ErrorCode.NONE:
@@ -123,12 +123,14 @@ class DeadLetterWriter:
             if code in TOO_LARGE and not note:
                 note = f"the record is too large for {rules.topic}"
                 continue
-            self._tell(f"dead letters of {posted.letter.key.group} to {rules.topic}: {code.name}")
+            self._warn_once(
+                f"dead letters of {posted.letter.key.group} to {rules.topic}: {code.name}"
+            )
             await asyncio.sleep(RETRY_S)
         return False
 
     async def _not_ready(self, topic: str) -> str | None:
-        """Why nothing can be written to the topic, or None."""
+        """The reason why the topic cannot take dead letters, or None."""
         if topic not in self._cluster.image.topics:
             if not self._cluster.config.share.errors_deadletterqueue_auto_create_topics_enable:
                 return f"topic {topic} does not exist"
@@ -154,13 +156,14 @@ class DeadLetterWriter:
             note = "the record is gone"
         batch = letter_batch(letter, copied, note, self._clock.now_ms())
         if not note and len(batch) > self._cluster.topic_config(rules.topic).max_message_bytes:
-            return ErrorCode.MESSAGE_TOO_LARGE  # a request may not even be read that is so large
+            return ErrorCode.MESSAGE_TOO_LARGE  # the leader might not even read so large a request
         request = ProduceRequest(
             acks=-1,
             timeout_ms=WRITE_MS,
             topic_data=[TopicProduceData(rules.topic, partition_data=[_data(index, batch)])],
         )
-        async with asyncio.timeout(2 * WRITE_MS / 1000):  # with the calls that go before it
+        # Includes the wait for earlier calls on the connection.
+        async with asyncio.timeout(2 * WRITE_MS / 1000):
             response = await self._connection(known.leader).call(
                 request, ProduceResponse, timeout_ms=2 * WRITE_MS, version=PRODUCE_VERSION
             )
@@ -172,9 +175,9 @@ class DeadLetterWriter:
             self._connections[broker] = self._connection_to(broker)
         return self._connections[broker]
 
-    def _tell(self, message: str) -> None:
-        if message not in self._told:
-            self._told.add(message)
+    def _warn_once(self, message: str) -> None:
+        if message not in self._warned:
+            self._warned.add(message)
             logger.warning("%s", message)
 
 

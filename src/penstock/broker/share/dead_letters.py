@@ -1,17 +1,17 @@
-"""Dead letters of share groups (KIP-1191): what is in them, and why none is written twice.
+"""Dead letters of share groups (KIP-1191): their content, and why none is written twice.
 
 Contract. A record that a member rejects, or that was delivered too often, becomes exactly one dead
-letter, and nobody gets it again:
+letter, and no member gets it again:
 
-1. It is written to the state that the record is being archived. From then on it is delivered to
-   nobody, whichever broker leads.
+1. The state records that the record is being archived. From then on it is not delivered to any
+   member, whichever broker leads.
 2. The leader writes the letter, in a batch of its own, with acks=all.
-3. It is written to the state that the record is archived.
+3. The state records that the record is archived.
 
-A leader that is lost between 1 and 3 has a successor that does 2 and 3. That the letter is not
-there twice then, also if the former leader's request is still on its way, is for the log of the
-dead letters to say: the batch has a producer id that follows from the record, and sequence 0. A log
-drops what a producer repeats. It knows producers for `producer.id.expiration.ms` (a day).
+If a leader is lost between 1 and 3, the next leader does 2 and 3. The log of the dead letters drops
+the duplicate then, even if the former leader's request arrives late: the batch has a producer id
+derived from the record, and sequence 0, and a log drops repeated batches of a producer. It
+remembers producers for `producer.id.expiration.ms` (a day).
 """
 
 from hashlib import sha256
@@ -25,7 +25,7 @@ from penstock.record.dead_letter import DeadLetter, share_letter_headers
 from penstock.record.record import Record
 
 FIRST_PRODUCER_ID: Final = 1 << 62
-"""Ids of producers are given out from 0 upwards and do not come so far."""
+"""Regular producer ids are allocated from 0 upwards and never reach this."""
 
 
 class ShareLetter(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,7 +33,7 @@ class ShareLetter(msgspec.Struct, frozen=True, kw_only=True):
 
     key: SharePartitionKey
     state_epoch: int
-    """Of the share-partition: whoever resets a group's offsets begins anew."""
+    """The share-partition's state epoch: after a reset of the group's offsets, letters are new."""
     topic: str
     offset: int
     deliveries: int
@@ -41,7 +41,7 @@ class ShareLetter(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def producer_id(self) -> int:
-        """The same for the same record, whoever writes it and how often."""
+        """The same for the same record, whichever leader writes it, and however often."""
         name = f"{self.key}:{self.state_epoch}:{self.offset}"
         return FIRST_PRODUCER_ID | int.from_bytes(sha256(name.encode()).digest()[:8]) >> 2
 
@@ -51,7 +51,7 @@ class ShareLetter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def letter_batch(letter: ShareLetter, copied: Record | None, note: str, now_ms: int) -> bytearray:
-    """The letter as a batch; without the record it has headers only, and `note` may say why."""
+    """The letter as a batch. Without the record it has headers only; `note` gives the reason."""
     dead = DeadLetter(
         error=f"{letter.reason}; {note}" if note else letter.reason,
         source="share",

@@ -4,7 +4,7 @@ from penstock.errors import ErrorCode, KafkaError
 
 
 class InvalidRecordState(KafkaError):
-    """The member does not have this record, or no longer."""
+    """The member does not hold this record, or no longer does."""
 
     code = ErrorCode.INVALID_RECORD_STATE
 
@@ -28,18 +28,18 @@ class ShareNotServed(KafkaError):
 
 
 class ShareSessionNotFound(KafkaError):
-    """There is no session of this member, or no longer."""
+    """The member has no session, or no longer has one."""
 
     code = ErrorCode.SHARE_SESSION_NOT_FOUND
 
 
 class InvalidShareSessionEpoch(KafkaError):
-    """A request of the session was lost, or came twice."""
+    """A request of the session was lost, or arrived twice."""
 
     code = ErrorCode.INVALID_SHARE_SESSION_EPOCH
 
 
 class ShareSessionLimitReached(KafkaError):
-    """There are `group.share.max.share.sessions` sessions."""
+    """The broker has `group.share.max.share.sessions` sessions already."""
 
     code = ErrorCode.SHARE_SESSION_LIMIT_REACHED

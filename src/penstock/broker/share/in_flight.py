@@ -1,4 +1,4 @@
-"""Records between a share-partition's start and the last one that was handed out."""
+"""Records between a share-partition's start and the last one that was delivered."""
 
 from bisect import bisect_left
 from typing import Final
@@ -6,25 +6,25 @@ from typing import Final
 from penstock.coordinator.share.state import RecordState, StateBatch
 from penstock.errors import KafkaError
 
-NOBODY: Final = ""
+NO_OWNER: Final = ""
 
 
 class Transition:
-    """A decision about records in flight, from one request. It holds once it is written."""
+    """A decision about records in flight, from one request. It takes effect once it is written."""
 
     __slots__ = ("is_done", "refused")
 
     def __init__(self) -> None:
         self.is_done = False
         self.refused: KafkaError | None = None
-        """Why it could not be written; the records are as they were then."""
+        """Why it could not be written; the records are then unchanged."""
 
     def end(self, refused: KafkaError | None = None) -> None:
         self.is_done, self.refused = True, refused
 
 
 class InFlightRun:
-    """Neighbouring records with one state, one number of deliveries and one owner."""
+    """Neighbouring records with one state, one delivery count and one owner."""
 
     __slots__ = (
         "batch",
@@ -52,22 +52,22 @@ class InFlightRun:
     ) -> None:
         self.first, self.last, self.state, self.count = first, last, state, count
         self.batch = batch or (first, last)
-        """The first and last record of those that were first handed out together."""
-        self.owner = NOBODY
+        """The first and last of the records that were delivered together the first time."""
+        self.owner = NO_OWNER
         self.deadline_ms = 0
         """When the owner's lock ends."""
         self.visible_ms = 0
-        """Nobody gets it before, once it is available."""
+        """When an available record may be delivered again."""
         self.next: tuple[RecordState, int] | None = None
-        """State and count that are decided, and hold once they are written."""
+        """The decided state and count, which take effect once they are written."""
         self.transition: Transition | None = None
         """The decision that `next` is part of."""
         self.dirty = False
         """The state has changed and is not written yet."""
         self.is_rejected = False
-        """A member said so; otherwise the number of deliveries made it a dead letter."""
+        """Whether a member rejected it; otherwise its delivery count makes it a dead letter."""
         self.is_sent = False
-        """Whoever writes dead letters knows of it."""
+        """Whether it was passed to the dead letter writer."""
 
     @property
     def size(self) -> int:
@@ -79,25 +79,25 @@ class InFlightRun:
 
     @property
     def is_held(self) -> bool:
-        """Somebody has it, and nothing has been decided about it."""
+        """A member holds it, and no decision about it is pending."""
         return self.state is RecordState.ACQUIRED and self.next is None
 
     @property
     def is_to_be_archived(self) -> bool:
-        """It is decided that it becomes a dead letter, and not written yet."""
+        """Whether it will become a dead letter, but that is not written yet."""
         if self.next is not None:
             return self.next[0] is RecordState.ARCHIVING
         return self.state is RecordState.ARCHIVING and self.dirty
 
     def become(self, state: RecordState, count: int) -> None:
-        self.state, self.count, self.owner, self.dirty = state, count, NOBODY, True
+        self.state, self.count, self.owner, self.dirty = state, count, NO_OWNER, True
 
     def acquired_by(self, member: str, until_ms: int) -> None:
         self.state, self.count = RecordState.ACQUIRED, self.count + 1
         self.owner, self.deadline_ms = member, until_ms
 
     def split(self, at: int) -> "InFlightRun":
-        """Keep what is before `at`; returns the rest."""
+        """Keep the records before `at`; returns a run with the rest."""
         rest = InFlightRun(at, self.last, self.state, self.count, self.batch)
         rest.owner, rest.deadline_ms, rest.visible_ms = (
             self.owner,
@@ -112,14 +112,14 @@ class InFlightRun:
     def as_batch(self) -> StateBatch:
         state, count = self.next or (self.state, self.count)
         if state is RecordState.ACQUIRED:
-            # It was released, and taken again before that was written. Neither the lock nor the
-            # delivery under way is stored: after a crash the record is delivered once more.
+            # It was released, and acquired again before that was written. Neither the lock nor the
+            # current delivery is stored: after a crash the record is delivered once more.
             state, count = RecordState.AVAILABLE, count - 1
         return StateBatch(self.first, self.last, state, count)
 
 
 class InFlightRuns:
-    """Runs in order, without holes between them. Changes only through its methods."""
+    """Runs in order, without gaps. Changed only through its methods."""
 
     def __init__(self) -> None:
         self.runs: list[InFlightRun] = []
@@ -129,7 +129,7 @@ class InFlightRuns:
         return bisect_left(self.runs, offset, key=lambda run: run.last)
 
     def between(self, first: int, last: int) -> list[InFlightRun]:
-        """Those that overlap, whole."""
+        """The runs that overlap the range, whole."""
         begin = self.at(first)
         end = begin
         while end < len(self.runs) and self.runs[end].first <= last:
@@ -137,7 +137,7 @@ class InFlightRuns:
         return self.runs[begin:end]
 
     def exactly(self, first: int, last: int) -> list[InFlightRun]:
-        """Those of `first` to `last`, after runs across these borders have been split."""
+        """The runs from `first` to `last`, after splitting the runs that cross these borders."""
         for border in (first, last + 1):
             index = self.at(border)
             if index < len(self.runs) and self.runs[index].first < border:

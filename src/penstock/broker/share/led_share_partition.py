@@ -1,4 +1,4 @@
-"""A share-partition on its leader: its state is loaded, written and kept up with time."""
+"""A share-partition on its leader: loads and writes its state, and expires its locks."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -33,14 +33,14 @@ from penstock.replication.partition import Partition
 logger = logging.getLogger(__name__)
 
 FindStart: TypeAlias = Callable[[Callable[[int | Exception], object]], object]
-"""Finds where a group begins, and calls back: at once, or after a search through the log."""
+"""Finds the start of a new group, and calls back: at once, or after a search of the log."""
 
 
 class LedSharePartition:
     """Belongs to the event loop. Requests that wait for it are parked under this object.
 
-    `on_lost` is called when it must be made anew: another broker leads, its offsets were altered,
-    or no member is left.
+    Calls `on_lost` when it must be loaded again: another broker leads, its offsets were altered, or
+    no member is left.
     """
 
     def __init__(
@@ -65,18 +65,18 @@ class LedSharePartition:
         self._find_start, self._on_lost = find_start, on_lost
         self.keys = BatchKeys(lambda: waiters.changed(self))
         self.state: SharePartition | None = None
-        """None while it is loaded."""
+        """None while it is being loaded."""
         self.refused: KafkaError | None = None
         """Why it could not be loaded."""
         self.state_epoch = 0
         self._letters = 0
-        """Dead letters that are being written."""
+        """The number of dead letters being written."""
         self._timer: Handle | None = None
         self._due_ms = 0
         """When the timer fires."""
         self.is_needed = True
-        """False: no member is left. It goes once everything is written, and not before: whoever
-        loaded the state meanwhile would lack that.
+        """False once no member is left. It is dropped only after everything is written: otherwise a
+        new instance would load a state without that.
         """
 
     @property
@@ -90,7 +90,7 @@ class LedSharePartition:
 
     @property
     def failed_in_a_row(self) -> int:
-        """Deliveries, since one succeeded."""
+        """Failed deliveries since the last successful one."""
         return self._breaker.failed_in_a_row
 
     # --- loading
@@ -100,7 +100,7 @@ class LedSharePartition:
 
     def _loaded(self, reply: ShareGroupOffset | KafkaError) -> None:
         if not self.is_needed:
-            return  # it has gone: another one may write a start by now
+            return  # dropped: another instance may have written a start by now
         if isinstance(reply, KafkaError):
             self.lose(reply)
             return
@@ -115,12 +115,12 @@ class LedSharePartition:
         self._waiters.changed(self)
 
     def _begin(self, start: int | Exception) -> None:
-        """Its start is written at once: the next leader would choose another one, and pass over
-        what was delivered and not acknowledged.
+        """Write the start at once: the next leader would choose another one, and skip records that
+        were delivered and not acknowledged.
         """
         if not self.is_needed or self.refused is not None:
-            return  # it has gone during the search
-        if isinstance(start, KafkaError):  # a batch is broken
+            return  # dropped during the search
+        if isinstance(start, KafkaError):  # a batch is corrupt
             self.lose(start)
             return
         if isinstance(start, Exception):
@@ -131,7 +131,7 @@ class LedSharePartition:
         self._waiters.changed(self)
 
     def lose(self, why: KafkaError) -> None:
-        """Stop; whatever is not written is refused. The next request makes it anew."""
+        """Stop; unwritten decisions are refused. The next request loads it again."""
         if self.refused is not None:
             return
         self.refused = why
@@ -145,7 +145,7 @@ class LedSharePartition:
         self._waiters.changed(self)
 
     def retire(self) -> None:
-        """No member is left."""
+        """Drop it once everything is written: no member is left."""
         self.is_needed = False
         self._go_if_idle()
 
@@ -157,10 +157,10 @@ class LedSharePartition:
                 self._timer = None
             self._on_lost(self)
 
-    # --- what members do
+    # --- operations of members
 
     def fetch_offset(self) -> int | None:
-        """Where to read next; None: nothing can be handed out now."""
+        """The offset to read from next; None if nothing can be delivered now."""
         if self.state is None:
             return None
         now_ms = self._clock.monotonic_ms()
@@ -184,8 +184,8 @@ class LedSharePartition:
             self._breaker.tries(acquired[0].first)
         self._arm()
         if not acquired and (self.state.next_offset, self.state.first_unknown_key) != before:
-            # Only aborted records were there, or such that wait for others with their keys. What
-            # follows is read once the request is parked.
+            # There were only aborted records, or records that wait for others with their keys. Read
+            # on once the request is parked.
             self._loop.call_soon(lambda: self._waiters.changed(self))
         return acquired
 
@@ -206,12 +206,12 @@ class LedSharePartition:
         self._breaker.failed(records, self._delivery(), now_ms)
 
     def release(self, member: str) -> None:
-        """The member's session has ended."""
+        """Release the member's records: its session has ended."""
         if self.state is not None and self.state.release(member):
             self._write()
             self._waiters.changed(self)
 
-    # --- time and writes
+    # --- timers and writes
 
     def _arm(self) -> None:
         if self.state is None:
@@ -238,14 +238,14 @@ class LedSharePartition:
         if expired:
             self._failed(expired, now_ms)
             self._write()
-        self._waiters.changed(self)  # also what has become visible
+        self._waiters.changed(self)  # also for records that have become visible
         self._arm()
 
     def _write(self) -> None:
         if self.state is None or self.refused is not None:
             return
         if not self.is_led:
-            # The partition has the epoch of its new leader by now: it would fence nothing off.
+            # The partition has the new leader's epoch by now, so this write would not be fenced.
             self.lose(NotLeader(f"{self.key} is led by another broker"))
             return
         write = self.state.begin_write()
@@ -267,7 +267,7 @@ class LedSharePartition:
         for transition in self.state.end_write(refused):
             self._waiters.changed(transition)
         if refused is not None:
-            # Its state may be another by now: the next request loads it again.
+            # The stored state may differ by now: the next request loads it again.
             self.lose(refused)
             return
         self._waiters.changed(self)

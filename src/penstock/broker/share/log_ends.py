@@ -1,4 +1,4 @@
-"""The end of a partition's log, which lag is counted from; the leader may be another broker."""
+"""The end of a partition's log, from which lag is counted; another broker may lead it."""
 
 from collections.abc import Callable
 
@@ -25,7 +25,7 @@ async def log_end(
     image: ClusterImage,
     connection_to: Callable[[BrokerId], PeerConnection],
 ) -> int | None:
-    """The high watermark; None: its leader cannot be asked."""
+    """The high watermark; None if the leader cannot be reached."""
     here = partitions.find(*topic_partition)
     if here is not None and here.leads:
         return here.log.high_watermark

@@ -1,4 +1,4 @@
-"""Asks the share coordinator, on this broker or on another, and again while that may help."""
+"""Calls the share coordinator, on this broker or another, and retries while that may help."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
@@ -62,13 +62,13 @@ class Persister:
         pending = self._here(call)
         if pending is not None:
             reply = self._coordinator.runtime.reply(pending)
-            if reply is not None and not _may_help(reply):
+            if reply is not None and not _is_retriable(reply):
                 then(reply)
                 return
         self.run(self._later(call, pending, then))
 
     def run(self, work: Coroutine[Any, Any, None]) -> None:
-        """Until it ends, or this broker stops."""
+        """Run it in a task until it ends, or until this broker stops."""
         if not self._is_open:
             work.close()
             return
@@ -84,20 +84,22 @@ class Persister:
     ) -> None:
         if pending is not None:
             reply = await self._committed(pending)
-            if not _may_help(reply):
+            if not _is_retriable(reply):
                 then(reply)
                 return
-        then(await self.ask(call))
+        then(await self.call_with_retries(call))
 
-    async def ask(self, call: StateCall[T], until_ms: int | None = None) -> T | KafkaError:
-        """The reply; asked again for some seconds while the coordinator moves or loads, or until
-        that time of the monotonic clock.
+    async def call_with_retries(
+        self, call: StateCall[T], until_ms: int | None = None
+    ) -> T | KafkaError:
+        """The reply; retries for some seconds while the coordinator moves or loads, or until
+        `until_ms` of the monotonic clock.
         """
         if until_ms is None:
             until_ms = self._clock.monotonic_ms() + PATIENCE_MS
         while True:
             reply = await self._once(call)
-            if not _may_help(reply) or self._clock.monotonic_ms() >= until_ms:
+            if not _is_retriable(reply) or self._clock.monotonic_ms() >= until_ms:
                 return reply
             await asyncio.sleep(RETRY_S)
 
@@ -122,7 +124,8 @@ class Persister:
         if known is None or known.leader in {NO_LEADER, self._broker_id}:
             return CoordinatorNotAvailable(f"{state_partition} has no leader")
         try:
-            async with asyncio.timeout(2 * WRITE_MS / 1000):  # with the calls that go before it
+            # Includes the wait for earlier calls on the connection.
+            async with asyncio.timeout(2 * WRITE_MS / 1000):
                 response = await self.connection(known.leader).call(
                     call.request(), call.response(), timeout_ms=2 * WRITE_MS
                 )
@@ -138,7 +141,7 @@ class Persister:
         return self._connections[broker]
 
     def has_coordinator(self, key: SharePartitionKey) -> bool:
-        """Whether a broker leads the state of this share-partition, as far as is known."""
+        """Whether the state partition of this share-partition has a known leader."""
         known = self._cluster.image.partition(self._state_partition(key))
         return known is not None and known.leader != NO_LEADER
 
@@ -146,7 +149,7 @@ class Persister:
         return TopicPartition(TOPIC, self._coordinator.partition_of(str(key)))
 
     def _here(self, call: StateCall[T]) -> PendingReply[T] | None:
-        """The reply of the coordinator on this broker; None: it is elsewhere."""
+        """The pending reply of the coordinator on this broker; None if it is on another."""
         here = self._partitions.find(*self._state_partition(call.key))
         return call.here(self._coordinator) if here is not None and here.leads else None
 
@@ -167,6 +170,6 @@ class Persister:
         return await self._waiters.future(parked)
 
 
-def _may_help(reply: object) -> bool:
-    """Whether to ask again may help."""
+def _is_retriable(reply: object) -> bool:
+    """Whether a retry may help."""
     return isinstance(reply, KafkaError) and reply.code in RETRIABLE

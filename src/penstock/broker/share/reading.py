@@ -1,4 +1,4 @@
-"""Reads the log for members of share groups, and hands them the records that they may have."""
+"""Reads the log for members of share groups, and acquires records for them."""
 
 import asyncio
 from collections.abc import Container, Iterator, Sequence
@@ -17,11 +17,13 @@ from penstock.record.invalid import InvalidRecord
 from penstock.record.record import Record, records
 
 CHUNK_BYTES = 1 << 14
-"""Read at a time to find the batches of a slice: small ones are many, large ones are skipped."""
+"""Bytes read at a time to find the batch headers of a slice: a chunk has many small batches, and
+large ones are skipped.
+"""
 
 
 class ShareRead(msgspec.Struct):
-    """What was found in a partition's log, before any of it is acquired."""
+    """A slice of a partition's log, before any of it is acquired."""
 
     shared: LedSharePartition
     offset: int
@@ -29,7 +31,7 @@ class ShareRead(msgspec.Struct):
 
 
 class SharedRecords(msgspec.Struct):
-    """Records of one partition that a member has now; the batches hold others too."""
+    """Records of one partition that a member has acquired; the batches may hold others too."""
 
     records: LogSlice
     acquired: list[AcquiredRecords]
@@ -38,7 +40,7 @@ class SharedRecords(msgspec.Struct):
 def read(
     shared: LedSharePartition, max_bytes: int, *, read_committed: bool, min_one_batch: bool
 ) -> ShareRead | None:
-    """None: there is nothing to hand out now."""
+    """Read the next records; None if there is nothing to deliver now."""
     offset = shared.fetch_offset()
     if offset is None:
         return None
@@ -55,7 +57,7 @@ def acquire(
 ) -> SharedRecords | None:
     shared = what.shared
     assert shared.state is not None, "it was read from"
-    # Records in flight may be passed over on the way to those that can be had.
+    # The slice may begin with records in flight that are skipped.
     most = wanted.max_records + max(shared.state.next_offset - what.offset, 0)
     positions: list[tuple[int, BatchHeader]] = []
     for position, header in headers(what.found):
@@ -87,7 +89,7 @@ def acquire(
         for position, header in positions
         if header.last_offset >= first and header.base_offset <= last
     ]
-    if not sent:  # only offsets that compaction has left without a record
+    if not sent:  # only offsets whose records were compacted away
         sent = positions[-1:]
     begin, end = sent[0][0], sent[-1][0] + sent[-1][1].size_bytes
     found = what.found
@@ -100,7 +102,7 @@ def fetched_batches(
     aborted: Container[int],
     worker: Executor,
 ) -> list[FetchedBatch]:
-    """As many as their keys are known of, if these matter; of the last one maybe a part."""
+    """The batches whose keys are known, if keys matter; of the last one maybe only a part."""
     assert what.shared.state is not None, "it was read from"
     keys_from, turn = what.shared.state.first_unknown_key, what.shared.keys.turn(worker)
     batches: list[FetchedBatch] = []
@@ -119,7 +121,9 @@ def fetched_batches(
 
 
 async def read_record(log: PartitionLog, offset: int) -> Record | None:
-    """None: it was deleted, or cannot be read. Of a large batch it is read beside the loop."""
+    """The record; None if it was deleted or cannot be read. A large batch is read on another
+    thread.
+    """
     try:
         found = _batch_of(log, offset)
         if found is None:
@@ -138,7 +142,7 @@ def _record_in(batch: bytes, header: BatchHeader, offset: int, limit_bytes: int)
 
 
 def is_marker(log: PartitionLog, offset: int) -> bool:
-    """Whether a transaction's marker is there, which no member gets to see."""
+    """Whether the offset holds a transaction marker, which members never see."""
     try:
         found = _batch_of(log, offset)
     except CorruptBatch:
@@ -147,8 +151,8 @@ def is_marker(log: PartitionLog, offset: int) -> bool:
 
 
 def _batch_of(log: PartitionLog, offset: int) -> tuple[bytes, BatchHeader] | None:
-    """The batch that has a record which was handed out: so it is committed, even if the high
-    watermark of a new leader does not say so yet.
+    """The batch of a record that was delivered. Reads up to the log end: the record is committed,
+    even if the high watermark of a new leader is still behind it.
     """
     if not log.log_start_offset <= offset < log.end_offset:
         return None
@@ -164,7 +168,7 @@ def _batch_of(log: PartitionLog, offset: int) -> tuple[bytes, BatchHeader] | Non
 
 
 def headers(found: LogSlice) -> Iterator[tuple[int, BatchHeader]]:
-    """Position in the slice and header of each whole batch."""
+    """The position in the slice and the header of each whole batch."""
     at, chunk_at, chunk = 0, 0, b""
     while found.size_bytes - at >= HEADER_BYTES:
         inside = at - chunk_at

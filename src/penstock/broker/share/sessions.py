@@ -1,4 +1,4 @@
-"""Share sessions: what a member fetches from this broker, from one request to the next."""
+"""Share sessions: the partitions that a member fetches from this broker, across requests."""
 
 from collections.abc import Iterable
 from typing import Final, NamedTuple
@@ -24,12 +24,12 @@ class ShareSessionKey(NamedTuple):
 
 
 class ShareSession:
-    """The partitions that a member fetches; the first one to be read comes first."""
+    """The partitions that a member fetches, in the order in which to read them."""
 
     def __init__(self, key: ShareSessionKey, connection: int) -> None:
         self.key, self.connection = key, connection
         self.epoch = 1
-        """That of the next request."""
+        """The epoch of the next request."""
         self.partitions: dict[TopicIdPartition, None] = {}
 
     def next(self) -> None:
@@ -56,7 +56,7 @@ class ShareSessions:
         return len(self._by_key)
 
     def get(self, key: ShareSessionKey, epoch: int) -> ShareSession:
-        """The session of a request that does not open one; its next epoch is due then."""
+        """The session of a request that does not open one; advances the session epoch."""
         found = self._by_key.get(key)
         if found is None:
             raise ShareSessionNotFound("The share session was not found.")
@@ -75,7 +75,7 @@ class ShareSessions:
         acknowledges: bool,
         most: int,
     ) -> tuple[ShareSession, ShareSession | None]:
-        """A new session, and the one of the same member that it replaces."""
+        """A new session, and the session of the same member that it replaces."""
         if acknowledges:
             raise InvalidShareRequest("A first request of a session cannot acknowledge records.")
         replaced = self.close(key)
@@ -95,7 +95,7 @@ class ShareSessions:
         return session
 
     def partition_count(self, key: ShareSessionKey) -> int:
-        """Of the member's session."""
+        """Partitions in the member's session."""
         found = self._by_key.get(key)
         return 0 if found is None else len(found.partitions)
 
@@ -112,7 +112,7 @@ class ShareSessions:
 def changed(
     session: ShareSession, named: Iterable[TopicIdPartition], forgotten: Iterable[TopicIdPartition]
 ) -> list[TopicIdPartition]:
-    """A request adds partitions to its session and forgets others; returns the new ones."""
+    """Add partitions to the session and remove others; returns the added ones."""
     added = [each for each in named if each not in session.partitions]
     session.partitions.update(dict.fromkeys(added))
     for each in forgotten:

@@ -1,8 +1,8 @@
-"""A share-partition: which records of a partition a share group's members have (KIP-932).
+"""A share-partition: which records of a partition the members of a share group hold (KIP-932).
 
-Pure: it is told the time, what was read from the log, and what was written of its state. A decision
-of a member holds once it is written. What time or a lost connection decides holds at once: it only
-hands records out again, and is written with the next write, or with one of its own.
+Pure: the time, the batches read from the log and the results of writes are arguments. A member's
+decision takes effect once it is written. An expired lock or a lost connection takes effect at once:
+it only makes records available again, and is written with the next write, or with its own.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -30,7 +30,7 @@ class AcknowledgeType(IntEnum):
 
 
 class Acknowledgement(NamedTuple):
-    """What a member says of neighbouring records."""
+    """A member's decision about neighbouring records."""
 
     first: int
     last: int
@@ -47,16 +47,16 @@ class ShareLimits(NamedTuple):
     """How long a record stays invisible after its first failed delivery; doubles with each."""
     backoff_max_ms: int = 0
     key_order: bool = False
-    """Of the records with one key only the first unfinished one is handed out."""
+    """Whether only the first unfinished record of each key is delivered."""
     dead_letters: bool = False
-    """A record that is given up becomes a dead letter."""
+    """Whether a record that is given up becomes a dead letter."""
 
     def backoff_after(self, deliveries: int) -> int:
         return min(self.backoff_ms << max(deliveries - 1, 0), self.backoff_max_ms)
 
 
 class Acquisition(NamedTuple):
-    """What a member wants. `is_strict`: never more than `max_records`, even within a batch."""
+    """A member's request for records. `is_strict`: at most `max_records`, even within a batch."""
 
     member: str
     max_records: int
@@ -71,11 +71,11 @@ class FetchedBatch(NamedTuple):
     last: int
     is_aborted: bool = False
     keys: Mapping[int, bytes] = NO_KEYS
-    """Keys of its records by offset, as far as the order of keys needs them."""
+    """Keys of its records by offset, as far as key order needs them."""
 
 
 class AcquiredRecords(NamedTuple):
-    """Records that a member has now, and how often they were delivered."""
+    """Records that a member has acquired, with their delivery count."""
 
     first: int
     last: int
@@ -83,16 +83,16 @@ class AcquiredRecords(NamedTuple):
 
 
 class DueLetter(NamedTuple):
-    """A record whose dead letter has to be written now."""
+    """A record whose dead letter must be written now."""
 
     offset: int
     deliveries: int
     is_rejected: bool
-    """By a member; otherwise it was delivered too often."""
+    """Whether a member rejected it; otherwise it was delivered too often."""
 
 
 class StateWrite(NamedTuple):
-    """What has to be written."""
+    """The changes to write."""
 
     start_offset: int
     delivery_complete_count: int
@@ -100,7 +100,7 @@ class StateWrite(NamedTuple):
 
 
 class SharePartition:
-    """Records before `start_offset` are finished; from `next_offset` on none was handed out yet."""
+    """Records before `start_offset` are finished; none from `next_offset` on was delivered yet."""
 
     def __init__(
         self, start_offset: int, batches: Iterable[StateBatch] = (), *, is_new: bool = False
@@ -115,14 +115,14 @@ class SharePartition:
         for first, last, state, count in batches:
             if last < start_offset:
                 continue
-            self._skip_to(first, RecordState.AVAILABLE)  # handed out, but nothing was decided
-            # Whatever is not finished, also in states of other versions, is delivered again.
+            self._skip_to(first, RecordState.AVAILABLE)  # delivered, but undecided
+            # Unfinished records, also in states of other versions, are delivered again.
             kept = RecordState(state) if state in KEPT else RecordState.AVAILABLE
             self._may_owe_letters |= kept is RecordState.ARCHIVING
             self._append(InFlightRun(self.next_offset, last, kept, count))
         self._advance()
 
-    # --- what is where
+    # --- queries
 
     @property
     def runs(self) -> Sequence[InFlightRun]:
@@ -130,16 +130,16 @@ class SharePartition:
 
     @property
     def in_flight(self) -> int:
-        """Records between the start and the last one that was handed out."""
+        """The number of records between the start and the last delivered one."""
         return self.next_offset - self.start_offset
 
     @property
     def held(self) -> int:
-        """Records that members have."""
+        """The number of records that members hold."""
         return sum(run.size for run in self.runs if run.state is RecordState.ACQUIRED)
 
     def fetch_offset(self, limits: ShareLimits, now_ms: int) -> int | None:
-        """Where to read next; None: as many records are in flight as may be."""
+        """The offset to read from next; None if the limit of records in flight is reached."""
         self._keep_order(limits)
         unknown = self.first_unknown_key
         if unknown is not None and unknown < self.next_offset:
@@ -155,11 +155,11 @@ class SharePartition:
 
     @property
     def first_unknown_key(self) -> int | None:
-        """From here on `acquire` needs the records' keys; None: they do not matter."""
+        """The offset from which `acquire` needs the records' keys; None if keys do not matter."""
         return None if self._order is None else self._order.known_to
 
     def next_deadline_ms(self, now_ms: int) -> int | None:
-        """When the first lock ends, or a record becomes visible."""
+        """When the next lock ends or the next record becomes visible."""
         due: int | None = None
         for run in self.runs:
             if run.next is not None:
@@ -180,7 +180,7 @@ class SharePartition:
             self._order.starts_at(self.start_offset)
 
     def _ready(self, last: int, now_ms: int) -> Iterator[tuple[int, int, InFlightRun]]:
-        """Neighbouring records up to `last` that can be handed out again, with their run."""
+        """Ranges of records up to `last` that can be delivered again, with their run."""
         order = self._order
         for run in self._in_flight.between(self.start_offset, last):
             if not run.is_available or run.visible_ms > now_ms:
@@ -200,12 +200,12 @@ class SharePartition:
         return self.runs[self._in_flight.at(offset)].state.is_final
 
     def is_acquired(self, offset: int) -> bool:
-        """Whether a member has the record."""
+        """Whether a member holds the record."""
         if not self.start_offset <= offset < self.next_offset:
             return False
         return self.runs[self._in_flight.at(offset)].state is RecordState.ACQUIRED
 
-    # --- members take records
+    # --- members acquire records
 
     def acquire(
         self,
@@ -214,7 +214,7 @@ class SharePartition:
         limits: ShareLimits,
         now_ms: int,
     ) -> list[AcquiredRecords]:
-        """Hand out records of the batches that were read from `fetch_offset` on."""
+        """Acquire records of the batches that were read from `fetch_offset` on."""
         if not found:
             return []
         for batch in found:
@@ -231,11 +231,13 @@ class SharePartition:
         is_full = taken >= wanted.max_records or self._is_isolated(again, limits)
         if not is_full and self._order is None:
             again += self._acquire_new(wanted, found, taken, limits, until_ms)
-        self._advance()  # over batches of aborted transactions
+        self._advance()  # past batches of aborted transactions
         return again
 
     def _archive_available(self, aborted: FetchedBatch) -> None:
-        """Records that were released before the group asked for committed ones only."""
+        """Archive aborted records that were released before the group began to read committed
+        records.
+        """
         for run in self._in_flight.between(aborted.first, aborted.last):
             if run.is_available:
                 first, last = max(run.first, aborted.first), min(run.last, aborted.last)
@@ -243,7 +245,7 @@ class SharePartition:
                     part.become(RecordState.ARCHIVED, part.count)
 
     def _take_in(self, found: Sequence[FetchedBatch], limits: ShareLimits) -> None:
-        """Not yet for anybody: which of the new records can be handed out depends on their keys."""
+        """Add new records as available, not acquired: their keys decide which can be delivered."""
         for batch in found:
             first = max(batch.first, self.next_offset)
             last = min(batch.last, self.start_offset + limits.locks - 1)
@@ -265,7 +267,7 @@ class SharePartition:
                 break
             portion = _portion(run, limits)
             if portion is not None and acquired:
-                break  # records that failed before go alone
+                break  # records that failed before are delivered alone
             end = to if portion is None else min(to, first + portion - 1)
             if wanted.is_strict:
                 end = min(end, first + left - 1)
@@ -320,7 +322,7 @@ class SharePartition:
         self.next_offset = run.last + 1
 
     def _skip_to(self, offset: int, state: RecordState) -> None:
-        """The offsets up to here have no record to hand out now."""
+        """Mark the offsets up to here: they have no record to deliver now."""
         if offset > self.next_offset:
             run = InFlightRun(self.next_offset, offset - 1, state, 0)
             run.dirty = state.is_final
@@ -335,7 +337,9 @@ class SharePartition:
         limits: ShareLimits,
         now_ms: int,
     ) -> Transition:
-        """All of it, or nothing. Records before the start are passed over: they are finished."""
+        """Apply all acknowledgements or none. Records before the start are skipped: they are
+        finished.
+        """
         valid = [
             Acknowledgement(max(first, self.start_offset), last, kind)
             for first, last, kind in acknowledgements
@@ -371,10 +375,10 @@ class SharePartition:
             if run.owner != member:
                 raise InvalidRecordState("Member is not the owner of batch record")
 
-    # --- time and lost connections decide
+    # --- locks expire, connections close
 
     def expire(self, limits: ShareLimits, now_ms: int) -> int:
-        """Release what has been locked too long; returns how many records that are."""
+        """Release records whose lock has expired; returns their number."""
         late = [run for run in self.runs if run.is_held and run.deadline_ms <= now_ms]
         self._may_owe_letters |= limits.dead_letters
         count = sum(run.size for run in late)
@@ -385,14 +389,14 @@ class SharePartition:
         return count
 
     def back_off(self, limits: ShareLimits, now_ms: int) -> None:
-        """Records that failed before this leader took over wait anew."""
+        """Delay records again that failed before this leader took over."""
         for run in self.runs:
             if run.is_available and run.count:
                 run.visible_ms = now_ms + limits.backoff_after(run.count)
 
     def release(self, member: str) -> bool:
-        """The member's session has ended. The delivery does not count: the records may never have
-        reached the application.
+        """Release the records of a member whose session has ended. The delivery does not count:
+        they may never have reached the application.
         """
         held = [run for run in self.runs if run.is_held and run.owner == member]
         for run in held:
@@ -401,7 +405,7 @@ class SharePartition:
         return bool(held)
 
     def log_starts_at(self, offset: int) -> None:
-        """Records before `offset` were deleted."""
+        """Drop the records before `offset`: they were deleted."""
         if offset > self.start_offset:
             self._in_flight.drop_before(offset)
             self.start_offset = offset
@@ -411,10 +415,11 @@ class SharePartition:
     # --- dead letters
 
     def take_letters(self, limits: ShareLimits) -> list[DueLetter]:
-        """Dead letters to be written now, each of them once. To be called between writes.
+        """The dead letters to write now, each once. Call it between writes.
 
-        That a record is going to be one is written first: nobody gets it again then, whatever
-        happens, and whoever leads next writes the letter again, which must not make two.
+        The ARCHIVING state is written first: from then on no member gets the record again, whatever
+        happens. The next leader may write the letter again; `dead_letters` says why it stays a
+        single one.
         """
         assert not self.is_writing, "a write under way may hold what is not written yet"
         due: list[DueLetter] = []
@@ -424,7 +429,7 @@ class SharePartition:
         for run in self.runs:
             if run.state is RecordState.ARCHIVING and not run.dirty and not run.is_sent:
                 run.is_sent = True
-                # What a former leader gave up before the limit was rejected.
+                # A record that a former leader gave up before the limit was rejected.
                 is_rejected = run.is_rejected or run.count < limits.delivery_count
                 due += [
                     DueLetter(offset, run.count, is_rejected)
@@ -433,7 +438,7 @@ class SharePartition:
         return due
 
     def letter_written(self, offset: int) -> None:
-        """The record is finished now."""
+        """Mark the record as finished."""
         if offset >= self.start_offset:
             for run in self._in_flight.exactly(offset, offset):
                 run.become(RecordState.ARCHIVED, run.count)
@@ -446,13 +451,14 @@ class SharePartition:
         return self._writing is not None
 
     def begin_write(self) -> StateWrite | None:
-        """What has to be written now; None: nothing, or a write is under way.
+        """The state to write now; None if there is nothing to write, or a write is running.
 
-        One at a time: the start of a later write may rest on what an earlier one decides.
+        One write at a time: the start of a later write may depend on the decisions of an earlier
+        one.
         """
         if self._writing is not None:
             return None
-        if not self._queued and not self._has_news():
+        if not self._queued and not self._needs_write():
             return None
         self._writing, self._queued = self._queued, set()
         written = [run for run in self.runs if run.dirty or run.transition in self._writing]
@@ -464,7 +470,7 @@ class SharePartition:
         return StateWrite(start, complete, tuple(joined(batches)))
 
     def end_write(self, refused: KafkaError | None = None) -> set[Transition]:
-        """The write that was begun is done, or has failed; returns the decisions in it."""
+        """End the write, successful or refused; returns the decisions in it."""
         assert self._writing is not None, "no write was begun"
         ended, self._writing = self._writing, None
         for run in self.runs:
@@ -476,7 +482,7 @@ class SharePartition:
         if refused is None:
             self._advance()
         else:
-            self._written_start = -1  # unknown: the next write says everything again
+            self._written_start = -1  # unknown: the next write has everything again
             for run in self.runs:
                 run.dirty = run.dirty or run.state is not RecordState.ACQUIRED
         for transition in ended:
@@ -484,14 +490,14 @@ class SharePartition:
         return ended
 
     def give_up(self, why: KafkaError) -> set[Transition]:
-        """Nothing more is written; returns the decisions that are refused for that."""
+        """Refuse all unwritten decisions; returns them."""
         ended = self._queued | (self._writing or set())
         self._queued, self._writing = set(), None
         for transition in ended:
             transition.end(why)
         return ended
 
-    def _has_news(self) -> bool:
+    def _needs_write(self) -> bool:
         return self._written_start != self.start_offset or any(run.dirty for run in self.runs)
 
     def _start_after_write(self) -> tuple[int, int]:
@@ -532,7 +538,7 @@ def _decided(
 
 
 def _ranges(offsets: Iterable[int]) -> list[tuple[int, int]]:
-    """Ascending offsets as ranges of neighbours."""
+    """Ascending offsets as ranges."""
     found: list[tuple[int, int]] = []
     for each in offsets:
         if found and found[-1][1] + 1 == each:
@@ -547,10 +553,10 @@ def _isolation_threshold(limits: ShareLimits) -> int:
 
 
 def _portion(run: InFlightRun, limits: ShareLimits) -> int | None:
-    """How many records go together; None: all.
+    """How many records are delivered together; None: all.
 
-    Records that failed often are handed out in ever smaller portions: one bad record among them
-    must not take all others to the delivery limit (KAFKA-17541).
+    Records that failed often are delivered in ever smaller portions: one bad record among them must
+    not take all others to the delivery limit (KAFKA-17541).
     """
     threshold = _isolation_threshold(limits)
     if run.count < threshold:

@@ -24,12 +24,12 @@ from penstock.replication.fencing import NotLeader
 from penstock.replication.partition import Partition
 
 DEAD_LETTERS = 2
-"""The level of `share.version` from which share groups have them."""
+"""The level of `share.version` from which share groups have dead letters."""
 
 
 class SharePartitions:
-    """Belongs to the event loop. A share-partition is loaded by its first request, and dropped
-    when the last session of its group ends: its offsets may be altered then.
+    """Belongs to the event loop. A share-partition is loaded by its first request, and dropped when
+    the last session of its group ends: its offsets may be altered then.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class SharePartitions:
     def get(
         self, group: str, topic_id_partition: TopicIdPartition, partition: Partition
     ) -> LedSharePartition:
-        """It may still have to be loaded."""
+        """The share-partition, which may still be loading."""
         key = SharePartitionKey(group, *topic_id_partition)
         known = self._by_key.get(key)
         if known is not None:
@@ -105,7 +105,9 @@ class SharePartitions:
         )
 
     def letters(self, group: str, topic: str) -> LetterRules:
-        """A group that reads dead letters makes none of them: they would come back for ever."""
+        """The dead letter settings. A group that reads its own dead letter topic makes none: they
+        would circle for ever.
+        """
         config = self._cluster.share_group_config(group)
         has_level = self._cluster.image.features.level(SHARE_VERSION) >= DEAD_LETTERS
         if not has_level or config.errors_deadletterqueue_topic_name == topic:
@@ -143,7 +145,7 @@ class SharePartitions:
             self.end_session(key)
 
     def end_session(self, key: ShareSessionKey) -> None:
-        """Whatever the member still has goes to others."""
+        """End the session; records that the member holds become available to others."""
         session = self.sessions.close(key)
         if session is None:
             return
@@ -163,7 +165,7 @@ class SharePartitions:
     def _find_start(
         self, group: str, partition: Partition, then: Callable[[int | Exception], object]
     ) -> None:
-        """Where a group begins that has read nothing here yet."""
+        """Find the start offset for a group without state here."""
         reset = self._cluster.share_group_config(group).share_auto_offset_reset
         back_ms = duration_ms(reset)
         if back_ms is not None:
@@ -177,7 +179,8 @@ class SharePartitions:
     async def _search(
         self, partition: Partition, since_ms: int, then: Callable[[int | Exception], object]
     ) -> None:
-        end = partition.log.high_watermark  # before the search: what comes meanwhile is read
+        # Before the search: records that arrive meanwhile are read.
+        end = partition.log.high_watermark
         found = await search(partition.log, since_ms, self._worker)
         if isinstance(found, Exception):
             then(found)

@@ -1,4 +1,4 @@
-"""What brokers ask the share coordinator, as calls that go to this broker or to another."""
+"""Calls to the share coordinator, which may be on this broker or another."""
 
 from typing import Any, Protocol, TypeVar
 
@@ -43,14 +43,14 @@ class StateCall(Protocol[T_co]):
     def key(self) -> SharePartitionKey: ...
 
     def here(self, coordinator: ShareCoordinator) -> PendingReply[Any]:
-        """Ask the coordinator on this broker."""
+        """Call the coordinator on this broker."""
 
     def request(self) -> Message: ...
 
     def response(self) -> type[Message]: ...
 
     def reply(self, result: Any) -> T_co:
-        """The reply in the result for the one partition of a response."""
+        """The reply, from the result for the one partition of a response."""
 
 
 def reply_in(call: StateCall[T_co], response: Any) -> T_co | KafkaError:
@@ -64,7 +64,7 @@ def reply_in(call: StateCall[T_co], response: Any) -> T_co | KafkaError:
 
 
 class InitializeState(msgspec.Struct, frozen=True):
-    """Begin anew, at `start_offset`; without one, only what has no state yet."""
+    """Start again at `start_offset`; without one, initialize only if there is no state yet."""
 
     key: SharePartitionKey
     state_epoch: int
@@ -87,7 +87,7 @@ class InitializeState(msgspec.Struct, frozen=True):
 
 
 class ReadState(msgspec.Struct, frozen=True):
-    """The state, for the partition's leader."""
+    """Read the state, for the partition's leader."""
 
     key: SharePartitionKey
     leader_epoch: int
@@ -119,7 +119,7 @@ class ReadState(msgspec.Struct, frozen=True):
 
 
 class WriteState(msgspec.Struct, frozen=True):
-    """What has changed, by the partition's leader."""
+    """Write changes of the state, by the partition's leader."""
 
     key: SharePartitionKey
     update: StateUpdate
@@ -150,7 +150,7 @@ class WriteState(msgspec.Struct, frozen=True):
 
 
 class DeleteState(msgspec.Struct, frozen=True):
-    """The group is deleted, or its offsets in a topic."""
+    """Delete the state: the group is deleted, or its offsets in a topic."""
 
     key: SharePartitionKey
 
@@ -170,7 +170,7 @@ class DeleteState(msgspec.Struct, frozen=True):
 
 
 class SummarizeState(msgspec.Struct, frozen=True):
-    """Where the share-partition begins, for administrators."""
+    """Read the share-partition's start, for administrators."""
 
     key: SharePartitionKey
 

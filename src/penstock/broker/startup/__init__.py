@@ -1,1 +1,1 @@
-"""What a start finds on disk and in the store, and what it decides to do."""
+"""Start-up of a broker: inspects disk and store, and decides whether to serve."""

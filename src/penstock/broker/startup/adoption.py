@@ -49,7 +49,7 @@ class MetadataOfAnotherBroker(ConfigError):
 
 
 class _NoBrokers:
-    """No broker runs. The next start finds everything in the store."""
+    """Sends nothing: no broker runs, and the next start finds everything in the store."""
 
     async def apply(self, change: StateChange) -> Collection[TopicPartition]:  # noqa: ARG002
         return ()
@@ -64,7 +64,7 @@ async def adopt(
     clock: Clock | None = None,
     chance: Random | None = None,
 ) -> list[PlannedTopic | KafkaError]:
-    """Register the topics in the metadata of `directory`: each as registered, or why not.
+    """Register the topics in the metadata of `directory`; returns for each the topic or the error.
 
     If some topics are new, fully registered ones are left out. `configs` apply to all topics except
     internal ones, and override those that were found. Refused while a broker uses the metadata, or
@@ -79,7 +79,7 @@ async def adopt(
         store,
         controller,
     ):
-        if not found.are_workers:  # which share the metadata of their cluster
+        if not found.are_workers:  # workers share the metadata of their cluster
             _check_owner(controller.image, brokers[0], directory)
         new = [each for each in topics if not _is_registered(each, controller.image)]
         topics = new or topics

@@ -12,7 +12,7 @@ from penstock.config.sources import Resolved, SettingSource
 
 
 def starting(resolved: Resolved, directory: Path) -> Iterator[str]:
-    """Logged before anything is opened, so that an operator sees what was meant to be used."""
+    """Logged before anything is opened, so that an operator sees the intended configuration."""
     python = f"{platform.python_implementation()} {platform.python_version()}"
     yield f"Penstock {__version__} starts (pid {os.getpid()}, {python}, {platform.platform()})"
     logs = ", ".join(str(Path(each).absolute()) for each in resolved.config.identity.directories)

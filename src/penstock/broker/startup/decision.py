@@ -1,8 +1,8 @@
 """The decision at a broker's start: serve, refuse, or set stray logs aside first. Pure.
 
-The log directories name their cluster, and the store of a broker alone names its directories. If
-the two do not belong together, a broker that served anyway would treat acknowledged records as
-those of deleted topics, or begin empty logs beside them.
+The log directories name their cluster, and the store of a single broker names its directories. If
+they do not belong together, a broker that served anyway would treat acknowledged records as those
+of deleted topics, or begin empty logs beside them.
 """
 
 from collections.abc import Container, Iterable, Mapping, Sequence
@@ -17,23 +17,23 @@ from penstock.metadata.image import ClusterImage, PartitionRegistration, Topic
 from penstock.types import NO_UUID, BrokerId, TopicPartition
 
 NAMED = 3
-"""How many partitions a message names."""
+"""The most partitions that a message names."""
 
 
 class StoredMetadata(Struct, frozen=True):
-    """What the metadata store knows of the cluster."""
+    """The cluster as the metadata store describes it."""
 
     name: str
-    """For messages: the file, or ZooKeeper's address."""
-    is_alone: bool
-    """The store is embedded: everything in it belongs to this broker."""
+    """The store's file or ZooKeeper's address, for messages."""
+    is_standalone: bool
+    """Whether the store is embedded: everything in it belongs to this broker."""
     cluster_id: str | None = None
     topics: Mapping[str, Topic] = {}
     """Includes topics whose deletion is pending."""
     deleting: frozenset[str] = frozenset()
     log_dirs: Mapping[str, str] = {}
-    """Of a broker alone: the paths of the directories it has used or adopted, by `directory.id`; an
-    adopted one without an id is there by its path.
+    """For a single broker: the paths of the directories it has used or adopted, by `directory.id`;
+    an adopted directory without an id has its path as key.
     """
 
 
@@ -42,7 +42,7 @@ class Serve(Struct, frozen=True):
 
     broker_id: BrokerId | None
     cluster_id: str | None
-    """As in the directories."""
+    """The cluster id in the directories."""
     stray: tuple[FoundLog, ...] = ()
     """Logs to set aside before loading."""
 
@@ -88,9 +88,10 @@ def decide_workers(
     *,
     is_resizing: bool = False,
 ) -> Refuse | None:
-    """As `decide`, for the workers of a machine, before they start: what no single one can see.
+    """Like `decide`, for all workers of a machine before they start: checks what no single one can.
 
-    `configured_id` is that of the first. While their number changes, logs move before the metadata.
+    `configured_id` is that of the first. While the number of workers changes, logs move before the
+    metadata.
     """
     directories = [each for folders in workers for each in folders]
     refusal = (
@@ -147,7 +148,7 @@ def _another_cluster(directories: Sequence[FoundDirectory], store: StoredMetadat
     for each in directories:
         stated = None if each.identity is None else each.identity.cluster_id
         if None not in {stated, store.cluster_id} and stated != store.cluster_id:
-            right = "--dir" if store.is_alone else "zookeeper.connect"
+            right = "--dir" if store.is_standalone else "zookeeper.connect"
             return (
                 f"log directory {each.path} belongs to cluster {stated}, but {store.name} is of "
                 f"cluster {store.cluster_id}: use the {right} of that cluster, or other log.dirs"
@@ -157,7 +158,7 @@ def _another_cluster(directories: Sequence[FoundDirectory], store: StoredMetadat
 
 
 def _without_its_metadata(directories: Sequence[FoundDirectory]) -> str:
-    """What helps if the metadata of a cluster is gone; nothing is lost if it had no logs."""
+    """Advice for lost cluster metadata; empty if there are no logs to save."""
     at = join(sorted(str(each.path) for each in directories if each.logs))
     if not at:
         return ""
@@ -171,9 +172,9 @@ def _without_its_metadata(directories: Sequence[FoundDirectory]) -> str:
 def _unknown(
     directories: Sequence[FoundDirectory], store: StoredMetadata, home: Path
 ) -> str | None:
-    """In a cluster, unknown logs are left to the controller, which confirms strays."""
+    """Refuse logs that the store does not know. In a cluster the controller finds the strays."""
     logs, quoted = list(_logs(directories)), quote(str(home))
-    if store.is_alone:
+    if store.is_standalone:
         unknown = [each for each in logs if not _is_known(each, store)]
         if not unknown:
             return None
@@ -197,9 +198,9 @@ def _unknown(
 def _missing(
     directories: Sequence[FoundDirectory], store: StoredMetadata, home: Path
 ) -> str | None:
-    """Partitions of a missing directory would begin empty."""
-    if not store.is_alone or not all(each.is_readable for each in directories):
-        return None  # a missing partition may be in the unreadable directory, and is offline
+    """Refuse if a known directory is missing: its partitions would begin empty."""
+    if not store.is_standalone or not all(each.is_readable for each in directories):
+        return None  # missing partitions may be in the unreadable directory, and are offline
     present = {each.identity.directory_id for each in directories if each.identity is not None}
     present |= {str(each.path) for each in directories}
     lost = [path for each, path in store.log_dirs.items() if each not in present]
@@ -225,8 +226,10 @@ def _missing(
 def _elsewhere(
     directories: Sequence[FoundDirectory], store: StoredMetadata, home: Path
 ) -> str | None:
-    """Partitions that moved to other workers since a backup would begin empty where they were."""
-    if not store.is_alone or not all(each.is_readable for each in directories):
+    """Refuse if logs are with other workers than the metadata says, as after restoring an old
+    backup: the partitions would begin empty where the metadata expects them.
+    """
+    if not store.is_standalone or not all(each.is_readable for each in directories):
         return None
     holders: dict[TopicPartition, set[int]] = {}
     at: dict[TopicPartition, Path] = {}
@@ -252,8 +255,8 @@ def _elsewhere(
 
 
 def _older(directories: Sequence[FoundDirectory], store: StoredMetadata, home: Path) -> str | None:
-    """An ISR of long ago may name a replica that lacks records. As a leader it would have the
-    others truncate theirs.
+    """Refuse metadata older than the logs: its ISR may name a replica that lacks records, and as
+    the leader it would make the others truncate theirs.
     """
     newer = {
         log.partition
@@ -281,7 +284,7 @@ def _older_than_logs(
 
 
 def _partition(each: TopicPartition, store: StoredMetadata) -> PartitionRegistration | None:
-    """The partition, if it exists and stays."""
+    """The partition, if it exists and is not being deleted."""
     topic = store.topics.get(each.topic)
     return (
         None
@@ -304,7 +307,7 @@ def _is_known(log: FoundLog, store: StoredMetadata) -> bool:
 
 
 def _is_replaced(log: FoundLog, store: StoredMetadata) -> bool:
-    """Another topic has the name of the log's topic now."""
+    """Whether a new topic has the name of the log's topic."""
     topic = store.topics.get(log.partition.topic)
     return (
         topic is not None
@@ -319,11 +322,11 @@ def lost_replicas(
     held: Container[TopicPartition],
     created: Container[TopicPartition] | None = None,
 ) -> list[TopicPartition]:
-    """Partitions whose ISR names this broker, and of which it has no log.
+    """Partitions whose ISR names this broker although it has no log of them.
 
     Its disk was replaced or is not mounted. The broker must not lead with an empty log before
-    another in-sync replica is back. `created` are those that ever had a log, if that is known: a
-    stop in the midst of a topic's creation leaves partitions without one.
+    another in-sync replica is back. `created` has the partitions that ever had a log, if that is
+    known: a stop in the middle of a topic's creation leaves partitions without one.
     """
     return [
         topic_partition
@@ -336,7 +339,7 @@ def lost_replicas(
 
 
 def _listed(partitions: Sequence[TopicPartition]) -> str:
-    """`2 partitions (a-0, b-1) are`."""
+    """For example `2 partitions (a-0, b-1) are`."""
     names = ", ".join(map(str, sorted(partitions)[:NAMED]))
     more = ", ..." if len(partitions) > NAMED else ""
     noun, verb = ("partition", "is") if len(partitions) == 1 else ("partitions", "are")

@@ -1,10 +1,10 @@
-"""The limit of open files of this process, divided into shares.
+"""Divides this process's limit of open files into shares.
 
-A process at its limit can do nothing: accept connections, write logs, or even stop. So segments
-and connections have a share each, and the rest is for files that are open only for a moment (a
-flush, an index, a checkpoint). Code that would hold a file open asks for room first
-(`Files.has_room`). `OutOfFiles` refuses a request and takes no directory offline, except where work
-would stop half way (`finished_or_failed`).
+A process at its limit can do nothing: accept connections, write logs, or even stop. So segments and
+connections have a share each, and the rest is for files that are open only for a moment (a flush,
+an index, a checkpoint). Code that would hold a file open checks for room first (`Files.has_room`).
+`OutOfFiles` refuses a request and takes no directory offline, except where work would stop half way
+(`finished_or_failed`).
 """
 
 import resource
@@ -17,7 +17,7 @@ from penstock.log.open_segments import MAX_LIMIT
 
 DESCRIPTORS = (Path("/proc/self/fd"), Path("/dev/fd"))
 FALLBACK = 10_240
-"""What macOS allows where there is no hard limit."""
+"""The most that macOS allows if there is no hard limit."""
 PARTITIONS_PER_SEGMENT = 16
 """Partitions per open segment. With more, nearly every write would open its files."""
 
@@ -33,7 +33,7 @@ class FileShares(NamedTuple):
 
     limit: int
     segments: int
-    """Segments kept open; others are opened on demand."""
+    """Segments that stay open; others are opened on demand."""
     held: int
     """All open log files, including those still being sent to slow clients."""
     connections: int

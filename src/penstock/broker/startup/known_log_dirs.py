@@ -1,7 +1,7 @@
-"""The log directories of a broker alone, as recorded in its metadata store.
+"""The log directories of a single broker, as recorded in its metadata store.
 
-In a cluster they are not recorded: a broker may come back with an empty disk, and copies its
-replicas from others.
+In a cluster they are not recorded: a broker may return with an empty disk, and copies its replicas
+from others.
 """
 
 import asyncio
@@ -40,7 +40,9 @@ async def read_known_log_dirs(store: MetadataStore) -> Mapping[str, str]:
 
 
 def log_dirs_in(node: Node) -> Mapping[str, str]:
-    """The version is read before anything else: a newer Penstock may have changed the rest."""
+    """The recorded directories. The version is checked first: a newer Penstock may have changed the
+    rest.
+    """
     version = decode(_Version, node).version
     if version > VERSION:
         raise ConfigError(
@@ -51,7 +53,7 @@ def log_dirs_in(node: Node) -> Mapping[str, str]:
 
 
 async def write_known_log_dirs(store: MetadataStore, log_dirs: Mapping[str, str]) -> None:
-    """Writes only a change."""
+    """Record the directories, if they have changed."""
     record = encode(LogDirs(VERSION, dict(log_dirs)))
     wanted = paths.with_parents(PATH)
     existing = await store.get_many(wanted)

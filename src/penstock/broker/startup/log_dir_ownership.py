@@ -8,7 +8,7 @@ from penstock.broker.startup.decision import Refuse, Serve, StoredMetadata, deci
 from penstock.broker.startup.known_log_dirs import read_known_log_dirs, write_known_log_dirs
 from penstock.config.broker import BrokerConfig
 from penstock.errors import ConfigError
-from penstock.log.found import look, set_aside
+from penstock.log.found import scan_log_dirs, set_aside
 from penstock.log.store import LogStore
 from penstock.metadata.reader import read_image, read_topics
 from penstock.metadata.store import MetadataStore
@@ -27,11 +27,11 @@ async def verified(
     home: Path,
     chance: Random,
     *,
-    is_alone: bool,
+    is_standalone: bool,
 ) -> Serve:
-    """Decides by what it finds; refuses before it changes anything."""
-    known = await stored_metadata(metadata, config, home, is_alone=is_alone)
-    outcome = decide(look(logs.files, logs.dirs), known, config.identity.number, home)
+    """Inspect and decide; raises before anything is changed."""
+    known = await stored_metadata(metadata, config, home, is_standalone=is_standalone)
+    outcome = decide(scan_log_dirs(logs.files, logs.dirs), known, config.identity.number, home)
     if isinstance(outcome, Refuse):
         raise StartRefused(outcome.why)
     for log in outcome.stray:
@@ -46,18 +46,18 @@ def release(logs: LogStore) -> None:
 
 
 async def stored_metadata(
-    metadata: MetadataStore, config: BrokerConfig, home: Path, *, is_alone: bool
+    metadata: MetadataStore, config: BrokerConfig, home: Path, *, is_standalone: bool
 ) -> StoredMetadata:
     zookeeper = config.zookeeper.zookeeper_connect
     image = await read_image(metadata)
     deleting = await read_topics(metadata, image.deleting - image.topics.keys(), image.brokers)
     return StoredMetadata(
         f"the metadata in {home / FILE_NAME}" if zookeeper is None else f"ZooKeeper at {zookeeper}",
-        is_alone,
+        is_standalone,
         image.cluster_id,
         {**image.topics, **deleting},
         image.deleting,
-        await read_known_log_dirs(metadata) if is_alone else {},
+        await read_known_log_dirs(metadata) if is_standalone else {},
     )
 
 
@@ -68,9 +68,11 @@ async def record(
     cluster_id: str,
     chance: Random,
     *,
-    is_alone: bool,
+    is_standalone: bool,
 ) -> None:
-    """Write the cluster into the directories; a broker alone writes these into its store."""
+    """Write the ids of broker and cluster into the directories; a single broker records these in
+    its store.
+    """
 
     def fresh_id() -> str:
         return uuid_text(Uuid(chance.randbytes(16)))
@@ -80,10 +82,10 @@ async def record(
         [each.path for each in logs.online],
         broker_id,
         cluster_id,
-        fresh_id if is_alone else None,
+        fresh_id if is_standalone else None,
     )
-    if is_alone:
-        # While a directory is offline, a missing one goes unnoticed. So keep all known ones.
+    if is_standalone:
+        # While a directory is offline, a missing one would go unnoticed, so keep all known ones.
         is_whole = len(logs.online) == len(logs.dirs)
         known = {} if is_whole else await read_known_log_dirs(metadata)
         await write_known_log_dirs(metadata, {**known, **paths})

@@ -35,7 +35,7 @@ async def metadata_store(
 async def _zookeeper(
     config: ZookeeperConfig, directory: Path, files: Files
 ) -> AsyncIterator[MetadataStore]:
-    try:  # a broker alone does not need kazoo
+    try:  # a single broker does not need kazoo
         from penstock.metadata.zookeeper.opening import open_store
     except ImportError as error:
         raise ConfigError(
@@ -54,7 +54,7 @@ async def _zookeeper(
 
 
 def _tls(config: ZookeeperConfig) -> ssl.SSLContext | None:
-    """For connections to ZooKeeper; None: they are in plain text."""
+    """The TLS context for ZooKeeper; None for plain text."""
     own, trusted = config.zookeeper_ssl_keystore_location, config.zookeeper_ssl_truststore_location
     if not config.zookeeper_ssl_client_enable:
         if own or trusted:
@@ -66,7 +66,7 @@ def _tls(config: ZookeeperConfig) -> ssl.SSLContext | None:
     prefix = "zookeeper.ssl."
     context = ssl.create_default_context()
     if trusted is not None:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # only these, not the system's
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # trusts only these, not the system's
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
         name, password = f"{prefix}truststore.location", config.zookeeper_ssl_truststore_password
         pem = read_store(name, trusted, f"{prefix}truststore.password", password)

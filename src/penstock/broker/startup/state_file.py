@@ -1,4 +1,4 @@
-"""`broker.json` in the data directory: how to find the broker that runs there."""
+"""`broker.json` in the data directory: the process and addresses of the broker that runs there."""
 
 import fcntl
 import struct
@@ -39,15 +39,15 @@ class BrokerState(msgspec.Struct, frozen=True):
 
     pid: int
     began: str
-    """When the process began, because the system reuses pids."""
+    """The start time of the process, since the system reuses pids."""
     broker_id: int
     cluster_id: str
     bootstrap: str
     listeners: dict[str, str]
     http: str | None = None
     workers: tuple[WorkerState, ...] = ()
-    """With `serve --workers`: then the process is their supervisor, the id that of the first, and
-    the addresses are those that all of them share.
+    """For `serve --workers`: the process is then their supervisor, the id is that of the first
+    worker, and the addresses are those that all workers share.
     """
 
     def is_alive(self) -> bool:
@@ -55,7 +55,7 @@ class BrokerState(msgspec.Struct, frozen=True):
 
 
 def read_state(directory: Path) -> BrokerState | None:
-    """None if no broker runs there; a killed broker leaves the file behind."""
+    """The running broker; None if there is none. A killed broker leaves the file behind."""
     state = _written(directory)
     return state if state is not None and state.is_alive() else None
 
@@ -107,8 +107,8 @@ def hold_directory(directory: Path) -> Callable[[], None]:
 
 
 def _release_s(directory: Path) -> float:
-    """How long the lock may still be held without a broker. Workers hold it too, and those of a
-    supervisor that was killed stop by themselves. `is_held` holds it for a moment.
+    """How long the lock may still be held without a broker. Workers hold it too, and stop by
+    themselves after their supervisor was killed. `is_held` takes it for a moment.
     """
     former = _written(directory)
     if former is None:
@@ -119,7 +119,9 @@ def _release_s(directory: Path) -> float:
 
 
 def is_held(directory: Path) -> bool:
-    """Whether a broker holds the directory. Whoever may read it may ask, and several at once."""
+    """Whether a broker holds the directory. Needs read permission only; callers do not block each
+    other.
+    """
     try:
         with (directory / LOCK_NAME).open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -131,7 +133,7 @@ def is_held(directory: Path) -> bool:
 
 
 def unfound_broker(directory: Path) -> str:
-    """Why `read_state` finds no broker, and what to do: the lock tells whether one is alive."""
+    """Why `read_state` finds no broker, and what to do: the lock shows whether one is alive."""
     if not is_held(directory):
         return f"{directory}: no broker runs here"
     pid = _lock_holder(directory)
@@ -150,9 +152,9 @@ def unfound_broker(directory: Path) -> str:
 
 
 def _lock_holder(directory: Path) -> int | None:
-    """The pid behind the lock; None in another container, and where the system does not tell."""
+    """The pid of the lock's holder; None in another container, or if the system does not tell."""
     if sys.platform != "linux":
-        return None  # the structure below has another layout there
+        return None  # the structure below has another layout on other systems
     asked = struct.pack("hhqqi", fcntl.F_WRLCK, 0, 0, 0, 0)
     with (directory / LOCK_NAME).open("rb") as file:
         answer = fcntl.fcntl(file, fcntl.F_GETLK, asked)

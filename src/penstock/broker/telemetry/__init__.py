@@ -1,1 +1,1 @@
-"""Metrics that clients push (KIP-714): who is asked for which, and what they sent."""
+"""Metrics that clients push (KIP-714): their subscriptions, and the values they sent."""

@@ -1,7 +1,7 @@
-"""The clients that push metrics, when each may push next, and the last numbers of each. Pure.
+"""The clients that push metrics, when each may push next, and its last values. Pure.
 
-Everything is bounded, because names and attributes come from clients: the clients, the series of
-each and of all, the labels of a series and their length.
+Everything is bounded, because names and attributes come from clients: the number of clients, the
+series of each and of all, the labels of a series and their length.
 """
 
 import re
@@ -22,7 +22,7 @@ MAX_SERIES_PER_CLIENT = 1000
 MAX_LABELS = 12
 MAX_LABEL_CHARS = 128
 SILENT_INTERVALS = 3
-"""A client that has not been heard of this many intervals is forgotten, as in Kafka."""
+"""A client silent for this many intervals is forgotten, as in Kafka."""
 
 NO_NAME = re.compile(r"[^a-zA-Z0-9_]")
 KAFKA = "org.apache.kafka."
@@ -43,7 +43,7 @@ class TelemetryTooLarge(KafkaError):
 
 
 class TooEarly(KafkaError):
-    """A client that asks or pushes before its interval is over."""
+    """A client asked for its subscription or pushed before its interval was over."""
 
     code = ErrorCode.THROTTLING_QUOTA_EXCEEDED
 
@@ -55,7 +55,7 @@ class TooEarly(KafkaError):
 
 
 class Series(Struct):
-    """The last number of a metric with its labels."""
+    """The last value of a metric with its labels."""
 
     labels: str
     value: float
@@ -72,12 +72,15 @@ class TelemetryClient(Struct):
     pushed_ms: int = NEVER
     terminating: bool = False
     may_ask: bool = False
-    """After a push that was refused for its subscription, a client asks again at once."""
+    """After a push with an outdated subscription, a client may ask again at once."""
     series: dict[tuple[str, str], Series] = field(default_factory=dict)
 
     def ask(self, now_ms: int) -> None:
-        heard_ms = max(self.asked_ms, self.pushed_ms)
-        if heard_ms != NEVER and 0 <= now_ms - heard_ms < self.subscription.interval_ms:
+        last_request_ms = max(self.asked_ms, self.pushed_ms)
+        if (
+            last_request_ms != NEVER
+            and 0 <= now_ms - last_request_ms < self.subscription.interval_ms
+        ):
             if not self.may_ask:
                 raise TooEarly(self.id)
         else:
@@ -85,7 +88,9 @@ class TelemetryClient(Struct):
         self.may_ask = False
 
     def push(self, subscription_id: int, now_ms: int, *, terminating: bool) -> None:
-        """Accept a push, or refuse it. The first after a question may come at any time."""
+        """Accept a push, or refuse it. The first push after asking for the subscription may come at
+        any time.
+        """
         if self.terminating:
             raise InvalidRequest(
                 f"Client [{uuid_text(self.id)}] sent the previous request with state terminating "
@@ -103,7 +108,7 @@ class TelemetryClient(Struct):
                 f"Unknown client subscription id for the client [{uuid_text(self.id)}]"
             )
 
-    def heard_ms(self) -> int:
+    def last_request_ms(self) -> int:
         return max(self.asked_ms, self.pushed_ms)
 
 
@@ -113,7 +118,7 @@ class TelemetryClients:
     def __init__(self) -> None:
         self.clients: OrderedDict[Uuid, TelemetryClient] = OrderedDict()
         self.dropped = 0
-        """Numbers that were left out: too many, or not asked for."""
+        """Values left out: too many, or not subscribed to."""
 
     def client(self, instance: Uuid, client_id: str, subscription: Subscription) -> TelemetryClient:
         found = self.clients.get(instance)
@@ -122,16 +127,16 @@ class TelemetryClients:
             if len(self.clients) > MAX_CLIENTS:
                 self.clients.popitem(last=False)
         elif found.subscription != subscription:
-            # A new subscription is a new beginning, as in Kafka: it may be asked for at once.
+            # A new subscription starts afresh, as in Kafka: the client may ask for it at once.
             found.subscription, found.asked_ms, found.pushed_ms = subscription, NEVER, NEVER
             found.series.clear()
         self.clients.move_to_end(instance)
         return found
 
-    def forget_silent(self, now_ms: int) -> None:
+    def remove_inactive(self, now_ms: int) -> None:
         for instance, client in list(self.clients.items()):
             silence_ms = max(SILENT_INTERVALS * client.subscription.interval_ms, 60_000)
-            if client.terminating or now_ms - client.heard_ms() > silence_ms:
+            if client.terminating or now_ms - client.last_request_ms() > silence_ms:
                 del self.clients[instance]
 
     def received(self, client: TelemetryClient, points: Iterable[DataPoint]) -> None:
@@ -158,8 +163,8 @@ class TelemetryClients:
 
 
 def metric_name(name: str) -> str:
-    """`org.apache.kafka.producer.record.send.total` is `kafka_client_producer_record_send_total`,
-    so that no client can push a number under the name of a broker's.
+    """`org.apache.kafka.producer.record.send.total` is `kafka_client_producer_record_send_total`.
+    The prefix keeps clients from pushing values under a broker's metric name.
     """
     return PREFIX + NO_NAME.sub("_", name.removeprefix(KAFKA))[:MAX_LABEL_CHARS]
 
@@ -167,8 +172,8 @@ def metric_name(name: str) -> str:
 def labelled(client: TelemetryClient, point: DataPoint) -> str:
     attributes = sorted(point.attributes)[:MAX_LABELS]
     found = {"client_id": client.client_id, "client_instance_id": uuid_text(client.id)}
-    # In the order of their names, and none that is empty: Prometheus takes the same labels in
-    # another order, or with an empty one, for the same series twice.
+    # Sorted by name, without empty ones: Prometheus sees the same series twice if labels differ
+    # only in order or in an empty one.
     given = sorted((NO_NAME.sub("_", key)[:MAX_LABEL_CHARS], value) for key, value in attributes)
     for name, value in given:
         if name and value and not name[0].isdigit() and not name.startswith("__"):

@@ -1,4 +1,4 @@
-"""Reads the numbers in OpenTelemetry's `MetricsData`, as clients push it (KIP-714).
+"""Reads the values in OpenTelemetry's `MetricsData`, as clients push it (KIP-714).
 
 Protobuf is a sequence of tagged fields, and only a dozen of them matter here: gauges and sums with
 their attributes. Histograms and unknown fields are skipped, as are data points past a limit.
@@ -14,7 +14,7 @@ from penstock.errors import ErrorCode, KafkaError
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 DOUBLE, INT64 = Struct("<d"), Struct("<q")
 DELTA = 1
-"""`AggregationTemporality` of a sum since the last push."""
+"""The `AggregationTemporality` of a sum since the last push."""
 NAME, GAUGE, SUM = 1, 5, 7
 """Fields of `Metric`."""
 AS_DOUBLE, AS_INT, ATTRIBUTES = 4, 6, 7
@@ -22,13 +22,13 @@ AS_DOUBLE, AS_INT, ATTRIBUTES = 4, 6, 7
 
 
 class InvalidMetrics(KafkaError):
-    """A push that is no `MetricsData`."""
+    """A push that is not a valid `MetricsData`."""
 
     code = ErrorCode.INVALID_RECORD
 
 
 class DataPoint(msgspec.Struct, frozen=True):
-    """One number of a client."""
+    """One value of a client."""
 
     name: str
     attributes: tuple[tuple[str, str], ...]
@@ -38,7 +38,7 @@ class DataPoint(msgspec.Struct, frozen=True):
 
 
 def data_points(data: memoryview, limit: int) -> list[DataPoint]:
-    """The numbers, at most `limit`."""
+    """The values, at most `limit` of them."""
     found: list[DataPoint] = []
     try:
         for metric in _metrics(data):
@@ -100,7 +100,7 @@ def _attributes(point: memoryview) -> tuple[tuple[str, str], ...]:
 
 
 def _text(value: memoryview) -> str:
-    """An `AnyValue`; nested ones are left out."""
+    """The text of an `AnyValue`; empty for a nested one."""
     for number, each in fields(value):
         match number:
             case 1 if not isinstance(each, int):
@@ -121,7 +121,7 @@ def _messages(data: memoryview, wanted: int) -> Iterator[memoryview]:
 
 
 def fields(data: memoryview) -> Iterator[tuple[int, int | memoryview]]:
-    """Field numbers with their values: numbers of variable length, or bytes."""
+    """Field numbers with their values: varints, or bytes."""
     at, end = 0, len(data)
     while at < end:
         tag, at = _varint(data, at)

@@ -1,4 +1,4 @@
-"""Which metrics a client is asked for: every subscription that matches it, taken together. Pure."""
+"""The metrics that a client should push: the union of all matching subscriptions. Pure."""
 
 import zlib
 from collections.abc import Iterable, Mapping
@@ -19,14 +19,14 @@ from penstock.types import Uuid
 
 
 class Subscription(Struct, frozen=True):
-    """What one client is asked to push. `id` changes with the rest."""
+    """The metrics that one client should push. `id` changes with the rest."""
 
     id: int
     metrics: tuple[str, ...]
     interval_ms: int
 
     def asks_for(self, name: str) -> bool:
-        """Whether a client should push the metric: names are given by their beginning."""
+        """Whether the client should push the metric; `metrics` are name prefixes."""
         return ALL_METRICS in self.metrics or name.startswith(self.metrics)
 
 
@@ -47,7 +47,7 @@ def subscription_of(
 
 
 def matches(config: ClientMetricsConfig, attributes: Mapping[str, str]) -> bool:
-    """Whether every expression matches; one that cannot be used matches nobody."""
+    """Whether every expression matches; an invalid expression matches no client."""
     try:
         return all(
             matching(expression, [attributes[name]])

@@ -1,1 +1,1 @@
-"""Transactions beyond their coordinator: markers, verification, producer ids."""
+"""Transactions outside their coordinator: markers, verification, producer ids."""

@@ -1,4 +1,4 @@
-"""Markers sent to the leaders of partitions on other brokers (WriteTxnMarkers)."""
+"""Sends transaction markers to partition leaders on other brokers (WriteTxnMarkers)."""
 
 import asyncio
 from collections.abc import Callable
@@ -65,7 +65,7 @@ def _writable(remote: RemoteMarker) -> WritableTxnMarker:
 
 
 def answer_all(markers: list[RemoteMarker], response: WriteTxnMarkersResponse) -> None:
-    """A partition that the response leaves out is sent again."""
+    """Pass each partition's code on; a partition that the response lacks is sent again."""
     codes = {
         (each.producer_id, TopicPartition(topic.name, result.partition_index)): result.error_code
         for each in response.markers

@@ -25,7 +25,7 @@ from penstock.replication.partitions import Partitions
 from penstock.types import BrokerId, TopicPartition
 
 RETRY_MS = 100
-"""A leader that dies is replaced within a second or so."""
+"""A dead leader is replaced within a second or so."""
 
 
 @lru_cache(maxsize=1)
@@ -44,8 +44,8 @@ def marker_batch(marker: TransactionMarker, coordinator_epoch: int, now_ms: int)
 class Written:
     """A marker in a log, perhaps not replicated yet.
 
-    With a `refusal`, the log refused this one because a newer epoch is there: what has ended the
-    transaction lies before `end`, perhaps this very marker, sent before.
+    With a `refusal`, the log refused it because of a newer epoch: the marker that ended the
+    transaction lies before `end`. It may be this marker, sent earlier.
     """
 
     def __init__(
@@ -63,11 +63,11 @@ class Written:
 
     @property
     def is_lost(self) -> bool:
-        """Leadership changed since; the new leader may not have it."""
+        """Leadership has changed since; the new leader may lack the marker."""
         return not self._was_committed and not self._partition.is_in_tenure(self._tenure)
 
     def is_committed(self) -> bool:
-        """All in-sync replicas have it."""
+        """All in-sync replicas have the marker."""
         log = self._partition.log
         self._was_committed = self._was_committed or (
             not self.is_lost
@@ -94,10 +94,10 @@ class MarkerLogs:
     def append(
         self, tp: TopicPartition, marker: TransactionMarker, coordinator_epoch: int
     ) -> Written:
-        """Refused as an append is, and if the coordinator has been replaced.
+        """Append a marker. Refused like any append, and if the coordinator has been replaced.
 
-        A marker of an older epoch is not appended, but counts only once all that the log holds now
-        is committed: a new leader may not have what ended the transaction.
+        A marker of an older epoch is not appended, but counts only once everything in the log is
+        committed: a new leader may lack the marker that ended the transaction.
         """
         partition = self._partitions.get(*tp)
         fencing.check_leader(partition)  # only the leader knows what was appended before
@@ -144,7 +144,7 @@ class ClusterMarkers:
     ) -> None:
         state = self._partitions.find(TRANSACTION_STATE, coordinator)
         if state is None or not state.leads:
-            return  # the current leader writes them
+            return  # this broker is no longer the coordinator; the current one writes them
         round_ = MarkerRound(self, marker, participants, state)
         if round_.attempt():
             done()
@@ -152,7 +152,7 @@ class ClusterMarkers:
             self._wait(round_, done)
 
     def _wait(self, round_: "MarkerRound", done: Callable[[], object]) -> None:
-        def ended(finished: bool) -> None:  # noqa: FBT001  what a waiter ends with
+        def ended(finished: bool) -> None:  # noqa: FBT001  the waiter's result
             if finished:
                 done()
             elif not round_.is_over():
@@ -165,11 +165,11 @@ class ClusterMarkers:
         self.waiters.park(Parked(keys, RETRY_MS, round_.attempt, expire), ended)
 
     def exists(self, tp: TopicPartition) -> bool:
-        """Whether it is in the cluster, though perhaps not on this broker yet."""
+        """Whether the partition exists in the cluster, though perhaps not on this broker yet."""
         return self._cluster.image.partition(tp) is not None
 
     def leader_of(self, tp: TopicPartition) -> BrokerId | None:
-        """The other broker to send it to; None if led here, or by nobody now."""
+        """The other broker to send to; None if the partition is led here, or has no leader now."""
         here = self._partitions.find(*tp)
         known = self._cluster.image.partition(tp)
         if (here is not None and here.leads) or known is None:
@@ -192,15 +192,15 @@ class MarkerRound:
         self.participants = participants
         self._missing = set(participants)
         self._under_way: set[TopicPartition] = set()
-        """Missing, and sent to a broker that has not answered yet."""
+        """Missing partitions whose marker was sent to a broker that has not answered yet."""
         self._written: dict[TopicPartition, Written] = {}
 
     def is_over(self) -> bool:
-        """Another broker is the coordinator, or has been since, and sends its own markers."""
+        """Another broker is or has been the coordinator since, and sends its own markers."""
         return not self._state.is_in_tenure(self._tenure)
 
     def attempt(self) -> bool | None:
-        """True once every participant has committed it; None before."""
+        """Send what is missing. True once every participant has committed it; None before."""
         if self.is_over():
             return None
         for tp in [each for each, written in self._written.items() if written.is_lost]:
@@ -237,7 +237,9 @@ class MarkerRound:
         )
 
     def _answered(self, tp: TopicPartition, code: int) -> None:
-        """A refused marker is sent again at the next attempt: that broker may not be the leader."""
+        """Handle a response. A refused marker is sent again at the next attempt, perhaps to a new
+        leader.
+        """
         self._under_way.discard(tp)
         if code in {ErrorCode.NONE, ErrorCode.INVALID_PRODUCER_EPOCH}:
             self._missing.discard(tp)

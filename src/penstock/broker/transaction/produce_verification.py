@@ -1,4 +1,4 @@
-"""Whether the partitions of a produce request are in its producer's open transaction."""
+"""Verifies that the partitions of a produce request are in its producer's open transaction."""
 
 import asyncio
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from penstock.broker.transaction.verification import Verification
 from penstock.broker.transaction.verifier import (
     Answers,
     TransactionVerifier,
-    as_producers_know_it,
+    error_for_producer,
     retriable_by_producers,
 )
 from penstock.coordinator.result import Refused
@@ -26,7 +26,7 @@ from penstock.wire.messages.produce import ProduceRequest
 class ProduceVerification:
     """The verifications of one produce request.
 
-    They begin before anything is appended, once for all of its partitions: each answer that adds
+    They begin before anything is appended, in one call for all its partitions: each call that adds
     partitions costs the coordinator a record.
     """
 
@@ -41,7 +41,7 @@ class ProduceVerification:
         self._version, self._verifier = version, verifier
         self._cluster, self._partitions = cluster, partitions
         self._adds = version >= 12
-        """Newer clients do not add partitions to a transaction; their first write does."""
+        """Newer clients do not send AddPartitionsToTxn; their first write adds the partition."""
         self._is_needed = request.transactional_id is not None and (
             self._adds or cluster.config.transaction.transaction_partition_verification_enable
         )
@@ -55,7 +55,7 @@ class ProduceVerification:
 
     @property
     def is_pending(self) -> bool:
-        """Whether an answer has still to come."""
+        """Whether answers are outstanding."""
         return bool(self._awaited)
 
     async def wait(self) -> None:
@@ -67,13 +67,15 @@ class ProduceVerification:
                 self._verifications[key] = verification
 
     def close(self) -> None:
-        """The request has been carried out."""
+        """End the verifications: the request is done."""
         for _, verifications, _ in self._awaited:
             for verification in verifications:
                 self._verifier.pending.close(verification)
 
     def check(self, header: BatchHeader, partition: Partition) -> None:
-        """Refuse a write that opens a transaction its coordinator does not know: it never ends."""
+        """Refuse a write that would open a transaction unknown to its coordinator: it would never
+        end.
+        """
         producer = ProducerIdAndEpoch(header.producer_id, header.producer_epoch)
         if not self._is_needed or has_open(partition, producer):
             return
@@ -87,7 +89,8 @@ class ProduceVerification:
         if verification is not None and not verification.holds():
             raise NotEnoughReplicas("a marker has come since the coordinator was asked")
         if self._adds and header.base_sequence != 0 and is_unknown(partition, producer):
-            # A batch before it was refused and comes again: behind this one it could not.
+            # An earlier batch was refused and will be resent; it could not be appended behind this
+            # one.
             raise OutOfOrderSequence(
                 f"producer {producer.id} began with sequence {header.base_sequence}"
             )
@@ -110,9 +113,9 @@ class ProduceVerification:
                 self._awaited.append((producer, verifications, answers))
 
     def _writes(self, request: ProduceRequest) -> Iterator[tuple[ProducerIdAndEpoch, Partition]]:
-        """The producers and partitions of transactional writes, as far as batch headers say.
+        """The producers and partitions of transactional writes, as far as batch headers tell.
 
-        Anything else that is wrong with a partition is answered when it is appended.
+        Other errors of a partition are reported when it is appended.
         """
         for topic in request.topic_data:
             try:
@@ -133,7 +136,7 @@ class ProduceVerification:
             return error
         if retriable_by_producers(error):
             return NotEnoughReplicas(str(error))
-        return as_producers_know_it(error, knows_abortable=self._version >= 11)
+        return error_for_producer(error, knows_abortable=self._version >= 11)
 
 
 def has_open(partition: Partition, producer: ProducerIdAndEpoch) -> bool:
@@ -152,7 +155,7 @@ def is_unknown(partition: Partition, producer: ProducerIdAndEpoch) -> bool:
 
 
 def transactional_producer(data: object) -> ProducerIdAndEpoch | None:
-    """The producer of transactional records, as far as their header says."""
+    """The producer of transactional records, as far as their header tells."""
     if not isinstance(data, memoryview):
         return None
     try:

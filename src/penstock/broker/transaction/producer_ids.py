@@ -1,4 +1,4 @@
-"""The producer ids that this broker may hand out, a block at a time."""
+"""The producer ids that this broker may allocate, a block at a time."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -9,36 +9,36 @@ from penstock.types import ProducerId
 
 
 class ProducerIdPool:
-    """Hands out ids, each once. Belongs to the event loop."""
+    """Allocates ids, each once. Belongs to the event loop."""
 
     def __init__(self, next_block: Callable[[], Awaitable[ProducerIds]]) -> None:
         self._next_block = next_block
         self._start = self._end = ProducerId(0)
         self._coming: asyncio.Future[None] | None = None
-        """A request for a block that is under way."""
+        """The running request for a block."""
 
     async def take(self) -> ProducerId:
         while self._start == self._end:
             if self._coming is None:
-                await self._ask(asyncio.get_running_loop().create_future())
+                await self._request_block(asyncio.get_running_loop().create_future())
             else:
                 await asyncio.shield(self._coming)
         taken = self._start
         self._start = ProducerId(taken + 1)
         return taken
 
-    async def _ask(self, coming: asyncio.Future[None]) -> None:
-        """A burst of producers asks for one block, not for one each. If it is refused, all of them
-        are: one after the other, each would wait for the controller anew.
+    async def _request_block(self, coming: asyncio.Future[None]) -> None:
+        """Request one block for a burst of producers. If it is refused, all of them are: otherwise
+        each in turn would wait for the controller again.
         """
         self._coming = coming
         try:
             self._start, self._end = await self._next_block()
         except KafkaError as error:
             coming.set_exception(error)
-            coming.exception()  # perhaps nobody else waits for it
+            coming.exception()  # marks it as retrieved: perhaps no one else awaits it
             raise
         finally:
             self._coming = None
             if not coming.done():
-                coming.set_result(None)  # it is there; or whoever asked was cancelled
+                coming.set_result(None)  # the block is here, or the request was cancelled

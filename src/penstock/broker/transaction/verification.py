@@ -1,7 +1,7 @@
 """Transaction verifications in flight to a coordinator on another broker (KIP-890).
 
-An answer is about the moment at which the coordinator gave it. A marker that arrives before the
-write ends that transaction; the write would open a transaction that nobody ends.
+A response holds for the moment at which the coordinator gave it. A marker that arrives before the
+write ends that transaction; the write would then open a transaction that never ends.
 """
 
 from penstock.replication.partition import Partition
@@ -9,7 +9,7 @@ from penstock.types import TopicPartition
 
 
 class Verification:
-    """One producer's write to one partition, while the coordinator is asked about it."""
+    """One producer's write to one partition, while its verification is in flight."""
 
     def __init__(self, partition: Partition, producer_id: int) -> None:
         self.partition, self.producer_id = partition, producer_id
@@ -17,7 +17,7 @@ class Verification:
         self.is_void = False
 
     def holds(self) -> bool:
-        """Whether the answer is still valid: no marker has arrived, here or at another leader."""
+        """Whether the response is still valid: no marker has arrived, here or at another leader."""
         return not self.is_void and self.partition.is_in_tenure(self._tenure)
 
 
@@ -34,7 +34,7 @@ class PendingVerifications:
         return verification
 
     def close(self, verification: Verification) -> None:
-        """The write is done, or will not be made."""
+        """Remove the verification: the write is done, or will not be made."""
         key = (verification.partition.topic_partition, verification.producer_id)
         others = self._pending.get(key)
         if others is not None and verification in others:
@@ -43,7 +43,7 @@ class PendingVerifications:
                 del self._pending[key]
 
     def marker_appended(self, topic_partition: TopicPartition, producer_id: int) -> None:
-        """The producer's transaction has ended in this partition."""
+        """Void the verifications: the producer's transaction has ended in this partition."""
         for verification in self._pending.pop((topic_partition, producer_id), ()):
             verification.is_void = True
 

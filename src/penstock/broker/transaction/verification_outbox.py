@@ -1,4 +1,4 @@
-"""Verifications sent to coordinators on other brokers (AddPartitionsToTxn)."""
+"""Sends verifications to coordinators on other brokers (AddPartitionsToTxn)."""
 
 import asyncio
 from collections.abc import Callable
@@ -24,7 +24,7 @@ TIMEOUT_MS = 10_000
 
 
 class RemoteVerification(msgspec.Struct, frozen=True):
-    """Whether partitions are in one producer's transaction; `adds` puts them into it."""
+    """A check that partitions are in one producer's transaction; `adds` adds them to it."""
 
     transactional_id: str
     producer: ProducerIdAndEpoch
@@ -81,7 +81,9 @@ def _transaction(verification: RemoteVerification) -> AddPartitionsToTxnTransact
 def answer_all(
     verifications: list[RemoteVerification], response: AddPartitionsToTxnResponse
 ) -> None:
-    """Results are in the order of the request, which may name an id twice; Kafka's are in any."""
+    """Answer each verification. Penstock's results are in request order, which may repeat an id;
+    Kafka's may be in any order.
+    """
     if response.error_code:
         for verification in verifications:
             verification.answer([response.error_code] * len(verification.topic_partitions))

@@ -1,4 +1,4 @@
-"""What produce and offset commits ask the transaction coordinator before they append (KIP-890)."""
+"""Verifies with the transaction coordinator before produce and offset commits append (KIP-890)."""
 
 import asyncio
 from collections.abc import Callable
@@ -29,7 +29,7 @@ Answers: TypeAlias = tuple[Refused, ...]
 
 
 class TransactionVerifier:
-    """Asks the coordinator of a transaction, wherever it is. Belongs to the event loop."""
+    """Calls the coordinator of a transaction, on any broker. Belongs to the event loop."""
 
     def __init__(
         self,
@@ -53,7 +53,9 @@ class TransactionVerifier:
         *,
         adds: bool,
     ) -> Answers | asyncio.Future[Answers]:
-        """`adds`: newer clients do not add partitions to a transaction; their first write does."""
+        """`adds`: newer clients do not send AddPartitionsToTxn; their first write adds the
+        partition.
+        """
         shard = self._coordinator.partition_of(transactional_id)
         state_partition = TopicPartition(TRANSACTION_STATE, shard)
         here = self._partitions.find(*state_partition)
@@ -104,7 +106,7 @@ class TransactionVerifier:
         *,
         adds: bool,
     ) -> PendingReply[Any]:
-        """Its value is an `EmptyReply`, or `Answers` where nothing is added."""
+        """Its value is an `EmptyReply` if partitions are added, otherwise `Answers`."""
         if adds:
             return self._coordinator.add(
                 transactional_id, producer, frozenset(topic_partitions), EPOCH_BUMP_VERSION
@@ -126,12 +128,12 @@ RETRIABLE = {
 
 
 def retriable_by_producers(error: KafkaError) -> bool:
-    """Whether a producer should send its batch again, though it does not know this error."""
+    """Whether a producer should resend its batch, though it does not know this error code."""
     return error.code in RETRIABLE
 
 
-def as_producers_know_it(error: KafkaError, *, knows_abortable: bool) -> KafkaError:
-    """The coordinator's error as a partition leader answers it."""
+def error_for_producer(error: KafkaError, *, knows_abortable: bool) -> KafkaError:
+    """The coordinator's error as a partition leader reports it."""
     if error.code is ErrorCode.PRODUCER_FENCED:
         return InvalidProducerEpoch(str(error))
     if error.code is ErrorCode.TRANSACTION_ABORTABLE and not knows_abortable:

@@ -1,1 +1,1 @@
-"""What several handlers share when they turn values into messages."""
+"""Conversions between values and messages that several handlers share."""

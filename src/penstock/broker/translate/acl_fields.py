@@ -1,4 +1,4 @@
-"""ACLs and filters as requests have them."""
+"""Reads ACLs and filters from requests."""
 
 from enum import IntEnum
 from typing import Final, TypeVar
@@ -52,7 +52,7 @@ def creation(asked: AclCreation) -> Acl:
     name = asked.resource_name
     if not name:
         raise InvalidRequest("Resource name should not be empty")
-    if "/" in name or name in {".", ".."}:  # which the store cannot have
+    if "/" in name or name in {".", ".."}:  # not possible as names of nodes in the store
         raise InvalidRequest("A resource's name cannot hold a slash, nor be . or ..")
     if kind is ResourceType.CLUSTER and name != CLUSTER_NAME:
         raise InvalidRequest(f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}")

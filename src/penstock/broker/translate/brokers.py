@@ -7,7 +7,7 @@ from penstock.metadata.image import Broker, ClusterImage
 
 
 def reachable(image: ClusterImage, listener: str) -> Iterator[tuple[Broker, Endpoint]]:
-    """The brokers that have this listener, the client's own, with their address on it."""
+    """The brokers with this listener, which is the client's own, and their address on it."""
     for broker in image.brokers.values():
         endpoint = broker.endpoint(listener)
         if endpoint is not None:

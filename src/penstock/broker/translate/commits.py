@@ -1,4 +1,4 @@
-"""Shared by OffsetCommit and TxnOffsetCommit."""
+"""The shared part of OffsetCommit and TxnOffsetCommit."""
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from typing import Final, Protocol, TypeAlias, TypeVar
@@ -20,21 +20,23 @@ PartT_co = TypeVar("PartT_co", bound="NamedPartition", covariant=True)
 TopicT = TypeVar("TopicT", bound="NamedTopic[NamedPartition]")
 
 CommitTarget: TypeAlias = TopicPartition | KafkaError
-"""A partition in a request, or why no offset can be committed for it."""
+"""A partition in a request, or the error for it."""
 Offsets: TypeAlias = tuple[tuple[TopicPartition, CommittedOffset], ...]
-"""One for each target that is a partition, in the order of the request."""
+"""One entry for each target that is a partition, in the order of the request."""
 
 LEAST_BYTES: Final = 40
-"""Of the record of a committed offset, beside the names of its group and topic."""
+"""The least size of a committed offset's record, without the names of its group and topic."""
 MOST_OFFSETS: Final = 20_000
-"""In one request, whatever they compress to. All its offsets become one batch, in one loop turn;
-as many as this fill one without compression.
+"""The most offsets in one request, however well they compress. They become one batch, written in
+one loop turn; this many fill a batch without compression.
 """
 BEST_COMPRESSION: Final = 50
 MOST_BYTES: Final = 1 << 22
-"""Of one request's offsets, whatever they compress to: a thousand with the longest metadata."""
+"""The most bytes of one request's offsets, however well they compress: a thousand offsets with the
+longest metadata.
+"""
 USUAL_BYTES: Final = 1 << 20
-"""The limit of a batch where that is not known: the group's coordinator is another broker."""
+"""The assumed batch limit if the group's coordinator is another broker."""
 
 
 class NamedPartition(Protocol):
@@ -63,8 +65,9 @@ class NamedTopic(Protocol[PartT_co]):
 def too_large(
     group: str, topics: Sequence[NamedTopic[NamedPartition]], ctx: Context
 ) -> Generator[None, None, RecordTooLarge | None]:
-    """Offsets of one request are written together. Whether they certainly do not fit is told before
-    a record is made of each, which takes seconds. So few are written in one loop turn.
+    """An error if the offsets certainly do not fit into one batch: offsets of a request are written
+    together. Checked before their records are built, which takes seconds, and bounds the work of
+    the loop turn that writes them.
     """
     services = ctx.services
     index = services.coordination.groups.partition_of(group)
@@ -80,7 +83,8 @@ def too_large(
         size += len(each.partitions) * (least_bytes + len(each.name))
         if offsets <= MOST_OFFSETS:
             lengths = (len(part.committed_metadata or "") for part in each.partitions)
-            size += sum(length for length in lengths if length <= longest)  # others are refused
+            # Longer metadata is refused, and not written.
+            size += sum(length for length in lengths if length <= longest)
         if count % KEYS_A_TURN == 0:
             yield
     if offsets > MOST_OFFSETS:
@@ -93,7 +97,7 @@ def too_large(
 def all_targets(
     group: str, topics: Sequence[TopicT], image: ClusterImage, ctx: Context, *, by_id: bool
 ) -> Generator[None, None, list[tuple[TopicT, list[CommitTarget]]]]:
-    """Each topic with its targets, in the order of the request; too many are all refused."""
+    """Each topic with its targets, in request order; if there are too many, all are refused."""
     refused: KafkaError | None = yield from too_large(group, topics, ctx)
     found: list[tuple[TopicT, list[CommitTarget]]] = []
     count = 0
@@ -130,10 +134,10 @@ def without_deleted(
     *,
     by_id: bool,
 ) -> tuple[list[tuple[TopicT, list[CommitTarget]]], Offsets]:
-    """The targets and their offsets as of now, for a commit that took turns since they were found.
+    """The targets and offsets updated to the current image, for a commit that took several turns.
 
-    A deleted topic would keep its offsets for ever, and one that was made anew would lose its own.
-    Topics only get more partitions, so that the id tells everything.
+    A deleted topic would keep its offsets for ever, and a topic created again would lose its own.
+    Topics only gain partitions, so comparing the id is enough.
     """
     ids = {target.topic: committed.topic_id for target, committed in offsets}
     gone = {
@@ -159,17 +163,18 @@ def _target(target: TopicPartition, image: ClusterImage) -> CommitTarget:
 
 
 def codes(
-    replies: Sequence[Refused], known_as: dict[type[KafkaError], ErrorCode]
+    replies: Sequence[Refused], code_overrides: dict[type[KafkaError], ErrorCode]
 ) -> Callable[[CommitTarget], ErrorCode]:
-    """A function that returns the error code of each target, in order. `known_as` are errors for
-    which the API has another code.
+    """Returns a function for the error code of each target, to be called in order.
+
+    `code_overrides` maps errors to the codes that the API has for them.
     """
     rest = iter(replies)
 
     def code(target: CommitTarget) -> ErrorCode:
         refused = target if isinstance(target, KafkaError) else next(rest)
-        if refused is not None and type(refused) in known_as:
-            return known_as[type(refused)]
+        if refused is not None and type(refused) in code_overrides:
+            return code_overrides[type(refused)]
         return code_for(refused)
 
     return code

@@ -17,7 +17,9 @@ from penstock.types import BrokerId
 
 
 def resource(kind: int, name: str, services: Services) -> ConfigResource:
-    """A topic, a group, a subscription, a broker, or the default of all brokers (empty name)."""
+    """A topic, a group, a client metrics subscription, a broker, or the default of all brokers
+    (empty name).
+    """
     match kind:
         case ConfigResourceType.TOPIC:
             return TopicResource(name)
@@ -32,7 +34,7 @@ def resource(kind: int, name: str, services: Services) -> ConfigResource:
 
 
 def known_id(name: str, services: Services) -> BrokerId:
-    """The id of any live broker: altered settings reach it through the store."""
+    """The id of any live broker, which gets altered settings through the store."""
     broker = _id(name, "Node")
     if broker not in services.cluster.image.brokers:
         raise _unexpected(broker, services, "")
@@ -40,7 +42,7 @@ def known_id(name: str, services: Services) -> BrokerId:
 
 
 def own_id(name: str, services: Services) -> BrokerId:
-    """The id of this broker, if named: each broker describes only its own settings."""
+    """The id of this broker; raises for another, as each broker describes only its own settings."""
     broker = _id(name, "Broker")
     if broker != services.broker_id:
         raise _unexpected(broker, services, " or empty string")

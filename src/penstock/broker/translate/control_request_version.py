@@ -5,7 +5,7 @@ from penstock.errors import ErrorCode, KafkaError
 
 
 class ControlRequestTooOld(KafkaError):
-    """It lacks topic ids or leader epochs, so that a stale request cannot be recognized."""
+    """The version lacks topic ids or leader epochs, so a stale request cannot be recognized."""
 
     code = ErrorCode.UNSUPPORTED_VERSION
 

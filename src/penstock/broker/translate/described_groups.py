@@ -1,4 +1,4 @@
-"""Describes groups of one kind: the same for consumer, share and streams groups."""
+"""Describes groups of one kind: shared by consumer, share and streams groups."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeVar
@@ -24,7 +24,7 @@ def described_groups(
     unknown: Callable[[str, KafkaError], D],
     respond: Callable[[list[D]], R],
 ) -> R | Parked[R]:
-    """Respond with each group in the order of the request; `refused` is the answer to all."""
+    """Respond with each group in the order of the request; `refused` is the error for all."""
     if refused is not None:
         return respond([unknown(each, refused) for each in names])
 

@@ -1,4 +1,4 @@
-"""Internal topics, created when they are first needed."""
+"""Creates internal topics when they are first needed."""
 
 from penstock.broker.context import Services
 from penstock.controller.topics import TopicSpec
@@ -10,7 +10,7 @@ from penstock.errors import ErrorCode
 
 
 def new_topic(name: str, services: Services) -> TopicSpec:
-    """The settings of a topic that is created automatically."""
+    """The spec of a topic that is created automatically."""
     if name == TRANSACTION_STATE:
         return _transaction_state(services)
     if name == SHARE_GROUP_STATE:
@@ -59,7 +59,7 @@ def _transaction_state(services: Services) -> TopicSpec:
 
 
 def _share_group_state(services: Services) -> TopicSpec:
-    """Never compacted: an update of a share-partition makes sense only after those before it."""
+    """Never compacted: an update of a share-partition depends on the updates before it."""
     config = services.config.share
     factor = _factor(
         "share.coordinator.state.topic.replication.factor",
@@ -85,15 +85,15 @@ def _share_group_state(services: Services) -> TopicSpec:
 
 
 def _factor(setting: str, factor: int, services: Services) -> int:
-    """What the operator has set; the default needs no more brokers than there are."""
+    """The configured factor; the default is lowered to the number of brokers."""
     if setting in services.cluster.static:
         return factor
     return min(factor, len(services.cluster.image.brokers))
 
 
 def _min_insync_replicas(factor: int, services: Services) -> dict[str, str]:
-    """With several replicas, one follower must have each acknowledged record, unless the operator
-    sets `min.insync.replicas`.
+    """With several replicas, at least one follower must have each acknowledged record, unless the
+    operator sets `min.insync.replicas`.
     """
     if factor < 2 or "min.insync.replicas" in services.cluster.static:
         return {}
@@ -101,7 +101,7 @@ def _min_insync_replicas(factor: int, services: Services) -> dict[str, str]:
 
 
 async def ensure_internal_topic(name: str, services: Services) -> None:
-    """Create the topic if it is missing; refused until it exists."""
+    """Create the topic if it is missing; raises until it is in the image."""
     if name in services.cluster.image.topics:
         return
     (refused,) = await services.control.link.create_topics([new_topic(name, services)])
@@ -112,7 +112,7 @@ async def ensure_internal_topic(name: str, services: Services) -> None:
 
 
 async def create_dead_letter_topic(name: str, services: Services) -> None:
-    """For share groups; refused if it cannot be created."""
+    """Create a dead letter topic for share groups; raises if that fails."""
     spec = TopicSpec(name, configs={"errors.deadletterqueue.group.enable": "true"})
     (refused,) = await services.control.link.create_topics([spec])
     if refused is not None and refused.code != ErrorCode.TOPIC_ALREADY_EXISTS:

@@ -1,4 +1,4 @@
-"""The levels of this process' loggers under Kafka's names, as BROKER_LOGGER resources (KIP-412)."""
+"""The levels of this process's loggers by Kafka's names, as BROKER_LOGGER resources (KIP-412)."""
 
 import logging
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ LEVELS = {
 
 
 def loggers() -> Iterator[tuple[str, str]]:
-    """Every logger with the level that holds for it, its own or inherited; the root is last."""
+    """Every logger with its effective level; the root is last."""
     for name, known in sorted(logging.root.manager.loggerDict.items()):
         if isinstance(known, logging.Logger):
             yield name, _kafka_name(known.getEffectiveLevel())
@@ -27,7 +27,7 @@ def loggers() -> Iterator[tuple[str, str]]:
 
 
 def check_level(name: str, level: str | None) -> None:
-    """Refuse what `set_level` could not do."""
+    """Refuse changes that `set_level` could not make."""
     if name != ROOT and not isinstance(logging.root.manager.loggerDict.get(name), logging.Logger):
         raise InvalidConfig(f"there is no logger {name}")
     if level is None and name == ROOT:
@@ -37,11 +37,11 @@ def check_level(name: str, level: str | None) -> None:
 
 
 def set_level(name: str, level: str | None) -> None:
-    """Give a logger a level; None lets it inherit again."""
+    """Set a logger's level; None lets it inherit again."""
     logger = logging.root if name == ROOT else logging.getLogger(name)
     logger.setLevel(logging.NOTSET if level is None else LEVELS[level])
 
 
 def _kafka_name(level: int) -> str:
-    """The greatest level of Kafka's that is not above."""
+    """Kafka's name for the highest of its levels that is not above this one."""
     return next((name for name, number in LEVELS.items() if number <= level), "TRACE")

@@ -7,7 +7,7 @@ NOT_ASKED = -(2**31)
 
 
 def operations(ctx: Context, kind: ResourceType, name: str) -> int:
-    """What the client may do with a resource; without an authorizer everything."""
+    """The operations that the client may use on a resource; without an authorizer, all of them."""
     authorizer = ctx.services.authorizer
     if authorizer is None:
         return EVERYTHING[kind]

@@ -1,7 +1,7 @@
-"""Altered settings that name this broker's keys and certificates (KIP-226).
+"""Checks altered settings that name this broker's keys and certificates (KIP-226).
 
-Clients send the alteration of a broker to that broker. It looks at the files before the controller
-stores their names: one that cannot be used is refused, and the old one stays in use.
+Clients send alterations of a broker to that broker. It checks the files before the controller
+stores their names: an unusable one is refused, and the old one stays in use.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from penstock.errors import ConfigError, InvalidRequest
 async def check_own_stores(
     kind: int, name: str, given: Mapping[str, str | None], services: Services
 ) -> None:
-    """Raises `InvalidRequest` if this broker could not use the files that are named."""
+    """Raises `InvalidRequest` if this broker could not use the named files."""
     is_own = kind == ConfigResourceType.BROKER and name == str(services.broker_id)
     stores = {each: text for each, text in given.items() if is_alterable(each) and text is not None}
     if not is_own or not stores:

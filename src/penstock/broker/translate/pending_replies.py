@@ -1,4 +1,4 @@
-"""Turns a coordinator's replies into a response, at once or when they come."""
+"""Turns a coordinator's replies into a response, at once or when they arrive."""
 
 import asyncio
 from collections.abc import Callable, Generator, Sequence
@@ -17,9 +17,11 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 UNLIMITED_MS = 2**31 - 1
-"""No timeout of the request: the group itself ends every join."""
+"""The request itself has no timeout: the group ends every join."""
 MOST_AT_ONCE: Final = 20_000
-"""Items of a response that are encoded in one loop turn after a wait: some ten milliseconds."""
+"""The most items of a response that are encoded in one loop turn after a wait: some ten
+milliseconds.
+"""
 
 
 def answered(
@@ -29,7 +31,7 @@ def answered(
     wait_ms: int | None = None,
     of: CoordinatorRuntime[Any, Any] | None = None,
 ) -> R | Parked[R]:
-    """Respond once every reply has its value and that is committed, or when time is up.
+    """Respond once every reply has a committed value, or after `wait_ms`.
 
     `of` is the coordinator's runtime, by default that of groups; `wait_ms` defaults to
     `offsets.commit.timeout.ms`.
@@ -66,10 +68,10 @@ async def answered_in_turns(
     wait_ms: int | None = None,
     of: CoordinatorRuntime[Any, Any] | None = None,
 ) -> R | Parked[R]:
-    """As `answered`, with a response of so many items, made in turns.
+    """Like `answered`, for a response of `items` items, made in turns.
 
-    Few large requests are at work at the same time. One that waits for replicas leaves its slot to
-    others; only those keep theirs whose response is too long to be encoded in one loop turn.
+    Few large requests run at a time. One that waits for replicas gives its slot up, unless its
+    response is too long to be encoded in one loop turn.
     """
     steps = answered(pending_replies, respond, ctx, wait_ms, of)
     if isinstance(steps, Parked):
@@ -80,9 +82,9 @@ async def answered_in_turns(
 
 
 def parked_in_turns(waiting: Parked[Generator[None, None, R]], ctx: Context) -> Parked[R]:
-    """Ends with what the last of those steps returns, a turn for each.
+    """Runs the steps in turns, and ends with their return value.
 
-    Many requests may wait for the same replicas, and are woken together.
+    Many requests may wait for the same replicas, and wake together.
     """
     begun: list[Generator[None, None, R]] = []
 
@@ -99,7 +101,8 @@ def parked_in_turns(waiting: Parked[Generator[None, None, R]], ctx: Context) -> 
         except StopIteration as end:
             response: R = end.value
             return response
-        # Not yet: where an attempt comes before the wait, nobody would hear of the change.
+        # Later, not now: if this attempt runs before the request is parked, a change would wake no
+        # one.
         asyncio.get_running_loop().call_soon(go_on)
         return None
 
@@ -110,7 +113,7 @@ def parked_in_turns(waiting: Parked[Generator[None, None, R]], ctx: Context) -> 
 
 
 async def replied(pending: PendingReply[T], ctx: Context) -> T:
-    """The reply of the group coordinator; a refusal is raised."""
+    """The reply of the group coordinator; raises a refusal."""
     reply = await reply_or_error(pending, ctx)
     if isinstance(reply, KafkaError):
         raise reply
@@ -131,7 +134,7 @@ def _attempted(
     respond: Callable[[list[T | KafkaError]], R],
     runtime: CoordinatorRuntime[Any, Any],
 ) -> R | None:
-    """The response, if every reply has its value."""
+    """The response, if every reply has a value."""
     replies: list[T | KafkaError] = []
     for pending in pending_replies:
         reply = runtime.reply(pending)

@@ -1,4 +1,4 @@
-"""What requests about share groups have in common: the state of their partitions."""
+"""The shared part of requests about share groups: the state of their partitions."""
 
 import asyncio
 from collections.abc import Iterator, Mapping
@@ -13,14 +13,14 @@ from penstock.errors import KafkaError
 from penstock.types import Uuid
 
 EPOCHS = 1 << 30
-"""First epochs of state; milliseconds come so far in twelve days."""
+"""First state epochs are derived from milliseconds modulo this, which is twelve days."""
 NOTED_AT_A_TIME = 50
-"""Partitions that have got their state: each note is an epoch of the group."""
+"""Partitions marked as initialized at a time: each mark is an epoch of the group."""
 
 
 def lock_of(group: str, ctx: Context) -> asyncio.Lock:
-    """State is initialized by one request at a time: a second one would begin anew what members
-    use already.
+    """The lock for initializing state, one request at a time: a second one would reset state that
+    members already use.
     """
     locks = ctx.services.share.groups
     lock = locks.get(group)
@@ -30,12 +30,13 @@ def lock_of(group: str, ctx: Context) -> asyncio.Lock:
 
 
 async def new_epoch(key: SharePartitionKey, ctx: Context) -> int | KafkaError:
-    """The epoch of new state: that after the present one.
+    """The epoch of new state: one after the current epoch.
 
-    Without one it follows from the time, as a group that was deleted and is made anew must not have
-    the same epoch again: its dead letters would pass for those of the former one, and be dropped.
+    Without a current one it is derived from the time. A group that was deleted and created again
+    must not reuse an epoch: its dead letters would look like duplicates of the former group's, and
+    be dropped.
     """
-    known = await ctx.services.share.persister.ask(SummarizeState(key))
+    known = await ctx.services.share.persister.call_with_retries(SummarizeState(key))
     if isinstance(known, KafkaError):
         return known
     if isinstance(known, ShareGroupOffset) and known.state_epoch > 0:
@@ -49,10 +50,10 @@ async def initialize(
     ctx: Context,
     starts: Mapping[tuple[Uuid, int], int] | None = None,
 ) -> dict[tuple[Uuid, int], KafkaError]:
-    """Give partitions their state, and note which have it; returns those that failed.
+    """Initialize the state of partitions, and mark them in the group; returns the failed ones.
 
-    Noted are some at a time, since the caller may not wait for all of them, and first those whose
-    coordinator can be asked: the others take until it is given up.
+    Partitions are marked a few at a time, since the caller may not wait for all, and those with a
+    reachable coordinator come first: the others take until their calls time out.
     """
     persister = ctx.services.share.persister
     keys = [
@@ -73,7 +74,7 @@ async def initialize(
             if isinstance(epoch, KafkaError):
                 reply = epoch
             else:
-                reply = await persister.ask(InitializeState(key, epoch, start))
+                reply = await persister.call_with_retries(InitializeState(key, epoch, start))
             if isinstance(reply, KafkaError):
                 refused[topic_id, index] = reply
             else:
@@ -95,9 +96,9 @@ def _some_at_a_time(keys: list[SharePartitionKey]) -> Iterator[list[SharePartiti
 async def delete_state(
     group: str, topics: Mapping[Uuid, StateTopic], ctx: Context
 ) -> KafkaError | None:
-    """Delete the state of partitions; returns what went wrong.
+    """Delete the state of partitions; returns the error, if any.
 
-    The group forgets them first: a member that joins meanwhile gives them new state.
+    The group forgets them first: a member that joins meanwhile initializes new state.
     """
     groups = ctx.services.coordination.groups
     await replied(groups.share_without_topics(group, topics), ctx)
@@ -105,7 +106,7 @@ async def delete_state(
     for topic_id, indexes in left.items():
         while indexes:
             key = SharePartitionKey(group, topic_id, min(indexes))
-            reply = await ctx.services.share.persister.ask(DeleteState(key))
+            reply = await ctx.services.share.persister.call_with_retries(DeleteState(key))
             if isinstance(reply, KafkaError):
                 still = {
                     each: StateTopic(topics[each].name, frozenset(kept))

@@ -1,4 +1,4 @@
-"""What ShareFetch and ShareAcknowledge have in common: their session, and acknowledgements."""
+"""The shared part of ShareFetch and ShareAcknowledge: the session, and acknowledgements."""
 
 from collections.abc import Callable, Iterable, Sequence, Sized
 from typing import Any, Protocol
@@ -24,10 +24,10 @@ from penstock.replication.partitions import partition_here
 from penstock.security.acl import AclOperation
 
 WRITTEN_MS = 30_000
-"""Longer than acknowledgements take to be written, or to fail."""
+"""Longer than it takes to write acknowledgements, or to fail."""
 
 Acknowledged = dict[TopicIdPartition, Transition | Exception]
-"""What became of the acknowledgements of each partition."""
+"""The outcome of the acknowledgements of each partition."""
 
 
 class TopicNotAuthorized(KafkaError):
@@ -47,7 +47,7 @@ class NamedPartitions(Protocol):
 
 
 def not_served(ctx: Context) -> ShareNotServed | None:
-    """Why share groups are not served, or None."""
+    """The error if share groups are not enabled, or None."""
     if ctx.services.cluster.image.features.level(SHARE_VERSION) < 1:
         return ShareNotServed("share groups need the feature share.version at level 1")
     return None
@@ -73,8 +73,9 @@ class ShareRequest:
         self.config = services.cluster.share_group_config(key.group)
 
     def check_count(self, partitions: int) -> None:
-        """Refuse more partitions than the cluster has, as fetch sessions do: a session that names
-        a million which do not exist would cost the loop seconds with each request of a few bytes.
+        """Refuse more partitions than the cluster has, as fetch sessions do: a session with a
+        million partitions that do not exist would cost the loop seconds for each request of a few
+        bytes.
         """
         services = self.ctx.services
         known = services.share.partitions.sessions.partition_count(self.key)
@@ -85,7 +86,7 @@ class ShareRequest:
             raise InvalidShareRequest(f"{partitions} partitions are more than the cluster has")
 
     def shared(self, each: TopicIdPartition) -> LedSharePartition:
-        """The share-partition; refused if it cannot be served here."""
+        """The share-partition; raises if it cannot be served here."""
         services = self.ctx.services
         name = services.cluster.image.topic_names.get(each.topic_id)
         if name is None:
@@ -104,7 +105,7 @@ class ShareRequest:
         *,
         is_renewal: bool,
     ) -> Acknowledged:
-        """Each partition's acknowledgements, all or none of them."""
+        """Apply each partition's acknowledgements, all or none."""
         found: Acknowledged = {}
         for each, ranges in given:
             if not ranges:
@@ -125,7 +126,7 @@ class ShareRequest:
             raise InvalidRecordState("Renewing acquisition locks is not enabled for the group.")
 
     def leader(self, each: TopicIdPartition, error: Exception | None) -> tuple[int, int] | None:
-        """Id and epoch of the leader to turn to, if that is the error (KIP-951)."""
+        """The id and epoch of the current leader, if the error means another one (KIP-951)."""
         if isinstance(error, KafkaError) and error.code in {
             ErrorCode.NOT_LEADER_OR_FOLLOWER,
             ErrorCode.FENCED_LEADER_EPOCH,
@@ -135,7 +136,7 @@ class ShareRequest:
         return None
 
     def endpoints(self, leaders: Iterable[int], make: Callable[..., Any]) -> list[Any]:
-        """Where the leaders are that were named."""
+        """The addresses of the named leaders."""
         image = self.ctx.services.cluster.image
         return [
             make(node_id=broker.id, host=host, port=port, rack=broker.rack)
@@ -144,7 +145,9 @@ class ShareRequest:
 
 
 def partition_count(topics: Iterable[NamedPartitions]) -> int:
-    """How many a request names; a topic without any takes its time too."""
+    """The number of partitions in a request; a topic without any counts as one, as it takes time
+    too.
+    """
     return sum(len(each.partitions) or 1 for each in topics)
 
 
@@ -153,8 +156,8 @@ def is_written(acknowledged: Acknowledged) -> bool:
 
 
 async def until_written(acknowledged: Acknowledged, ctx: Context) -> None:
-    """Acknowledgements are answered once they are written."""
-    if is_written(acknowledged):  # since the request was taken, which may have queued
+    """Wait until the acknowledgements are written; only then is the request answered."""
+    if is_written(acknowledged):  # perhaps written while the request was queued
         return
     waiting = [each for each in acknowledged.values() if isinstance(each, Transition)]
     parked: Parked[bool] = Parked(
@@ -167,7 +170,7 @@ async def until_written(acknowledged: Acknowledged, ctx: Context) -> None:
 
 
 def error_of(outcome: Transition | Exception | None) -> tuple[int, str | None]:
-    """The code and the message of what became of acknowledgements."""
+    """The error code and message for the outcome of acknowledgements."""
     if isinstance(outcome, Transition):
         if not outcome.is_done:
             outcome = CoordinatorNotAvailable("the acknowledgement is not written yet")

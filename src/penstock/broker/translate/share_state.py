@@ -1,4 +1,4 @@
-"""Requests about the state of share-partitions: every partition has its own reply."""
+"""Requests about the state of share-partitions: each partition has its own reply."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -24,7 +24,7 @@ def each_partition(
 ) -> R | Parked[R]:
     shares = ctx.services.share.coordinator
     refused, of_topic = messages
-    if not request.group_id:  # as in Kafka: no group, nothing to tell
+    if not request.group_id:  # as in Kafka: the response is empty
         return response([])
     asked = [(topic, part) for topic in request.topics for part in topic.partitions]
     pending_replies = [

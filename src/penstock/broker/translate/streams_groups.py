@@ -15,14 +15,14 @@ from penstock.wire.messages import streams_group_topology_value as stored
 
 
 def not_served(ctx: Context) -> NotServed | None:
-    """Why streams groups are not served, or None."""
+    """The error if streams groups are not enabled, or None."""
     if ctx.services.cluster.image.features.level(STREAMS_VERSION) < 1:
         return NotServed("streams groups need the feature streams.version at level 1")
     return None
 
 
 def topology_of(requested: Any) -> Topology:
-    """The topology of a heartbeat, as records spell it."""
+    """The topology of a heartbeat in the format of records."""
 
     def infos(listed: Any) -> list[stored.TopicInfo]:
         return [
@@ -54,14 +54,14 @@ def topology_of(requested: Any) -> Topology:
                     for together in each.copartition_groups
                 ],
             )
-            # Two clients may list the same topology in another order.
+            # Sorted: two clients may list the same topology in a different order.
             for each in sorted(requested.subtopologies, key=lambda each: each.subtopology_id)
         ],
     )
 
 
 async def create_internal(missing: tuple[InternalTopic, ...], ctx: Context) -> str:
-    """Create internal topics of an application; returns why some cannot be created, or nothing."""
+    """Create internal topics of an application; returns the reason if some fail, otherwise ""."""
     services = ctx.services
     access = (
         None

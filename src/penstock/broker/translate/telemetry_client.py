@@ -1,4 +1,4 @@
-"""A client as subscriptions to metrics match it."""
+"""Finds the telemetry client of a request, with its matching subscriptions."""
 
 from penstock.broker.context import Context
 from penstock.broker.telemetry.clients import TelemetryClient
@@ -7,7 +7,7 @@ from penstock.types import Uuid, uuid_text
 
 
 def telemetry_client(instance: Uuid, ctx: Context) -> TelemetryClient:
-    """The client that asks or pushes, with its subscription as it is now."""
+    """The client of the request, with its current subscription."""
     peer, client_id = ctx.peer, ctx.header.client_id or ""
     attributes = {
         "client_instance_id": uuid_text(instance),

@@ -1,4 +1,4 @@
-"""Who may ask about delegation tokens at all."""
+"""Checks who may use the delegation token APIs at all."""
 
 from penstock.broker.context import Context
 from penstock.config.listener import SecurityProtocol
@@ -9,8 +9,8 @@ from penstock.security.principal import ANONYMOUS
 
 
 def check_requester(ctx: Context) -> None:
-    """Refuse clients that have not proved who they are, and those that did so by a token: else a
-    token could make others, and never end.
+    """Refuse unauthenticated clients, and clients that logged in by a token: otherwise a token
+    could create others, and never end.
     """
     peer = ctx.peer
     protocol = ctx.services.config.listener.protocols()[peer.listener]
@@ -25,7 +25,7 @@ def check_requester(ctx: Context) -> None:
 
 
 def may(ctx: Context, operation: AclOperation, kind: ResourceType, name: str) -> bool:
-    """Whether ACLs allow it; without an authorizer everything is allowed."""
+    """Whether ACLs allow the operation; without an authorizer everything is allowed."""
     authorizer = ctx.services.authorizer
     if authorizer is None:
         return True

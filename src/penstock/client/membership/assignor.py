@@ -1,7 +1,8 @@
 """Assignors of the classic protocol; the group's leader runs one.
 
-They give the same assignments as the Java client's for members without racks, so that leaders of
-either kind may follow each other: range and roundrobin exactly, cooperative-sticky in its rules.
+For members without racks they give the same assignments as the Java client's, so that leaders of
+either kind may take over from each other: range and roundrobin exactly, cooperative-sticky in its
+rules.
 """
 
 from collections import defaultdict
@@ -25,7 +26,7 @@ class Subscriber:
 
     @property
     def rank(self) -> tuple[bool, str]:
-        """Members in order: static ones first, by instance id; so restarts change nothing."""
+        """Sort key: static members first, by instance id, so that restarts change nothing."""
         return self.instance_id is None, self.instance_id or self.id
 
 
@@ -70,7 +71,7 @@ def _round_robin(members: Sequence[Subscriber], counts: Mapping[str, int]) -> As
 def _cooperative_sticky(members: Sequence[Subscriber], counts: Mapping[str, int]) -> Assignment:
     """As balanced as subscriptions allow, with as few moves as possible.
 
-    A partition that moves is given to nobody at first: its owner must revoke it, and the rebalance
+    A partition that moves is left unassigned at first: its owner must revoke it, and the rebalance
     that follows assigns it (KIP-429).
     """
     owners = _owners(members, counts)
@@ -82,7 +83,7 @@ def _cooperative_sticky(members: Sequence[Subscriber], counts: Mapping[str, int]
 
 
 def _owners(members: Sequence[Subscriber], counts: Mapping[str, int]) -> dict[TopicPartition, str]:
-    """Who owns what. Of two that claim a partition, the newer generation owns it; else neither."""
+    """Owner of each partition. Of two claims the newer generation wins; if equal, neither."""
     claims: dict[TopicPartition, list[Subscriber]] = defaultdict(list)
     for member in members:
         for each in member.owned:
@@ -108,7 +109,7 @@ def _balanced(
     }
     everything = [
         TopicPartition(topic, index)
-        # Topics with few subscribers first: the others have more choice.
+        # Topics with few subscribers first, because the others have more choice.
         for topic in sorted(subscribers, key=lambda each: (len(subscribers[each]), each))
         for index in range(counts[topic])
     ]
@@ -124,7 +125,7 @@ def _balanced(
             owner[each] = lightest(each.topic)
             held[owner[each]].add(each)
     moved = True
-    while moved:  # each move makes the sum of squares smaller, so it ends
+    while moved:  # ends, because each move reduces the sum of squares
         moved = False
         for each in reversed(everything):
             heavy, light = owner[each], lightest(each.topic)

@@ -67,9 +67,9 @@ AGAIN: Final = frozenset(
 
 class _State(Enum):
     OUT = auto()
-    """Not in the group: after the start, after `leave` or too long without a poll."""
+    """Not in the group: before the first poll, after `leave`, or too long without a poll."""
     JOIN = auto()
-    """A JoinGroup is due, once nothing is left to revoke."""
+    """A JoinGroup is due as soon as nothing is left to revoke."""
     SYNC = auto()
     STABLE = auto()
 
@@ -96,7 +96,7 @@ class ClassicMembership:
         self._member_id = ""
         self._generation = NO_GENERATION
         self._metadata = GroupMetadata(group, "", NO_GENERATION, settings.instance_id)
-        """Of the latest join: a member that was removed must not look like one without a group,
+        """The identity of the latest join. A removed member must not look like one without a group,
         whose transactions no coordinator fences.
         """
         self._owned: frozenset[TopicPartition] = frozenset()
@@ -112,9 +112,9 @@ class ClassicMembership:
         self._joined_as: frozenset[str] = frozenset()
         self._polled_ms = 0
         self._due_ms = 0
-        """Not before this time is a join or sync sent."""
+        """No join or sync is sent before this time."""
         self._beat_ms = 0
-        """Nor a heartbeat before this one."""
+        """No heartbeat is sent before this time."""
         self._leaving = False
         self._looked_up = False
 
@@ -164,7 +164,7 @@ class ClassicMembership:
                 return Wait(None)
             case _State.JOIN:
                 if self._changes:
-                    # The application has not let go of its partitions yet: stay in the group.
+                    # The application has not given up its partitions yet: stay in the group.
                     return self._heartbeat(now_ms)
                 return self._send(now_ms, self._join_request())
             case _State.SYNC:
@@ -190,7 +190,7 @@ class ClassicMembership:
     def failed(self, now_ms: int) -> None:
         sent, self._in_flight = self._in_flight, None
         if sent is SyncGroupRequest:
-            self._rejoin()  # the generation may have passed meanwhile
+            self._rejoin()  # the generation may be over by now
         self._due_ms = self._beat_ms = now_ms + RETRY_MS
 
     def changed(self, change: Change, now_ms: int) -> None:
@@ -207,7 +207,7 @@ class ClassicMembership:
         return bool(in_group) and now_ms - self._polled_ms > limit_ms
 
     def _is_outdated(self) -> bool:
-        """The subscription changed, or a leader sees other partitions than it assigned."""
+        """Whether the subscription changed, or the partition counts since the leader assigned."""
         if self._topics != self._joined_as:
             return True
         return self._assigned_by is not None and self._assigned_by != self._relevant()
@@ -332,10 +332,10 @@ class ClassicMembership:
         self._beat_ms = now_ms + self._settings.heartbeat_interval_ms
         self._state = _State.STABLE
         if revoked:
-            self._state = _State.JOIN  # others get the partitions in the next rebalance
+            self._state = _State.JOIN  # the next rebalance gives the partitions to others
 
     def _on_error(self, code: int, now_ms: int) -> bool:
-        """Whether the response had an error. Raises those that do not go away."""
+        """Handle an error code; returns whether there was one. Raises errors that are permanent."""
         if code == ErrorCode.NONE:
             return False
         if code == ErrorCode.REBALANCE_IN_PROGRESS:
@@ -355,11 +355,11 @@ class ClassicMembership:
     def _rejoin(self) -> None:
         self._state, self._joined, self._due_ms = _State.JOIN, None, 0
         if not self._cooperative and not isinstance(self.change, Lose):
-            # Also drops an assignment that no poll has taken.
+            # Also drops an assignment that no poll has carried out.
             self._changes = [Revoke(self._owned)] if self._owned else []
 
     def _forgotten(self, code: ErrorCode | None) -> None:
-        """The coordinator does not know the member, or its generation: join as a new one."""
+        """The coordinator does not know the member or its generation: join again."""
         self._generation, self._joined = NO_GENERATION, None
         if code != ErrorCode.ILLEGAL_GENERATION:
             self._member_id = ""

@@ -1,4 +1,4 @@
-"""Membership by the consumer protocol (KIP-848): heartbeats alone; the coordinator assigns.
+"""Membership by the consumer protocol (KIP-848): only heartbeats; the coordinator assigns.
 
 A heartbeat repeats subscription and owned partitions only if they changed, or if it is unknown
 whether the coordinator has them.
@@ -35,7 +35,7 @@ NO_EPOCH: Final = -1
 JOINING: Final = 0
 LEAVING: Final = -1
 LEAVING_FOR_RESTART: Final = -2
-"""A static member that comes back; its partitions wait for it."""
+"""For a static member that will come back: its partitions wait for it."""
 RETRY_MS: Final = 100
 NOT_A_MEMBER: Final = frozenset(
     {ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.STALE_MEMBER_EPOCH}
@@ -53,17 +53,17 @@ AGAIN: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class ConsumerSettings:
-    """Settings of the consumer protocol; intervals of heartbeats come from the coordinator."""
+    """Settings of the consumer protocol; the heartbeat interval comes from the coordinator."""
 
     max_poll_interval_ms: int = 300_000
     request_timeout_ms: int = 30_000
     instance_id: str | None = None
     assignor: str | None = None
-    """The server's assignor, `uniform` or `range`; None leaves it to the coordinator."""
+    """The server-side assignor, `uniform` or `range`; None leaves it to the coordinator."""
 
 
 class _Sent(NamedTuple):
-    """What the coordinator has been told."""
+    """The state last sent to the coordinator."""
 
     topics: frozenset[str]
     pattern: str | None
@@ -71,21 +71,21 @@ class _Sent(NamedTuple):
 
 
 class ConsumerMembership:
-    """A `Membership`; `member_id` is made by the caller, and unique."""
+    """A `Membership`; the caller makes `member_id`, which must be unique."""
 
     def __init__(self, group: str, member_id: str, settings: ConsumerSettings) -> None:
         self._group, self._member_id, self._settings = group, member_id, settings
         self._epoch = JOINING
         self._latest_epoch = NO_EPOCH
-        """Of the member, also if it was removed since: without an epoch its commits would be
-        accepted as an administrator's once the group is empty.
+        """The latest member epoch, kept even after the member was removed: without an epoch its
+        commits would be accepted as an administrator's once the group is empty.
         """
         self._is_out = True
         self._topics: frozenset[str] = frozenset()
         self._pattern: str | None = None
         self._owned: frozenset[TopicPartition] = frozenset()
         self._target: frozenset[tuple[Uuid, int]] | None = None
-        """What the coordinator assigned; None before the first assignment."""
+        """The coordinator's assignment; None before the first one."""
         self._changes: list[Change] = []
         self._ids: Mapping[Uuid, str] = {}
         self._sent: _Sent | None = None
@@ -128,7 +128,7 @@ class ConsumerMembership:
 
     def fenced(self, code: ErrorCode) -> None:
         if code == ErrorCode.STALE_MEMBER_EPOCH:
-            self._due_ms = 0  # the next heartbeat tells the newer epoch
+            self._due_ms = 0  # the response to the next heartbeat has the newer epoch
         elif code in NOT_A_MEMBER:
             self._forgotten()
 
@@ -142,7 +142,7 @@ class ConsumerMembership:
         if self._unresolved() and not self._looked_up:
             return LookUp(self._topics)
         if self._epoch == JOINING and self._changes:
-            return Wait(None)  # the former partitions must be let go before joining again
+            return Wait(None)  # give up the former partitions before joining again
         state = _Sent(self._topics, self._pattern, self._owned)
         has_news = self._sent is not None and self._sent != state and not self._changes
         if now_ms < self._due_ms and not has_news:
@@ -154,7 +154,7 @@ class ConsumerMembership:
         self._in_flight = False
         self._due_ms = now_ms + self._interval_ms
         code = response.error_code
-        if self._sending is None:  # it answered the farewell
+        if self._sending is None:  # the response to a leave
             return
         if code in NOT_A_MEMBER:
             self._forgotten()
@@ -189,11 +189,11 @@ class ConsumerMembership:
         self._changes.pop(0)
         self._owned = owned_after(self._owned, change)
         if not self._changes:
-            self._due_ms = min(self._due_ms, now_ms)  # tell the coordinator at once
+            self._due_ms = min(self._due_ms, now_ms)  # report to the coordinator at once
             self._reconcile()
 
     def _reconcile(self) -> None:
-        """Go from what is owned to the target; one reconciliation at a time."""
+        """Move from the owned partitions to the target; one reconciliation at a time."""
         if self._target is None or self._changes:
             return
         wanted = frozenset(

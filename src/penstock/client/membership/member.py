@@ -1,4 +1,4 @@
-"""What a membership asks of its shell: requests to send, and changes that a poll carries out.
+"""What a membership tells its caller to do: requests to send, and changes that a poll carries out.
 
     action = membership.next(now_ms)      # Send, LookUp, Wait or Left
     change = membership.change            # Revoke, Lose or Assign: done by the next poll
@@ -17,7 +17,7 @@ from penstock.wire.schema import Message
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Send this request to the group's coordinator, and wait for the response so long."""
+    """Send this request to the group's coordinator, and wait `timeout_ms` for the response."""
 
     request: Message
     response_type: type[Message]
@@ -33,7 +33,7 @@ class LookUp:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Nothing to do before this time; None: not before something else happens."""
+    """Nothing to do before this time; None: not until something else happens."""
 
     until_ms: int | None
 
@@ -55,7 +55,7 @@ class Revoke:
 
 @dataclass(frozen=True, slots=True)
 class Lose:
-    """Another member may own these partitions already: no commit is possible."""
+    """Another member may already own these partitions: no commit is possible."""
 
     partitions: frozenset[TopicPartition]
 
@@ -92,7 +92,7 @@ class GroupMetadata:
 
 
 class MembershipFailed(KafkaError):
-    """The coordinator will not have this member; trying again would not help."""
+    """The coordinator refuses this member for good; a retry would not help."""
 
     def __init__(self, code: ErrorCode, text: str) -> None:
         super().__init__(text)
@@ -126,7 +126,7 @@ class Membership(Protocol):
         ...
 
     def changed(self, change: Change, now_ms: int) -> None:
-        """The change was carried out; without effect if it is not the current one any more."""
+        """The change was carried out; no effect if it is not the current one any more."""
         ...
 
     def topics_found(self, counts: Mapping[str, int], ids: Mapping[Uuid, str]) -> None:

@@ -1,4 +1,4 @@
-"""Membership of a share group (KIP-932): heartbeats alone; the coordinator assigns. No I/O."""
+"""Membership of a share group (KIP-932): only heartbeats; the coordinator assigns. No I/O."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -14,21 +14,21 @@ JOINING: Final = 0
 LEAVING: Final = -1
 _FORGOTTEN: Final = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_MEMBER_EPOCH})
 RETRY_ON: Final = ALWAYS_RETRIABLE | _FORGOTTEN
-"""Refusals of a heartbeat after which the next one may succeed."""
+"""Errors of a heartbeat after which the next one may succeed."""
 
 
 class ShareMember:
-    """Makes each heartbeat, and learns from its response.
+    """Makes each heartbeat, and processes its response.
 
-    The coordinator tells an assignment once, and again to a member that names its topics. So a
-    heartbeat names them until the last response is known to be taken.
+    The coordinator sends an assignment once, and again only to a member that names its topics. So
+    heartbeats name them until the last response is known to be in effect.
     """
 
     def __init__(self, group: str, member_id: str, topics: Iterable[str]) -> None:
         self.group, self.id, self._topics = group, member_id, list(topics)
         self._epoch = JOINING
         self._missed_one = False
-        """Whether the last heartbeat had no response, or its assignment was not taken."""
+        """Whether the last heartbeat had no response, or its assignment is not in effect."""
 
     def heartbeat(self) -> ShareGroupHeartbeatRequest:
         is_full, self._missed_one = self._missed_one or self._epoch == JOINING, True
@@ -38,7 +38,7 @@ class ShareMember:
         return self._request(LEAVING, None)
 
     def received(self, response: ShareGroupHeartbeatResponse) -> None:
-        """Raise what the response refuses; a member that was removed joins with the next one."""
+        """Raise the response's error; a removed member joins again with the next heartbeat."""
         if response.error_code in _FORGOTTEN:
             self._epoch = JOINING
         check(response.error_code, f"share group {self.group}", response.error_message)

@@ -20,9 +20,9 @@ _GENERATION: Final = Struct(">i")
 def encode_subscription(
     topics: Iterable[str], owned: Iterable[TopicPartition], generation: int
 ) -> bytes:
-    """A subscription with what the member owns.
+    """A subscription with the partitions that the member owns.
 
-    The generation is in the user data too, where cooperative-sticky members of version 1 look.
+    The user data has the generation too, where cooperative-sticky members of version 1 look for it.
     """
     message = subscription.ConsumerProtocolSubscription(
         topics=sorted(topics),

@@ -105,6 +105,7 @@ class MessagePages:
             cursor=cursor,
             more=None if cursor.is_done else urlencode({"cursor": token(cursor), **limit}),
             left_ms=found.left_ms,
+            warning=found.warning,
             places=PLACES,
             resend=NEW,
         )

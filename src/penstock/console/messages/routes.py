@@ -82,6 +82,7 @@ class MessageApi:
             cursor.total,
             cursor.matches,
             found.left_ms,
+            found.warning,
         )
         return Response(msgspec.json.encode(shown), media_type=JSON)
 

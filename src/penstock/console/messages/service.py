@@ -18,7 +18,7 @@ from penstock.console.messages.scan import Criteria, criteria
 from penstock.console.messages.search import Hit, Search
 from penstock.errors import ConfigError
 from penstock.record.record import Record
-from penstock.record_view.filter import record_filter
+from penstock.record_view.filter import RecordFilter, record_filter
 from penstock.record_view.registry import SchemaRegistry
 from penstock.types import TopicPartition
 
@@ -38,6 +38,8 @@ class Page:
     cursor: Cursor
     left_ms: int
     """The estimated time for the rest."""
+    warning: str
+    """How many records the expression did not fit, and why the first did not; empty if none."""
 
 
 class Messages:
@@ -87,8 +89,8 @@ class Messages:
     async def search(self, cursor: Cursor, limit: int, within_ms: int, *, sees_all: bool) -> Page:
         """Search for up to `limit` records, and stop soon after `within_ms`."""
         query = cursor.query
-        wanted = self.criteria(query, sees_all=sees_all)
-        search = Search(cursor, wanted, limit)
+        chosen = self._filter(query)
+        search = Search(cursor, self._criteria(query, chosen, sees_all=sees_all), limit)
         async with self._turns:
             began_ms = self._clock.monotonic_ms()
             fetcher = TopicFetcher(self.client, query.topic, committed=query.committed)
@@ -101,16 +103,23 @@ class Messages:
         took_ms = self._clock.monotonic_ms() - began_ms
         hide = self.hiding(query.topic, sees_all=sees_all)
         hits = [Hit(each.partition, hide(each.record), each.header) for each in search.hits]
-        return Page(hits, reached, took_ms * left // passed if passed else 0)
+        left_ms = took_ms * left // passed if passed else 0
+        return Page(hits, reached, left_ms, "" if chosen is None else unfit(chosen))
 
     def _until(self, deadline_ms: int) -> Callable[[], bool]:
         return lambda: self._clock.monotonic_ms() < deadline_ms
 
     def criteria(self, query: Query, *, sees_all: bool) -> Criteria:
-        fits = None
-        if query.expression:
-            fits = record_filter(query.expression, self.decode, self.decode, "expression").matches
-        found, masks = criteria(query, fits), self._masks.of(query.topic)
+        return self._criteria(query, self._filter(query), sees_all=sees_all)
+
+    def _filter(self, query: Query) -> RecordFilter | None:
+        if not query.expression:
+            return None
+        return record_filter(query.expression, self.decode, self.decode, "expression")
+
+    def _criteria(self, query: Query, chosen: RecordFilter | None, *, sees_all: bool) -> Criteria:
+        found = criteria(query, None if chosen is None else chosen.matches)
+        masks = self._masks.of(query.topic)
         if sees_all or not masks:
             return found
 
@@ -130,3 +139,9 @@ class Messages:
         query = Query(topic, (partition,), start=offset, end=offset + 1, newest_first=False)
         page = await self.search(await self.begin(query), 1, 30_000, sees_all=sees_all)
         return page.hits[0] if page.hits else None
+
+
+def unfit(chosen: RecordFilter) -> str:
+    if not chosen.failures:
+        return ""
+    return f"The expression did not fit {chosen.failures:,} records, as {chosen.first_failure}."

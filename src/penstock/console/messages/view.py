@@ -81,6 +81,7 @@ class MessagePage(Struct, frozen=True):
     """Records that a search found, and its progress.
 
     Without `cursor` the search is done, and `matches` counts all records that it found.
+    `warning` is set if the expression did not fit some of the records searched for this page.
     """
 
     messages: list[Message]
@@ -89,6 +90,7 @@ class MessagePage(Struct, frozen=True):
     total: int
     matches: int
     left_ms: int
+    warning: str
 
 
 class Followed(Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""What only a group's coordinator knows of it: rebalances, refused commits, times of commits."""
+"""A group's activity that only its coordinator knows: rebalances, refused commits, commit times."""
 
 import msgspec
 
@@ -15,7 +15,7 @@ class CommitTime(msgspec.Struct, frozen=True):
 
 
 class GroupActivity(msgspec.Struct, frozen=True):
-    """As the HTTP page shows it."""
+    """The activity of one group, as the HTTP page shows it."""
 
     history: Rebalances
     refused_commits: tuple[RefusedCommit, ...]

@@ -19,7 +19,7 @@ from penstock.types import NO_UUID, TopicPartition, Uuid
 
 
 class CommittedOffset(msgspec.Struct, frozen=True, gc=False):
-    """A group's position in a partition. Times are wall times; `expire_ms` -1: none of its own."""
+    """A group's position in a partition. Times are wall times; `expire_ms` -1: no own expiry."""
 
     offset: int
     leader_epoch: int = -1

@@ -19,6 +19,7 @@ from penstock.coordinator.group.streams.records import (
     STREAMS_KINDS,
     STREAMS_NUMBERS,
     StreamsGroupRecord,
+    checked_streams,
 )
 from penstock.coordinator.storage import RawRecord
 from penstock.errors import ProtocolError
@@ -116,7 +117,9 @@ class GroupFormat:
             case number if number in STREAMS_KINDS:
                 streams_type, value_type = STREAMS_KINDS[number]
                 streams_key = decode(streams_type, 0, raw.key[_NUMBER.size :])
-                return StreamsGroupRecord(streams_key, _value(value_type, raw.value))
+                return checked_streams(
+                    StreamsGroupRecord(streams_key, _value(value_type, raw.value))
+                )
             case _:
                 return None
 
@@ -166,7 +169,7 @@ def _committed(value: OffsetCommitValue) -> CommittedOffset:
 
 
 def metadata_of(group: ClassicGroup) -> GroupMetadataValue:
-    """What is stored of a group. Its members are stored only once they have assignments."""
+    """The stored form of a group. Its members are stored only once they have assignments."""
     since_ms = -1 if group.state_since_ms is None else group.state_since_ms
     if group.state not in {ClassicGroupState.STABLE, ClassicGroupState.EMPTY}:
         return GroupMetadataValue(

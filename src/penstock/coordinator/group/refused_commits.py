@@ -28,7 +28,10 @@ class RefusedCommit(msgspec.Struct, frozen=True):
 
 
 class RefusedCommits:
-    """Of the groups and clients that were refused last. In memory only."""
+    """The refused commits of the last `GROUPS` groups, for the last `EACH` clients of each group.
+
+    In memory only.
+    """
 
     def __init__(self) -> None:
         self._by_group: OrderedDict[str, OrderedDict[str, RefusedCommit]] = OrderedDict()

@@ -1,4 +1,4 @@
-"""What an operation on a group decides: the result that the runtime carries out."""
+"""The result of an operation on a group, which the runtime carries out."""
 
 from typing import TypeAlias
 
@@ -22,7 +22,7 @@ from penstock.coordinator.result import Answer, CoordinatorResult, Now
 
 
 class SoftState(msgspec.Struct, frozen=True):
-    """What a decision changes beside the records: a group as it now is, and its history."""
+    """Changes that are in no record: the group with its soft state, and its finished rebalances."""
 
     now_ms: int
     group: ClassicGroup | ConsumerGroup | ShareGroup | StreamsGroup | None = None
@@ -30,7 +30,9 @@ class SoftState(msgspec.Struct, frozen=True):
     next_check_ms: int | None = None
     only_renews_session: bool = False
     """A member's session is renewed and nothing else changes, as by most heartbeats and commits.
-    No deadline comes nearer, so none is looked for: that takes longer the larger the group is."""
+
+    No deadline comes nearer, so the search for the next one, which visits every member, is skipped.
+    """
 
 
 GroupResult: TypeAlias = CoordinatorResult[GroupShardRecord, SoftState]

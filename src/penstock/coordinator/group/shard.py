@@ -90,7 +90,7 @@ class GroupShard:
         self.consumer_groups: dict[str, ConsumerGroup] = {}
         self.share_groups: dict[str, ShareGroup] = {}
         self.streams_groups: dict[str, StreamsGroup] = {}
-        """A group is in one of these at most."""
+        """A group is in at most one of the four mappings above."""
         self.offsets: dict[str, dict[TopicPartition, CommittedOffset]] = {}
         self.rebalances = RebalanceLog()
         self._deadlines = GroupDeadlines()
@@ -115,7 +115,7 @@ class GroupShard:
     def pending_offsets(self) -> Mapping[str, set[TopicPartition]]:
         """By group, the partitions whose offsets an open transaction may change.
 
-        Kept until that changes: one request may ask for thousands of groups.
+        Cached until the pending records change, since one request may name thousands of groups.
         """
         pending = self._pending_records()
         if pending is not self._pending_seen:
@@ -123,7 +123,7 @@ class GroupShard:
         return self._pending_offsets
 
     def pending_offsets_of_deleted(self, deleted_ms: int) -> Mapping[str, set[TopicPartition]]:
-        """Those of topics that were deleted then, if they were."""
+        """Like `pending_offsets`, but only for topics that were deleted at `deleted_ms`."""
         return _offsets_by_group(
             each
             for each in self._pending_records()
@@ -139,9 +139,10 @@ class GroupShard:
     def is_of_deleted(
         self, topic_partition: TopicPartition, committed: CommittedOffset, deleted_ms: int
     ) -> bool:
-        """Whether the offset is of the topic that was deleted then, not of a new one.
+        """Whether the offset belongs to the topic deleted at `deleted_ms`, not to a new one.
 
-        The time tells only where there is no id: the clock may have been set back since.
+        The time decides only for offsets without a topic id: the clock may have been set back
+        since.
         """
         if committed.topic_id == NO_UUID:
             return committed.commit_ms <= deleted_ms
@@ -207,7 +208,7 @@ class GroupShard:
             self._ensure_exists(record.group)
 
     def _ensure_exists(self, group: str) -> None:
-        """A simple consumer only has offsets: its group is always empty."""
+        """Create an empty group for offsets without one: a simple consumer has no members."""
         if group not in self.classic_groups and not self.is_other_than(self.classic_groups, group):
             self.classic_groups[group] = ClassicGroup(group)
 

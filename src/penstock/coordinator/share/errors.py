@@ -4,7 +4,7 @@ from penstock.errors import ErrorCode, KafkaError
 
 
 class FencedStateEpoch(KafkaError):
-    """The state was initialized anew since: the offsets of the group were altered."""
+    """The state was initialized again since: the offsets of the group were altered."""
 
     code = ErrorCode.FENCED_STATE_EPOCH
 

@@ -15,7 +15,7 @@ NEEDLESS = 2
 
 
 class StatePruning:
-    """Belongs to the event loop. `topics` are the ids of the topics that there are."""
+    """Belongs to the event loop. `topics` are the ids of the existing topics."""
 
     def __init__(
         self, coordinator: ShareCoordinator, topics: Callable[[], Container[Uuid]]
@@ -24,8 +24,10 @@ class StatePruning:
         self._missing: set[Uuid] = set()
 
     def prune(self) -> None:
-        """Rewrite the logs that are mostly needless. The state of deleted topics goes when they
-        are missing for the second time: a broker may learn of topics later than of their state.
+        """Rewrite logs that consist mostly of superseded records.
+
+        The state of a topic is deleted when the topic is missing for the second time: a broker may
+        learn of topics later than of their state.
         """
         runtime, topics = self._coordinator.runtime, self._topics()
         shards = runtime.loaded()

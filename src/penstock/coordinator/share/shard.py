@@ -35,7 +35,7 @@ NO_EPOCH = -1
 
 
 class StateUpdate(msgspec.Struct, frozen=True):
-    """What the leader of a share-partition writes; a start of -1 means that it has not moved."""
+    """A leader's update of a share-partition's state; a start of -1 means that it has not moved."""
 
     state_epoch: int
     leader_epoch: int
@@ -70,9 +70,10 @@ class ShareShard:
         state_epoch: int,
         start_offset: int,
     ) -> ShareResult:
-        """Begin anew at `start_offset`. Without one, state that there is already is kept: the group
-        coordinator did not learn of it, or learnt of the topic again. Deleting state is another
-        request.
+        """Initialize the state at `start_offset`.
+
+        Without a start offset, existing state is kept: the group coordinator may have missed the
+        reply, or seen the topic again. Deleting state is another request.
         """
         known = self.offsets.get(key)
         if known is not None and start_offset == NO_START:
@@ -120,7 +121,7 @@ class ShareShard:
         update: StateUpdate,
     ) -> ShareResult:
         known = self._checked(key, update.leader_epoch)
-        if update.state_epoch != known.state_epoch:  # a group that was deleted may have had more
+        if update.state_epoch != known.state_epoch:  # a deleted group may have had a higher one
             raise FencedStateEpoch(f"{key} is in state epoch {known.state_epoch}")
         if any(each.first > each.last for each in update.batches):
             raise InvalidShareState(f"{key}: a batch ends before it begins")
@@ -143,7 +144,7 @@ class ShareShard:
         return CoordinatorResult((record,), (answer(pending, EmptyReply()),))
 
     def delete(self, pending: PendingReply[EmptyReply], key: SharePartitionKey) -> ShareResult:
-        """Nothing is wrong with a state that is not there."""
+        """Delete the state. It is no error if there is none."""
         records = (ShareRecord(key, None),) if key in self.offsets else ()
         return CoordinatorResult(records, (answer(pending, EmptyReply()),))
 
@@ -159,8 +160,9 @@ class ShareShard:
     def everything(
         self, now: Now, pending: PendingReply[EmptyReply], gone: Collection[Uuid] = ()
     ) -> ShareResult:
-        """Snapshots of all share-partitions: every earlier record is needless then. The state of
-        the topics that are `gone` is deleted.
+        """Snapshots of all share-partitions, which supersede every earlier record.
+
+        The state of the topics in `gone` is deleted.
         """
         records = tuple(
             ShareRecord(key, None)

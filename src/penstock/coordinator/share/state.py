@@ -1,4 +1,4 @@
-"""What is kept of a share-partition: where it begins, and the records that are not as new."""
+"""The state of a share-partition: its start, and the records delivered or finished since."""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
@@ -31,7 +31,7 @@ class RecordState(IntEnum):
 
 FINAL = frozenset({RecordState.ACKNOWLEDGED, RecordState.ARCHIVED})
 KEPT = FINAL | {RecordState.ARCHIVING}
-"""States that a record has for the next leader too: it is handed out to nobody."""
+"""States that a record keeps under the next leader: it is not delivered again."""
 
 
 class SharePartitionKey(NamedTuple):
@@ -42,7 +42,7 @@ class SharePartitionKey(NamedTuple):
     partition: int
 
     def __str__(self) -> str:
-        """As FindCoordinator spells it."""
+        """The key as FindCoordinator spells it."""
         return f"{self.group}:{uuid_text(self.topic_id)}:{self.partition}"
 
 
@@ -76,8 +76,8 @@ def merged(
 ) -> tuple[StateBatch, ...]:
     """`known` with `new` laid over it, from `start_offset` on; equal neighbours are joined.
 
-    A finished record stays finished, and one that becomes a dead letter can only be finished: a
-    write that was delayed, and is older than others of the same leader, brings nothing back.
+    A finished record stays finished, and a record that becomes a dead letter (ARCHIVING) can only
+    become finished. So a delayed write, older than others of the same leader, undoes nothing.
     """
     found = list(known)
     for batch in new:

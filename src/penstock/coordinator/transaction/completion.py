@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 
 class TransactionMarker(msgspec.Struct, frozen=True):
-    """The end of a producer's transaction, as its partitions are told."""
+    """The end of a producer's transaction, as it is written to its partitions."""
 
     producer_id: int
     producer_epoch: int
@@ -53,8 +53,8 @@ class TransactionCompletion:
     """Belongs to the event loop. The runtime calls it after each change of a shard.
 
     One record decides a transaction's outcome: PrepareCommit or PrepareAbort. Its markers are
-    written once that record is committed, and again by any coordinator that loads it after a
-    crash. A marker that arrives twice ends nothing twice.
+    written once that record is committed, and again by any coordinator that loads it after a crash.
+    A marker that arrives twice has no further effect.
     """
 
     def __init__(

@@ -44,7 +44,7 @@ class TransactionCoordinator:
     def needs_producer_id(
         self, transactional_id: str, request: TransactionInit | TransactionEnd
     ) -> bool:
-        """Whether the request needs a new producer id; raises what the request itself would."""
+        """Whether the request needs a new producer id; raises the errors of the request itself."""
         known = self.runtime.shard(self.partition_of(transactional_id)).transactions.get(
             transactional_id
         )

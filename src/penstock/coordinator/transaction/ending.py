@@ -60,9 +60,9 @@ def ended(
 
 
 def _is_retry(transaction: TransactionMetadata, producer: ProducerIdAndEpoch) -> bool:
-    """The producer still has the epoch of its last transaction: it missed the response.
+    """Whether the producer still has the epoch of its last transaction: it missed the response.
 
-    Not once the next transaction is open: a late request must not end that one.
+    False once the next transaction is open: a late request must not end that one.
     """
     if transaction.client_version < EPOCH_BUMP_VERSION or transaction.state in _OPEN:
         return False

@@ -98,7 +98,7 @@ def _check_epoch(transaction: TransactionMetadata, known: ProducerIdAndEpoch) ->
 
 
 def _is_retry(transaction: TransactionMetadata, known: ProducerIdAndEpoch) -> bool:
-    """A retry of the producer that was given the current epoch and missed the response (KIP-360).
+    """Whether the producer was given the current epoch and missed the response (KIP-360).
 
     The last producer epoch tells; it is unset after another producer took the id over.
     """

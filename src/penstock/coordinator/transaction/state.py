@@ -26,7 +26,7 @@ class TransactionState(Enum):
 
     @property
     def number(self) -> int:
-        """Its number in records."""
+        """The state's number in records."""
         return _NUMBERS[self]
 
     @property

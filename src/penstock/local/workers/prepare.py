@@ -40,7 +40,7 @@ from penstock.local.workers.metadata import holders, move_replicas
 from penstock.local.workers.settings import check_workers
 from penstock.log.disk import DiskFiles
 from penstock.log.files import Files, replace
-from penstock.log.found import IGNORED, FoundDirectory, FoundLog, last_epoch, look_into
+from penstock.log.found import IGNORED, FoundDirectory, FoundLog, last_epoch, scan_log_dir
 from penstock.log.leftovers import base_offsets
 from penstock.log.log_dir import UNCLEAN_SHUTDOWN
 from penstock.log.meta_properties import FILE_NAME as META_PROPERTIES
@@ -283,7 +283,7 @@ class _Preparation:
         """Check that logs and metadata belong together, over all workers. During a resize,
         partitions may be in their old or new places.
         """
-        known = await stored_metadata(store, self._config, self._directory, is_alone=True)
+        known = await stored_metadata(store, self._config, self._directory, is_standalone=True)
         workers = [*self._folders(layout.workers)]
         if layout.resize is not None:
             workers = [list(self._log_dirs)]
@@ -317,7 +317,7 @@ class _Preparation:
         ]
 
     def _look_into(self, path: Path) -> FoundDirectory:
-        found = look_into(self._files, path)
+        found = scan_log_dir(self._files, path)
         others = tuple(name for name in found.others if not name.startswith(PREFIX))
         return msgspec.structs.replace(found, others=others)
 

@@ -65,7 +65,7 @@ def run_worker(worker: Worker, channel: Channel) -> None:
                 on_ready,
                 _machine(worker),
                 # The first worker runs the services for the whole machine.
-                beside=Services(worker.settings.config, worker.directory).beside
+                alongside=Services(worker.settings.config, worker.directory).run_alongside
                 if worker.index == 0
                 else None,
             )

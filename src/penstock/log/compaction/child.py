@@ -26,9 +26,9 @@ def patience_s(job: CleaningJob) -> float:
 
 
 class CleaningProcess:
-    """Started with the first job and kept for the next; one job at a time.
+    """The process is started with the first job and reused; it runs one job at a time.
 
-    If it dies, that is the answer; the next job starts another process.
+    If the process dies, the answer is `Died`, and the next job starts another.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Which part of a log is dirty, whether it is worth cleaning, and which log is dirtiest. Pure."""
+"""Decides which part of a log is dirty, whether to clean it, and which log is dirtiest. Pure."""
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
@@ -50,11 +50,11 @@ class DirtyPart(msgspec.Struct, frozen=True):
 
 
 def dirty_part(log: LogState, config: TopicConfig, now_ms: int) -> DirtyPart:
-    """What of `log` may be cleaned now; whole segments only, never the active one.
+    """The part of `log` that may be cleaned now; whole segments only, never the active one.
 
-    Nothing past the last stable offset: an open transaction may still abort, and an offset past
-    the high watermark may still be truncated. Nothing past the recovery point: a crash may take
-    the newer value there, and the older one would be gone already.
+    Nothing past the last stable offset: an open transaction may still abort, and an offset past the
+    high watermark may still be truncated. Nothing past the recovery point: a crash may lose the
+    newer value there after the older one was removed.
     """
     first_dirty = log.cleaned_to if log.cleaned_to is not None else log.log_start_offset
     if not log.log_start_offset <= first_dirty <= log.log_end_offset:

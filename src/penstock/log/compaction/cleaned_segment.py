@@ -47,7 +47,7 @@ class CleanedSegment:
         self.size_bytes = 0
 
     def append(self, batch: Buffer, header: BatchHeader) -> None:
-        """`header` is of `batch`, the bytes that go into the file."""
+        """Append a batch; `header` is the header of these bytes."""
         position = self.size_bytes
         self._waiting += batch
         self.size_bytes = position + len(batch)

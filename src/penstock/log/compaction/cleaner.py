@@ -16,7 +16,7 @@ from penstock.log.compaction.job import CleanedGroup, CleaningJob, Finished, Seg
 from penstock.log.compaction.offset_map import OffsetMap
 from penstock.log.compaction.pace import Pace
 from penstock.log.compaction.reading import whole_batches
-from penstock.log.compaction.rewrite import CleaningRound, Fate, rewritten
+from penstock.log.compaction.rewrite import BatchRetention, CleaningRound, rewritten
 from penstock.log.compaction.spans import spans
 from penstock.log.compaction.transactions import CleanedTransactions
 from penstock.log.corrupt import CorruptFile
@@ -37,14 +37,14 @@ def clean(files: Files, job: CleaningJob) -> Iterator[CleanedGroup | Finished]:
 
 
 class _Cleaning:
-    """One job; holds what both passes share."""
+    """One job, with the state that both passes share."""
 
     def __init__(self, files: Files, job: CleaningJob) -> None:
         self._files, self._job = files, job
         self._directory = Path(job.directory)
         bases = [each.base_offset for each in job.segments]
         self._ends = dict(zip(bases, [*bases[1:], job.first_uncleanable], strict=True))
-        """Where the segment after that of each base offset begins."""
+        """The base offset of the next segment, by base offset."""
         self._aborted = self._aborted_transactions()
         self._producers = {each.producer_id: each for each in job.producers}
         self._read_bytes = 0
@@ -87,7 +87,7 @@ class _Cleaning:
         return offsets
 
     def _map(self, batch: Buffer, header: BatchHeader, offsets: OffsetMap) -> bool:
-        """False when the map is full."""
+        """Add the batch's keys to the map; False when the map is full."""
         data = payload(batch, header, self._job.max_records_bytes)
         for span in spans(data, header.record_count):
             offset = header.base_offset + span.offset_delta
@@ -118,8 +118,8 @@ class _Cleaning:
         try:
             for segment in segments:
                 for batch, header in self._batches(segment):
-                    fate = self._fate(batch, header, transactions, cleaned_to)
-                    kept = rewritten(batch, header, fate, this)
+                    retention = self._retention(batch, header, transactions, cleaned_to)
+                    kept = rewritten(batch, header, retention, this)
                     if kept is None:
                         continue
                     cleaned.append(kept, header if kept is batch else read_header(kept))
@@ -131,22 +131,22 @@ class _Cleaning:
             raise
         return CleanedGroup(segments, cleaned.size_bytes, job.generation)
 
-    def _fate(
+    def _retention(
         self,
         batch: Buffer,
         header: BatchHeader,
         transactions: CleanedTransactions,
         cleaned_to: int,
-    ) -> Fate:
+    ) -> BatchRetention:
         if header.producer_id < 0 and header.next_offset != cleaned_to:
             return _ORDINARY
         stays_empty = header.next_offset == cleaned_to or self._is_last_of_producer(header)
         if not header.is_control:
-            return Fate(transactions.is_aborted(header), stays_empty)
+            return BatchRetention(transactions.is_aborted(header), stays_empty)
         ends_nothing = transactions.ends_nothing(header, self._marker(batch, header))
         horizon = header.delete_horizon_ms
         is_past = horizon is not None and horizon <= self._job.now_ms
-        return Fate(ends_nothing and is_past, stays_empty, ends_nothing)
+        return BatchRetention(ends_nothing and is_past, stays_empty, ends_nothing)
 
     def _is_last_of_producer(self, header: BatchHeader) -> bool:
         last = self._producers.get(header.producer_id)
@@ -167,7 +167,8 @@ class _Cleaning:
         size_bytes, buffer_bytes = segment.size_bytes, self._job.io_buffer_bytes
         next_offset, end_offset = segment.base_offset, self._ends[segment.base_offset]
         for batch, header in whole_batches(self._files, path, size_bytes, buffer_bytes):
-            # No CRC covers the base offset: the newest record of a key would seem to be an old one.
+            # No CRC covers the base offset: with a damaged one, the newest record of a key could
+            # look like an old one.
             if not next_offset <= header.base_offset <= header.last_offset < end_offset:
                 what = f"offset {header.base_offset} outside [{next_offset}, {end_offset})"
                 raise CorruptFile(str(path), f"has a batch at {what}")
@@ -191,9 +192,11 @@ class _Cleaning:
         return self._files.size(path) if self._files.exists(path) else 0
 
     def _aborted_transactions(self) -> list[AbortedTxn]:
-        """Of all segments, since one that began here may have ended in the active one.
+        """The aborted transactions of all segments: one that began here may end in the active
+        segment.
 
-        The active one grows, but what concerns this job was in its index before the job began.
+        The active segment grows, but every entry that concerns this job was in its index before the
+        job began.
         """
         found = []
         for name in self._files.names(self._directory):
@@ -205,4 +208,4 @@ class _Cleaning:
         return found
 
 
-_ORDINARY = Fate()
+_ORDINARY = BatchRetention()

@@ -55,7 +55,7 @@ class Compactor:
         self._deaths: Counter[TopicPartition] = Counter()
         self._being_cleaned: set[TopicPartition] = set()
         self._retry_ms: dict[TopicPartition, int] = {}
-        """By the monotonic clock: when a log that met a full disk is tried again."""
+        """When a log that met a full disk is tried again, by the monotonic clock."""
         self.uncleanable: dict[TopicPartition, str] = {}
 
     @property
@@ -69,7 +69,7 @@ class Compactor:
         async with asyncio.TaskGroup() as tasks:
             for number in count():
                 while number >= self.threads:
-                    await self._rest()
+                    await self._back_off()
                 tasks.create_task(self._work(number))
 
     async def _work(self, number: int) -> None:
@@ -78,11 +78,11 @@ class Compactor:
         try:
             while True:
                 if number >= self.threads or not await self.clean_dirtiest(process):
-                    await self._rest()
+                    await self._back_off()
         finally:
             await process.close()
 
-    async def _rest(self) -> None:
+    async def _back_off(self) -> None:
         await asyncio.sleep(self._settings().log_cleaner_backoff_ms / 1000)
 
     async def clean_dirtiest(self, process: CleaningProcess) -> bool:
@@ -112,13 +112,14 @@ class Compactor:
         except StorageError:
             pass  # its directory is offline now, and has logged why
         except KafkaError as error:
-            self._leave_alone(log, str(error))
+            self._mark_uncleanable(log, str(error))
 
     def truncated(self, log: PartitionLog, offset: int) -> None:
         """Mark the log as dirty from `offset` on: it is about to be truncated, or replaced (0).
 
-        Written before that happens: a log that grows past the old checkpoint would count as clean.
-        From the start of its segment, because the batch that holds the offset is removed whole.
+        The checkpoint is written before that happens: otherwise a log that grows past the old
+        checkpoint would count as clean. The whole segment becomes dirty, because the batch that
+        holds the offset is removed whole.
         """
         self._forget_troubles(log.topic_partition)
         segment = log.segments.floor(offset)
@@ -130,7 +131,9 @@ class Compactor:
                 log.log_dir.checkpoints.writer(CLEANER_OFFSETS, dict(cleaned))()
 
     def forget(self, log_dir: LogDir, partitions: Iterable[TopicPartition]) -> None:
-        """These logs are deleted or about to be created: a new log of the name starts dirty."""
+        """Drop the checkpoints of logs that are deleted, or about to be created: new logs start
+        dirty.
+        """
         cleaned = self._marks(log_dir)
         marked = []
         for partition in partitions:
@@ -234,7 +237,7 @@ class Compactor:
         if unchanged(log, CleanedGroup(job.segments, 0, job.generation)) is None:
             return  # truncated while it was cleaned: the next attempt reads what is there then
         if failed.is_damage:
-            self._leave_alone(log, failed.reason)
+            self._mark_uncleanable(log, failed.reason)
         elif not log.segments.home.is_gone:
             logger.warning("%s is cleaned later: %s", log.topic_partition, failed.reason)
             self._retry_ms[log.topic_partition] = self._clock.monotonic_ms() + RETRY_MS
@@ -245,9 +248,9 @@ class Compactor:
         logger.warning("the process that cleaned %s ended with %d", partition, exit_code)
         self._deaths[partition] += 1
         if self._deaths[partition] == DEATHS_ALLOWED:
-            self._leave_alone(log, f"its cleaning ended {DEATHS_ALLOWED} processes")
+            self._mark_uncleanable(log, f"its cleaning ended {DEATHS_ALLOWED} processes")
 
-    def _leave_alone(self, log: PartitionLog, reason: str) -> None:
+    def _mark_uncleanable(self, log: PartitionLog, reason: str) -> None:
         if not log.segments.home.is_gone:  # otherwise a new log of that name would be skipped
             logger.error("%s cannot be cleaned: %s", log.topic_partition, reason)
             self.uncleanable[log.topic_partition] = reason
@@ -263,7 +266,8 @@ class Compactor:
         return self._checkpoints[log_dir.path]
 
     def note_cleaned(self, log: PartitionLog, cleaned_to: int) -> Callable[[], None]:
-        """A call, for any thread, that writes the checkpoint after the segments' new names.
+        """A function, for any thread, that syncs the segments' new names, then writes the
+        checkpoint.
 
         If the checkpoint survived a crash and the names did not, old values would be back in a part
         that counts as clean, and alive again once their tombstone is removed. A log that was

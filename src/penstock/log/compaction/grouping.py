@@ -1,4 +1,4 @@
-"""Which neighbouring segments become one when they are cleaned. Pure."""
+"""Groups neighbouring segments that become one when they are cleaned. Pure."""
 
 from collections.abc import Sequence
 

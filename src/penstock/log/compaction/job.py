@@ -9,14 +9,14 @@ from penstock.log.lookup import DECOMPRESSED_LIMIT_BYTES
 
 
 class SegmentSize(msgspec.Struct, frozen=True):
-    """Identifies a segment: not one that another cleaning has put in its place."""
+    """Identifies a segment; one that another cleaning has put in its place has another size."""
 
     base_offset: int
     size_bytes: int
 
 
 class LastOfProducer(msgspec.Struct, frozen=True):
-    """What must stay of an active producer: its last batch, or else the marker of its epoch."""
+    """The batch to keep for an active producer: its last, or else the marker of its epoch."""
 
     producer_id: int
     producer_epoch: int
@@ -40,12 +40,14 @@ class CleaningJob(msgspec.Struct, frozen=True, kw_only=True):
     segment_index_bytes: int
     index_interval_bytes: int
     generation: int = 0
-    """Of the log: a truncation begins another. What was written since may have the same size."""
+    """The log's generation, which a truncation increments: data written since may have the same
+    size.
+    """
     dedupe_buffer_bytes: int = 128 << 20
     io_buffer_bytes: int = 512 << 10
     io_bytes_per_second: float = sys.float_info.max
     max_records_bytes: int = DECOMPRESSED_LIMIT_BYTES
-    """The limit of Produce: compaction can read whatever was produced."""
+    """The limit of Produce, so that compaction can read whatever was produced."""
 
     @property
     def size_bytes(self) -> int:
@@ -58,7 +60,7 @@ class CleanedGroup(msgspec.Struct, frozen=True, tag=True):
     replaces: list[SegmentSize]
     size_bytes: int
     generation: int = 0
-    """That of the job."""
+    """The generation of the job."""
 
     @property
     def base_offset(self) -> int:

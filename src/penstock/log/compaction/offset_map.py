@@ -9,7 +9,7 @@ DIGEST_BYTES = 20
 
 
 def digest(key: bytes) -> bytes:
-    """What stands for `key` in the map: short keys themselves, a hash of longer ones.
+    """The map's key for `key`: a short key itself, a hash of a longer one.
 
     Their lengths differ, so that no short key equals the hash of a long one. The hash is
     collision-resistant: two keys with one hash would lose a record.

@@ -1,4 +1,4 @@
-"""How fast the cleaning process reads and writes: `log.cleaner.io.max.bytes.per.second`."""
+"""Limits the rate of the cleaning process: `log.cleaner.io.max.bytes.per.second`."""
 
 import time
 from collections.abc import Callable

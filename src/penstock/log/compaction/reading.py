@@ -11,9 +11,11 @@ from penstock.record.batch import HEADER_BYTES, BatchHeader, CorruptBatch, crc_m
 def whole_batches(
     files: Files, path: Path, size_bytes: int, buffer_bytes: int
 ) -> Iterator[tuple[memoryview, BatchHeader]]:
-    """Each batch of the first `size_bytes`, a view that is good until the next is asked for.
+    """Each batch of the first `size_bytes`, as a view that is valid until the next one is
+    requested.
 
-    Checked: damage must not be copied as if it were whole. `CorruptFile` says where it is.
+    CRCs are checked, so that damage is not copied as if it were whole; `CorruptFile` says where it
+    is.
     """
     file = files.open(path)
     position, wanted = 0, buffer_bytes

@@ -1,4 +1,4 @@
-"""What a batch keeps when its log is compacted. Pure: batch in, batch or nothing out.
+"""Compacts one batch. Pure: batch in, batch or nothing out.
 
 A batch that keeps all its records is returned unchanged. One that loses some is built from the
 bytes of those it keeps. Offsets never change: a batch keeps its base offset and its last offset.
@@ -28,12 +28,13 @@ class CleaningRound:
 
 
 @dataclass(frozen=True, slots=True)
-class Fate:
-    """What becomes of a batch, whatever its records are.
+class BatchRetention:
+    """The decision about a batch as a whole, apart from its single records.
 
-    `loses_records`: they were aborted, or it is a marker past its time.
+    `loses_records`: its records were aborted, or it is a marker past its delete horizon.
     `stays_empty`: it carries a producer's last sequence or epoch, or the round's last offset.
-    `ends_nothing`: it is a marker without a transaction; its time starts to run (KIP-534).
+    `ends_nothing`: it is a marker whose transaction has no batch left; it gets its delete horizon
+    (KIP-534).
     """
 
     loses_records: bool = False
@@ -41,21 +42,23 @@ class Fate:
     ends_nothing: bool = False
 
 
-def rewritten(batch: Buffer, header: BatchHeader, fate: Fate, this: CleaningRound) -> Buffer | None:
-    """The batch to write in place of `batch`; itself where nothing changes, None for nothing."""
+def rewritten(
+    batch: Buffer, header: BatchHeader, retention: BatchRetention, this: CleaningRound
+) -> Buffer | None:
+    """The batch to write in place of `batch`: itself if nothing changes, None to drop it."""
     if header.record_count == 0:
-        return batch if fate.stays_empty else None
-    if fate.loses_records:
-        return emptied(header) if fate.stays_empty else None
+        return batch if retention.stays_empty else None
+    if retention.loses_records:
+        return emptied(header) if retention.stays_empty else None
     if header.is_control:
-        starts_horizon = fate.ends_nothing and header.delete_horizon_ms is None
+        starts_horizon = retention.ends_nothing and header.delete_horizon_ms is None
         return _with_horizon(batch, header, None, this) if starts_horizon else batch
     if header.base_offset > this.offsets.latest_offset:
         return batch
     data = payload(batch, header, this.max_records_bytes)
     kept = _kept(data, header, this)
     if not kept:
-        return emptied(header) if fate.stays_empty else None
+        return emptied(header) if retention.stays_empty else None
     if header.delete_horizon_ms is None and any(span.is_tombstone for span in kept):
         return _with_horizon(batch, header, {span.offset_delta for span in kept}, this)
     if len(kept) == header.record_count:
@@ -64,7 +67,7 @@ def rewritten(batch: Buffer, header: BatchHeader, fate: Fate, this: CleaningRoun
 
 
 def _kept(data: bytes, header: BatchHeader, this: CleaningRound) -> list[Span]:
-    """The newest of their keys; tombstones until the horizon that their batch was given.
+    """The records to keep: the newest of each key; tombstones until their batch's delete horizon.
 
     Records after the map's last offset stay: newer records of their keys are not known yet. A
     record without a key is removed: no later record could replace it.
@@ -86,7 +89,9 @@ def _kept(data: bytes, header: BatchHeader, this: CleaningRound) -> list[Span]:
 
 
 def _of_spans(data: bytes, header: BatchHeader, kept: list[Span]) -> bytearray:
-    """A batch of some of its records, their bytes as they are: deltas count from the same base."""
+    """The batch with the kept records only; their bytes stay, since deltas count from the same
+    base.
+    """
     body: Buffer = b"".join(data[span.start : span.end] for span in kept)
     if header.codec:
         body = compress(header.codec, body)
@@ -119,9 +124,9 @@ def _of_spans(data: bytes, header: BatchHeader, kept: list[Span]) -> bytearray:
 def _with_horizon(
     batch: Buffer, header: BatchHeader, kept: set[int] | None, this: CleaningRound
 ) -> bytearray:
-    """A batch that says when its tombstones or its marker may go; None keeps every record.
+    """The batch with a delete horizon for its tombstones or marker; `kept` None keeps all records.
 
-    The horizon takes the base timestamp's place, so every timestamp delta is written anew.
+    The horizon takes the base timestamp's place, so every timestamp delta is rewritten.
     """
     stays = [
         record

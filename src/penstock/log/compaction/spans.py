@@ -1,4 +1,4 @@
-"""Records of a batch as spans of bytes: what compaction must know of them, and nothing more."""
+"""Records of a batch as spans of bytes, with only the fields that compaction needs."""
 
 from collections.abc import Iterator
 from typing import NamedTuple

@@ -1,10 +1,10 @@
 """The hand-over of cleaned segments, on the broker's loop: `.cleaned` → `.swap` → segment.
 
-The log changed while the other process worked. So the segments to replace must still be the ones
+The log may change while the other process works. So the segments to replace must still be the ones
 that it read: after retention or a truncation its work is dropped.
 
-The deciding step is the rename of the last `.cleaned` file to `.swap`. A crash before it leaves
-the log as it was, one after it leaves the replacement to the restart.
+The deciding step is the rename of the last `.cleaned` file to `.swap`. A crash before it leaves the
+log as it was, one after it leaves the replacement to the restart.
 """
 
 from penstock.log.compaction.job import CleanedGroup

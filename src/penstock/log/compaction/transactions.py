@@ -11,10 +11,10 @@ from penstock.record.control import EndTransactionMarker
 
 
 class CleanedTransactions:
-    """Fed with each batch from `start` on, in order; `aborted` are those of the log's indexes.
+    """Fed with each batch from `start` on, in order; `aborted` comes from the log's indexes.
 
-    `retained` collects the aborted transactions of which a batch is still there: the cleaned
-    segment's index must list them, each when its marker has been met.
+    `retained` collects aborted transactions that still have a batch, each when its marker is met:
+    the cleaned segment's index must list them.
     """
 
     def __init__(self, aborted: Iterable[AbortedTxn], start: int) -> None:

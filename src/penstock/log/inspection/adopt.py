@@ -1,4 +1,4 @@
-"""What a directory written by Kafka holds, so that a broker can register it as its own."""
+"""Lists the topics in a directory written by Kafka, for a broker that registers them as its own."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -30,7 +30,7 @@ from penstock.types import uuid_text
 T = TypeVar("T", int, str)
 KNOWN = settings(TopicConfig)
 KEEPS_ALL = {"retention.ms": "-1"}
-"""For topics whose settings are lost: by the default, records of a week ago would be deleted."""
+"""For topics whose settings are lost: the default would delete records older than a week."""
 
 
 class AdoptedPartition(msgspec.Struct, frozen=True):
@@ -52,15 +52,15 @@ class AdoptedTopic(msgspec.Struct, frozen=True):
 
 
 class AdoptedTopics(msgspec.Struct, frozen=True):
-    """All topics of a broker's log directories, and whose they were."""
+    """All topics of a broker's log directories, and the cluster and broker they belonged to."""
 
     cluster_id: str | None
     broker_id: int | None
-    """Of several workers, the first one's."""
+    """The first worker's, if there are several."""
     clean_shutdown: bool
     topics: list[AdoptedTopic]
     ignored: list[str]
-    """Directories that are no topic's, and settings that no topic of ours has."""
+    """Directories of no topic, and topic settings that Penstock does not have."""
     broker_ids: list[int]
     are_workers: bool
     log_dirs: dict[str, str]
@@ -72,10 +72,10 @@ class NotAdoptable(ConfigError):
 
 
 def adopted_topics(files: Files, *directories: Path) -> AdoptedTopics:
-    """What the log directories of one broker, or of workers, hold together; changes nothing.
+    """The topics in all log directories of one broker, or of workers; changes nothing.
 
-    `NotAdoptable` when one is no broker's or they contradict themselves, `CorruptFile` when one
-    of their small files is damaged.
+    `NotAdoptable` when one is no broker's or they contradict themselves, `CorruptFile` when one of
+    their small files is damaged.
     """
     identities = [_identity(files, directory) for directory in directories]
     cluster_id = _common("cluster", [each.cluster_id for each in identities])
@@ -142,8 +142,10 @@ class _Log(NamedTuple):
 
 
 def _partition(files: Files, number: int, logs: Sequence[_Log]) -> AdoptedPartition:
-    """The leader and its ISR were in the metadata. What they had committed is in the log of the
-    latest epoch, and there in the longest.
+    """The partition; its first replica has the log of the latest epoch, and the longest of these.
+
+    The leader and the ISR were in the metadata, which is lost. All that they committed is in that
+    log.
     """
     if len(logs) > 1:
         logs = sorted(logs, key=lambda each: (-each.last_epoch, -_end_offset(files, each.path)))
@@ -152,7 +154,7 @@ def _partition(files: Files, number: int, logs: Sequence[_Log]) -> AdoptedPartit
 
 
 def _end_offset(files: Files, partition: Path) -> int:
-    """What recovery would find: the end of the last whole batch."""
+    """The end of the last whole batch, as recovery would find it."""
     bases = base_offsets(files.names(partition))
     if not bases:
         return 0
@@ -186,7 +188,7 @@ def _names(files: Files, directory: Path) -> list[str]:
 
 
 def _configs(files: Files, directories: Iterable[Path]) -> Mapping[str, Mapping[str, str]]:
-    """KRaft keeps its log in one of a broker's directories."""
+    """The settings of each topic. KRaft keeps its log in one of a broker's directories."""
     found = (topic_configs(files, directory) for directory in directories)
     return next((configs for configs in found if configs), {})
 
@@ -207,7 +209,7 @@ def _common(what: str, stated: Sequence[T | None]) -> T | None:
 def _folders(
     files: Files, directories: Iterable[Path], identities: Iterable[MetaProperties]
 ) -> Iterator[tuple[int | None, Path]]:
-    """Each with its broker."""
+    """Each subdirectory, with its broker."""
     for directory, identity in zip(directories, identities, strict=True):
         for name in files.names(directory):
             if files.is_dir(directory / name):
@@ -245,7 +247,7 @@ def _refuse_if_ambiguous(topics: list[AdoptedTopic]) -> None:
 
 
 def _refuse_if_incomplete(topic: AdoptedTopic) -> None:
-    """Keys would go to other partitions than before if some were left out."""
+    """Refuse a topic that lacks partitions: keys would go to other partitions than before."""
     if topic.partitions[-1].partition != len(topic.partitions) - 1:
         raise NotAdoptable(
             f"{topic.name} has more partitions than {_numbers(topic)}: "

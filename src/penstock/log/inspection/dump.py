@@ -1,4 +1,4 @@
-"""What is in a log directory's file, row by row, in the words of Kafka's own dump tool."""
+"""Dumps a file of a log directory row by row, in the format of Kafka's own dump tool."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -35,7 +35,7 @@ from penstock.types import Buffer
 MAX_RECORDS_BYTES = 1 << 30
 
 Decoder: TypeAlias = Callable[[Record], dict[str, str]]
-"""What to show of a record's key and value: `key` and `payload`, where there are any."""
+"""The values to show for a record: `key` and `payload`, where there are any."""
 
 
 class DumpOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,7 +46,7 @@ class DumpOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NotDumpable(CorruptFile):
-    """A file whose name tells no format that is known here."""
+    """The file's name matches no known format."""
 
 
 def text_decoder(record: Record) -> dict[str, str]:
@@ -58,7 +58,7 @@ def text_decoder(record: Record) -> dict[str, str]:
 
 
 def dump(files: Files, path: Path, options: DumpOptions) -> Iterator[Row]:
-    """The rows of one file; what is wrong in it is a row as well."""
+    """The rows of one file; a problem in it is a row as well."""
     name = path.name
     for passing in (DELETED, CLEANED, SWAP):
         name = name.removesuffix(passing)
@@ -70,7 +70,7 @@ def dump(files: Files, path: Path, options: DumpOptions) -> Iterator[Row]:
         TXN_INDEX: _dump_aborted,
         SNAPSHOT: _dump_producers,
     }
-    # Of KRaft's metadata (KIP-630): end offset and epoch.
+    # A snapshot of KRaft's metadata (KIP-630): end offset and epoch.
     snapshot = re.fullmatch(r"\d{20}-(\d{10})\.checkpoint", name)
     if base_offset is None or not (snapshot or suffix in {LOG, *dumps}):
         raise NotDumpable(str(path), "is no segment, index or snapshot by its name")

@@ -1,4 +1,4 @@
-"""The entries of index files as they lie on the disk, and whether they agree with the batches."""
+"""Reads the entries of index files as stored, and compares them with the batches."""
 
 from collections.abc import Iterator
 from struct import Struct
@@ -21,7 +21,7 @@ def time_entries(data: bytes, base_offset: int, what: str) -> list[tuple[int, in
 
 
 def _entries(entry: Struct, data: bytes, what: str) -> Iterator[tuple[int, int]]:
-    """Up to the first empty place: the file of an active segment is longer than its entries."""
+    """The entries up to the first empty slot: an active segment's file has space for more."""
     if len(data) % entry.size:
         raise CorruptFile(what, f"has {len(data)} bytes, no multiple of {entry.size}")
     for first, second in entry.iter_unpack(data):
@@ -31,7 +31,7 @@ def _entries(entry: Struct, data: bytes, what: str) -> Iterator[tuple[int, int]]
 
 
 class IndexCheck:
-    """Compares the entries of both indexes with the batches, which it is shown in order.
+    """Compares the entries of both indexes with the batches, which `see` gets in order.
 
     `problems` have the suffix of the index that is wrong.
     """

@@ -34,7 +34,7 @@ CONTROL_RECORDS: Final = {
     5: ("KRaftVersion", "KRaftVersionRecord"),
     6: ("KRaftVoters", "VotersRecord"),
 }
-"""Control records of the quorum by type: what Kafka's dump tool calls them, and their message."""
+"""Control records of the quorum by type: their names in Kafka's dump tool, and their messages."""
 
 
 def topic_configs(files: Files, directory: Path) -> Mapping[str, Mapping[str, str]]:
@@ -88,7 +88,7 @@ def _decoded(record: Record) -> Message | None:
 
 
 class MetadataMessage(NamedTuple):
-    """A record's type by Kafka's name, its version, and what it says."""
+    """A record's type by Kafka's name, its version, and its contents."""
 
     type: str
     version: int
@@ -96,7 +96,7 @@ class MetadataMessage(NamedTuple):
 
 
 def metadata_message(record: Record) -> MetadataMessage:
-    """What a record of the metadata log says; a type or version of a newer Kafka is refused."""
+    """Decode a record of the metadata log; a type or version of a newer Kafka is refused."""
     value = record.value or b""
     try:
         _, at = uvarint(value, 0)
@@ -111,7 +111,7 @@ def metadata_message(record: Record) -> MetadataMessage:
 
 
 def control_values(record: Record) -> dict[str, str]:
-    """What a control record of the quorum says, under its name; nothing for other records."""
+    """The contents of a quorum control record, under its name; empty for other records."""
     number = int.from_bytes((record.key or b"")[2:4])
     if number not in CONTROL_RECORDS:
         return {}

@@ -1,4 +1,4 @@
-"""What a verification found: damage by file, remarks, and how much was looked at."""
+"""The result of a verification: damage by file, remarks, and how much was checked."""
 
 from dataclasses import dataclass, field
 from pathlib import Path

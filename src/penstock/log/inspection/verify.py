@@ -44,7 +44,7 @@ WORKER = "worker."
 
 
 def verify(files: Files, directory: Path, *, deep: bool = False) -> VerificationReport:
-    """Of a log directory, or of one partition's; `deep` decompresses and reads every record."""
+    """Verify a log directory, or one partition's; `deep` decompresses and reads every record."""
     report = VerificationReport()
     if not files.is_dir(directory):
         raise ConfigError(f"{directory} is no directory")
@@ -70,7 +70,7 @@ def verify(files: Files, directory: Path, *, deep: bool = False) -> Verification
 
 
 def _nearby(files: Files, directory: Path) -> str:
-    """Where logs are, if this is a data directory, or the log directory of several workers."""
+    """A hint where logs are, if this is a data directory or the log directory of workers."""
     logs = directory / "logs"
     if not files.is_dir(logs):
         logs = directory
@@ -124,7 +124,7 @@ class _PartitionCheck:
         self._next_offset = 0
 
     def run(self) -> tuple[int, int]:
-        """The first and the end offset of what is there."""
+        """Check the partition; returns its first offset and its end offset."""
         self._report.partitions += 1
         self._check_small_files()
         bases = base_offsets(self._names)

@@ -8,9 +8,9 @@ from contextlib import suppress
 from pathlib import Path
 
 MAX_FRAME = 256 << 20
-"""A tree of a million nodes has less. A longer frame is damage."""
+"""The longest frame, larger than a tree of a million nodes. A longer one means damage."""
 MAX_UNSENT = 256 << 20
-"""A peer that reads nothing is given up here."""
+"""The limit of unsent bytes, above which a peer that does not read is given up."""
 RECEIVED = 1 << 18
 BACKLOG = 128
 
@@ -21,7 +21,7 @@ def listening(path: Path) -> socket.socket:
     sock = socket.socket(socket.AF_UNIX)
     sock.settimeout(0)
     sock.bind(os.fspath(path))
-    path.chmod(0o600)  # nobody can have connected: it does not listen yet
+    path.chmod(0o600)  # not listening yet, so no other user has connected
     sock.listen(BACKLOG)
     return sock
 
@@ -50,6 +50,8 @@ class FrameConnection:
         self._unsent += frame
         if was_empty:
             self._flush()
+        if len(self._unsent) > MAX_UNSENT:
+            self._loop.call_soon(self._lose)
 
     def close(self) -> None:
         if not self._closed:
@@ -90,12 +92,10 @@ class FrameConnection:
             while self._unsent:
                 del self._unsent[: self._sock.send(self._unsent)]
         except BlockingIOError:
-            if len(self._unsent) > MAX_UNSENT:
-                self._loop.call_soon(self._lose)
             self._loop.add_writer(self._sock, self._flush)
             return
         except OSError:
-            # Not now: the caller is about to note what it waits for.
+            # In the next turn: the caller is about to register what it waits for.
             self._unsent.clear()
             self._loop.call_soon(self._lose)
         with suppress(OSError, ValueError):

@@ -1,6 +1,6 @@
 """Messages between the owner of a store and its sessions, in msgpack.
 
-A session says `Hello` first. Its requests are then answered in order, so they need no numbers;
+A session sends `Hello` first. Its requests are then answered in order, so they need no numbers;
 `Changed` and `Alive` come in between. `Alive` is sent both ways.
 """
 
@@ -20,26 +20,26 @@ class Hello(msgspec.Struct, frozen=True, tag=True):
 
     session_id: int
     name: str
-    """Of the process. A new session ends those of former processes with this name."""
+    """The name of the process. A new session ends those of former processes with this name."""
     timeout_ms: int
     watched: tuple[Change, ...] = ()
 
 
 class Read(msgspec.Struct, frozen=True, tag=True):
-    """Asks for the nodes at these paths, or for their children."""
+    """Requests the nodes at these paths, or their children."""
 
     paths: tuple[str, ...]
     children: bool = False
 
 
 class Write(msgspec.Struct, frozen=True, tag=True):
-    """Asks for some multis."""
+    """Requests some multis."""
 
     multis: tuple[tuple[Operation, ...], ...]
 
 
 class Watch(msgspec.Struct, frozen=True, tag=True):
-    """Asks to be told of changes."""
+    """Requests notifications of changes."""
 
     keys: tuple[Change, ...]
 
@@ -79,13 +79,13 @@ class Refused(msgspec.Struct, frozen=True, tag=True):
 
 
 class Welcome(msgspec.Struct, frozen=True, tag=True):
-    """Answers `Hello`. Another id than the one asked for: that session has expired."""
+    """Answers `Hello`. Another id than the requested one means that that session has expired."""
 
     session_id: int
 
 
 class Nodes(msgspec.Struct, frozen=True, tag=True):
-    """The existing ones of the nodes asked for."""
+    """The requested nodes that exist."""
 
     nodes: tuple[Node, ...]
 

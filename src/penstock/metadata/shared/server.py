@@ -1,9 +1,9 @@
 """The owner's side: one tree, and the sessions of other processes on it.
 
 A session is a node under `/penstock/sessions`, owned by itself like its other ephemeral nodes. So
-sessions outlive their owner: the next one finds them in the file, and gives each its time-out to
+sessions outlive their owner: the next one finds them in the file, and gives each its timeout to
 come back. A connection that ends takes its session along, because nothing but the end of a process
-closes a Unix socket. A process that hangs loses its session after the time-out.
+closes a Unix socket. A process that hangs loses its session after the timeout.
 """
 
 import asyncio
@@ -60,7 +60,7 @@ class _SessionRecord(msgspec.Struct, frozen=True):
 
 class StoreServer:
     """Serves a tree that was opened with `keep_sessions`. Belongs to the loop's thread, as the tree
-    does: a sync that blocks the loop blocks nobody else.
+    does: a sync may block the loop, since no broker runs on it.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class StoreServer:
         self._deadlines = SessionDeadlines(CHECK_MS, clock.monotonic_ms())
         self._names: dict[int, str] = {}
         self._connections: dict[int, _Connection] = {}
-        """By session."""
+        """The connection of each session."""
         self._accepted: set[_Connection] = set()
         self._unended: set[int] = set()
         """Sessions whose end the disk has refused so far."""
@@ -99,13 +99,13 @@ class StoreServer:
             await asyncio.sleep(CHECK_MS / 1000)
 
     def expire(self, session: int) -> None:
-        """End a session whose process was not heard for too long."""
+        """End a session whose process was silent for too long."""
         if session in self._deadlines and session not in self._unended:
             logger.warning("the session of %s has expired", self._names[session])
         self._end(session)
 
     def handle(self, request: Request, connection: "_Connection") -> Response | None:
-        """The answer; None if there is none, yet or ever."""
+        """The answer; None for a request without one."""
         match request:
             case Hello():
                 return self._welcome(request, connection)
@@ -130,8 +130,8 @@ class StoreServer:
                 self._forget(connection.session)
                 return Done()
 
-    def heard(self, connection: "_Connection") -> None:
-        self._deadlines.heard(connection.session, self._clock.monotonic_ms())
+    def renew_session(self, connection: "_Connection") -> None:
+        self._deadlines.renew(connection.session, self._clock.monotonic_ms())
 
     def lost(self, connection: "_Connection") -> None:
         self._accepted.discard(connection)
@@ -160,7 +160,7 @@ class StoreServer:
         if session not in self._deadlines:
             session = self._open(hello)
         former = self._connections.get(session)
-        if former is not None:  # nothing that waits there may take place after this
+        if former is not None:  # no request that waits there may take effect after this
             self._accepted.discard(former)
             former.frames.close()
         connection.session = session
@@ -183,7 +183,7 @@ class StoreServer:
         return session
 
     def _end(self, session: int) -> None:
-        """Its nodes go at once. If the disk refuses that, `_check` tries again."""
+        """End a session: its nodes go at once. If the disk refuses that, `_check` tries again."""
         connection = self._connections.get(session)
         try:
             self._tree.end_session(session)
@@ -233,7 +233,7 @@ class StoreServer:
 
 
 class _Connection:
-    """One process that is connected; its session is 0 until it has said which."""
+    """One connected process; its session is 0 until its `Hello`."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, sock: socket.socket, server: StoreServer
@@ -256,7 +256,7 @@ class _Connection:
             self.frames.close()
             self._server.lost(self)
             return
-        self._server.heard(self)
+        self._server.renew_session(self)
         try:
             response = self._server.handle(request, self)
         except (StoreError, StorageError, ValueError) as error:

@@ -1,12 +1,12 @@
-"""When sessions expire. Pure: the time is an argument."""
+"""Decides when sessions expire. Pure: the time is an argument."""
 
 
 class SessionDeadlines:
-    """A session that was not heard for its time-out has expired.
+    """A session that sent nothing for its timeout has expired.
 
     `passed` is called at regular intervals. If the owner itself could not run for a while, such as
-    during a slow sync, messages have waited that would have kept sessions. So that time does not
-    count.
+    during a slow sync, messages are waiting that would have kept sessions alive. So that time does
+    not count.
     """
 
     def __init__(self, interval_ms: int, now_ms: int) -> None:
@@ -16,13 +16,13 @@ class SessionDeadlines:
 
     def add(self, session: int, timeout_ms: int, now_ms: int) -> None:
         self._timeouts[session] = timeout_ms
-        self.heard(session, now_ms)
+        self.renew(session, now_ms)
 
     def remove(self, session: int) -> None:
         self._timeouts.pop(session, None)
         self._deadlines.pop(session, None)
 
-    def heard(self, session: int, now_ms: int) -> None:
+    def renew(self, session: int, now_ms: int) -> None:
         if session in self._timeouts:
             self._deadlines[session] = now_ms + self._timeouts[session]
 

@@ -1,7 +1,7 @@
 """A session on a store that another process owns. See `MetadataStore`.
 
 Everything happens on the loop. The connection is opened again when it is lost; the listening socket
-outlives its owner, so a new owner finds those that wait.
+outlives its owner, so a new owner finds the connections that wait.
 """
 
 import asyncio
@@ -61,7 +61,7 @@ logger = logging.getLogger(__name__)
 
 RETRY_S = 0.02
 REFUSED_S = 0.5
-"""Between attempts to open a session that the owner's disk has no room for."""
+"""Pause between attempts to open a session that the owner's disk has no room for."""
 CLOSE_S = 2.0
 
 
@@ -128,7 +128,7 @@ class SharedStore(Writes):
         return self._state
 
     def start(self) -> None:
-        """Connect, and try again until there is someone to connect to."""
+        """Connect; retries until an owner listens."""
         if self._closed:
             return
         try:
@@ -163,7 +163,7 @@ class SharedStore(Writes):
         return watch
 
     def unwatch(self, subscription: KeySubscription[Change]) -> None:
-        """Tell the owner which keys nobody watches any more."""
+        """Cancel a subscription, and stop watching keys at the owner that have no other."""
         subscription.cancel()
         unwatched = tuple(key for key in subscription.keys if key not in self._watches)
         if unwatched and self._connection is not None and not self._closed:
@@ -297,7 +297,7 @@ class SharedStore(Writes):
         for answered in waiting:
             if not answered.done():
                 answered.set_exception(ConnectionLost("/"))
-                answered.exception()  # a caller that was cancelled does not ask for it
+                answered.exception()  # a cancelled caller does not retrieve it
 
     def _become(self, state: SessionState) -> None:
         self._state = state
@@ -305,7 +305,7 @@ class SharedStore(Writes):
 
 
 class _Watch:
-    """A subscription that its owner forgets when it is cancelled."""
+    """A subscription whose cancellation also ends the watches at the owner."""
 
     def __init__(self, store: SharedStore, inner: KeySubscription[Change]) -> None:
         self._store, self._inner = store, inner

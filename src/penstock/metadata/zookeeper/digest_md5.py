@@ -1,6 +1,6 @@
 """SASL DIGEST-MD5 (RFC 2831), the client's half: the only login with a password that ZooKeeper has.
 
-Weak by today's measure, since whoever listens can try passwords: use it over TLS. Pure.
+It is weak today, since an eavesdropper can try passwords: use it over TLS. Pure.
 """
 
 import hashlib

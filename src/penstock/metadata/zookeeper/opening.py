@@ -58,7 +58,7 @@ async def open_store(
 
 
 def store_security(config: ZookeeperConfig, tls: ssl.SSLContext | None) -> StoreSecurity:
-    """How the broker shows who it is; needed where nodes are to be protected."""
+    """The broker's credentials for ZooKeeper; required if nodes are to be protected."""
     name, login = "penstock.zookeeper.jaas.config", config.penstock_zookeeper_jaas_config
     if login is None:
         if config.zookeeper_set_acl and config.zookeeper_ssl_keystore_location is None:
@@ -99,7 +99,7 @@ def end_former_session(
 async def _make_chroot(
     servers: ConnectString, config: ZookeeperConfig, security: StoreSecurity
 ) -> None:
-    """In a separate session at the root: under a missing chroot every request fails."""
+    """Create the chroot in a session at the root: under a missing one every request fails."""
     async with opened(replace(servers, chroot=""), config, security) as root:
         for path in with_parents(servers.chroot):
             if not await root.exists(path):

@@ -67,8 +67,8 @@ class Pipeline:
             self._sent[pending] = None
             answered = partial(self._post, self._answered, pending)
             if not self._session.submit(self.connection, pending.request, answered):
-                # In the loop's next turn, when it knows of the loss too. A caller that retried at
-                # once would be refused for ever, and block the loop.
+                # Answer in the loop's next turn, when the loop knows of the loss too. A caller that
+                # retried at once would be refused for ever, and block the loop.
                 del self._sent[pending]
                 self._post(pending.on_answer, NotSent())
 

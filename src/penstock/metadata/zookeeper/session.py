@@ -42,7 +42,7 @@ _kazoo_logger.setLevel(logging.ERROR)  # it warns of each attempt; the store log
 
 
 class SessionKey(NamedTuple):
-    """With both, any process can resume the session or end it."""
+    """The id and password of a session. With both, any process can resume the session or end it."""
 
     id: int
     password: bytes
@@ -50,7 +50,7 @@ class SessionKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StoreSecurity:
-    """How ZooKeeper knows this broker, and this broker ZooKeeper; None: not at all."""
+    """The TLS context and the login for connections to ZooKeeper; None: without."""
 
     tls: ssl.SSLContext | None = None
     username: str | None = None
@@ -88,7 +88,7 @@ class SessionThread(KazooClient):  # type: ignore[misc]
         self._listener = listener
         self.security, self.is_logging_in = security, False
         self.refusal = ""
-        """Why the last connection came to nothing, if that was the login or TLS."""
+        """Why the last connection failed, if the login or TLS was the cause."""
         self._number = 0
         self._closed_by_server = False
         self._sending = Lock()
@@ -136,12 +136,12 @@ class SessionThread(KazooClient):  # type: ignore[misc]
         return self._closed_by_server
 
     def logged_in(self) -> None:
-        """On the session's thread."""
+        """Report the connection, once logged in. Runs on the session's thread."""
         self.refusal = ""
         self._session_callback(KeeperState.CONNECTED)
 
     def _session_callback(self, state: str) -> None:
-        """On the session's thread, at each change; from then on `submit` uses the new state."""
+        """Runs on the session's thread, at each change; then `submit` uses the new state."""
         if state == KeeperState.CONNECTED and self.is_logging_in:
             return  # kazoo says so before the login
         with self._sending:
@@ -165,8 +165,8 @@ class SessionThread(KazooClient):  # type: ignore[misc]
 class _LoginConnection(ConnectionHandler):  # type: ignore[misc]
     """Logs in by DIGEST-MD5 before the session counts as connected.
 
-    ZooKeeper drops the connection of a wrong password, and so does a server that stops: kazoo would
-    end the session for ever.
+    ZooKeeper drops the connection after a wrong password, and so does a server that stops. kazoo
+    would then end the session for ever; here it connects again.
     """
 
     def _connect(self, host: str, hostip: str, port: int) -> Any:
@@ -243,7 +243,7 @@ def in_random_order(servers: ConnectString) -> ConnectString:
 
 
 def _run_to_end(session: Callable[[], None]) -> None:
-    """Run kazoo's loop to its end. It dies on an answer that it does not understand."""
+    """Run kazoo's loop to its end, again if it dies on an answer that it does not understand."""
     while True:
         try:
             session()

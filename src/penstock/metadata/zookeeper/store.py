@@ -88,7 +88,7 @@ class ZooKeeperStore(Writes):
 
     @property
     def refusal(self) -> str:
-        """Why the last connection came to nothing, if that was the login or TLS."""
+        """Why the last connection failed, if the login or TLS was the cause."""
         return self._session.refusal
 
     def start(self) -> None:

@@ -37,8 +37,8 @@ from penstock.metadata.zookeeper.session import Request
 EPHEMERAL, SEQUENTIAL = 1, 2
 
 MAX_DATA_BYTES = 1_000_000
-"""Per request. ZooKeeper (`jute.maxbuffer`) accepts 1,048,575 bytes including paths, and closes the
-connection on a larger request: the outcome of all others in flight would be unknown.
+"""The limit of one request. ZooKeeper (`jute.maxbuffer`) accepts 1,048,575 bytes including paths,
+and closes the connection on a larger request: the outcome of all others in flight would be unknown.
 """
 
 
@@ -48,11 +48,13 @@ SENSITIVE = (
     "/delegation_token/tokens",
     paths.SCRAM_SALT_SECRET,
 )
-"""Under which only brokers may read, as in Kafka 3.9, and what Kafka does not have."""
+"""Paths under which only brokers may read: those of Kafka 3.9, and Penstock's own."""
 
 
 def protected_acl(path: str) -> list[Any]:
-    """With `zookeeper.set.acl`: all rights for who creates it, and mostly reading for others."""
+    """The ACL with `zookeeper.set.acl`: all rights for the creator; others read all but
+    `SENSITIVE`.
+    """
     if path.startswith(SENSITIVE):
         return list(CREATOR_ALL_ACL)
     return [*CREATOR_ALL_ACL, *READ_ACL_UNSAFE]
@@ -76,7 +78,7 @@ _ERRORS: dict[type[Exception], type[StoreError]] = {
 }
 
 _OF_OTHERS = (exceptions.RolledBackError, exceptions.RuntimeInconsistency)
-"""Marks of the other operations of a failed multi."""
+"""The results of the other operations of a failed multi."""
 
 
 def store_error(error: Exception, path: str) -> StoreError:
@@ -89,8 +91,9 @@ def is_too_large(operations: Sequence[Operation]) -> bool:
 
 
 class Chroot:
-    """Adds the chroot to the paths of requests, and removes it from answers. `protects`: only the
-    brokers may change nodes.
+    """Adds the chroot to the paths of requests, and removes it from answers.
+
+    `protects`: only the brokers may change nodes.
     """
 
     def __init__(self, chroot: str, *, protects: bool = False) -> None:

@@ -1,1 +1,1 @@
-"""Time indexes: which positions are due when. A cache of delay topics, which are the truth."""
+"""Time indexes: which positions are due when. A cache, rebuilt from the delay topics if lost."""

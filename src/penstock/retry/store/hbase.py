@@ -1,12 +1,12 @@
 """The time index in HBase, through its Thrift server (`hbase thrift start`).
 
-A partition's rows share a prefix, and are sorted: by due time (d), by offset (o), and one that has
-the offset up to which it is indexed (u). HBase changes one row at a time, so the last is marked
+The rows of a partition share a prefix and are sorted: by due time (d), by offset (o), and one row
+(u) with the offset up to which it is indexed. HBase changes one row at a time, so row (u) is marked
 while others change; a service that finds the mark reads the log again.
 
-The Thrift server goes on with what it was asked for, for minutes, though nobody waits for it any
-more. So each time that a partition is built again its rows have another generation, which the row
-(u) names: what comes late changes rows that do not count.
+The Thrift server continues a request for minutes after its client has given up. So each rebuild of
+a partition uses rows of a new generation, which row (u) names: late changes go to rows that do not
+count.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
@@ -53,7 +53,7 @@ def _until(key: IndexKey) -> bytes:
 
 
 class _Rows(NamedTuple):
-    """The rows of a partition that count, by their generation."""
+    """The rows of a partition's current generation."""
 
     key: IndexKey
     generation: bytes
@@ -81,7 +81,7 @@ class _Rows(NamedTuple):
 
 
 class HBaseIndex:
-    """See `TimeIndex`. `hbase://HOST:PORT/TABLE?transport=framed&protocol=compact`."""
+    """Implements `TimeIndex`. `hbase://HOST:PORT/TABLE?transport=framed&protocol=compact`."""
 
     def __init__(self, url: str) -> None:
         """Does not connect yet."""
@@ -108,7 +108,7 @@ class HBaseIndex:
             table.put(_until(key), {UNTIL: rows.changing})
             for kind in (b"d", b"o"):  # of all generations
                 while found := _scanned(table, _prefix(key) + kind, PAGE, "KeyOnlyFilter()"):
-                    # What another service builds meanwhile is not among what was found.
+                    # Stop if another service rebuilds it meanwhile.
                     if table.row(_until(key), [UNTIL]).get(UNTIL) != rows.changing:
                         raise StoreChanged(CHANGED)
                     with table.batch(batch_size=PAGE) as batch:
@@ -159,7 +159,7 @@ class HBaseIndex:
         def work(table: Any) -> None:
             rows = self._known(key)
             found = _due_times(table, rows, gone)
-            # Those by offset at last: by them the others are found, should this not be finished.
+            # Rows by offset go last: if this is interrupted, they still lead to the others.
             for removed in (
                 [rows.due(due_ms, offset) for offset, due_ms in found.items()],
                 [rows.at(offset) for offset in found],
@@ -222,11 +222,11 @@ class HBaseIndex:
         return self._connection.table(self._name)
 
     def _known(self, key: IndexKey) -> _Rows:
-        """The rows that counted when the partition was looked at, or built again."""
+        """The rows that were current when the partition was last looked up or rebuilt."""
         return self._rows.get(key) or _Rows(key, NO_GENERATION)
 
     def _replace(self, row: bytes, old: bytes, new: bytes) -> None:
-        """Write the row's value, if it is the old one still."""
+        """Write the row's value only if it is still the old one."""
         mutation = Mutation(isDelete=False, column=UNTIL, value=new)
         if not self._connection.client.checkAndPut(
             self._name.encode(), row, UNTIL, old, mutation, {}

@@ -1,4 +1,4 @@
-"""`TimeIndex`: what a store of due times can do."""
+"""`TimeIndex`: the interface of a store of due times."""
 
 from collections.abc import AsyncIterator, Iterable, Sequence
 from enum import IntEnum
@@ -8,11 +8,11 @@ from penstock.errors import KafkaError
 from penstock.types import Offset, Uuid
 
 PAGE: Final = 5000
-"""Offsets that a store returns or takes at a time."""
+"""Offsets that a store returns or takes at once."""
 
 
 class IndexKey(NamedTuple):
-    """A partition, by the id of its topic: a topic that is made anew begins anew."""
+    """A partition, by the id of its topic: a recreated topic starts from nothing."""
 
     topic_id: Uuid
     partition: int
@@ -24,29 +24,29 @@ class Kind(IntEnum):
     RECORD = 0
     SCHEDULE = 1
     CANCELLED = 2
-    """Nothing: it was cancelled, or replaced."""
+    """Do nothing: it was cancelled or replaced."""
     SPENT = 3
-    """Nothing: it was an order, which is carried out."""
+    """Do nothing: it was a command that is already carried out."""
     CANCEL = 4
     """Cancel the record at `origin`, if it still waits."""
     DEAD = 5
-    """It is a dead letter."""
+    """Write it as a dead letter."""
 
 
 KINDS: Final = tuple(Kind)
-"""By number, faster than `Kind` finds them."""
+"""Indexing by number is faster than calling `Kind`."""
 
 
 class Entry(NamedTuple):
-    """A position and when it is due. The order is that of delivery."""
+    """A position and when it is due. Sorts in order of delivery."""
 
     due_ms: int
     offset: int
     kind: Kind = Kind.RECORD
     key: bytes = b""
-    """Of a schedule, or of the tombstone that ended it."""
+    """Key of a schedule, or of the tombstone that ended it."""
     origin: int = -1
-    """Of a schedule: see `penstock.retry.policy.Recur`. Of a cancellation: what is cancelled."""
+    """Of a schedule: see `penstock.retry.policy.Recur`. Of a cancellation: the offset to cancel."""
 
 
 class StoreUnavailable(KafkaError):
@@ -54,36 +54,36 @@ class StoreUnavailable(KafkaError):
 
 
 class StoreChanged(KafkaError):
-    """The store does not have what was written to it: it was emptied, or another service writes to
-    it. A new service finds out, and reads the log again where it must.
+    """The store lacks what was written to it: it was emptied, or another service writes to it. A
+    new service finds out, and reads the log again where it must.
     """
 
 
 class TimeIndex(Protocol):
-    """Entries of many partitions. Raises `StoreUnavailable`."""
+    """Entries of many partitions. Methods raise `StoreUnavailable`."""
 
     async def indexed_to(self, key: IndexKey) -> Offset | None:
         """The offset up to which the partition is indexed; None: not at all."""
 
     async def reset(self, key: IndexKey, to: Offset) -> None:
-        """Forget the partition's entries; it is indexed up to this offset."""
+        """Forget the partition's entries, and set it as indexed up to this offset."""
 
     async def put(
         self, key: IndexKey, entries: Sequence[Entry], *, since: Offset, to: Offset
     ) -> None:
-        """Add entries from `since` on, replace earlier ones by offset, and be indexed up to `to`:
-        all of it or nothing. Raises `StoreChanged` unless the partition was indexed up to `since`.
+        """Add entries from `since` on, replace earlier ones by offset, and set the partition as
+        indexed up to `to`, atomically. Raises `StoreChanged` unless it was indexed up to `since`.
         """
 
     async def due(self, key: IndexKey, now_ms: int, limit: int) -> list[Entry]:
-        """The first entries that are due, in order."""
+        """The first due entries, in order."""
 
     async def next_due_ms(self, key: IndexKey) -> int | None: ...
 
     async def remove(self, key: IndexKey, offsets: Iterable[int]) -> None: ...
 
     async def waits(self, key: IndexKey, offset: int) -> bool:
-        """Whether there is an entry of this offset."""
+        """Whether there is an entry for this offset."""
 
     def pages(self, key: IndexKey) -> AsyncIterator[Sequence[int]]:
         """The offsets of all entries, some thousands at a time, in any order."""

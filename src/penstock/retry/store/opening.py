@@ -18,7 +18,7 @@ FORMS: Final = "sqlite, sqlite:FILE, redis://…, postgresql://…, mysql://…,
 
 
 def open_store(store: str, folder: Path) -> TimeIndex:
-    """By its URL; `sqlite` is a file in the folder. Packages of other stores are imported late."""
+    """Open the store of this URL; `sqlite` is a file in the folder. Drivers are imported late."""
     scheme, colon, rest = store.partition(":")
     kind, _, _ = scheme.partition("+")
     if kind == EMBEDDED and "+" not in scheme and not rest.startswith("//"):
@@ -45,5 +45,5 @@ def open_store(store: str, folder: Path) -> TimeIndex:
         ) from None
     except ConfigError as error:
         raise ConfigError(f"{STORE}: {error}") from None
-    # A URL may have a password: only what stands before it is shown.
+    # A URL may have a password: show only its scheme.
     raise ConfigError(f"{STORE} must be {FORMS}, not {scheme[:20]!r}")

@@ -1,7 +1,7 @@
 """The time index in Redis: a sorted set of offsets by due time for each partition.
 
-The set has the offset up to which it is indexed as well, as a member with a score below zero: what
-Redis loses, it loses together. What a plain record does not have lies in a hash beside it.
+The set also has the offset up to which it is indexed, as a member with a negative score, so that
+Redis loses both together. Fields that a plain record does not need are in a hash beside it.
 """
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
@@ -27,11 +27,11 @@ CONNECT_S: Final = 5.0
 ANSWER_S: Final = 10.0
 UNTIL: Final = b"until"
 MORE: Final = b"+"
-"""Ends the member of an entry that has more in the hash."""
+"""Suffix of a member whose entry has more fields in the hash."""
 
 
 class RedisIndex:
-    """See `TimeIndex`. Also for Redis Cluster's slots: the keys of a partition share a hash tag."""
+    """Implements `TimeIndex`. Fit for Redis Cluster: the keys of a partition share a hash tag."""
 
     def __init__(self, url: str) -> None:
         """Does not connect yet."""
@@ -120,7 +120,7 @@ class RedisIndex:
             yield [int(each.removesuffix(MORE)) for each in page if each != UNTIL]
 
     async def schedules(self, key: IndexKey) -> list[Entry]:
-        found: dict[int, Entry] = {}  # a scan may return one twice
+        found: dict[int, Entry] = {}  # a scan may return an entry twice
         with _errors():
             async for _, value in self._redis.hscan_iter(_more(key), count=PAGE):
                 entry = _decoded(0, value)
@@ -140,7 +140,7 @@ class RedisIndex:
         await self._redis.aclose()
 
     async def _lost(self, key: IndexKey) -> None:
-        """Redis dropped the hash, such as to save memory: what is left is of no use."""
+        """Redis dropped the hash, for example to save memory: the rest is useless."""
         with _errors():
             await self._redis.delete(_due(key), _more(key))
         raise StoreChanged("the Redis store lost entries: set maxmemory-policy to noeviction")
@@ -159,7 +159,7 @@ def _more(key: IndexKey) -> str:
 
 
 def _member(offset: int) -> bytes:
-    """Members of one score come in the order of their bytes: that of the offsets."""
+    """Padded, because Redis sorts members of equal score by their bytes."""
     return b"%019d" % offset
 
 

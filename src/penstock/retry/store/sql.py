@@ -29,7 +29,7 @@ DRIVERS: Final = {
     "mysql": "mysql+pymysql",
     "mariadb": "mariadb+pymysql",
 }
-"""Those of penstock[retry]."""
+"""The drivers that penstock[retry] installs."""
 CONNECT_S: Final = 5
 ANSWER_S: Final = 10
 ARGUMENTS: Final = {
@@ -65,7 +65,7 @@ ENTRY: Final = sa.Table(
 
 
 class SqlIndex:
-    """See `TimeIndex`. Its tables are made when they are missing."""
+    """Implements `TimeIndex`. Creates its tables when they are missing."""
 
     def __init__(self, url: str) -> None:
         """Does not connect yet."""
@@ -186,7 +186,7 @@ class SqlIndex:
         try:
             yield
         except SQLAlchemyError as error:
-            self._has_tables = False  # somebody may have dropped them
+            self._has_tables = False  # they may have been dropped
             cause = error.orig if isinstance(error, DBAPIError) else error
             told = str(cause).strip().partition("\n")[0]
             raise StoreUnavailable(f"the {self._name} store failed: {told}") from None

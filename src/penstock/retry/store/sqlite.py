@@ -21,7 +21,7 @@ from penstock.types import Offset
 
 VERSION: Final = 1
 LOCKED_S: Final = 5.0
-"""For so long a service that ends may still have the file."""
+"""How long a service that is ending may still hold the file."""
 SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS indexed (
   topic BLOB, part INTEGER, until INTEGER NOT NULL, PRIMARY KEY (topic, part)
@@ -39,10 +39,10 @@ log = logging.getLogger(__name__)
 
 
 class SqliteIndex:
-    """See `TimeIndex`. A file that is broken is put aside: another is built from the topics."""
+    """Implements `TimeIndex`. A corrupt file is put aside and rebuilt from the topics."""
 
     def __init__(self, path: Path, *, is_own: bool = False) -> None:
-        """`is_own`: what is not even a database cannot be somebody else's file."""
+        """`is_own`: the file is in our own folder: replace it even if it is no database."""
         self._path = path
         try:
             self._open()
@@ -61,7 +61,7 @@ class SqliteIndex:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(path, isolation_level=None, timeout=LOCKED_S)
-            # Two services would replace each other's entries: the second one must not start.
+            # Two services would replace each other's entries, so the second must not start.
             self._db.execute("PRAGMA locking_mode=EXCLUSIVE")
             (version,) = self._db.execute("PRAGMA user_version").fetchone()
             if version > VERSION:
@@ -69,8 +69,8 @@ class SqliteIndex:
                     f"{path} was written by a newer version of penstock: it has version {version}, "
                     f"this one knows up to {VERSION}; it is a cache: you may delete it"
                 )
-            # It can be built again from the log, so a power cut may cost the latest entries; a
-            # write-ahead log still keeps each put whole.
+            # It can be rebuilt from the log, so a power failure may cost the latest entries; the
+            # write-ahead log still keeps each put atomic.
             self._db.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;")
             self._db.executescript(SCHEMA)
             self._db.execute(f"PRAGMA user_version={VERSION}")
@@ -184,5 +184,5 @@ class SqliteIndex:
 
 
 def _code(error: sqlite3.Error) -> int:
-    """Without what an extended code adds."""
+    """The primary error code, without the bits of an extended code."""
     return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF

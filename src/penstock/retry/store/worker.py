@@ -1,4 +1,4 @@
-"""A thread for clients of servers that block."""
+"""A thread for store clients with blocking calls."""
 
 import asyncio
 from collections.abc import Callable
@@ -10,11 +10,11 @@ from penstock.retry.store.index import StoreUnavailable
 T = TypeVar("T")
 
 LIMIT_S: Final = 20.0
-"""A server that hangs must not look like one that works."""
+"""After this long without an answer the store counts as unavailable."""
 
 
 class Worker:
-    """Runs calls one after the other, as a connection needs it."""
+    """Runs calls one after the other, as a single connection requires."""
 
     def __init__(self, store: str) -> None:
         self._store = store

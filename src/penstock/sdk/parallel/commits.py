@@ -1,4 +1,4 @@
-"""What is finished, as commits of the group: offsets, and progress out of order beside them."""
+"""Commits finished work to the group: offsets, with out-of-order progress as metadata."""
 
 import logging
 import threading
@@ -32,18 +32,20 @@ ANSWER_S: Final = 30.0
 
 
 class AssignedPartition:
-    """An assigned partition; a former one is left alone by those who still hold it."""
+    """One assignment of a partition. A new assignment gets a new object, so workers that still hold
+    the old one do no harm.
+    """
 
     def __init__(self, progress: Progress, overflow_id: str | None) -> None:
         self.progress = progress
         self.overflow_id = overflow_id
-        """Under which the overflow topic has pages; None: it has none."""
+        """The id of its pages in the overflow topic; None: it has none there."""
         self.written: set[int] = set()
         self.is_changed = False
 
 
 class ProgressCommits:
-    """Commits for the fetching thread. `lock` guards what workers change: partitions, counts."""
+    """Used by the fetching thread. `lock` guards what workers change: partitions, counts."""
 
     def __init__(
         self,
@@ -62,20 +64,20 @@ class ProgressCommits:
         self._chain = interceptors
         self.partitions: dict[PartitionId, AssignedPartition] = {}
         self.fresh = 0
-        """Records that finished since the last commit was sent."""
+        """Records finished since the last commit was sent."""
         self._in_commits: deque[int] = deque()
-        """How many records each commit on its way has."""
+        """The number of records in each commit in flight."""
         self._stale: list[bytes] = []
-        """Pages in the overflow topic that the last commit does without."""
+        """Pages in the overflow topic that the last commit does not refer to."""
         self._removable: list[bytes] = []
-        """Such pages of an acknowledged commit."""
+        """Stale pages whose commit is acknowledged: they can be removed."""
         self._committed_ms = clock.monotonic_ms()
         settings = {**config, "enable.auto.commit": False, "on_commit": self._on_commit}
         self.client = confluent_kafka.Consumer(consumer_config(settings))
 
     @property
     def unacknowledged(self) -> int:
-        """Finished records that no acknowledged commit has. Under the lock."""
+        """Finished records that no acknowledged commit covers. Call it under the lock."""
         return self.fresh + sum(self._in_commits)
 
     def close(self) -> None:
@@ -91,7 +93,7 @@ class ProgressCommits:
             self.commit(wait=wait)
 
     def commit(self, *, wait: bool) -> KafkaError | None:
-        """Why it was refused, if it waited for the answer."""
+        """Commit what is finished; with `wait`, returns the error of a refused commit."""
         offsets: list[TopicPartition] = []
         overflowing: list[tuple[str, list[PageState]]] = []
         with self._lock:
@@ -102,7 +104,7 @@ class ProgressCommits:
                     partition.is_changed = False
                     metadata = self._metadata(topic, number, partition, overflowing)
                     offsets.append(TopicPartition(topic, number, base, metadata))
-            if offsets:  # now: while pages are written, workers go on up to the bound
+            if offsets:  # before the pages are written: meanwhile workers go on up to the bound
                 self._in_commits.append(count)
             self._committed_ms = self._clock.monotonic_ms()
             removable, self._removable = self._removable, []
@@ -128,7 +130,9 @@ class ProgressCommits:
         partition: AssignedPartition,
         overflowing: list[tuple[str, list[PageState]]],
     ) -> str:
-        """The commit's metadata; where it is too long, pages for the topic, which go first."""
+        """The commit's metadata. If the pages do not fit, they are added to `overflowing`, to be
+        written to the overflow topic before the commit.
+        """
         progress = partition.progress
         pages = {each.number: each for each in progress.pages()}
         text = to_metadata(pages.values())
@@ -137,7 +141,7 @@ class ProgressCommits:
         is_new = partition.overflow_id is None
         identity = partition.overflow_id or uuid4().hex
         prefix = key_prefix(self._group, topic, number, identity)
-        # Not removed before this commit is acknowledged: until then the one before needs them.
+        # Removed only once this commit is acknowledged: until then the previous one needs them.
         gone = partition.written if text is not None else partition.written - pages.keys()
         self._stale += [page_key(prefix, each) for each in gone]
         partition.written = set() if text is not None else set(pages)
@@ -152,7 +156,7 @@ class ProgressCommits:
     def _on_commit(
         self, error: KafkaError | None, offsets: list[TopicPartition], *, latest: bool = False
     ) -> KafkaError | None:
-        """Acknowledged or refused; commits on their way are answered in the order they went."""
+        """Handle the response to a commit; commits are answered in the order they were sent."""
         with self._lock:
             if not self._in_commits:
                 return None
@@ -174,7 +178,7 @@ class ProgressCommits:
         return failed
 
     def load(self, partitions: list[TopicPartition]) -> None:
-        """Go on from what the group has committed."""
+        """Start from the offsets and progress that the group has committed."""
         for each in self.client.committed(partitions, ANSWER_S):
             loaded = self._loaded(each)
             with self._lock:
@@ -202,9 +206,10 @@ class ProgressCommits:
         return loaded
 
     def _forget_cut(self, committed: TopicPartition, progress: Progress) -> None:
-        """What is finished beyond the end of the log was cut off: other records come there.
+        """Forget finished offsets beyond the end of the log: it was truncated, and other records
+        will get those offsets.
 
-        A log that has grown beyond it again meanwhile is not noticed.
+        A log that has grown beyond them again meanwhile goes unnoticed.
         """
         _, end = self.client.get_watermark_offsets(committed, ANSWER_S, cached=False)
         if progress.forget_from(end):

@@ -4,10 +4,10 @@
     consumer.run()  # until `stop()`
 
 - The fetching thread polls all the time: slow work causes no rebalance.
-- What is committed is the first unfinished offset, and with it which records behind it are
-  finished: after a crash at most `redo_at_most` are handled again, however long one of them hangs.
+- A commit has the first unfinished offset, and which records after it are finished: after a crash
+  at most `redo_at_most` records are handled again, however long one of them hangs.
 - At most `most_buffered` records are in memory. Partitions that fill the buffer are paused, and
-  what is beyond their share is read again later, so that the others go on.
+  their records beyond a fair share are dropped and read again later, so that the others go on.
 """
 
 import heapq
@@ -50,11 +50,11 @@ IDLE_S: Final = 0.1
 BUSY_S: Final = 0.005
 REDO: Final = 1_000
 FULL_MS: Final = 500
-"""A buffer that stays full for longer pauses the partitions, so that polling goes on."""
+"""A buffer that stays full for longer pauses partitions, so that polling goes on."""
 COMMITTED_AHEAD: Final = 100
-"""With `commit_first`, so many records may be lost at once."""
+"""With `commit_first`, the most records that can be lost at once."""
 SKIP: Final = 5_000
-"""So many finished offsets in a row are skipped by a seek, fewer by reading on."""
+"""Runs of at least this many finished offsets are skipped by a seek, shorter ones by reading on."""
 
 REMOVED: Final = (
     "the group has removed this member, which it did not hear of for session.timeout.ms: whoever "
@@ -67,24 +67,26 @@ REBALANCING: Final = {
     KafkaError.UNKNOWN_MEMBER_ID,
     KafkaError.STALE_MEMBER_EPOCH,
     KafkaError.FENCED_MEMBER_EPOCH,
-    KafkaError._ASSIGNMENT_LOST,  # noqa: SLF001 - so it is named
+    KafkaError._ASSIGNMENT_LOST,  # noqa: SLF001 - librdkafka's name
 }
-"""Refusals of a commit by a group whose partitions are being assigned anew."""
+"""Errors of a commit during a rebalance."""
 
 RawRecord: TypeAlias = Record[bytes, bytes]
 
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """Handle the record again after a while; records behind it in its lane wait."""
+    """Handle the record again after a delay; records behind it in its lane wait."""
 
     delay_ms: int
     is_nack: bool = False
-    """It was given back, and has not failed."""
+    """The handler gave the record back by `nack`; it has not failed."""
 
 
 OnFailure: TypeAlias = Callable[[RawRecord, BaseException, Tries], Delivery | Again]
-"""Where the record went, or when to try again. What it raises ends the consumer."""
+"""Returns the delivery to another topic, or the delay before a retry. An exception that it raises
+ends the consumer.
+"""
 
 
 def raise_failure(record: RawRecord, error: BaseException, _tries: Tries) -> Delivery | Again:
@@ -128,7 +130,7 @@ class ParallelConsumer(Generic[K, V]):
         self._work: Work[RawRecord] = Work(lane_of(order))
         self._chain = tuple(interceptors)
         self._later: list[tuple[int, int, RawRecord, AssignedPartition, Tries]] = []
-        """Due time, a number of its own, and what is due then."""
+        """A heap of retries: due time, a number that breaks ties, and the record with its state."""
         self._changed = threading.Condition()
         """Guards what workers change: work, progress, retries, counts."""
         self._numbers = 0
@@ -152,7 +154,7 @@ class ParallelConsumer(Generic[K, V]):
         return self._commits.client
 
     def run(self) -> None:
-        """Until `stop`, or until a record fails for good: that is raised."""
+        """Runs until `stop`, or until a record fails for good; then raises that error."""
         self.client.subscribe(
             self._topics, on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._lost
         )
@@ -170,7 +172,7 @@ class ParallelConsumer(Generic[K, V]):
         self._stopping.set()
 
     def close(self) -> None:
-        """At the end of `run`; or instead of it."""
+        """Called at the end of `run`; call it directly only if `run` is not called."""
         self._pool.close()
         self.client.close()
         self._commits.close()
@@ -217,7 +219,7 @@ class ParallelConsumer(Generic[K, V]):
                         ahead[at] = beyond
         if self._commit_first:
             again = self._committed_first(taken)
-            if again:  # then none of them is handled now
+            if again:  # the commit was refused: handle none of them now
                 ahead, taken = ahead | again, []
         with self._changed:
             for record in taken:
@@ -226,9 +228,11 @@ class ParallelConsumer(Generic[K, V]):
             self.client.seek(TopicPartition(topic, number, offset))
 
     def _committed_first(self, records: list[RawRecord]) -> dict[PartitionId, int]:
-        """Commits them before they are handled; if that is refused, where to read them again.
+        """Commits the records before they are handled; if that is refused, returns the offsets to
+        read again from.
 
-        A rebalance may refuse it: they are read again here, or by whoever gets the partition.
+        A rebalance may refuse it: then the records are read again here, or by the partition's new
+        owner.
         """
         before: dict[PartitionId, Progress] = {}
         with self._changed:
@@ -249,14 +253,16 @@ class ParallelConsumer(Generic[K, V]):
         return {_at(each): each.offset for each in reversed(records)}
 
     def _begun_anew(self, at: PartitionId, offset: int) -> AssignedPartition:
-        """The log was cut or made anew: what is finished says nothing about its new records."""
+        """The log was truncated or recreated: finished offsets say nothing about new records."""
         logger.warning("%s-%d goes on at %d, behind which it had been before", *at, offset)
         self._drop([at])
         partition = self._partitions[at] = AssignedPartition(Progress(offset), None)
         return partition
 
     def _is_briefly_full(self, buffered: int) -> bool:
-        """Then polling can wait. A pause would throw away what librdkafka has fetched ahead."""
+        """Whether polling can wait a little, because the buffer filled up only recently. A pause
+        would discard what librdkafka has prefetched.
+        """
         now_ms = self._clock.monotonic_ms()
         if buffered < self._most_buffered:
             self._full_since_ms = None
@@ -270,7 +276,7 @@ class ParallelConsumer(Generic[K, V]):
         with self._changed:
             self._changed.wait_for(lambda: self._buffered <= enough, BUSY_S)
             self._pump()
-        # Only polling would bring the answer to a commit that does not wait.
+        # Wait for the response: that of an async commit would arrive only by polling.
         self._commits.commit_if_due(wait=True)
 
     def _tend_pause(self, buffered: int) -> None:
@@ -284,17 +290,19 @@ class ParallelConsumer(Generic[K, V]):
                 self.client.resume([TopicPartition(*each) for each in go_on])
 
     def _pause_those_that_fill(self) -> None:
-        """Of the others there is room then: a record that hangs holds up its own partition."""
+        """Pause partitions that use up their share, so that the others have room: a hanging record
+        holds up only its own partition.
+        """
         shed: dict[PartitionId, int] = {}
         with self._changed:
             full = {each for each in self._partitions if self._buffered_of(each) >= self._share}
-            if not self._commit_first:  # else what waits is committed
+            if not self._commit_first:  # else the waiting records are already committed
                 for each in full:
                     start = self._work.shed(each, self._share)
                     if start is not None:
                         self._partitions[each].progress.give_back(start)
                         shed[each] = start
-            if self._buffered >= self._most_buffered:  # all of it is in progress, or committed
+            if self._buffered >= self._most_buffered:  # the rest is in progress or committed
                 full = set(self._partitions)
         new = full - self._paused
         if new:
@@ -303,7 +311,7 @@ class ParallelConsumer(Generic[K, V]):
         for each, start in shed.items():
             self.client.seek(TopicPartition(*each, start))
 
-    # What follows runs under the lock, on any thread.
+    # The methods below run under the lock, on any thread.
 
     @property
     def _buffered(self) -> int:
@@ -314,14 +322,14 @@ class ParallelConsumer(Generic[K, V]):
 
     @property
     def _share(self) -> int:
-        """What each partition may have of a full buffer."""
+        """The fair share of a partition in a full buffer."""
         return max(1, self._most_buffered // max(1, len(self._partitions)))
 
     def _pump(self) -> None:
-        """Hand out records while there are workers, and room below the bound on repetition.
+        """Hand out records while workers are free and `redo_at_most` permits.
 
-        What waits for its next attempt takes no room before that is due: it is not done, so it is
-        not done again.
+        A record that waits for a retry does not count until it is due: it is not finished, so a
+        crash repeats no finished work of it.
         """
         while (
             self._failure is None
@@ -351,7 +359,7 @@ class ParallelConsumer(Generic[K, V]):
             return
         if self._chain:
             passed = consumed_through(self._chain, [record])
-            if not passed:  # left out, as with a plain consumer: processed
+            if not passed:  # filtered out: counts as processed, as in a plain consumer
                 self._finish(raw, partition)
                 return
             record = passed[0]
@@ -382,7 +390,7 @@ class ParallelConsumer(Generic[K, V]):
         self, raw: RawRecord, partition: AssignedPartition, tries: Tries, error: BaseException
     ) -> None:
         if not self._commit_first and self._partitions.get(_at(raw)) is not partition:
-            self._work.done(raw)  # it took longer than the drain: who has the partition handles it
+            self._work.done(raw)  # outlived the drain: the partition's new owner handles it
             return
         try:
             outcome = self._on_failure(raw, error, tries)
@@ -402,7 +410,7 @@ class ParallelConsumer(Generic[K, V]):
             outcome.when_done(partial(self._redirected, raw, partition, outcome))
 
     def _redirected(self, raw: RawRecord, partition: AssignedPartition, delivery: Delivery) -> None:
-        """The record is in another topic, or could not be written there."""
+        """Called when the record is written to another topic, or could not be."""
         with self._changed:
             try:
                 delivery.result(0)
@@ -425,17 +433,17 @@ class ParallelConsumer(Generic[K, V]):
             self._commits.fresh += 1
 
     def _next(self) -> tuple[RawRecord, AssignedPartition, Tries] | None:
-        """The record to handle now: one whose next attempt is due, or else one that is new."""
+        """The record to handle now: a due retry, or else a new record."""
         if self._later and self._later[0][0] <= self._clock.monotonic_ms():
             return heapq.heappop(self._later)[2:]
         raw = self._work.next()
         return None if raw is None else (raw, self._partitions[_at(raw)], Tries())
 
-    # From here on, on the fetching thread, without the lock.
+    # The methods below run on the fetching thread, without the lock.
 
     def _assigned(self, _: object, partitions: list[TopicPartition]) -> None:
         if self._stopping.is_set() or self._failure is not None:
-            return  # nothing more is handled; and a client that is closing would answer nothing
+            return  # nothing more is handled, and a closing client would not answer
         try:
             self._commits.load(partitions)
         except (KafkaException, SdkError) as error:
@@ -458,7 +466,7 @@ class ParallelConsumer(Generic[K, V]):
         self.client.resume(partitions)
 
     def _drain(self, partitions: list[PartitionId]) -> None:
-        """Wait for what is in progress, commit, and forget the partitions."""
+        """Wait for records in progress, commit, and forget the partitions."""
         ends_s = time.monotonic() + self._drain_s
         with self._changed:
             if not self._commit_first:
@@ -467,7 +475,7 @@ class ParallelConsumer(Generic[K, V]):
                 left_s = ends_s - time.monotonic()
                 if left_s <= 0:
                     break
-                if self._commit_first:  # nobody else would handle what waits: it is committed
+                if self._commit_first:  # waiting records are committed: only we can handle them
                     self._give_up_late(partitions, left_s)
                     self._pump()
                 self._changed.wait(min(left_s, IDLE_S))
@@ -476,8 +484,8 @@ class ParallelConsumer(Generic[K, V]):
             self._forget(partitions)
 
     def _left_of(self, partitions: list[PartitionId]) -> int:
-        """Records that will be finished. One that waits for its next attempt gets none here,
-        unless it is committed.
+        """The number of records still to finish here. Records that wait for a retry count only with
+        `commit_first`, because they are already committed.
         """
         in_progress = self._work.in_progress_of(partitions)
         if self._commit_first:
@@ -486,7 +494,7 @@ class ParallelConsumer(Generic[K, V]):
         return in_progress - sum(_at(item[2]) in gone for item in self._later)
 
     def _give_up_late(self, partitions: list[PartitionId], left_s: float) -> None:
-        """Those that come again too late, so that those behind them are handled."""
+        """Give up retries due only after the drain, so that records behind them are handled."""
         gone, end_ms = set(partitions), self._clock.monotonic_ms() + left_s * 1000
         lost = self._drop_later(lambda raw, due_ms: _at(raw) in gone and due_ms > end_ms)
         if lost:
@@ -498,7 +506,7 @@ class ParallelConsumer(Generic[K, V]):
             self._partitions.pop(each, None)
 
     def _drop(self, partitions: list[PartitionId]) -> None:
-        """What waits for a worker or for its next attempt."""
+        """Drop records that wait for a worker or for a retry."""
         waiting = self._work.waiting
         self._work.drop(partitions)
         gone = set(partitions)
@@ -507,7 +515,7 @@ class ParallelConsumer(Generic[K, V]):
             logger.error("%d records are lost unhandled", lost)
 
     def _drop_later(self, is_gone: Callable[[RawRecord, int], bool]) -> int:
-        """How many of those that wait for their next attempt were given up."""
+        """Drop the matching records that wait for a retry; returns their number."""
         given_up = [item for item in self._later if is_gone(item[2], item[0])]
         if given_up:
             self._later = [item for item in self._later if not is_gone(item[2], item[0])]

@@ -19,7 +19,7 @@ ANSWER_S: Final = 30.0
 
 
 class OverflowTopic:
-    """Connects when it is first needed: most consumers never do. One thread uses it."""
+    """Connects on first use, since most consumers never need it. Only one thread uses it."""
 
     def __init__(self, config: Config, name: str) -> None:
         self._name = name
@@ -36,7 +36,9 @@ class OverflowTopic:
         )
 
     def remove(self, keys: Iterable[bytes]) -> None:
-        """Housekeeping: a page that stays costs 8 KB at most, and is never read again."""
+        """Delete pages. This is housekeeping: a page left behind costs 8 KB at most, and is never
+        read again.
+        """
         if self._producer is None:
             self._producer = Producer(self._config)
         for each in keys:

@@ -1,4 +1,4 @@
-"""Where handlers run: threads, processes, or tasks of an event loop."""
+"""Pools that run handlers: threads, processes, or tasks of an event loop."""
 
 import asyncio
 import pickle
@@ -19,7 +19,7 @@ AsyncHandler: TypeAlias = Callable[[Record[Any, Any]], Awaitable[object]]
 
 
 class Pool(Protocol):
-    """Handles at most `size` records at once: the caller counts."""
+    """Handles at most `size` records at once; the caller must not submit more."""
 
     size: int
 
@@ -27,7 +27,7 @@ class Pool(Protocol):
         """Returns at once; `done` is called from any thread, with what the handler raised."""
 
     def close(self) -> None:
-        """Returns without waiting for what hangs."""
+        """Returns without waiting for handlers that hang."""
 
 
 class ThreadPool:
@@ -58,14 +58,16 @@ class ThreadPool:
 
 
 class ProcessPool:
-    """For handlers that compute. Handler and records are pickled, so it is a module's function."""
+    """For handlers that compute. Handler and records are pickled, so the handler must be a
+    module-level function.
+    """
 
     def __init__(self, handler: Handler, size: int) -> None:
         self._handler, self.size = handler, size
         self._executor = self._started()
 
     def _started(self) -> ProcessPoolExecutor:
-        # Not forked: the parent has threads.
+        # Spawned, not forked: the parent has threads.
         return ProcessPoolExecutor(self.size, mp_context=get_context("spawn"))
 
     def submit(self, record: Record[Any, Any], done: Done) -> None:
@@ -85,15 +87,16 @@ class ProcessPool:
 
 
 def handled(handler: Handler, record: Record[Any, Any]) -> None:
-    """In the other process. What the handler returns stays there, and so does an error that cannot
-    be sent: one that the parent could not read would break the pool, and fail the records beside.
+    """Runs in the worker process. The handler's result stays there, and so does an error that
+    cannot be pickled: one that the parent could not read would break the pool and fail the other
+    records.
     """
     try:
         handler(record)
     except Exception as error:
         try:
             pickle.loads(pickle.dumps(error))  # noqa: S301 - our own
-        except Exception:  # noqa: BLE001 - as of a constructor that wants other arguments
+        except Exception:  # noqa: BLE001 - for example a constructor that needs other arguments
             raise WorkerError(f"{type(error).__name__}: {error}") from None
         raise
 
@@ -115,7 +118,7 @@ class AsyncioPool:
         self._ready.wait()
 
     def submit(self, record: Record[Any, Any], done: Done) -> None:
-        if threading.get_ident() == self._thread_id:  # a record that is done starts the next
+        if threading.get_ident() == self._thread_id:  # a finished record starts the next one
             self._start(record, done)
         else:
             self._loop.call_soon_threadsafe(self._start, record, done)

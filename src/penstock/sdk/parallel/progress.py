@@ -1,10 +1,10 @@
-"""Which records of a partition are finished, out of order. Pure.
+"""Tracks which records of a partition are finished, out of order. Pure.
 
 Offsets are kept as bits, in pages of 65,536: a page costs 8 KB while it has gaps and nothing once
 it is full. So one record that hangs for hours, with ten million finished behind it, costs little.
 
-Offsets that a log leaves out (compaction, markers of transactions) count as finished: `start`
-tells of them, since records arrive in order.
+Offsets that a log leaves out (compaction, transaction markers) count as finished: records arrive in
+order, so `start` sees the gaps.
 """
 
 from collections.abc import Iterable, Iterator
@@ -38,7 +38,7 @@ class _Page:
         self.bits, self.count, self.is_changed = None, PAGE, True
 
     def forget_from(self, at: int) -> bool:
-        """Whether anything from this position on was finished; nothing is any more."""
+        """Mark everything from this position on as unfinished; returns whether it changed."""
         full = (1 << PAGE) - 1
         bits = full if self.bits is None else int.from_bytes(self.bits, "little")
         kept = bits & ((1 << at) - 1)
@@ -74,13 +74,13 @@ class PageState:
 
 
 class Progress:
-    """Of one partition, from its assignment until it is given up."""
+    """Progress of one partition, from its assignment until it is revoked."""
 
     def __init__(self, base: int | None = None, pages: Iterable[PageState] = ()) -> None:
         self._base = base
-        """All offsets before it are finished; None until the first record says where to begin."""
+        """All offsets before it are finished; None until the first record arrives."""
         self._reached = base
-        """The first offset that was not received yet."""
+        """The first offset not received yet."""
         self._pages: dict[int, _Page] = {}
         for each in pages:
             page = self._pages[each.number] = _Page()
@@ -92,15 +92,15 @@ class Progress:
 
     @property
     def base(self) -> int | None:
-        """What to commit: the first offset that is not finished."""
+        """The offset to commit: the first that is not finished."""
         return self._base
 
     def is_behind(self, offset: int) -> bool:
-        """Records arrive in order: one that comes before is of a log that was cut or made anew."""
+        """Whether the offset came before: records arrive in order, so this is another log."""
         return self._reached is not None and offset < self._reached
 
     def start(self, offset: int) -> bool:
-        """A record was received; returns whether it is still to be done."""
+        """Note a received record; returns whether it still has to be handled."""
         if self._base is None or self._reached is None:
             self._base = self._reached = offset
         if offset >= self._reached:
@@ -109,12 +109,12 @@ class Progress:
         return not self.is_finished(offset)
 
     def give_back(self, offset: int) -> None:
-        """Records from here on come once more; what is finished of them stays so."""
+        """Expect the records from here on once more; finished ones stay finished."""
         if self._reached is not None:
             self._reached = min(self._reached, offset)
 
     def finish(self, offset: int) -> None:
-        """The record is done: it is never to be done again."""
+        """Mark a record as finished: it is not handled again."""
         assert self._base is not None, "a record is started before it is finished"
         if offset < self._base:
             return
@@ -124,9 +124,8 @@ class Progress:
             self._add(offset)
 
     def forget_from(self, offset: int) -> bool:
-        """Nothing from here on is finished any more; returns whether something was.
-
-        Before the first record is received.
+        """Mark everything from here on as unfinished; returns whether anything was finished. Call
+        it before the first record is received.
         """
         had_some = False
         for number, page in list(self._pages.items()):
@@ -136,7 +135,7 @@ class Progress:
             if not page.count:
                 del self._pages[number]
         if self._base is not None and self._reached is not None and self._base > offset:
-            # Pages that are newer than the commit may have moved it on.
+            # Pages newer than the commit may have advanced the base.
             had_some = had_some or self._base > self._reached
             self._base = max(offset, self._reached)
         return had_some
@@ -173,7 +172,7 @@ class Progress:
 
     @property
     def size_bytes(self) -> int:
-        """Of the bits in memory."""
+        """Size of the bits in memory."""
         return sum(len(page.bits or b"") for page in self._pages.values())
 
     def _add(self, offset: int) -> None:
@@ -184,7 +183,7 @@ class Progress:
         page.add(offset % PAGE)
 
     def _fill(self, start: int, end: int) -> None:
-        """The log has no records there."""
+        """Mark a range in which the log has no records as finished."""
         assert self._base is not None
         if start == self._base:
             if end > start:
@@ -201,7 +200,7 @@ class Progress:
                 start += 1
 
     def _advance(self, base: int) -> None:
-        """Everything before is finished, and what is finished behind it joins."""
+        """Everything before `base` is finished; also skips finished offsets that follow it."""
         self._base = base
         if self._pages:
             self._base = self.next_unfinished(base)

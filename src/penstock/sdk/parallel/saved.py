@@ -1,8 +1,8 @@
-"""How progress is written: into a commit's metadata, or page by page into a compacted topic. Pure.
+"""Encodes progress: into a commit's metadata, or page by page into a compacted topic. Pure.
 
 Metadata is text of at most `offset.metadata.max.bytes` (4,096). It holds the pages, compressed; if
-they do not fit, it says that they are in the topic. There, a page is a record of its own, so that a
-commit writes only pages that changed.
+they do not fit, it says that they are in the topic. There, each page is a record, so that a commit
+writes only pages that changed.
 """
 
 import base64
@@ -18,17 +18,17 @@ from penstock.sdk.parallel.progress import PAGE_BYTES, PageState
 MOST_METADATA: Final = 4_096
 INLINE: Final = "p1:"
 IN_TOPIC: Final = "p1@"
-"""Followed by the id under which the topic has the pages."""
+"""Followed by the id of the pages in the topic."""
 _HEAD: Final = struct.Struct(">QQH")
-"""First page, number of pages, bytes of the page that follow; 0: all of them are full."""
+"""First page, number of pages, size of the following page in bytes; size 0: all are full."""
 
 
 class UnreadableProgress(SdkError):
-    """Somebody else wrote the metadata, or a newer version did."""
+    """The metadata was written by another program, or by a newer version."""
 
 
 def to_metadata(pages: Iterable[PageState]) -> str | None:
-    """None if it is too long. An empty text if nothing is finished out of order."""
+    """None if it is too long; empty if nothing is finished out of order."""
     body = bytearray()
     run = first = -1
     for each in pages:
@@ -48,7 +48,7 @@ def to_metadata(pages: Iterable[PageState]) -> str | None:
 
 
 def from_metadata(text: str) -> list[PageState]:
-    """The pages of an inline text; other texts raise."""
+    """The pages in inline metadata; any other text raises `UnreadableProgress`."""
     if not text.startswith(INLINE):
         raise UnreadableProgress(f"the commit's metadata is not ours: {text[:40]!r}")
     try:
@@ -71,7 +71,7 @@ def _pages(body: bytes) -> Iterator[PageState]:
 
 
 def page_value(page: PageState) -> bytes:
-    """The value of a page's record: empty if it is full."""
+    """The value of a page's record; empty if the page is full."""
     return b"" if page.bits is None else zlib.compress(page.bits, 1)
 
 
@@ -84,12 +84,12 @@ def page_key(prefix: str, number: int) -> bytes:
 
 
 def key_prefix(group: str, topic: str, partition: int, identity: str) -> str:
-    """Pages of another id are those of another life of the group: offsets were set back since."""
+    """Pages with another id are obsolete: the group's offsets may have been reset since."""
     return f"{group}\0{topic}\0{partition}\0{identity}"
 
 
 def page_number(key: bytes, prefix: str) -> int | None:
-    """The page that the key names, if its prefix is this one."""
+    """The number of the page that the key names; None if its prefix is another."""
     head, zero, number = key.rpartition(b"\0")
     return int(number) if zero and head == prefix.encode() and number.isdigit() else None
 

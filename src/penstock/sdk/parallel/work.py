@@ -1,7 +1,7 @@
-"""Which record is handled next, such that the order asked for is kept. Pure.
+"""Chooses the record to handle next, keeping the requested order. Pure.
 
-Records with one lane (a key, a partition) are handled one after the other, in the order in which
-they were added; lanes run beside each other. A record that hangs holds up its lane only.
+Records of one lane (a key, a partition) are handled one after the other, in the order in which they
+were added; lanes run concurrently. A hanging record holds up only its lane.
 """
 
 from collections import deque
@@ -16,16 +16,16 @@ T = TypeVar("T", bound=Record[Any, Any])
 
 
 class Order(Enum):
-    """What stays in order."""
+    """Which records stay in order."""
 
     KEY = "key"
-    """Records of one key in one partition; those without a key are not ordered."""
+    """Records of one key in one partition; records without a key are not ordered."""
     PARTITION = "partition"
     NONE = "none"
 
 
 def lane_of(order: Order) -> Callable[[Record[Any, Any]], Hashable | None]:
-    """None: the record is ordered with no other."""
+    """Returns a function for the lane of a record; None: the record is ordered with no other."""
     match order:
         case Order.KEY:
             return lambda record: (
@@ -38,15 +38,15 @@ def lane_of(order: Order) -> Callable[[Record[Any, Any]], Hashable | None]:
 
 
 class Work(Generic[T]):
-    """Records that wait, and those in progress."""
+    """Waiting records, and records in progress."""
 
     def __init__(self, lane: Callable[[Record[Any, Any]], Hashable | None]) -> None:
         self._lane = lane
         self._ready: deque[T] = deque()
         self._blocked: dict[Hashable, deque[T]] = {}
-        """By lane in which a record waits for a worker or is in progress: those behind it."""
+        """Waiting records by lane, for each lane whose first record is ready or in progress."""
         self._in_progress: dict[PartitionId, list[int]] = {}
-        """Offsets; one of a former assignment may be there twice."""
+        """Offsets; one from a former assignment may occur twice."""
         self._waiting: dict[PartitionId, int] = {}
         self.waiting = 0
         self.in_progress = 0
@@ -67,7 +67,7 @@ class Work(Generic[T]):
             behind.append(record)
 
     def next(self) -> T | None:
-        """The record to handle now; None if all that wait are behind others."""
+        """The record to handle now; None if all waiting records are behind others."""
         if not self._ready:
             return None
         record = self._ready.popleft()
@@ -79,7 +79,7 @@ class Work(Generic[T]):
         return record
 
     def done(self, record: T) -> None:
-        """A record that `next` returned is finished, or given up."""
+        """A record that `next` returned is finished or given up."""
         self.in_progress -= 1
         at = record.topic, record.partition
         self._in_progress[at].remove(record.offset)
@@ -95,15 +95,15 @@ class Work(Generic[T]):
             del self._blocked[lane]
 
     def drop(self, partitions: Iterable[PartitionId]) -> None:
-        """Forget what waits of these partitions; records in progress go on."""
+        """Forget waiting records of these partitions; records in progress go on."""
         gone = set(partitions)
         self._keep(lambda each: _at(each) not in gone)
 
     def shed(self, partition: PartitionId, most: int) -> int | None:
-        """Forget the last that wait, until `most` are left of this partition; the offset of the
-        first of them, from which it is to be read again.
+        """Forget the last waiting records of this partition until `most` are left; returns the
+        first forgotten offset, to read again from, or None.
 
-        None is before one in progress: that would be read again too.
+        Records before one in progress stay: otherwise that one would be read again too.
         """
         waiting = [each for each in self._ready if _at(each) == partition]
         for behind in self._blocked.values():

@@ -1,6 +1,6 @@
 """Serializers and deserializers: values to bytes and back.
 
-A serializer of one's own is a class with one method, and so is a deserializer:
+A custom serializer is a class with one method, and so is a deserializer:
 
     class Celsius:
         def serialize(self, value: float) -> bytes:

@@ -16,11 +16,11 @@ MAGIC: Final = b"\xc3\x01"
 HEADER_BYTES: Final = 10
 
 AvroSchema: TypeAlias = str | list[Any] | dict[str, Any]
-"""As JSON has it: a name, a union, or an object."""
+"""A schema as in JSON: a name, a union, or an object."""
 
 
 class Avro:
-    """Writes by `schema`; reads what was written by it or by one of `also`, as `schema` says."""
+    """Writes with `schema`; reads what it or one of `also` wrote, resolved to `schema`."""
 
     def __init__(self, schema: AvroSchema, *, also: Sequence[AvroSchema] = ()) -> None:
         self._schema = parse_schema(schema)
@@ -47,5 +47,5 @@ class Avro:
 
 
 def _fingerprint(schema: AvroSchema) -> bytes:
-    """Low byte first, as fastavro has it too."""
+    """Little-endian, as fastavro returns it."""
     return bytes.fromhex(fingerprint(to_parsing_canonical_form(schema), "CRC-64-AVRO"))

@@ -5,8 +5,8 @@
     value = Registered("orders", AvroSerializer(registry, schema), AvroDeserializer(registry))
     Producer(config, value=value)
 
-They want to know the topic, since a schema's subject is named after it: so there is one for each
-topic, and for keys another than for values.
+They need the topic, since a schema's subject is named after it. So each topic needs its own
+`Registered`, and keys another than values.
 """
 
 from collections.abc import Callable

@@ -1,10 +1,10 @@
-"""Protobuf without a registry: the message alone, as `SerializeToString` has it."""
+"""Protobuf without a registry: the bare message, as `SerializeToString` returns it."""
 
 from typing import Any, Generic, Protocol, TypeVar
 
 
 class ProtobufMessage(Protocol):
-    """What generated message classes offer."""
+    """The methods of generated message classes that `Protobuf` calls."""
 
     def SerializeToString(self) -> bytes: ...  # noqa: N802 - Protobuf's name
 

@@ -1,4 +1,4 @@
-"""The contracts. Both methods must be safe to call from several threads."""
+"""The contracts of serializers and deserializers, whose methods must be thread-safe."""
 
 from typing import Protocol, TypeVar
 
@@ -8,13 +8,13 @@ T_contra = TypeVar("T_contra", contravariant=True)
 
 
 class Serializer(Protocol[T_contra]):
-    """Makes bytes of a value; what it raises reaches the caller of `send`."""
+    """Turns a value into bytes; what it raises reaches the caller of `send`."""
 
     def serialize(self, value: T_contra, /) -> bytes: ...
 
 
 class Deserializer(Protocol[T_co]):
-    """Makes a value of bytes; what it raises makes the record a poison record."""
+    """Turns bytes into a value; what it raises makes the record a poison record."""
 
     def deserialize(self, data: bytes, /) -> T_co: ...
 

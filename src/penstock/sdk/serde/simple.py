@@ -43,12 +43,12 @@ class Json(Generic[T]):
         self._decoder: msgspec.json.Decoder[T] = (
             msgspec.json.Decoder() if type_ is None else msgspec.json.Decoder(type_)
         )
-        self.serialize = self._encoder.encode  # bound here: one call less for each record
+        self.serialize = self._encoder.encode  # bound here: saves a call per record
         self.deserialize = self._decoder.decode
 
 
 class MessagePack(Generic[T]):
-    """MessagePack, with types as `Json` has them."""
+    """MessagePack; a type has the same effect as with `Json`."""
 
     @overload
     def __init__(self: "MessagePack[object]") -> None: ...

@@ -1,4 +1,4 @@
-"""Avro schemas in `.avsc` files, as other tools keep them."""
+"""Avro schemas in `.avsc` files, as other tools store them."""
 
 from pathlib import Path
 from typing import Final

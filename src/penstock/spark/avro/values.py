@@ -10,7 +10,7 @@ from penstock.spark.avro.schema import AvroType
 
 Decode = Callable[[pa.Array], pa.Array]
 BAD: Final = (ArithmeticError, EOFError, LookupError, TypeError, ValueError)
-"""What fastavro and Arrow raise for bytes that do not fit the schema."""
+"""Errors of fastavro and Arrow for bytes that do not fit the schema."""
 
 
 def decoder(kind: AvroType) -> Decode:

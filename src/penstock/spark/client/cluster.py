@@ -1,6 +1,6 @@
 """The blocking client of a whole cluster: finds the broker for each request, retries if it moved.
 
-Spark's workers have no event loop. What needs no I/O is shared with `penstock.client`.
+Spark's workers have no event loop. Code without I/O is shared with `penstock.client`.
 """
 
 import random

@@ -182,7 +182,7 @@ class BlockingConnection:
         self.versions = versions.common(response.api_keys)
 
     def log_in(self, login: Login) -> None:
-        """Before any other request, or again on the same connection (KIP-368)."""
+        """Log in, before any other request or again on the same connection (KIP-368)."""
         self._renew_at = math.inf
         about = f"{login} by {login.mechanism} at {self.address}"
         if self.versions.get(_SASL_HANDSHAKE, 0) < 1:
@@ -208,8 +208,8 @@ class BlockingConnection:
         try:
             self.log_in(login)
         except BaseException as error:
-            # Without a login it must not be used any more: a server did not prove who it is, or
-            # refuses whatever comes next.
+            # After a failed login the connection must not be used: the server did not prove its
+            # identity, or refuses all further requests.
             failed = error if isinstance(error, KafkaError) else None
             self._break(failed or ConnectionFailed(f"no {login} at {self.address}"))
             raise

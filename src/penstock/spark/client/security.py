@@ -86,7 +86,7 @@ class Tls:
     key_password: str | None = field(default=None, repr=False)
     check_host: bool = True
     versions: Mapping[str, str] = field(default_factory=dict)
-    """`ssl.enabled.protocols` and `ssl.cipher.suites`, as far as they are given."""
+    """`ssl.enabled.protocols` and `ssl.cipher.suites`, if given."""
 
     def context(self) -> ssl.SSLContext:
         """The TLS context; files are read on the machine that connects."""
@@ -112,7 +112,7 @@ class Tls:
         if self.own_path:
             context.load_cert_chain(self.own_path, password=self.key_password or "")
             return
-        # Python's ssl reads keys from files only: a private one, for a moment.
+        # Python's ssl reads keys only from files: use a private one briefly.
         handle, name = tempfile.mkstemp(suffix=".pem")
         try:
             with os.fdopen(handle, "w") as file:
@@ -124,7 +124,7 @@ class Tls:
 
 @dataclass(frozen=True, slots=True)
 class Security:
-    """What happens on a connection before the first request; None: that step is left out."""
+    """Steps on a connection before the first request; None: the step is left out."""
 
     tls: Tls | None = None
     login: Login | None = None
@@ -202,7 +202,7 @@ def _versions(options: Options) -> dict[str, str]:
     options.one_of("kafka.ssl.protocol", ("TLS", *VERSIONS), "TLS")
     names = ("ssl.enabled.protocols", "ssl.cipher.suites")
     given = {name: text for name in names if (text := options.text(f"kafka.{name}"))}
-    restrict_client(ssl.create_default_context(), given, "option kafka.")  # said at the driver
+    restrict_client(ssl.create_default_context(), given, "option kafka.")  # checks at the driver
     return given
 
 

@@ -39,7 +39,7 @@ CLIENT: Final[dict[str, Use]] = {
     "enable.metrics.push": _NO_METRICS,
     **SECURITY,
 }
-"""By name, without `kafka.`; source and sink add the options of consumer and producer."""
+"""Options by name, without `kafka.`; source and sink add those of consumer and producer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class ClientSettings:
     client_id: str = "penstock-spark"
     security: Security = field(default_factory=Security)
     timeout_ms: int = 60_000
-    """For an operation with all its retries: `default.api.timeout.ms`."""
+    """Time-out of an operation with all its retries: `default.api.timeout.ms`."""
     request_timeout_ms: int = 30_000
     connect_timeout_ms: int = 10_000
     receive_buffer_bytes: int = -1

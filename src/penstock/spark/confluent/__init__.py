@@ -1,5 +1,5 @@
 """Values with a schema id, as Confluent's serializers write them: Avro, Protobuf and JSON Schema.
 
-The columns of all three are said by an Avro record, the *reader's*: the fields of all versions that
-a subject has. What a value has is said by its own schema, the *writer's*.
+For all three formats an Avro record defines the columns (the *reader's* schema): the fields of all
+versions of a subject. The schema that an id names (the *writer's*) defines what a value holds.
 """

@@ -23,7 +23,7 @@ from penstock.spark.confluent.values import (
 )
 
 Write: TypeAlias = Callable[[Any], bytes]
-"""A row's value, behind its prefix."""
+"""Encodes a row's value, without the prefix."""
 
 
 class BadValue(ConfigError):
@@ -32,7 +32,7 @@ class BadValue(ConfigError):
 
 @cache
 def encoder(name: str, url: str, subject: str, schema: str) -> Callable[[pa.Array], pa.Array]:
-    """Turns structs into bytes, by a schema that is registered now, or the subject's latest."""
+    """Turns structs into bytes. Registers the schema; if it is empty, uses the subject's latest."""
     registry = registry_of(url)
     try:
         if schema:
@@ -77,7 +77,7 @@ def _writer(name: str, url: str, schema_id: int, schema: RegisteredSchema) -> Wr
 
 
 def avro_writer(node: Any) -> Write:
-    """Raises ValueError for a row that does not fit as it is."""
+    """The writer raises ValueError for a row that does not fit without a change."""
     from fastavro import parse_schema, schemaless_writer
     from fastavro.validation import ValidationError, validate
 
@@ -86,10 +86,10 @@ def avro_writer(node: Any) -> Write:
     def write(row: Any) -> bytes:
         data = io.BytesIO()
         try:
-            validate(row, parsed)  # the writer cuts fractions off, and has longs for ints
+            validate(row, parsed)  # the writer alone cuts off fractions and accepts longs as ints
         except ValidationError as error:
             raise ValueError(" ".join(str(each) for each in error.errors)) from None
-        # It leaves out columns that the schema does not have, unless it is strict.
+        # Unless it is strict, the writer leaves out columns that the schema does not have.
         schemaless_writer(data, parsed, row, strict_allow_default=True)
         return data.getvalue()
 
@@ -101,7 +101,7 @@ def json_writer(row: Any) -> bytes:
 
 
 def protobuf_writer(kind: Any) -> Write:
-    """By a message's class."""
+    """Encodes by a message class."""
     from google.protobuf.json_format import ParseDict, ParseError
 
     def write(row: Any) -> bytes:
@@ -109,28 +109,29 @@ def protobuf_writer(kind: Any) -> Write:
             message = ParseDict(_plain(row), kind())
         except ParseError as error:
             raise ValueError(str(error)) from None
-        # The order of maps differs between processes otherwise, and so between attempts of a task:
-        # one that resumes in a transaction would not recognize its rows.
+        # Deterministic: otherwise the order of maps differs between processes, and so between
+        # attempts of a task, and an attempt that resumes in a transaction would not recognize its
+        # rows.
         return b"\x00" + bytes(message.SerializeToString(deterministic=True))
 
     return write
 
 
 def _without_nulls(value: Any) -> Any:
-    """A null is a property that is not there: schemas rarely allow null."""
+    """Drop nulls: a null means a missing property, since schemas rarely allow null."""
     match value:
         case dict():
             return {key: _without_nulls(each) for key, each in value.items() if each is not None}
         case list():
             return [_without_nulls(each) for each in value]
         case float() if not isfinite(value):
-            raise ValueError(f"JSON has no number {value}")  # msgspec writes null
+            raise ValueError(f"JSON has no number {value}")  # msgspec would write null
         case _:
             return value
 
 
 def _plain(value: Any) -> Any:
-    """As Protobuf's JSON has it."""
+    """The value in Protobuf's JSON mapping."""
     match value:
         case dict():
             return {key: _plain(each) for key, each in value.items() if each is not None}

@@ -1,6 +1,6 @@
-"""Which values a column holds as they are. Pure.
+"""Which values a column holds without a change. Pure.
 
-Arrow itself cuts fractions off, and takes an empty list for a struct.
+Arrow itself cuts off fractions, and accepts an empty list for a struct.
 """
 
 from collections.abc import Callable, Iterable
@@ -16,7 +16,7 @@ _LONG: Final = 1 << 63
 
 
 def fitting(kind: pa.DataType) -> Fits:
-    """Tells the values that a column of this type holds; how large they may be, Arrow says."""
+    """A test for values that a column of this type holds; Arrow itself checks their size."""
     if types.is_struct(kind):
         return _struct({each.name: fitting(each.type) for each in kind})
     if types.is_list(kind):
@@ -74,7 +74,7 @@ def _flag(found: Any) -> bool:
 
 
 def _text(found: Any) -> bool:
-    return type(found) is str or type(found) is bytes  # Arrow decodes these
+    return type(found) is str or type(found) is bytes  # Arrow decodes bytes
 
 
 def _anything(_: Any) -> bool:
@@ -89,4 +89,4 @@ _PLAIN: Final[tuple[tuple[Callable[[pa.DataType], bool], Fits], ...]] = (
     (types.is_boolean, _flag),
     (types.is_string, _text),
 )
-"""Arrow refuses what fits none of the others."""
+"""Arrow itself refuses values that do not fit other types."""

@@ -8,7 +8,7 @@ _PLAIN: Final = {"string": "string", "integer": "long", "number": "double", "boo
 
 
 def json_columns(schema: Any) -> Any:
-    """Properties whose types are no column, such as alternatives, are left out."""
+    """The record; properties whose types fit no column, such as alternatives, are left out."""
     found = _record(schema, schema, "fields") if isinstance(schema, dict) else None
     if found is None:
         raise ConfigError("schema: confluent-json needs an object with properties as columns")
@@ -25,7 +25,7 @@ def _record(root: Any, node: Any, at: str) -> Any:
 
 
 def _type(root: Any, node: Any, at: str, depth: int) -> Any:
-    """None: no type of a column."""
+    """The Avro type; None: no column can have this type."""
     reference = node.get("$ref") if isinstance(node, dict) else None
     if isinstance(reference, str) and reference.startswith("#/") and depth < 20:
         found = root

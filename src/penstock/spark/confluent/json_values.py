@@ -1,8 +1,8 @@
-"""Reads JSON by the schema that its id means. Pure.
+"""Reads JSON by the schema of its id. Pure.
 
-Nobody validates JSON. If only the columns of a query decided, a value could be null before a
-restart and none after it, since the subject has other columns by then: of two queries that share
-values and nulls between them, both or neither would take it.
+Producers need not validate JSON. If only the columns of a query decided, a value could be null
+before a restart and readable after it, because the subject has other columns by then. Two queries
+that divide the values among them, readable ones and nulls, would then both take it, or neither.
 """
 
 from collections.abc import Callable
@@ -21,16 +21,15 @@ Narrow: TypeAlias = Callable[[Any], Any]
 
 
 class JsonReader:
-    """The object that a value is, and what its own schema says of it; one without columns says
-    nothing.
-    """
+    """Reads a value as an object, and knows what its own schema declares, if that has columns."""
 
     def __init__(self, schema: str) -> None:
         self.fits: Fits = lambda _: True
         """Whether a value has the types that its schema declares."""
         self.declared: Narrow = lambda found: found
-        """A value without the properties that its schema does not declare. These are of any type,
-        whatever a later version says of them."""
+        """A value without the properties that its schema does not declare. These may have any type,
+        whatever a later version declares.
+        """
         with suppress(ConfigError, msgspec.DecodeError):
             columns = json_columns(msgspec.json.decode(schema))
             self.fits = fitting(record_type(msgspec.json.encode(columns).decode()).read)
@@ -47,8 +46,8 @@ class JsonReader:
 
 
 def _declared(kind: Any) -> Narrow:
-    """Of values that fit."""
-    if isinstance(kind, list):  # null, or
+    """Narrows values that fit."""
+    if isinstance(kind, list):  # a union of null and another type
         kind = kind[1]
     match kind:
         case {"type": "record", "fields": fields}:

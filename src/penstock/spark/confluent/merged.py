@@ -12,7 +12,7 @@ _NAMED: Final = {"record", "error", "enum", "fixed"}
 
 
 def expanded(node: Any, named: Mapping[str, Any], name: str = "fields", space: str = "") -> Any:
-    """A schema with each named type in place of its name, under names that are unique.
+    """A schema with each named type written out in place of its name, under unique names.
 
     `named` has the types of other schemas that it refers to, by their full names.
     """
@@ -74,14 +74,15 @@ class _Expansion:
 
 
 def merged(newest_first: Sequence[Any]) -> Any:
-    """One record with the fields of all; a type that became wider is the wider one."""
+    """One record with the fields of all versions; a type that was widened has its wider type."""
     return reduce(lambda new, old: _merged(new, old, ""), newest_first)
 
 
 def defaults(node: Any) -> dict[str, Any]:
-    """What a field of the record is where a version did not have it, unless null.
+    """Defaults, except null, of fields that a version may lack.
 
-    Those of other types, such as alternatives, are written otherwise than they are read.
+    Fields of other types, such as alternatives, are left out: a default is written otherwise than
+    it is read.
     """
     found = {}
     for each in node["fields"]:
@@ -89,7 +90,7 @@ def defaults(node: Any) -> dict[str, Any]:
         if value is None:
             continue
         if kind in {"bytes", "fixed"}:
-            found[each["name"]] = value.encode("latin-1")  # a character for each byte
+            found[each["name"]] = value.encode("latin-1")  # one character per byte
         elif kind in _WITH_DEFAULT or (kind in {"array", "map"} and not value):
             found[each["name"]] = value
     return found

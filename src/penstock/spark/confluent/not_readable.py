@@ -1,5 +1,5 @@
-"""The error of a value that its schema did not write."""
+"""The error for a value that was not written with its schema."""
 
 
 class NotReadable(ValueError):
-    """A value that its schema did not write."""
+    """A value that was not written with its schema."""

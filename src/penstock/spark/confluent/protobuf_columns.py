@@ -28,7 +28,7 @@ _PLAIN: Final = {
 
 
 def protobuf_columns(message: Any, at: str = "fields", inside: tuple[str, ...] = ()) -> Any:
-    """Of a message's descriptor."""
+    """The Avro record for a message's descriptor."""
     if message.full_name in inside:
         raise ConfigError(f"schema: {message.full_name} contains itself, which a column cannot")
     fields = []
@@ -52,7 +52,7 @@ def _one(field: Any, at: str, inside: tuple[str, ...]) -> Any:
 
 
 def as_dict(message: Any) -> Callable[[Any], dict[str, Any]]:
-    """Turns messages of a descriptor into dicts; None is what was not set, if that can be told."""
+    """Turns messages into dicts; unset fields are None, if their presence is tracked."""
     parts = [(each.name, each.has_presence, _value(each)) for each in message.fields]
 
     def read(found: Any) -> dict[str, Any]:

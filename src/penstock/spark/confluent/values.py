@@ -1,4 +1,4 @@
-"""Decodes values by the schemas that their ids mean."""
+"""Decodes values by the schemas of their ids."""
 
 import io
 import time
@@ -35,32 +35,32 @@ FORMATS: Final = {
     "confluent-protobuf": "PROTOBUF",
     "confluent-json": "JSON",
 }
-"""The formats, and the types of their schemas."""
+"""The formats, and their schema types."""
 Read: TypeAlias = Callable[[bytes], Any]
-"""The fields of one value, without its prefix; raises one of `BAD` if it has others."""
+"""Reads the fields of one value without its prefix; raises one of `BAD` if it does not fit."""
 
 
 UNFIT: Final = object()
-"""A value that was read, and that its column does not hold."""
+"""Stands for a value that was read but that its column cannot hold."""
 MOST_PREFIXES: Final = 10_000
 
 SETTLE_S: Final = 3.0
-"""How far an instance of a registry may lag behind another, where a schema was just registered."""
+"""How far one registry instance may lag behind another on which a schema was just registered."""
 ASK_AGAIN_S: Final = 0.2
 
 
 class ColumnsChanged(ConfigError):
-    """A value does not fit the columns that a query has; perhaps it fits those of today."""
+    """A value does not fit the columns of the query; it may fit the subject's current columns."""
 
 
 @cache
 def registry_of(url: str) -> SchemaRegistry:
-    """One for all tasks of a Python worker, with what it has learnt."""
+    """One registry client, with its cache, for all tasks of a Python worker."""
     return SchemaRegistry(url)
 
 
 def reader_schema(name: str, url: str, subject: str) -> str:
-    """The columns of a subject, as the text of an Avro record. Asks the registry."""
+    """The columns of a subject, as the text of an Avro record. Calls the registry."""
     registry = registry_of(url)
     try:
         versions = registry.versions(subject)
@@ -82,12 +82,12 @@ def reader_schema(name: str, url: str, subject: str) -> str:
 def decoder(
     name: str, schema: str, url: str, subject: str = "", *, settle_s: float = SETTLE_S
 ) -> Decode:
-    """Turns an array of bytes into one of structs; a value that cannot be read is null.
+    """Returns a function from an array of bytes to one of structs; an unreadable value is null.
 
-    Null must be final, since one query drops such values and another one makes them dead letters:
-    if a later one could read it, the value would get lost. So if the registry fails, or the
-    `subject` whose columns these are has others by now, the task fails. And all values were written
-    before their task starts: an id that is unknown some time after that stays so.
+    Null must be final: one query drops such values and another makes them dead letters, so a value
+    that becomes readable later would be lost. Therefore the task fails if the registry fails, or if
+    the `subject` of these columns has others by now. All values were written before their task
+    starts: an id that is still unknown `settle_s` later stays unknown.
     """
     kind = record_type(schema)
     registry, missing = registry_of(url), defaults(msgspec.json.decode(schema))
@@ -103,7 +103,7 @@ def decoder(
                     return None
             except RegistryFailed:
                 raise
-            except (ConfigError, NotReadable):  # no columns, as of a type that contains itself
+            except (ConfigError, NotReadable):  # no columns, e.g. of a type that contains itself
                 check_columns()
                 return None
             time.sleep(ASK_AGAIN_S)
@@ -116,7 +116,7 @@ def decoder(
             )
 
     def reader_at(prefix: bytes) -> Read | None:
-        """Of the values that begin so; None if there is none."""
+        """The reader of values with this prefix; None if there is none."""
         if not has_schema_id(prefix):
             return None
         schema_id = int.from_bytes(prefix[1:])
@@ -131,7 +131,7 @@ def decoder(
         return readers[schema_id]
 
     def fields_of(read: Read) -> Read:
-        """As the column has them, or None; without questions where all that it reads fits."""
+        """Fields as the column has them, or None; unchecked if every value of the reader fits."""
         is_sure = fits(missing) and isinstance(read, AvroReader) and read.is_of(kind.read)
 
         def fields(data: bytes) -> Any:
@@ -163,7 +163,7 @@ def decoder(
         except KeyError:
             read = reader_at(prefix)
             fields = None if read is None else fields_of(read)
-            if len(by_prefix) < MOST_PREFIXES:  # values are input
+            if len(by_prefix) < MOST_PREFIXES:  # bounded, because values are untrusted input
                 by_prefix[prefix] = fields
         return None if fields is None else fields(value[PREFIX_BYTES:])
 
@@ -180,7 +180,7 @@ def decoder(
 
 @cache
 def _readers(_name: str, _url: str) -> dict[int, Read]:
-    """By the ids of schemas, for all tasks of a Python worker: what an id means never changes."""
+    """Readers by schema id, for all tasks of a Python worker: an id never changes its meaning."""
     return {}
 
 
@@ -221,7 +221,7 @@ def expanded_schema(registry: SchemaRegistry, schema: RegisteredSchema) -> Any:
 
 
 class AvroReader:
-    """Reads the values of one schema. Two calls for each value would cost as much as a field."""
+    """Reads the values of one schema. A second call per value would cost as much as a field."""
 
     def __init__(self, node: Any) -> None:
         from fastavro import parse_schema, schemaless_reader
@@ -236,7 +236,7 @@ class AvroReader:
                 found = schemaless_reader(source, schema, None)
             except BAD:
                 return None
-            return found if source.tell() == len(data) else None  # nothing is left over
+            return found if source.tell() == len(data) else None  # no bytes may be left over
 
         self.read_or_none: Read = read_or_none
 
@@ -247,7 +247,7 @@ class AvroReader:
         return found
 
     def is_of(self, columns: pa.StructType) -> bool:
-        """Whether all that it reads has the types of these columns."""
+        """Whether everything that it reads has the types of these columns."""
         own = self._columns
         return all(own.get(each.name, each.type) == each.type for each in columns)
 
@@ -276,7 +276,7 @@ def _protobuf(files: list[Any]) -> Read:
 
 
 def message_class(files: list[Any]) -> Any:
-    """The first message of a schema, which serializers write unless told otherwise."""
+    """The first message of a schema, which serializers write by default."""
     return _class(files, message_at(files[-1], [0]))
 
 
@@ -292,7 +292,7 @@ def _class(files: list[Any], name: str) -> Any:
 
 
 def _known(files: list[Any]) -> Iterator[bytes]:
-    """Google's own files that these import."""
+    """Google's own files that these files import."""
     from google.protobuf import any_pb2, duration_pb2, empty_pb2, struct_pb2, timestamp_pb2
     from google.protobuf import wrappers_pb2 as wrappers
 

@@ -1,1 +1,1 @@
-"""Sources and sinks of pipelines beside topics: growing files, tables of databases."""
+"""Sources and sinks of pipelines other than topics: growing files, database tables."""

@@ -47,7 +47,7 @@ KNOWN: Final[Mapping[str, Use]] = {
     **dict.fromkeys(("path", "failOnDataLoss", "rotateWaitSeconds"), SUPPORTED),
     **{f"kafka.{name}": use for name, use in SECURITY.items()},
 }
-"""Those of Kafka are for a flow's dead letters."""
+"""Options; the `kafka.` ones are for a flow's dead letters."""
 CHUNK = 1 << 16
 PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip")
 ROTATE_WAIT_S = 10
@@ -104,7 +104,7 @@ class FileReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable()
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
-        """The target is set with the first start, which tells which renamed files belong to it."""
+        """`latestOffset` sets the target: its start tells which renamed files belong to it."""
         self._ends = True
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: ARG002, N802
@@ -165,8 +165,8 @@ class FileReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 def files(pattern: str, read: Mapping[str, FilePosition], rotate_wait_s: float) -> list[SeenFile]:
-    """The files that fit the pattern, those that did when they were last looked at, and those that
-    came and were rotated since.
+    """The files that match the pattern, those that matched at the last look, and those that
+    appeared and were rotated since.
     """
     look = Look(pattern, read, rotate_wait_s)
     # A copy is examined after its original.
@@ -198,7 +198,7 @@ class Look:
             return
         before, copy_of, starts = self._read.get(identity), "", ""
         continues = before is not None and is_continued(file, size, before)
-        # A file of which nothing was read is known by its inode only, and that may be used again.
+        # A file of which nothing was read is known only by its inode, which may be reused.
         is_known = before is not None and continues and (before.position > 0 or size == 0)
         if not is_known or (before is not None and before.copy_of):
             was_live = {path.with_name(each) for each in names_before(path.name)} & self._live
@@ -222,7 +222,7 @@ class Look:
         return since is not None and written_ns >= since
 
     def _cut_since(self, file: BinaryIO, size: int, was_live: set[Path], supposed: str) -> str:
-        """The file that was cut, or is gone, and whose lines this one has."""
+        """The file that was truncated or is gone, and whose lines this file repeats."""
         for identity, each in self._read.items():
             now = self.found.get(identity)
             if Path(each.path) not in was_live or (now is not None and now.continues):
@@ -232,18 +232,18 @@ class Look:
         return ""
 
     def _begins_alike(self, file: BinaryIO, size: int, was_live: set[Path]) -> str:
-        """The live file that this one may be a copy of, unfinished or before the cut."""
+        """The live file that this one may copy: unfinished, or from before the truncation."""
         for identity, now in self.found.items():
             before = self._read.get(identity)
             if Path(now.path) not in was_live or before is None or before.path != now.path:
-                continue  # where another file was live before, files are renamed and not copied
+                continue  # a log whose live file changes is renamed, not copied
             whole = opened(identity, now.path, self._pattern)
             if whole is None:
                 continue
             with whole:
                 if os.fstat(whole.fileno()).st_size >= size:
                     alike = mark_of(whole, size) == mark_of(file, size)
-                else:  # truncated this instant
+                else:  # truncated just now
                     alike = now.continues and repeats(file, size, before)
             if alike:
                 return identity
@@ -251,7 +251,7 @@ class Look:
 
 
 def repeats(file: BinaryIO, size: int, other: FilePosition) -> bool:
-    """Whether the file holds all that was read of another one."""
+    """Whether the file holds everything that was read of another one."""
     return bool(other.position and other.mark) and is_continued(file, size, other)
 
 
@@ -274,7 +274,7 @@ def with_marks(positions: Positions, pattern: str) -> Positions:
 
 
 def mark_of(file: BinaryIO, position: int) -> str:
-    """A hash of few bytes, since every batch takes one of every file."""
+    """A hash of few bytes, since every batch computes one for every file."""
     digest = sha256()
     for part in marked(position):
         file.seek(part.start)

@@ -36,13 +36,13 @@ ALIASES: Final = {
 ROW_STATES: Final = ("22", "23", "44", "P0")
 """SQLSTATE classes that concern a row: its data, a constraint, a view's check, a trigger."""
 ROW_CODES: Final = (1644, 3819, 4025)
-"""Error numbers of MySQL and MariaDB for a trigger's SIGNAL and a violated CHECK, which their
-driver reports as operational errors, like trouble of the server.
+"""Error numbers of MySQL and MariaDB for a trigger's SIGNAL and a violated CHECK: their driver
+reports these as operational errors, like server problems.
 """
 
 
 FOLLOWED: Final = (sa.Integer, sa.Numeric, sa.Float, sa.Date, sa.DateTime, sa.String, mysql.YEAR)
-"""Types whose values a position can name, and the database compares as they are read."""
+"""Types whose values fit into a position, and are compared by the database as they are read."""
 
 AS_TEXT: Final = (sa.JSON, sa.ARRAY, mysql.SET, mysql.TIME)
 """Types that the database itself turns into text."""
@@ -84,12 +84,11 @@ def table_of(engine: sa.Engine, name: str) -> sa.Table:
 
 
 def check_followed(engine: sa.Engine, column: sa.Column[Any]) -> None:
-    """Refuse a column whose values a driver tells other than they are compared.
+    """Refuse a column whose values a driver returns differently from how they are compared.
 
-    A float of four bytes is returned with its few digits, and compared as eight bytes: 0.1
-    is less than itself. SQLite's are of eight bytes, whatever they are called. Of MySQL's enums
-    and sets the highest is that of their numbers, but a text is compared with their texts; its
-    times may exceed a day, which Python's cannot.
+    A four-byte float is returned with few digits but compared as eight bytes: 0.1 is less than
+    itself. SQLite's floats always have eight bytes. MySQL orders enums and sets by number, but
+    compares them with a text by their text; its times may exceed a day, which Python's cannot.
     """
     if engine.dialect.name == "sqlite":
         return
@@ -115,9 +114,9 @@ def columns_ddl(table: sa.Table) -> str:
 
 
 def compared(engine: sa.Engine, column: sa.Column[Any]) -> sa.ColumnElement[Any]:
-    """The column as its database compares it. SQLite keeps times as texts, and there are two for
-    one time, with a fraction (SQLAlchemy's) and without (of `current_timestamp`); its decimals are
-    any numbers, which SQLAlchemy rounds.
+    """The column as its database compares it. SQLite stores times as text, in two forms: with a
+    fraction (SQLAlchemy's) and without (`current_timestamp`). Its decimals are any numbers, which
+    SQLAlchemy would round.
     """
     if engine.dialect.name != "sqlite":
         return column
@@ -129,8 +128,8 @@ def compared(engine: sa.Engine, column: sa.Column[Any]) -> sa.ColumnElement[Any]
 
 
 def as_read(table: sa.Table) -> list[sa.ColumnElement[Any]]:
-    """The columns as they are selected. Of some types, drivers make Python's dicts, lists, sets and
-    times of a day; the database has the text that is meant.
+    """The columns as they are selected. For some types, drivers would return Python's dicts, lists,
+    sets and times of day, so the database converts them to text.
     """
     return [
         sa.cast(each, sa.Text).label(each.name) if isinstance(each.type, AS_TEXT) else each
@@ -143,8 +142,9 @@ def is_compared_as_stored(column: sa.ColumnElement[Any]) -> bool:
 
 
 def spellings(column: sa.ColumnElement[Any], text: str) -> tuple[Any, Any]:
-    """The first and the last value of SQLite for what an older checkpoint tells: a number as text;
-    a time with a T, which in the order of texts is behind all others of its day.
+    """The first and last value in SQLite that a value of an older checkpoint may stand for. Such a
+    checkpoint has numbers as text, and times with a T, which sorts after all other times of that
+    day.
     """
     if not isinstance(column.type, sa.String):
         number = decimal.Decimal(text)
@@ -167,7 +167,7 @@ def kind_of(column: sa.ColumnElement[Any]) -> str:
             return ANY_DECIMAL
         return f"decimal({column.type.precision}, {column.type.scale or 0})"
     if isinstance(column.type, mysql.BIGINT) and column.type.unsigned:
-        return "decimal(20, 0)"  # half of its range exceeds bigint
+        return "decimal(20, 0)"  # its upper half exceeds bigint
     return KINDS.get(python, "string")
 
 
@@ -187,8 +187,8 @@ def as_spark(kind: str) -> Callable[[Any], Any]:
 
 
 def as_stored(column: sa.Column[Any]) -> Callable[[Any], Any]:
-    """Converts Spark's values for the column: Spark's times are in the machine's zone, without
-    naming it.
+    """Converts Spark's values for the column. Spark's times are in the machine's zone, without
+    naming that zone.
     """
     if kind_of(column) != "timestamp":
         return lambda value: value
@@ -198,8 +198,8 @@ def as_stored(column: sa.Column[Any]) -> Callable[[Any], Any]:
 
 
 def is_of_row(error: sa.exc.DBAPIError) -> bool:
-    """Whether the row caused the error. Anything uncertain counts as an error of the database: with
-    a read-only standby, a missing table or a missing grant all rows would become dead letters.
+    """Whether the row caused the error. Any doubt counts as an error of the database: otherwise a
+    read-only standby, a missing table or a missing grant would turn all rows into dead letters.
     """
     if error.connection_invalidated:
         return False
@@ -209,13 +209,13 @@ def is_of_row(error: sa.exc.DBAPIError) -> bool:
     code = error.orig.args[0] if error.orig is not None and error.orig.args else None
     if isinstance(error, sa.exc.IntegrityError | sa.exc.DataError) or code in ROW_CODES:
         return True
-    # SQLite's driver, about a value of an unknown type.
+    # SQLite's driver raises this for a value of an unknown type.
     return "binding parameter" in str(error.orig)
 
 
 def _bound(engine: sa.Engine, column: sa.Column[Any]) -> sa.ColumnElement[Any]:
-    """A value to write. JSON comes as text: SQLAlchemy would make a JSON string of it, and null of
-    a missing one.
+    """A value to write. JSON comes as text, which SQLAlchemy would encode again as a JSON string,
+    and a missing value as JSON null.
     """
     if not isinstance(column.type, sa.JSON):
         return sa.bindparam(column.name)
@@ -237,7 +237,7 @@ def upsert(engine: sa.Engine, table: sa.Table, key: Sequence[str], columns: Sequ
             return made.on_conflict_do_update(index_elements=list(key), set_=new)
         case "mysql" | "mariadb":
             mine = mysql.insert(table).values(values)
-            # A row of only keys is set to itself: MySQL has no "do nothing".
+            # MySQL has no "do nothing", so a row that has only keys is set to itself.
             return mine.on_duplicate_key_update(
                 {name: mine.inserted[name] for name in others or key}
             )

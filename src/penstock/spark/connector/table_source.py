@@ -56,16 +56,16 @@ KNOWN: Final[Mapping[str, Use]] = {
     **dict.fromkeys((*OWN, *FROM_SPARK), SUPPORTED),
     **{f"kafka.{name}": use for name, use in SECURITY.items()},
 }
-"""Those of Kafka are for dead letters."""
+"""Options; the `kafka.` ones are for dead letters."""
 ROWS_AT_ONCE: Final = 500
 READ: Final = "read"
 """In a position: hashes of the rows read with its value; missing if values are unique."""
 AS_STORED: Final = "as stored"
 """In a position: its value is as SQLite stores it; missing in older checkpoints."""
 OF: Final = "of"
-"""In a position: the table and the column that it is of; missing in older checkpoints."""
+"""In a position: its table and column; missing in older checkpoints."""
 MOST_ALIKE: Final = 100_000
-"""The maximum of rows with one value of `increasing`: a position lists them all."""
+"""The most rows with one value of `increasing`: a position lists them all."""
 
 
 class TableSource(DataSource):
@@ -128,7 +128,7 @@ class TableSource(DataSource):
         found = {name: options.text(name) for name in given}
         if "deadLetters" in options:
             found["kafka.bootstrap.servers"] = options.required("bootstrap")
-            read_security(Options(found))  # said at the driver
+            read_security(Options(found))  # fails early, at the driver
         return found
 
 
@@ -210,7 +210,7 @@ class TableFollower(DataSourceStreamReader, SupportsTriggerAvailableNow):
                     before[name] -= 1
                     planned[name] -= 1
                     continue
-                # No rows are listed any more once the column's values are unique.
+                # Rows are not listed any more once the column's values are unique.
                 if READ in end and is_last and planned[name] <= 0:
                     continue  # it came after this batch was planned, and belongs to the next
                 planned[name] -= 1
@@ -218,7 +218,7 @@ class TableFollower(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @property
     def _followed(self) -> list[str]:
-        """Without the table's schema, which may be named or not."""
+        """Without the table's schema, which may be given or not."""
         return [self._table.rpartition(".")[2], self._increasing]
 
     def _check_followed(self, position: Mapping[str, Any]) -> None:
@@ -289,7 +289,7 @@ def _is_between(column: sa.ColumnElement[Any], first: Any, last: Any) -> sa.Colu
 
 
 def _spellings(column: sa.ColumnElement[Any], position: Mapping[str, Any]) -> tuple[Any, Any]:
-    """The first and the last value of the column that a position may mean: mostly one."""
+    """The first and last value of the column that a position may stand for; usually the same."""
     value = position["after"]
     if isinstance(value, str) and AS_STORED not in position and is_compared_as_stored(column):
         return spellings(column, value)
@@ -339,7 +339,7 @@ class Upsert:
     connection: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Options `kafka.*` for dead letters; they may hold secrets."""
     pipeline: str | None = None
-    """What dead letters say that they come from; None: the table's name."""
+    """The source that dead letters name; None: the table's name."""
 
     def check(self) -> None:
         found = table_of(engine_of(self.url), self.table)

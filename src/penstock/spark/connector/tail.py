@@ -32,9 +32,9 @@ class SeenFile:
     fits: bool = True
     """Whether its name matches the pattern; if not, a rotation renamed it."""
     copy_of: str = ""
-    """The file whose lines it repeats, and that was truncated since (`copytruncate`)."""
+    """The file whose lines it repeats, and which was truncated since (`copytruncate`)."""
     starts: str = ""
-    """The live file that begins alike: this one may be a copy in the making."""
+    """The live file that begins the same: this one may be a copy in the making."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class FilePosition:
     copied: int = 0
     """How many of its bytes were read in the original."""
     copy_of: str = ""
-    """The file of which it seems to become a copy; not read until that file is truncated."""
+    """The file that it seems to become a copy of; not read until that file is truncated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +88,8 @@ def paths_before(rotated: str) -> list[str]:
 
 
 def rotated_since(read: Mapping[str, FilePosition], live: Collection[str]) -> int | None:
-    """A file may come and be rotated between two looks: it was written to at this time or later.
-    Nobody has written to those that were rotated before the first look since others were read.
+    """The earliest time at which a file that came and was rotated between two looks may have been
+    written. Files rotated before the first look were not written to since the others were read.
 
     `live` are the paths that it may have had: the times of other logs say little about it.
     """
@@ -101,9 +101,9 @@ def rotated_since(read: Mapping[str, FilePosition], live: Collection[str]) -> in
 def vanished(
     read: Mapping[str, FilePosition], seen: list[SeenFile], live: str
 ) -> FilePosition | None:
-    """The file that had this name at the last look, unless it is still there, or was truncated.
+    """The file that had this name at the last look, unless it is still there or was truncated.
 
-    Where others were rotated meanwhile, one with its inode and its name is not the one.
+    If others were rotated meanwhile, a file with its inode and its name is another file.
     """
     remaining = {each.identity for each in seen if each.continues} | {each.copy_of for each in seen}
     if not any(is_new_rotated(each) for each in seen):
@@ -117,7 +117,7 @@ def is_new_rotated(seen: SeenFile) -> bool:
 
 
 def advanced(read: Mapping[str, FilePosition], seen: list[SeenFile]) -> Positions:
-    """Where a batch ends; marks are still to be made. Files that are gone are forgotten."""
+    """The positions at the end of a batch, without marks. Forgets files that are gone."""
     found: Positions = {}
     copies = copies_of_cut(read, seen)
     for each in sorted(seen, key=lambda file: file.path):
@@ -142,8 +142,9 @@ def advanced(read: Mapping[str, FilePosition], seen: list[SeenFile]) -> Position
 
 
 def copies_of_cut(read: Mapping[str, FilePosition], seen: list[SeenFile]) -> set[str]:
-    """Those that were seen while they were made, and one that has all that was read of the file:
-    of several that begin alike the oldest. The others hold lines that came after the cut.
+    """The copies of truncated files: those seen while they were made, and for each original the
+    oldest one that has everything that was read of it. Others that begin the same hold lines
+    written after the truncation.
     """
     found: set[str] = set()
     whole: set[str] = set()
@@ -157,7 +158,7 @@ def copies_of_cut(read: Mapping[str, FilePosition], seen: list[SeenFile]) -> set
 
 
 def pieces(start: Mapping[str, FilePosition], end: Mapping[str, FilePosition]) -> list[Piece]:
-    """What to read between two positions."""
+    """The bytes to read between two positions."""
     found = []
     for identity, last in end.items():
         before = start.get(identity)

@@ -95,7 +95,7 @@ class PartitionColumns:
 
 
 def readable_names(names: pa.Array, data: np.ndarray) -> pa.Array:
-    """Header keys as text: like Java, replaces what is not UTF-8."""
+    """Header keys as text: replaces bytes that are not UTF-8, like Java."""
     if not len(data) or int(data.max()) < 0x80:
         return names
     try:

@@ -21,7 +21,7 @@ class RecordDecoder(Protocol):
         """Records of fetched bytes; `plain`: no batch is hidden except control batches."""
 
     def rest(self) -> Iterator[Decoded]:
-        """What was decoded and not returned yet."""
+        """Records that were decoded but not returned yet."""
 
 
 NATIVE = True

@@ -20,7 +20,7 @@ DATA_BYTES: Final = 8 << 20
 """Limits of a chunk: rows, headers and bytes of values; a single record may exceed them."""
 _COUNTERS: Final = 10
 _START: Final = (0, 0, -1)
-"""Before the first record of the first batch."""
+"""The position before the first record of the first batch."""
 
 
 class StopReason(IntEnum):
@@ -87,7 +87,7 @@ class NativeDecoder:
                 yield from self._emptied(len(payload) - at)
 
     def rest(self) -> Iterator[Decoded]:
-        """What was decoded and not returned yet."""
+        """Records that were decoded but not returned yet."""
         chunk, self._chunk = self._chunk, None
         if chunk is not None and chunk.rows:
             yield chunk.decoded()

@@ -131,7 +131,7 @@ class _Fields(NamedTuple):
 
 
 def as_micros(time_ms: Ints) -> Ints:
-    """As Spark's microseconds; times beyond its range become its last or first timestamp."""
+    """Spark's microseconds; times beyond its range become its last or first timestamp."""
     micros = np.where(np.abs(time_ms) > MAX_MS, 0, time_ms) * 1000
     micros[time_ms > MAX_MS] = MAX_INT64
     micros[time_ms < -MAX_MS] = MIN_INT64

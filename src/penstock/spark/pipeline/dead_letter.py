@@ -23,7 +23,7 @@ ORIGIN: Final = {"topic": ORIGIN_TOPIC, "partition": ORIGIN_PARTITION, "offset":
 ORIGIN_OF_LINE: Final = {"file": "penstock-origin-file", "position": "penstock-origin-position"}
 """Headers with the origin of a line of a file."""
 ONCE: Final = "1"
-"""Spark tries a row once: what it cannot read now, it cannot read later."""
+"""The attempt count: Spark tries a row once, since a value that cannot be read now never can."""
 SECURITY: Final = ("kafka.security.", "kafka.sasl.", "kafka.ssl.")
 HEADERS: Final = "array<struct<key:string,value:binary>>"
 
@@ -31,8 +31,8 @@ HEADERS: Final = "array<struct<key:string,value:binary>>"
 def dead_records(
     rows: DataFrame, reason: Column, pipeline: str, group: str | None = None
 ) -> DataFrame:
-    """Dead letters of rows that still have their record, with its headers: its key, value and
-    other headers stay byte for byte, so that it can be redriven.
+    """Dead letters of rows that still have their record. Its key, value and own headers stay byte
+    for byte, so that it can be redriven.
     """
     names = _origin(ORIGIN) | ({} if group is None else {ORIGIN_GROUP: F.lit(group)})
     own = F.filter(f"{RECORD}.headers", lambda each: ~each["key"].isin(*sorted(NAMES)))
@@ -59,7 +59,7 @@ def dead_lines(
 def dead_rows(
     rows: DataFrame, reason: Column, pipeline: str, _group: str | None = None
 ) -> DataFrame:
-    """Dead letters of rows that only have columns: as JSON."""
+    """Dead letters of rows that have only columns, as JSON."""
     return rows.select(
         F.to_json(F.struct("*")).alias("value"),
         _headers(reason, pipeline, {}).alias("headers"),
@@ -67,7 +67,7 @@ def dead_rows(
 
 
 def connection_of(options: Mapping[str, str]) -> dict[str, str]:
-    """How a query shows the cluster who it is: its dead letters are written the same way."""
+    """The security options of a query: its dead letters are written with the same."""
     return {key: value for key, value in options.items() if key.lower().startswith(SECURITY)}
 
 

@@ -1,6 +1,7 @@
-"""The process of the driver's JVM. Whatever ends it, such as a lack of memory, ends the run.
+"""The process of the driver's JVM. If it ends, for example for lack of memory, so does the run.
 
-Spark's client would try for ten minutes to reach it: its server may be on another machine.
+Without this, Spark's client would try to reach it for ten minutes: its server might be on another
+machine.
 """
 
 import signal
@@ -28,7 +29,7 @@ class DriverProcess:
             call()
 
     def retry_while_alive(self, session: Any) -> None:
-        """Let the session's client try again only as long as there is somebody to reach."""
+        """Let the session's client retry only while the JVM runs."""
         for policy in session.client.get_retry_policies():
             policy.can_retry = self._while_alive(policy.can_retry)
 
@@ -39,7 +40,7 @@ class DriverProcess:
 
     @contextmanager
     def told_if_lost(self) -> Iterator[None]:
-        """If the JVM has ended, that is why the block fails, whatever the error says."""
+        """If the block fails and the JVM has ended, report that, whatever the error says."""
         try:
             yield
         except Exception as error:

@@ -1,7 +1,7 @@
 """The Spark that runs a pipeline: a driver in this process, to which it connects by Spark Connect.
 
-Declarative Pipelines exist on Spark Connect only, whose clients get no progress of their queries.
-So progress comes from the listener bus of the driver.
+Declarative Pipelines exist only on Spark Connect, whose clients get no progress of their queries.
+So progress comes from the driver's listener bus.
 """
 
 import os
@@ -27,7 +27,7 @@ CONNECT = {
     "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
     "spark.connect.grpc.binding.address": "127.0.0.1",
     "spark.connect.grpc.binding.port": "0",
-    # There is one user, who sends no files; isolated, each query would start Python daemons.
+    # There is one user, who sends no files; with isolation, each query would start Python daemons.
     "spark.sql.artifact.isolation.enabled": "false",
 }
 
@@ -44,9 +44,9 @@ class Engine:
 def local_engine(
     settings: Mapping[str, str], listener: ProgressListener, *, elsewhere: bool = False
 ) -> Iterator[Engine]:
-    """A driver in this process; its executors are where `spark.master` says. Once per process.
+    """A driver in this process; `spark.master` says where its executors are. Once per process.
 
-    `elsewhere`: the executors have a Python of their own.
+    `elsewhere`: the executors have their own Python.
     """
     os.environ.update(elsewhere_environment() if elsewhere else worker_environment())
     if settings.get("spark.driver.host") == "127.0.0.1":

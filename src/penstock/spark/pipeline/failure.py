@@ -8,7 +8,7 @@ _NO_PYTHON: Final = re.compile(r'Cannot run program "([^"]*python[^"]*)"')
 
 _TRACEBACK: Final = "Traceback (most recent call last):\n"
 _OURS: Final = re.compile(r"penstock(?:\.\w+)*\.[A-Z]\w*: (.+?)(?: SQLSTATE: \w+)?")
-"""The last line of a Python traceback whose error is Penstock's own: it says all."""
+"""The last line of a Python traceback for an error of Penstock: its text is sufficient."""
 _MOST_LINES: Final = 12
 _PLAN_FOLLOWS: Final = re.compile(r";( line \d+ pos \d+;?)?$")
 """The end of Spark's message about a query; its plan follows."""
@@ -38,19 +38,19 @@ def first_lines(text: str) -> str:
         if line.strip():
             lines.append(line.rstrip())
     if len(lines) > _MOST_LINES and error and error not in lines[:_MOST_LINES]:
-        lines[_MOST_LINES - 1] = error  # its causes come before it
+        lines[_MOST_LINES - 1] = error  # the lines before it are its causes
     return "\n".join(lines[:_MOST_LINES])
 
 
 def _last_error(text: str) -> str:
-    """What ended the last Python traceback, or nothing. Errors before it are only causes."""
+    """The error that ended the last Python traceback, or "". Earlier errors are only its causes."""
     _, found, rest = text.rpartition(_TRACEBACK)
     lines = rest.splitlines() if found else []
     return next((line.rstrip() for line in lines if not line.startswith((" ", "\t"))), "")
 
 
 def _missing(text: str) -> str | None:
-    """What executors lack, which Spark reports in fifty lines."""
+    """Advice if executors lack something, which Spark reports in fifty lines; else None."""
     module, python = _NO_PENSTOCK.search(text), _NO_PYTHON.search(text)
     if module is not None:
         what = f"executors cannot import {module[1]}"

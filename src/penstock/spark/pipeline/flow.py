@@ -43,7 +43,7 @@ Dead: TypeAlias = Callable[[DataFrame, Column, str, str | None], DataFrame]
 
 @dataclass(frozen=True, slots=True)
 class FlowContext:
-    """What the flows of a run share."""
+    """Settings that the flows of a run share."""
 
     bootstrap: str
     directory: Path
@@ -106,7 +106,7 @@ def _read(spark: SparkSession, source: From, context: FlowContext) -> DataFrame:
 
 
 def _for_letters(source: From) -> From:
-    """Without the group, and with the headers that dead letters keep."""
+    """The source without its group, and with the headers that dead letters keep."""
     options = {key: value for key, value in source.options.items() if key.lower() != "groupid"}
     if source.topic is not None:
         options["includeHeaders"] = "true"

@@ -15,11 +15,11 @@ _VARYING: Final = re.compile(
     r"|unix_timestamp *\( *\)|(?:current_(?:timestamp|date|time)|localtimestamp)\b)",
     re.IGNORECASE,
 )
-"""Functions of Spark's SQL that have another result each time."""
+"""SQL functions with a different result each time."""
 SOURCES: Final = ("topic", "files", "table")
 SINKS: Final = ("topic", "parquet", "delta", "table")
 CONFLUENT: Final = ("confluent-avro", "confluent-protobuf", "confluent-json")
-"""Their columns are those of a subject in a registry, which the options of the source name."""
+"""A subject in a registry defines their columns; the source's options name it."""
 PLAIN: Final = ("json", "avro", "csv", "text", "access-log")
 FORMATS: Final = (*PLAIN, *CONFLUENT)
 NEED_SCHEMA: Final = ("json", "avro", "csv")
@@ -84,7 +84,9 @@ def slug_of(expectation: str) -> str:
 
 
 def check_repeatable(name: str, condition: str) -> None:
-    """One query drops rows that break a condition, and another one makes them dead letters."""
+    """Two queries evaluate the condition, one to drop rows and one for dead letters: they must
+    agree.
+    """
     found = _VARYING.search(condition)
     if found is not None:
         raise ConfigError(
@@ -103,7 +105,7 @@ def check_read_whole(options: Mapping[str, str]) -> None:
 
 
 def query_names(flow: FlowSpec) -> list[str]:
-    """Its own query, and those of its dead letters. Checkpoints have these names too."""
+    """The flow's own query, and those of its dead letters. Checkpoints have the same names."""
     kinds: list[str] = []
     if flow.dead_letters is not None:
         kinds += [UNREADABLE] if flow.source.format is not None else []
@@ -142,7 +144,7 @@ def check_flow(flow: FlowSpec) -> None:
 
 
 def _check_expectation_names(flow: FlowSpec) -> None:
-    """Of two with one name, only one would get its dead letters."""
+    """If two had one name, only one would get its dead letters."""
     taken = {UNREADABLE: "values that cannot be read"} if flow.dead_letters is not None else {}
     for each in flow.expect:
         slug = slug_of(each.name)

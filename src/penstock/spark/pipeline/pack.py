@@ -25,12 +25,12 @@ SPARKS_OWN: Final = frozenset({"pyspark"})
 NEEDED: Final = frozenset({"numpy", "pandas", "pyarrow"})
 _COMPRESSED: Final = {".tar": False, ".tar.gz": True, ".tgz": True}
 _LEVEL: Final = 3
-"""Of gzip: the default takes six times as long to save a tenth of the size."""
+"""Gzip level: the default takes six times as long to save a tenth of the size."""
 _SOURCES: Final = frozenset(
     {".a", ".c", ".cc", ".f", ".f90", ".h", ".hpp", ".pth", ".pxd", ".pxi", ".pyi", ".pyx"}
 )
 _OWN: Final = frozenset({".py", ".pyc", ".so", ".typed"})
-"""With compiled modules, which would take each executor seconds to compile."""
+"""Includes `.pyc`, because each executor would take seconds to compile the modules."""
 _REQUIREMENT: Final = re.compile(r"([\w.-]+)\s*(?:\[([^]]*)\])?")
 _EXTRA: Final = re.compile(r"extra\s*==\s*['\"]([^'\"]+)['\"]")
 
@@ -130,7 +130,7 @@ def _requirements(name: str) -> Iterable[str] | None:
 
 
 def _own_files() -> Iterator[tuple[Path, str]]:
-    """The files of the packages themselves: an editable installation lists none."""
+    """The files of our own packages: an editable installation lists none."""
     folder = Path(penstock.__file__).parents[1]
     for library in sorted(folder.glob("penstock__mypyc.*.so")):
         yield library, library.name
@@ -151,7 +151,7 @@ def _installed_files(names: Iterable[str]) -> Iterator[tuple[Path, str]]:
 
 
 def _is_needed(file: PurePath) -> bool:
-    """Leaves out files outside the packages, as commands, and files for developers only."""
+    """Leaves out files outside the packages, such as commands, and files for developers only."""
     if ".." in file.parts or file.suffix in _SOURCES:
         return False
     if file.suffix == ".pyc" and sys.implementation.cache_tag not in file.name:

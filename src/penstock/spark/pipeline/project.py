@@ -55,7 +55,7 @@ class ProjectTopic(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class OwnSpec(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """What Penstock adds."""
+    """The settings that Penstock adds."""
 
     bootstrap: str | None = None
     topics: dict[str, ProjectTopic] = {}

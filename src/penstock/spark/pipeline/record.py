@@ -7,8 +7,8 @@ from pyspark.sql import functions as F  # noqa: N812
 
 
 def as_records(rows: DataFrame, key: Sequence[str]) -> DataFrame:
-    """The columns as a JSON object. The key is a column's text or, of several, a JSON object of
-    them, so that different keys stay different.
+    """The columns as a JSON object. The key is the text of a column or, for several, a JSON object,
+    so that different keys stay different.
     """
     value = F.to_json(F.struct("*")).alias("value")
     return rows.select(*_key(key), value)
@@ -23,8 +23,8 @@ def with_key(rows: DataFrame, key: Sequence[str]) -> DataFrame:
 
 
 def by_one_task(records: DataFrame, options: Mapping[str, str]) -> DataFrame:
-    """One task for a sink that writes exactly once: each partition must have one writer, but by key
-    rows of any task may go to any partition. Without a shuffle, a retry sees the same order.
+    """One task for a sink that writes exactly once: each partition must have one writer, but rows
+    of any task may have a key of any partition. Without a shuffle, a retry sees the same order.
     """
     given = {name.lower(): value.strip().lower() for name, value in options.items()}
     return records.coalesce(1) if given.get("transactional") == "true" else records

@@ -31,7 +31,7 @@ STEP_S = 0.2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """How a project is run."""
+    """A project and the options of its run."""
 
     project: Project
     bootstrap: str

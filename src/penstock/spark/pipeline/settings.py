@@ -17,7 +17,7 @@ DEFAULTS = {
     "spark.python.unix.domain.socket.enabled": "true",
 }
 LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-"""For a driver whose executors are on this machine, so that nobody else can reach it."""
+"""For a driver whose executors are on this machine, so that no other machine can reach it."""
 
 DELTA = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -100,5 +100,5 @@ def elsewhere_environment() -> dict[str, str]:
     return {
         "PATH": os.pathsep.join(filter(None, [folder, os.environ.get("PATH", "")])),
         "PYSPARK_PYTHON": python,
-        "PYSPARK_DRIVER_PYTHON": python,  # by which Spark runs sources and sinks, on executors too
+        "PYSPARK_DRIVER_PYTHON": python,  # Spark runs sources and sinks with it, on executors too
     }

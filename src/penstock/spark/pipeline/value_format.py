@@ -19,9 +19,9 @@ RECORD: Final = "_record"
 """The column with the record that a row was read from."""
 RECORD_FIELDS: Final = ("key", "value", "topic", "partition", "offset", "timestamp")
 LETTER_FIELDS: Final = (*RECORD_FIELDS, "headers")
-"""The record where rows may become dead letters, which keep their headers."""
+"""The record's fields for rows that may become dead letters, which keep their headers."""
 LINE_FIELDS: Final = ("value", "file", "position")
-"""The record of a value that is a line of a file."""
+"""The record's fields for a line of a file."""
 FIELDS: Final = "_fields"
 _CORRUPT: Final = "_corrupt"
 

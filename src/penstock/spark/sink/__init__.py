@@ -1,1 +1,1 @@
-"""What a job writes: rows become record batches, plainly or in a transaction per epoch."""
+"""The sink: rows become record batches, plainly or in one transaction per epoch."""

@@ -1,4 +1,4 @@
-"""What a leader's response means for the batches sent, and for those behind them."""
+"""Interprets a leader's responses: which batches are written, retried or rejected."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

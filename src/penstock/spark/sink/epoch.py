@@ -37,7 +37,7 @@ class EpochFailed(KafkaError):
 
 @dataclass(frozen=True, slots=True)
 class EpochMarker:
-    """What a committed epoch left in the sink's group: its query, and the next batch id.
+    """What a committed epoch leaves in the sink's group: its query, and the next batch id.
 
     It is the metadata of a committed offset, not a control record.
     """
@@ -60,7 +60,7 @@ class SparkTransaction:
     implicit: bool = True
     """Whether a first write adds its partition (KIP-890); otherwise the task adds it."""
     markers: tuple[EpochMarker, ...] = ()
-    """What committed epochs left; each topic that a query wrote to may have its own."""
+    """Markers of committed epochs; each topic that a query wrote to may have its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def transactional_id(given: str | None, checkpoint: str | None) -> str | None:
 
 
 def read_marker(offset: int, metadata: str | None) -> EpochMarker | None:
-    """The marker in a committed offset; None for an offset of anyone else."""
+    """The marker in a committed offset; None for an offset that this sink did not write."""
     parts = (metadata or "").split(" ")
     if offset < 0 or len(parts) != 3 or parts[0] != _MARKER_WORD:
         return None
@@ -106,9 +106,9 @@ def is_committed(markers: Iterable[EpochMarker], query: str, batch_id: int) -> b
 def check_checkpoint(transaction: SparkTransaction, query: str, batch_id: int) -> None:
     """Fail if more than one later micro-batch is in the topics already.
 
-    Spark records each micro-batch before it plans the next one: it can be behind by one. If it is
-    behind by more, its checkpoint went back, and what it plans now is not what was written under
-    the same numbers; to skip these micro-batches would lose rows.
+    Spark records each micro-batch before it plans the next, so it can be behind by one. If it is
+    behind by more, its checkpoint is an older copy, and what it plans now is not what was written
+    under the same numbers; skipping these micro-batches would lose rows.
     """
     next_batch = max(
         (each.next_batch for each in transaction.markers if each.query == query), default=0
@@ -126,10 +126,10 @@ def check_checkpoint(transaction: SparkTransaction, query: str, batch_id: int) -
 def check_marker_exists(
     transaction: SparkTransaction, query: str, batch_id: int, topic: str | None
 ) -> None:
-    """Fail if nobody can know whether the epoch's rows are in the topics already.
+    """Fail if it is impossible to know whether the epoch's rows are in the topics already.
 
-    With option topic each epoch leaves a marker. Without it, epochs without rows leave none: then
-    a query counts as forgotten only if its producer epoch starts again at 0.
+    With option topic each epoch leaves a marker. Without it, epochs without rows leave none: then a
+    query counts as forgotten only if its producer epoch starts again at 0.
     """
     if batch_id == 0 or any(each.query == query for each in transaction.markers):
         return
@@ -227,7 +227,7 @@ class NothingToCommit:
 
 @dataclass(frozen=True, slots=True)
 class EpochCommit:
-    """What to commit, if the leaders confirm it."""
+    """An epoch to commit, if the leaders confirm its rows."""
 
     transaction: SparkTransaction
     marker: EpochMarker
@@ -244,7 +244,7 @@ class EpochCommit:
 def to_commit(
     received: Sequence[TaskReport | None], batch_id: int, topic: str | None = None
 ) -> NothingToCommit | EpochCommit:
-    """What the tasks' reports add up to; `EpochFailed` if they contradict each other."""
+    """The sum of the tasks' reports; `EpochFailed` if they contradict each other."""
     reports = [report for report in received if report is not None]
     if len(reports) < len(received):
         raise EpochFailed(

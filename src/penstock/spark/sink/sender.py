@@ -63,7 +63,7 @@ class _Recovery:
 
     deadline_ms: float
     left: dict[int, SealedBatch] = field(default_factory=dict)
-    """By `id`: those that wait, and those in flight."""
+    """Batches by `id`, both waiting and in flight."""
     responses: list[BatchResponse] = field(default_factory=list)
     """Responses since the last round began, in the order of sending."""
     reasons: dict[TopicPartition, str | None] = field(default_factory=dict)

@@ -78,7 +78,7 @@ class SinkValue:
     registry: str
     subject: str
     schema: str
-    """Is registered; empty: the latest version of the subject is used."""
+    """The schema to register; empty: the latest version of the subject is used."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -42,7 +42,7 @@ _NO_TRANSACTION_MS = 60_000
 
 
 def write(batches: Iterable[pa.RecordBatch], settings: SinkSettings) -> int:
-    """Write the rows at least once, and exactly once unless the task fails; their count."""
+    """Write the rows at least once, and exactly once unless the task fails; returns their count."""
     with BlockingClient(settings.client) as client:
         producer = SinkProducer(
             client, acks=settings.acks, delivery_timeout_ms=settings.delivery_timeout_ms
@@ -115,9 +115,9 @@ def write_in_transaction(
 def varied(batch_bytes: int) -> Callable[[], int]:
     """Random batch sizes, between half of `batch_bytes` and all of it.
 
-    A leader takes a batch for a duplicate if its first and last sequences are, whatever it holds.
-    So concurrent attempts of a task should cut their rows differently: then one of them is refused
-    at once, instead of finding the other's batches when it reads back its own.
+    A leader takes a batch for a duplicate if its first and last sequence numbers match, whatever it
+    holds. So concurrent attempts of a task should cut their rows differently: then one of them is
+    refused at once, instead of finding the other's batches when it reads back its own.
     """
     dice = random.Random()  # noqa: S311  no secret
     return lambda: dice.randint(batch_bytes // 2, batch_bytes)

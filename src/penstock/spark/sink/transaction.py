@@ -168,7 +168,7 @@ def participants(client: BlockingClient, transaction: SparkTransaction) -> set[T
         for state in response.transaction_states
         for topic in state.topics
         for index in topic.partitions
-        if topic.topic != _OFFSETS  # of the marker, if the commit is retried
+        if topic.topic != _OFFSETS  # holds the marker, if the commit is retried
     }
 
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("penstock.spark")
 
 _SENDS_TO_TASKS = "write_into_data_source.py"
-"""The module of pyspark's worker that makes the writer and pickles it for the tasks."""
+"""The module of pyspark's worker that creates the writer and pickles it for the tasks."""
 _BATCH_ID = "streaming.sql.batchId"
 _QUERY_ID = "sql.streaming.queryId"
 

@@ -1,1 +1,1 @@
-"""What a job reads: planned in the driver, fetched and decoded by tasks."""
+"""The source: reads are planned in the driver, fetched and decoded by tasks."""

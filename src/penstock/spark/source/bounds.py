@@ -109,7 +109,7 @@ def resolved_offsets(
 
 
 def _read(options: Options, side: str, default: LogEdge, *, latest_if_none: bool) -> Bound:
-    """Three options may say it: one time for all wins over times, and these win over offsets."""
+    """Read one of three options: a time for all wins over times, and these win over offsets."""
     for_all, by_time = f"{side}Timestamp", f"{side}OffsetsByTimestamp"
     by_offset = f"{side}Offsets"
     if for_all in options:

@@ -16,8 +16,9 @@ class OffsetRange:
     start: int
     end: int
     topic_id: Uuid = NO_UUID
-    """Of the topic that the offsets are of: one that was recreated has others. `NO_UUID`: as the
-    task finds it."""
+    """Id of the topic that the offsets belong to: a recreated topic has other records. `NO_UUID`:
+    the task takes the id that it finds.
+    """
 
     @property
     def size(self) -> int:
@@ -31,7 +32,7 @@ class OffsetRange:
 def cut(
     ranges: Iterable[OffsetRange], *, at_least: int = 0, at_most_records: int = 0
 ) -> list[OffsetRange]:
-    """The ranges that are not empty, divided into `at_least` pieces of at most so many records.
+    """The ranges that are not empty, in `at_least` pieces of at most `at_most_records` each.
 
     0 means no limit. The range with the largest pieces is divided next, so that pieces get about
     the same size; a range of a single offset stays whole.

@@ -1,4 +1,4 @@
-"""What a task does: fetch a range, decode it, yield Arrow record batches."""
+"""The work of a task: fetch a range, decode it, yield Arrow record batches."""
 
 from collections.abc import Callable, Iterator
 from typing import Final

@@ -122,7 +122,7 @@ class FetchSettings:
 
     isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED
     partition_bytes: int = 4 << 20
-    """More than a consumer's default: a task reads one partition; large responses cost least."""
+    """More than a consumer's default: a task has one partition, and large responses cost least."""
     max_wait_ms: int = 500
     check_crcs: bool = True
     rack: str = ""
@@ -135,9 +135,9 @@ class ValueSettings:
     format: str
     schema: str
     registry: str = ""
-    """Where schemas are by their ids, for formats of Confluent."""
+    """URL of the schema registry, for Confluent's formats."""
     subject: str = ""
-    """Whose columns these are; empty: the options say them."""
+    """The subject that defines the columns; empty: the options define them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,7 @@ class SourceSettings:
     share_group: str | None
     """The share group whose records the stream reads; None: it reads all records."""
     value: ValueSettings | None
-    """How values are read, whose fields become a column; None: values are bytes."""
+    """How values are decoded to a column `fields`; None: values stay bytes."""
 
 
 def batch_settings(options: Options) -> tuple[SourceSettings, list[str]]:
@@ -220,7 +220,7 @@ def _read(options: Options, start: Bound) -> SourceSettings:
 
 
 def read_value(options: Options) -> ValueSettings | None:
-    """How values are read. For JSON and CSV Spark has faster functions, which everybody knows."""
+    """How values are decoded. JSON and CSV are left to Spark's own functions, which are faster."""
     if "valueFormat" not in options:
         for name in ("valueSchema", "valueSubject", REGISTRY):
             if name in options:
@@ -242,7 +242,7 @@ def read_value(options: Options) -> ValueSettings | None:
 
 
 def subject_of(options: Options) -> str | None:
-    """The subject whose versions say the columns; None: no registry needs to be asked."""
+    """The subject whose versions define the columns; None: no registry is needed."""
     if options.text("valueFormat").lower() not in CONFLUENT or "valueSchema" in options:
         return None
     if "valueSubject" in options:

@@ -57,8 +57,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._recreated: set[str] = set()
         """Topics deleted and created again, whose old positions mean nothing."""
         self._known_before: frozenset[str] = frozenset()
-        """Topics whose ids were known when their ends were last asked for: positions in them are of
-        this run, and of the topic that there is, unless it was recreated."""
+        """Topics whose ids were known when their ends were last requested: positions in them come
+        from this run and the current topic, unless it is in `_recreated`.
+        """
         self._batch_at = float("-inf")
 
     def __getstate__(self) -> dict[str, Any]:
@@ -115,7 +116,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             first = starts[each]
             is_known = each.topic in self._known_before - self._recreated
             if first > last and is_known:
-                # By an unclean election, say. What is left before the end was read.
+                # For example by an unclean election. The records left before the end were read.
                 self._report(f"{each} went from offset {first} to {last}: its log was truncated")
                 first = last
             elif first > last or each.topic in self._recreated:
@@ -157,7 +158,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         except BrokerRefused as error:
             if error.code not in GONE:
                 raise
-            # A topic was deleted between the two requests: the next first one says so.
+            # A topic was deleted between the two requests: the next metadata request shows it.
             return self._latest_of(self._partitions(known))
 
     def _latest_of(self, partitions: list[TopicPartition]) -> Positions:
@@ -179,8 +180,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return partitions
 
     def _not_unstable(self, begun: Positions, ends: Positions) -> Positions:
-        """The ends, but not before a position in open transactions. A query gets there if it read
-        uncommitted records before: it waits for those transactions, since nothing was truncated.
+        """The ends, but not before a position inside open transactions. A query has such a position
+        if it read uncommitted records before: it waits for those transactions, since nothing was
+        truncated.
         """
         if self._settings.fetch.isolation is IsolationLevel.READ_UNCOMMITTED:
             return ends

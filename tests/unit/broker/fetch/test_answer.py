@@ -5,7 +5,7 @@ from typing import cast
 
 import pytest
 
-from penstock.broker.fetch.answer import by_topic, has_everything, has_moved, is_news
+from penstock.broker.fetch.answer import by_topic, has_everything, has_moved, must_be_sent
 from penstock.broker.fetch.sessions import CachedPartition
 from penstock.log.files import LogFile
 from penstock.log.lookup import LogSlice
@@ -75,7 +75,7 @@ def test_a_log_has_moved_if_its_offsets_are_not_those_that_were_sent() -> None:
 
 def test_after_an_error_the_next_response_contains_the_partition() -> None:
     assert has_moved(log(), cached(sent_error=True))
-    assert is_news(cached(sent_error=True), data())
+    assert must_be_sent(cached(sent_error=True), data())
 
 
 @pytest.mark.parametrize(
@@ -90,8 +90,8 @@ def test_after_an_error_the_next_response_contains_the_partition() -> None:
     ],
 )
 def test_every_change_is_news(fields: dict[str, object]) -> None:
-    assert is_news(cached(), data(**fields))
-    assert not is_news(cached(), data())
+    assert must_be_sent(cached(), data(**fields))
+    assert not must_be_sent(cached(), data())
 
 
 def test_neighbours_of_one_topic_are_sent_together_in_the_order_of_reading() -> None:

@@ -92,9 +92,9 @@ def test_series_and_labels_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_silent_clients_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     known = TelemetryClients()
     known.client(ID, "c", EVERY_SECOND).ask(0)
-    known.forget_silent(60_000)
+    known.remove_inactive(60_000)
     assert known.clients
-    known.forget_silent(60_001)
+    known.remove_inactive(60_001)
     assert not known.clients
     monkeypatch.setattr(clients, "MAX_CLIENTS", 2)
     for number in range(4):

@@ -3,7 +3,7 @@
 import pytest
 
 from penstock.log.compaction.offset_map import BYTES_PER_KEY, DIGEST_BYTES, OffsetMap, digest
-from penstock.log.compaction.rewrite import CleaningRound, Fate, rewritten
+from penstock.log.compaction.rewrite import BatchRetention, CleaningRound, rewritten
 from penstock.log.compaction.spans import spans
 from penstock.record.batch import BatchHeader, crc_matches, read_header
 from penstock.record.build import build_batch
@@ -14,7 +14,7 @@ from penstock.record.record import Record, records
 from penstock.types import Buffer
 
 NOW, RETENTION = 10_000, 500
-ORDINARY = Fate()
+ORDINARY = BatchRetention()
 LIMIT = 1 << 20
 
 
@@ -40,8 +40,10 @@ def made(
     )
 
 
-def rewrite(batch: Buffer, this: CleaningRound, fate: Fate = ORDINARY) -> Buffer | None:
-    return rewritten(batch, read_header(batch), fate, this)
+def rewrite(
+    batch: Buffer, this: CleaningRound, retention: BatchRetention = ORDINARY
+) -> Buffer | None:
+    return rewritten(batch, read_header(batch), retention, this)
 
 
 def read(batch: Buffer | None) -> tuple[BatchHeader, list[Record]]:
@@ -72,12 +74,12 @@ def test_a_batch_that_loses_all_its_records_goes_or_stays_as_an_empty_one() -> N
     batch = made((b"a", b"1"), (b"b", b"2"))
     this = cleaning({b"a": 50, b"b": 51})
     assert rewrite(batch, this) is None
-    empty = rewrite(batch, this, Fate(stays_empty=True))
+    empty = rewrite(batch, this, BatchRetention(stays_empty=True))
     header, kept = read(empty)
     assert kept == []
     assert (header.base_offset, header.last_offset, header.last_sequence) == (10, 11, 41)
     assert empty is not None
-    assert rewrite(empty, this, Fate(stays_empty=True)) is empty
+    assert rewrite(empty, this, BatchRetention(stays_empty=True)) is empty
     assert rewrite(empty, this) is None
 
 
@@ -121,9 +123,11 @@ def test_a_horizon_leaves_append_time_as_it_is() -> None:
 
 def test_aborted_records_go_whatever_their_keys() -> None:
     batch = made((b"a", b"1"))
-    aborted = Fate(loses_records=True)
+    aborted = BatchRetention(loses_records=True)
     assert rewrite(batch, cleaning({b"a": 10}), aborted) is None
-    _, kept = read(rewrite(batch, cleaning({b"a": 10}), Fate(loses_records=True, stays_empty=True)))
+    _, kept = read(
+        rewrite(batch, cleaning({b"a": 10}), BatchRetention(loses_records=True, stays_empty=True))
+    )
     assert kept == []
 
 
@@ -137,11 +141,11 @@ def test_a_marker_that_ends_nothing_is_given_a_horizon() -> None:
         base_offset=20,
     )
     assert rewrite(marker, cleaning({})) is marker
-    header, kept = read(rewrite(marker, cleaning({}), Fate(ends_nothing=True)))
+    header, kept = read(rewrite(marker, cleaning({}), BatchRetention(ends_nothing=True)))
     assert header.delete_horizon_ms == NOW + RETENTION
     assert (header.is_control, header.is_transactional) == (True, True)
     assert kept[0].timestamp == 900
-    past = Fate(loses_records=True, ends_nothing=True)
+    past = BatchRetention(loses_records=True, ends_nothing=True)
     assert rewrite(marker, cleaning({}), past) is None
 
 

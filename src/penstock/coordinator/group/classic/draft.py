@@ -30,7 +30,7 @@ class ClassicGroupDraft:
         self.must_store = False
         """The group has to be written to the log."""
         self.only_renews_session = False
-        """No deadline has come nearer."""
+        """The operation only renews a session, so no deadline comes nearer."""
         self.finished: list[Rebalance] = []
 
     def answer(self, pending: PendingReply[T] | None, reply: T | KafkaError) -> None:

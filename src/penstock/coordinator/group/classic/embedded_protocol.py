@@ -1,4 +1,4 @@
-"""The embedded protocol of consumers: what they put into the opaque bytes of the classic protocol.
+"""The embedded protocol: the messages of consumers in the opaque bytes of the classic protocol.
 
 Each message starts with its version. A newer version than any known is read as the newest known
 one, since versions only append fields.
@@ -33,7 +33,7 @@ def read_subscription(data: bytes) -> ConsumerProtocolSubscription:
 
 
 def read_assignment(data: bytes) -> ConsumerProtocolAssignment:
-    """A member's assignment; `ProtocolError` if the bytes are none."""
+    """A member's assignment; `ProtocolError` if the bytes are no assignment."""
     return _read(ConsumerProtocolAssignment, data)
 
 

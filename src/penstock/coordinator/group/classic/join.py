@@ -25,8 +25,10 @@ NEW_MEMBER_TIMEOUT_MS = 300_000
 """How long a new member may wait for its first join: it sends no heartbeats yet."""
 
 MAX_PENDING_JOIN_MEMBERS = 10_000
-"""Ids given out and not used yet, in one group. A client that asks for ids and never joins would
-make every join of the group slower; the oldest id is forgotten, and its owner asks again.
+"""The most member ids of one group that are given out and not used yet.
+
+A client that requests ids and never joins would slow down every join of the group. The oldest id is
+dropped, and its owner requests another.
 """
 
 

@@ -47,7 +47,7 @@ class ClassicGroupMember(msgspec.Struct, frozen=True, kw_only=True):
     deadline_ms: int = 0
     """The end of its session, unless a request renews it or the member awaits a reply."""
     is_new: bool = False
-    """It has not been told its first generation yet, so it cannot send heartbeats."""
+    """The member does not know its first generation yet, so it cannot send heartbeats."""
     awaiting_join: PendingReply[Joined] | None = None
     awaiting_sync: PendingReply[Synced] | None = None
 

@@ -1,4 +1,4 @@
-"""What decisions about a group of the consumer protocol depend on, beside the group itself."""
+"""The context of an operation on a group of the consumer protocol."""
 
 import msgspec
 
@@ -22,8 +22,8 @@ class GroupContext(msgspec.Struct, frozen=True):
     def is_seen_by(self, group: ConsumerGroup) -> bool:
         """Whether the group has looked at these topics, and recently enough.
 
-        Regular expressions are matched again after a while even if no topic has changed: what
-        members are authorized to read can change.
+        Regular expressions are matched again after a while even if no topic has changed: the
+        members' authorizations can change.
         """
         interval_ms = self.config.group_consumer_regex_refresh_interval_ms
         is_recent = self.now.steady_ms < group.topics_seen_ms + interval_ms

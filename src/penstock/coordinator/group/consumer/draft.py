@@ -39,7 +39,7 @@ from penstock.coordinator.group.rebalance_log import Rebalance, with_reason
 class ConsumerGroupDraft:
     """The group as the operation changes it, and the records that make these changes.
 
-    What records hold changes only by `write`.
+    State that is stored in records changes only by `write`.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class ConsumerGroupDraft:
         self.downgraded: ClassicGroupDraft | None = None
         """The classic group that replaces this group."""
         self.may_see: Callable[[str], bool] | None = None
-        """Of the member that asks; None: all topics."""
+        """Whether the requesting member may see a topic; None: it may see all."""
 
     def write(self, *records: ConsumerGroupRecord) -> None:
         for record in records:

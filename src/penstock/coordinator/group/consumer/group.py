@@ -58,7 +58,7 @@ class ConsumerGroupState(Enum):
 
 
 class GroupTopic(Protocol):
-    """What a group needs to know about a topic."""
+    """The part of a topic that groups use."""
 
     @property
     def id(self) -> Uuid: ...
@@ -90,7 +90,7 @@ class ConsumerGroup(msgspec.Struct, frozen=True):
     topics_seen: Topics | None = None
     """The topics that the epoch rests on; compared by identity to notice a change."""
     topics_seen_ms: int = 0
-    """When the group looked at them, in steady time."""
+    """When the group looked at the topics, in steady time."""
     assigned_ms: int | None = None
     """When the last assignment was computed, or failed; None: not by this coordinator."""
     rebalance_reason: str = ""

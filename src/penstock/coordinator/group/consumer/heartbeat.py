@@ -31,7 +31,7 @@ JOIN_EPOCH, LEAVE_EPOCH = 0, -1
 """Epochs with a special meaning in heartbeats; `LEAVE_STATIC_EPOCH` is the third."""
 
 RECONCILING_INTERVAL_MS = 500
-"""While partitions move between members, these are asked for more frequent heartbeats."""
+"""The heartbeat interval while partitions move between members, unless the usual one is shorter."""
 
 
 class ConsumerHeartbeat(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,7 +53,9 @@ class ConsumerHeartbeat(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_full(self) -> bool:
-        """After an error a member sends every field, and expects its whole assignment back."""
+        """Whether every field is set. After an error a member sends all of them, and expects its
+        whole assignment back.
+        """
         return (
             self.rebalance_timeout_ms >= 0
             and (self.topics is not None or self.regex is not None)
@@ -62,7 +64,7 @@ class ConsumerHeartbeat(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_plain(self) -> bool:
-        """It changes nothing about the member, as most heartbeats."""
+        """Whether it changes nothing about the member, like most heartbeats."""
         return (
             self.rebalance_timeout_ms < 0
             and self.topics is None
@@ -82,7 +84,7 @@ class ConsumerHeartbeatReply(msgspec.Struct, frozen=True):
 
 
 def check(request: ConsumerHeartbeat, context: GroupContext) -> None:
-    """Refuse what is invalid whatever the group."""
+    """Refuse a request that is invalid in any group."""
     if not request.member_id:
         raise InvalidHeartbeat("MemberId can't be empty.")
     if request.instance_id == "":

@@ -27,15 +27,15 @@ class MemberState(IntEnum):
     """Values are Kafka's numbers in records."""
 
     STABLE = 1
-    """It has the target assignment of its epoch."""
+    """The member has the target assignment of its epoch."""
     UNREVOKED_PARTITIONS = 2
-    """It has to revoke partitions and has not confirmed that yet."""
+    """The member has to revoke partitions and has not confirmed that yet."""
     UNRELEASED_PARTITIONS = 3
-    """It waits for partitions that other members have not revoked yet."""
+    """The member waits for partitions that other members have not revoked yet."""
 
 
 class ClassicTerms(msgspec.Struct, frozen=True):
-    """What a member of the classic protocol stated when it joined."""
+    """The session timeout and strategies that a member of the classic protocol joined with."""
 
     session_timeout_ms: int
     protocols: tuple[ProtocolMetadata, ...]
@@ -47,7 +47,7 @@ class ClassicTerms(msgspec.Struct, frozen=True):
 
 
 class ConsumerGroupMember(msgspec.Struct, frozen=True, kw_only=True):
-    """Its subscription and its assignment. Deadlines are steady times and in no record."""
+    """A member's subscription and assignment. Deadlines are steady times and in no record."""
 
     id: str
     instance_id: str | None = None
@@ -72,8 +72,8 @@ class ConsumerGroupMember(msgspec.Struct, frozen=True, kw_only=True):
     deadline_ms: int = 0
     """The end of its session."""
     rebalance_deadline_ms: int | None = None
-    """It is removed then, unless it has revoked what it must. A member of the classic protocol
-    must have joined again, or synced.
+    """When the member is removed unless it has revoked its partitions. A member of the classic
+    protocol must have joined again, or synced.
     """
 
     @property

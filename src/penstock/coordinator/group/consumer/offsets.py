@@ -26,8 +26,8 @@ class OffsetReader(msgspec.Struct, frozen=True, kw_only=True):
             member_id=committer.member_id,
             instance_id=committer.instance_id,
             epoch=committer.generation,
-            # A sender without a generation may use any version. TxnOffsetCommit is another
-            # request, whose versions do not show it.
+            # A sender without a generation may use any version. TxnOffsetCommit is another request,
+            # whose version does not tell whether the client knows epochs.
             knows_epochs=committer.knows_epochs
             or committer.is_transactional
             or committer.generation < 0,

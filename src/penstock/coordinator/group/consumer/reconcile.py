@@ -21,8 +21,8 @@ def reconciled(
 ) -> ConsumerGroupMember:
     """The member after its next step.
 
-    `owned` is what the member reports to have, None if it does not; `held_by_others` gives what
-    other members have or have not revoked yet.
+    `owned` are the partitions that the member reports, None if it reports nothing.
+    `held_by_others` returns the partitions that other members have or have not revoked yet.
     """
     match member.state:
         case MemberState.STABLE if member.epoch == target_epoch:

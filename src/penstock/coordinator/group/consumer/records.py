@@ -178,7 +178,7 @@ def regex_record(group: str, regex: str, topics: Iterable[str], now_ms: int) -> 
 
 
 def member_tombstones(group: str, member_id: str) -> list[ConsumerGroupRecord]:
-    """In Kafka's order: current assignment, target assignment, metadata."""
+    """A member's tombstones in Kafka's order: current assignment, target assignment, metadata."""
     return [
         ConsumerGroupRecord(CurrentKey(group, member_id), None),
         ConsumerGroupRecord(TargetKey(group, member_id), None),

@@ -30,7 +30,7 @@ def assignment_by_name(named: Iterable[NamedIndexes], topics: Topics) -> Assignm
 
 
 def owned(subscription: ConsumerProtocolSubscription, topics: Topics) -> Assignment:
-    """What a cooperative member still owns; an eager one has revoked everything to join."""
+    """The partitions that a cooperative member still owns; an eager one has revoked all to join."""
     return assignment_by_name(subscription.owned_partitions, topics)
 
 

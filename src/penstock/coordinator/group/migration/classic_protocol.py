@@ -1,8 +1,8 @@
 """Members of the classic protocol in a group of the consumer protocol.
 
 They join, sync, heartbeat and leave as usual. None leads, since the coordinator assigns. A join
-moves the member one step towards its target assignment. For the next step it has to join again,
-which the replies to its heartbeats tell it.
+moves the member one step towards its target assignment. For the next step it has to join again; the
+replies to its heartbeats tell it so.
 """
 
 import msgspec
@@ -90,9 +90,9 @@ def _check_owner(
 ) -> None:
     """Refuse a member that was removed and still reads its partitions: others have them now.
 
-    Kafka takes it as a new member, whose next commit then rewinds that of the new owner. Refused,
-    it gives its partitions up as lost, and joins anew. Unknown ids that own nothing join: a client
-    has its id from MEMBER_ID_REQUIRED, which no member is made for.
+    Kafka accepts it as a new member, whose next commit then rewinds the new owner's. A refused
+    client gives up its partitions as lost and joins again. An unknown id that owns nothing may
+    join: the client got it from MEMBER_ID_REQUIRED, which creates no member.
     """
     is_unknown = request.member_id != "" and request.member_id not in group.members
     if is_unknown and subscription.owned_partitions:
@@ -164,7 +164,7 @@ def heartbeat(
 
 
 def _must_rejoin(group: ConsumerGroup, member: ConsumerGroupMember) -> bool:
-    """There is a new target, or partitions that it waited for are free, or it has to revoke."""
+    """Whether there is a new target, awaited partitions are free, or the member has to revoke."""
     if member.epoch < group.target_epoch:
         return True
     match member.state:
@@ -177,7 +177,7 @@ def _must_rejoin(group: ConsumerGroup, member: ConsumerGroupMember) -> bool:
 
 
 def _rejoin_required(draft: ConsumerGroupDraft, member: ConsumerGroupMember) -> KafkaError:
-    """Its time to join again starts with the first such reply."""
+    """The error that tells a member to join again; the first one starts its time to do so."""
     if member.rebalance_deadline_ms is None:
         draft.set_deadlines(
             member.id, rebalance_deadline_ms=draft.now_ms + member.rebalance_timeout_ms

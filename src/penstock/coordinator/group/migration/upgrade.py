@@ -95,7 +95,7 @@ def _answers(classic: ClassicGroup, error: KafkaError) -> Iterator[Answer]:
 
 
 class UpgradedMember(NamedTuple):
-    """A member of the classic group, its last subscription, and what it may own."""
+    """A member of the classic group, its last subscription, and the partitions that it may own."""
 
     member: ClassicGroupMember
     subscription: ConsumerProtocolSubscription
@@ -103,11 +103,12 @@ class UpgradedMember(NamedTuple):
 
 
 def _upgraded_members(group: ClassicGroup, topics: Topics) -> Iterator[UpgradedMember]:
-    """Every member with its assignment and what else it owns.
+    """Every member with its assignment and the other partitions that it owns.
 
     A cooperative member may own more than its assignment: between its join and its sync it keeps
-    what it had, and after a rebalance that failed the coordinator knows no assignment at all. So
-    what members claim to own counts too; otherwise another member would get it as well.
+    the partitions that it had, and after a rebalance that failed the coordinator knows no
+    assignment at all. So the partitions that members claim to own count too; otherwise another
+    member would get them as well.
     """
     subscriptions, assignments = {}, {}
     for member in group.members.values():
@@ -130,7 +131,7 @@ def _upgraded_members(group: ClassicGroup, topics: Topics) -> Iterator[UpgradedM
 
 
 def _subscription(member: ClassicGroupMember, group: ClassicGroup) -> ConsumerProtocolSubscription:
-    """That of the elected strategy, or of the member's first one if there is none."""
+    """The subscription for the elected strategy, or for the member's first if none is elected."""
     return read_subscription(member.metadata(group.protocol) or member.protocols[0].metadata)
 
 

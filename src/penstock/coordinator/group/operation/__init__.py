@@ -1,1 +1,1 @@
-"""Operations on groups: functions that read a shard and return what they decide."""
+"""Operations on groups: functions that read a shard and return a result."""

@@ -49,7 +49,7 @@ def _with_members(
 
 
 def _tombstones(shard: GroupShard, group: str) -> Iterable[GroupShardRecord]:
-    """Offsets first: left behind by their group, they would make a simple group."""
+    """The offsets' tombstones come first: offsets without a group would make it a simple group."""
     for topic_partition in sorted(shard.offsets_of(group)):
         yield OffsetRecord(group, *topic_partition, None)
     consumer = _with_members(shard, group)

@@ -23,9 +23,10 @@ def heartbeat(
     group: str,
     request: StreamsHeartbeat,
 ) -> GroupResult:
-    """A classic group becomes a streams group; its offsets stay.
+    """Process a heartbeat; a member that joins a classic group turns it into a streams group.
 
-    So do its members, while the instances of an application are restarted one by one.
+    The group keeps its offsets. It also keeps its classic members, while the instances of an
+    application are restarted one by one.
     """
     heartbeats.check(request)
     known, classic = shard.streams_groups.get(group), shard.classic_groups.get(group)

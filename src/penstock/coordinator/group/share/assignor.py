@@ -1,7 +1,8 @@
 """The simple assignor: balanced first, then as sticky as that allows.
 
 Every partition has at least one member. With more members than partitions, each member has one
-partition and the members are spread evenly over them; else the partitions over the members.
+partition and the members are spread evenly over the partitions; otherwise the partitions are spread
+evenly over the members.
 """
 
 from collections.abc import Iterable, Mapping, Set
@@ -52,7 +53,7 @@ def _one_member_each(
             continue
         larger -= len(found[keeps]) == least
         found[keeps].add(partition)
-    # Those that few members can read go first: the others can make up for it.
+    # Partitions that few members can read go first: the others can even out the load.
     for partition in sorted(open_ones, key=lambda each: len(readers[each.topic_id])):
         member = min(readers[partition.topic_id], key=lambda each: (len(found[each]), each))
         found[member].add(partition)

@@ -30,7 +30,7 @@ from penstock.types import Uuid
 
 JOIN_EPOCH, LEAVE_EPOCH = 0, -1
 MEMBER_ID_LENGTH = 36
-"""That of a UUID in hexadecimal digits; clients choose their ids."""
+"""The length of a UUID as text. Clients choose their ids."""
 
 
 class ShareHeartbeat(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,7 +56,7 @@ class ShareHeartbeatReply(msgspec.Struct, frozen=True):
 
 
 class ShareContext(msgspec.Struct, frozen=True):
-    """What decisions about a share group depend on, beside the group itself."""
+    """The context of an operation on a share group."""
 
     config: ShareConfig
     settings: ShareGroupConfig
@@ -65,7 +65,7 @@ class ShareContext(msgspec.Struct, frozen=True):
 
 
 def check(request: ShareHeartbeat) -> None:
-    """Refuse what is invalid whatever the group."""
+    """Refuse a request that is invalid in any group."""
     if not request.member_id:
         raise InvalidHeartbeat("MemberId can't be empty.")
     if len(request.member_id) > MEMBER_ID_LENGTH:
@@ -149,7 +149,9 @@ class ShareGroupDraft:
         self.change(assigned_ms=self.now_ms)
 
     def reconcile(self, member_id: str) -> None:
-        """The member gets its target assignment; nobody has to give anything up before."""
+        """Give the member its target assignment at once: no member has to revoke a shared
+        partition.
+        """
         group = self.group
         member = group.members[member_id]
         target = group.target.get(member_id, NO_PARTITIONS)
@@ -228,7 +230,7 @@ def late_members(group: ShareGroup, now_ms: int) -> list[str]:
 
 
 def with_state(draft: ShareGroupDraft, topics: Mapping[Uuid, StateTopic]) -> None:
-    """These partitions have state now: they can be assigned, and at once."""
+    """Record that these partitions have state; the next heartbeat may assign them at once."""
     known = dict(draft.group.initialized)
     for topic_id, (name, partitions) in topics.items():
         before = known.get(topic_id)
@@ -243,7 +245,7 @@ def with_state(draft: ShareGroupDraft, topics: Mapping[Uuid, StateTopic]) -> Non
 
 
 def without_topics(draft: ShareGroupDraft, topics: Iterable[Uuid]) -> None:
-    """The state of these topics is deleted."""
+    """Record that the state of these topics is deleted."""
     gone = set(topics)
     kept = {each: known for each, known in draft.group.initialized.items() if each not in gone}
     if len(kept) < len(draft.group.initialized):

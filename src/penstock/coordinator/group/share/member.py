@@ -15,7 +15,7 @@ class StateTopic(NamedTuple):
 
 
 class ShareGroupMember(msgspec.Struct, frozen=True, kw_only=True):
-    """Its subscription and its assignment. The deadline is a steady time and in no record."""
+    """A member's subscription and assignment. The deadline is a steady time and in no record."""
 
     id: str
     rack_id: str | None = None

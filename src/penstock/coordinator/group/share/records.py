@@ -74,7 +74,7 @@ SHARE_KINDS: Mapping[int, tuple[type[Key], type[Message]]] = {
 
 SHARE_NUMBERS: Mapping[type[Key], int] = {key: number for number, (key, _) in SHARE_KINDS.items()}
 STABLE = 1
-"""Members of share groups have no other state: they give nothing up before others get it."""
+"""The only state of a share group's member: no partition has to be revoked before others get it."""
 
 
 class ShareGroupRecord(msgspec.Struct, frozen=True):
@@ -126,7 +126,7 @@ def current_record(group: str, member: ShareGroupMember) -> ShareGroupRecord:
 
 
 def state_record(group: str, initialized: Mapping[Uuid, StateTopic]) -> ShareGroupRecord:
-    """Which partitions have state with the share coordinator."""
+    """The record of the partitions that have state with the share coordinator."""
     return ShareGroupRecord(
         StateKey(group),
         StateValue(
@@ -141,7 +141,7 @@ def state_record(group: str, initialized: Mapping[Uuid, StateTopic]) -> ShareGro
 
 
 def member_tombstones(group: str, member_id: str) -> list[ShareGroupRecord]:
-    """In Kafka's order: current assignment, target assignment, metadata."""
+    """A member's tombstones in Kafka's order: current assignment, target assignment, metadata."""
     return [
         ShareGroupRecord(CurrentKey(group, member_id), None),
         ShareGroupRecord(TargetKey(group, member_id), None),

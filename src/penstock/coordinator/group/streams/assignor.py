@@ -15,7 +15,7 @@ NAME = "sticky"
 
 
 class _Load(msgspec.Struct):
-    """What a member has been given so far."""
+    """The tasks assigned to a member so far."""
 
     id: str
     process_id: str
@@ -46,7 +46,7 @@ def sticky(
 def _assign_active(
     members: Mapping[str, StreamsSubscriber], loads: Mapping[str, _Load], tasks: Sequence[TaskId]
 ) -> None:
-    """Each member gets the same number, or one more: as many members as the remainder demands."""
+    """Each member gets the same number of tasks; the remainder gives some members one more."""
     least, extra = divmod(len(tasks), len(loads))
 
     def has_room(load: _Load) -> bool:
@@ -58,7 +58,7 @@ def _assign_active(
         load.active.add(task)
 
     waiting = list(tasks)
-    # Where a task is active, then where its state is.
+    # Prefer the member where a task is active, then one that has its state.
     for had in (
         {task: name for name, each in members.items() for task in each.target.active},
         {task: name for name, each in sorted(members.items()) for task in each.target.standby},
@@ -107,9 +107,9 @@ def _assign_standbys(
 
 
 def _even_out(loads: Mapping[str, _Load], holders: Mapping[TaskId, set[str]]) -> bool:
-    """Move standbys to members that then still have fewer tasks; whether there were any.
+    """Move standbys to members that still have fewer tasks afterwards; whether any moved.
 
-    Each move makes the members more equal, so there is an end, and what is there stays next time.
+    Each move makes the members more equal, so this ends, and the next assignment keeps the result.
     """
     moved = False
     for load in loads.values():
@@ -132,7 +132,7 @@ def _even_out(loads: Mapping[str, _Load], holders: Mapping[TaskId, set[str]]) ->
 
 
 def _least_loaded(allowed: Iterable[_Load], loads: Mapping[str, _Load]) -> _Load:
-    """In the process with the fewest tasks per member, the member with the fewest."""
+    """The member with the fewest tasks, in the process with the fewest tasks per member."""
     totals: dict[str, list[int]] = {}
     for each in loads.values():
         totals.setdefault(each.process_id, []).append(each.total)

@@ -38,7 +38,7 @@ class TaskAssignors(msgspec.Struct, frozen=True):
         return next(iter(self.by_name))
 
     def chosen(self, wanted: str | None) -> str:
-        """The name of a group's assignor: the default one too if there is none of that name.
+        """The name of a group's assignor; the default if `wanted` is None or not offered.
 
         As in Kafka 4.4: a group must not stop because a broker has restarted without its assignor.
         """
@@ -57,4 +57,4 @@ def named(names: Iterable[str], known: Mapping[str, TaskAssignor] = BUILT_IN) ->
 
 
 OFFERED = named(BUILT_IN)
-"""What a broker offers by default."""
+"""The task assignors that a broker offers by default."""

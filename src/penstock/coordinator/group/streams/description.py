@@ -1,6 +1,6 @@
 """A topology as its application describes it, for people (KIP-1331).
 
-It is kept in the coordinator's memory: a new coordinator asks a member for it again.
+The coordinator keeps it in memory only; a new coordinator requests it from a member again.
 """
 
 from penstock.coordinator.group.errors import UnknownMemberId

@@ -36,7 +36,7 @@ STANDBYS, ASSIGNOR = "num.standby.replicas", "assignor.name"
 
 
 class StreamsContext(msgspec.Struct, frozen=True):
-    """What decisions about a streams group depend on, beside the group itself."""
+    """The context of an operation on a streams group."""
 
     config: StreamsConfig
     settings: StreamsGroupConfig
@@ -44,7 +44,7 @@ class StreamsContext(msgspec.Struct, frozen=True):
     now: Now
     assignors: TaskAssignors = OFFERED
     group_config: GroupConfig = GroupConfig()
-    """For the classic group that this one may become."""
+    """The settings of the classic group that this group may become."""
 
     @property
     def assignor(self) -> str:
@@ -52,7 +52,7 @@ class StreamsContext(msgspec.Struct, frozen=True):
 
     @property
     def assignment_configs(self) -> dict[str, str]:
-        """The settings that an assignment rests on; the usual assignor is not named."""
+        """The settings that an assignment depends on; the `sticky` assignor is not named."""
         configs = {STANDBYS: str(self.settings.streams_num_standby_replicas)}
         return configs if self.assignor == STICKY else {**configs, ASSIGNOR: self.assignor}
 
@@ -62,7 +62,7 @@ def new_group(name: str) -> StreamsGroup:
 
 
 def returned(member: StreamsGroupMember) -> StreamsGroupMember:
-    """A static member that joins again."""
+    """The state of a static member that joins again."""
     return msgspec.structs.replace(
         member, epoch=0, previous_epoch=0, state=StreamsMemberState.STABLE, revoking=NOTHING
     )
@@ -109,7 +109,7 @@ class StreamsGroupDraft:
         self.change_member(member_id, deadline_ms=self.now_ms + timeout_ms)
 
     def put_topology(self, topology: Topology) -> None:
-        """The first topology becomes the group's; a stale one is told of by a status."""
+        """Store the group's first topology. An older one is no error: a status reports it."""
         known = self.group.topology
         if known is None:
             self.write(topology_record(self.group.id, topology))
@@ -205,7 +205,7 @@ class StreamsGroupDraft:
                 self.write(target_record(group.id, member_id, target))
         self.write(target_epoch_record(group.id, group.epoch, self.context.now.wall_ms))
         self.change(delayed_until_ms=None)
-        if tasks:  # otherwise the next one need not wait
+        if tasks:  # an assignment without tasks does not delay the next one
             self.delay_next_assignment()
 
     def delay_next_assignment(self) -> None:

@@ -1,4 +1,4 @@
-"""Which partitions are where, for interactive queries."""
+"""The partitions at each endpoint, for interactive queries."""
 
 from collections.abc import Set
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from penstock.coordinator.group.streams.topology import sources
 
 
 class EndpointPartitions(NamedTuple):
-    """The partitions whose records, or copies of whose state, are at an endpoint."""
+    """An endpoint, and the partitions of its active and its standby tasks."""
 
     endpoint: Endpoint
     active: dict[str, list[int]]
@@ -19,7 +19,7 @@ class EndpointPartitions(NamedTuple):
 
 
 def partitions_by_endpoint(group: StreamsGroup, topics: Topics) -> list[EndpointPartitions]:
-    """One entry for each endpoint: threads of a process share it, and clients keep the last one."""
+    """One entry per endpoint: threads of a process share it, and clients keep the last entry."""
     active: dict[Endpoint, set[TaskId]] = {}
     standby: dict[Endpoint, set[TaskId]] = {}
     for member in group.members.values():

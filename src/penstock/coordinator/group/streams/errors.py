@@ -12,7 +12,7 @@ class InvalidTopology(KafkaError):
 class RebalancesClassically(KafkaError):
     """The classic group cannot become a streams group before its rebalance has ended.
 
-    Kafka Streams retries after this error; it has none that says more.
+    Kafka Streams retries after this error code; the protocol has no more specific one.
     """
 
     code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS

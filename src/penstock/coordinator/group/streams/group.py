@@ -63,7 +63,8 @@ class StreamsGroupState(Enum):
 class StreamsGroup(msgspec.Struct, frozen=True):
     """Epoch, topology, members, and the target assignment that members move towards.
 
-    At most one member holds an active task, and one member of a process any task.
+    At most one member of the group holds an active task, and at most one member of a process holds
+    a task in any role.
     """
 
     id: str
@@ -76,7 +77,9 @@ class StreamsGroup(msgspec.Struct, frozen=True):
     topology: Topology | None = None
     members: Mapping[str, StreamsGroupMember] = {}
     target_epoch: int = FIRST_EPOCH
-    """Without a record, as before the first assignment: members of that time have this epoch."""
+    """`FIRST_EPOCH` without a record, which is before the first assignment: members then have this
+    epoch.
+    """
     target: Mapping[str, TaskAssignment] = {}
 
     # Soft state, in no record:
@@ -86,15 +89,15 @@ class StreamsGroup(msgspec.Struct, frozen=True):
     assigned_ms: int | None = None
     """When the last assignment was computed; None: not by this coordinator."""
     delayed_until_ms: int | None = None
-    """The first members of a group wait for others."""
+    """When the first assignment may be computed: the first members of a group wait for others."""
     shutdown_by: str | None = None
     """The member that has asked all others to shut down."""
     endpoint_epoch: int = 0
-    """Grows with each change of what is where, for interactive queries."""
+    """Grows when the partitions at an endpoint change, for interactive queries."""
     description: TopologyDescription | None = None
-    """What a member tells of the topology, for people (KIP-1331)."""
+    """A member's description of the topology, for people (KIP-1331)."""
     description_due_ms: int = 0
-    """When a member may be asked for it again."""
+    """When a member may be asked for the description again."""
 
     @property
     def state(self) -> StreamsGroupState:

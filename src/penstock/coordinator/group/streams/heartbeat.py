@@ -32,11 +32,11 @@ from penstock.errors import InvalidRequest
 
 JOIN_EPOCH, LEAVE_EPOCH, LEAVE_STATIC_EPOCH = 0, -1, -2
 MOST_PARTITIONS = 10_000
-"""Of a repartition topic, as of the topics of one request."""
+"""The limit for a repartition topic; the topics of one request have the same limit."""
 DESCRIPTION_RETRY_MS = 30_000
-"""A member that is asked for a description may have no leave to send one, or end before."""
+"""The pause before a member is asked again: the last one may lack the permission, or end."""
 RECONCILING_INTERVAL_MS = 500
-"""While tasks move between members, these are asked for more frequent heartbeats."""
+"""The heartbeat interval while tasks move between members, unless the usual one is shorter."""
 
 
 class StreamsHeartbeat(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,11 +61,11 @@ class StreamsHeartbeat(msgspec.Struct, frozen=True, kw_only=True):
     end_offsets: tuple[TaskPosition, ...] | None = None
     shuts_down: bool = False
     version: int = 1
-    """Of the request: in version 0 (Kafka 4.3) there are no static members and no descriptions."""
+    """The request's version. Version 0 (Kafka 4.3) has no static members and no descriptions."""
 
     @property
     def owned(self) -> TaskAssignment | None:
-        """What the member reports to have."""
+        """The tasks that the member reports to have."""
         if self.active is None or self.standby is None or self.warmup is None:
             return None
         return TaskAssignment(self.active, self.standby, self.warmup)
@@ -88,7 +88,7 @@ class StreamsHeartbeatReply(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check(request: StreamsHeartbeat) -> None:
-    """Refuse what is invalid whatever the group."""
+    """Refuse a request that is invalid in any group."""
     if not request.member_id:
         raise InvalidHeartbeat("MemberId can't be empty.")
     if request.instance_id is not None and request.version < 1:
@@ -213,7 +213,7 @@ def assign(draft: StreamsGroupDraft, *, is_change: bool) -> None:
 
 
 def _report(draft: StreamsGroupDraft, request: StreamsHeartbeat) -> None:
-    """What a member tells beside its membership is in no record."""
+    """Apply the parts of a heartbeat that are in no record: session, positions, shutdown."""
     draft.renew_session(request.member_id)
     if request.offsets is not None:
         draft.change_member(request.member_id, offsets=request.offsets)
@@ -268,7 +268,7 @@ def _reply(
 
 
 def interval_ms(draft: StreamsGroupDraft) -> int:
-    """Shorter while a member waits for something that another heartbeat brings."""
+    """The heartbeat interval; shorter while a member waits for what a later heartbeat brings."""
     group, usual_ms = draft.group, draft.context.settings.streams_heartbeat_interval_ms
     match group.state:
         case StreamsGroupState.STABLE:
@@ -343,7 +343,7 @@ def _known(draft: StreamsGroupDraft, request: StreamsHeartbeat) -> StreamsGroupM
 
 
 def _take_instance(draft: StreamsGroupDraft, member_id: str, instance_id: str) -> None:
-    """A static member joins: it goes on where it left, under its present id."""
+    """Let a static member that joins continue under its present member id."""
     static = draft.group.static_member(instance_id)
     if static is None:
         return
@@ -377,10 +377,10 @@ def _checked_member(group: StreamsGroup, request: StreamsHeartbeat) -> StreamsGr
 
 
 def renew_deadlines(draft: StreamsGroupDraft) -> None:
-    """On a new coordinator, every member gets its full timeouts again.
+    """Give every member its full timeouts again, on a new coordinator.
 
-    Endpoints are counted from the time: a count from 0 would soon meet one that the former
-    coordinator has told, and the member would keep what it knows.
+    The endpoint epoch starts from the clock. A count from 0 could reach an epoch that the former
+    coordinator has sent, and members with that epoch would keep stale endpoints.
     """
     draft.change(endpoint_epoch=draft.context.now.wall_ms // 1000 % INT_MAX)
     for member in list(draft.group.members.values()):

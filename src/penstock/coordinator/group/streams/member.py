@@ -14,24 +14,24 @@ NO_TOPOLOGY = -1
 
 
 class StreamsMemberState(IntEnum):
-    """As in records."""
+    """Values are Kafka's numbers in records."""
 
     STABLE = 1
     UNREVOKED_TASKS = 2
-    """The member has not given up yet what it must."""
+    """The member has not yet revoked all the tasks that it must."""
     UNRELEASED_TASKS = 3
-    """Other members have not given up yet what it gets."""
+    """The member waits for tasks that other members have not revoked yet."""
 
 
 class Endpoint(NamedTuple):
-    """Where an instance answers interactive queries."""
+    """The address where an instance answers interactive queries."""
 
     host: str
     port: int
 
 
 class TaskPosition(NamedTuple):
-    """How far a task has come, as its member reports."""
+    """The position of a task, as its member reports it."""
 
     task: TaskId
     offset: int
@@ -67,7 +67,7 @@ class StreamsGroupMember(msgspec.Struct, frozen=True, kw_only=True):
     offsets: tuple[TaskPosition, ...] = ()
     end_offsets: tuple[TaskPosition, ...] = ()
     classic: ClassicTerms | None = None
-    """What a classic member stated; None too if it has not joined at this coordinator yet."""
+    """A classic member's timeout and strategies; None too before it joins at this coordinator."""
     endpoints_told: int | None = None
     """The group's `endpoint_epoch` when a classic member got its assignment; None: it waits for
     one."""
@@ -79,7 +79,7 @@ class StreamsGroupMember(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_classic(self) -> bool:
-        """Whether it is a member of the classic protocol, while the application moves."""
+        """Whether it uses the classic protocol, while the application migrates."""
         return self.topology_epoch == NO_TOPOLOGY
 
     @property

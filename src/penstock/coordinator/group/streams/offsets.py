@@ -19,7 +19,8 @@ def check_streams(
     *,
     members_only: bool = False,
 ) -> None:
-    """Refuse a member with another epoch, and with `members_only` also who is no member.
+    """Refuse a member with another epoch; with `members_only`, also non-members while there are
+    members.
 
     A commit of an older epoch is accepted for tasks that the member has had since (KIP-1251):
     epochs move on while it commits.

@@ -15,7 +15,7 @@ def reconciled(
     owned: TaskAssignment | None,
     others: Iterable[StreamsGroupMember],
 ) -> StreamsGroupMember:
-    """The member after its next step; `owned` is what it reports to have, None if it does not."""
+    """The member after its next step; `owned` are the tasks that it reports, if it does."""
     match member.state:
         case StreamsMemberState.STABLE if member.epoch == target_epoch:
             return member
@@ -47,8 +47,10 @@ def reconciled(
 def _free(
     missing: TaskAssignment, process_id: str, others: Iterable[StreamsGroupMember]
 ) -> TaskAssignment:
-    """Those of the missing tasks that nobody holds: an active task may be held once in the group,
-    any task once in a process, because its threads share one directory of state.
+    """The missing tasks that no other member holds.
+
+    An active task may be held once in the group. Any task may be held once in a process, because
+    its threads share one state directory.
     """
     for other in others:
         held = other.holds

@@ -5,7 +5,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from penstock.coordinator.group.streams.member import StreamsGroupMember
+from penstock.coordinator.group.streams.member import StreamsGroupMember, StreamsMemberState
 from penstock.coordinator.group.streams.task import (
     TaskAssignment,
     TaskId,
@@ -13,6 +13,7 @@ from penstock.coordinator.group.streams.task import (
     by_subtopology,
     tasks_of,
 )
+from penstock.errors import ProtocolError
 from penstock.wire.messages.streams_group_current_member_assignment_key import (
     StreamsGroupCurrentMemberAssignmentKey,
 )
@@ -78,6 +79,7 @@ STREAMS_KINDS: Mapping[int, tuple[type[Key], type[Message]]] = {
 }
 """Key and value by record type."""
 
+MEMBER_STATES = frozenset(StreamsMemberState)
 STREAMS_NUMBERS: Mapping[type[Key], int] = {
     key: number for number, (key, _) in STREAMS_KINDS.items()
 }
@@ -92,6 +94,14 @@ class StreamsGroupRecord(msgspec.Struct, frozen=True):
     @property
     def group(self) -> str:
         return self.key.group_id
+
+
+def checked_streams(record: StreamsGroupRecord) -> StreamsGroupRecord:
+    """Refuse a record with an unknown member state."""
+    value = record.value
+    if isinstance(value, CurrentValue) and value.state not in MEMBER_STATES:
+        raise ProtocolError(f"member state {value.state} is unknown")
+    return record
 
 
 def epoch_record(
@@ -171,7 +181,7 @@ def current_record(group: str, member: StreamsGroupMember) -> StreamsGroupRecord
 
 
 def epochs_of(value: CurrentValue) -> dict[TaskId, int]:
-    """In which epoch each active task was assigned; in the present one, if that is not said."""
+    """The epoch in which each active task was assigned; the present one if the record has none."""
     found = {}
     for each in (*value.active_tasks, *value.active_tasks_pending_revocation):
         epochs = each.assignment_epochs or []
@@ -197,7 +207,7 @@ def revoked_tasks(value: CurrentValue) -> TaskAssignment:
 
 
 def member_tombstones(group: str, member_id: str) -> list[StreamsGroupRecord]:
-    """In Kafka's order: current assignment, target assignment, metadata."""
+    """A member's tombstones in Kafka's order: current assignment, target assignment, metadata."""
     return [
         StreamsGroupRecord(CurrentKey(group, member_id), None),
         StreamsGroupRecord(TargetKey(group, member_id), None),

@@ -1,4 +1,4 @@
-"""What a task assignor gets: members, and the tasks of their topology."""
+"""The input of a task assignor: members, and the tasks of their topology."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ class StreamsSubscriber(msgspec.Struct, frozen=True):
 
     process_id: str
     target: TaskAssignment = TaskAssignment()
-    """Its tasks so far."""
+    """The member's last target assignment."""
     instance_id: str | None = None
     rack_id: str | None = None
     tags: tuple[tuple[str, str], ...] = ()

@@ -20,7 +20,7 @@ NO_TASKS: Tasks = frozenset()
 class TaskAssignment(msgspec.Struct, frozen=True):
     """Tasks by role: active ones process records, standbys follow the state of active ones.
 
-    Warm-up tasks are in the protocol; nobody assigns them yet, as in Kafka.
+    Warm-up tasks are in the protocol but not assigned yet, as in Kafka.
     """
 
     active: Tasks = NO_TASKS
@@ -50,7 +50,7 @@ class TaskAssignment(msgspec.Struct, frozen=True):
 
     @property
     def tasks(self) -> Tasks:
-        """In any role."""
+        """The tasks in any role."""
         return self.active | self.standby | self.warmup
 
 
@@ -58,7 +58,7 @@ NOTHING = TaskAssignment()
 
 
 class TasksOfSubtopology(Protocol):
-    """As requests and records spell tasks."""
+    """The tasks of a subtopology in any request or record."""
 
     @property
     def subtopology_id(self) -> str: ...
@@ -76,7 +76,7 @@ def tasks_of(listed: Iterable[TasksOfSubtopology] | None) -> Tasks:
 
 
 def by_subtopology(tasks: Tasks) -> list[tuple[str, list[int]]]:
-    """As requests and records spell tasks: each subtopology once, in order."""
+    """The tasks grouped by subtopology and sorted, as in requests and records."""
     found: dict[str, list[int]] = {}
     for subtopology, partition in sorted(tasks):
         found.setdefault(subtopology, []).append(partition)

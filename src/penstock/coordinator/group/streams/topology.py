@@ -1,7 +1,7 @@
-"""What a topology needs of the cluster's topics: tasks, and internal topics to create. Pure.
+"""Matches a topology with the cluster's topics: tasks, and internal topics to create. Pure.
 
-Repartition topics without a number of partitions get that of what feeds them; topics that are
-joined must have as many partitions as each other; a changelog has one partition per task.
+A repartition topic without a partition count gets the highest count of the subtopologies that feed
+it; topics that are joined must have equal counts; a changelog has one partition per task.
 """
 
 from collections import Counter
@@ -21,11 +21,13 @@ from penstock.wire.messages.streams_group_topology_value import (
 )
 
 MOST_TASKS = 20_000
-"""Of a topology. They are counted and assigned between requests, which would wait for more."""
+"""The most tasks of a topology. They are computed in the event loop, where more would block
+requests.
+"""
 
 
 class StatusCode(IntEnum):
-    """As in heartbeats."""
+    """Values are Kafka's numbers in heartbeat responses."""
 
     STALE_TOPOLOGY = 0
     MISSING_SOURCE_TOPICS = 1
@@ -36,14 +38,14 @@ class StatusCode(IntEnum):
 
 
 class GroupStatus(msgspec.Struct, frozen=True):
-    """What a member is told of its group."""
+    """A condition of the group that its members have to know."""
 
     code: StatusCode
     detail: str
 
 
 class InternalTopic(msgspec.Struct, frozen=True):
-    """A topic of the application's own, which the coordinator creates."""
+    """An internal topic of the application, which the coordinator creates."""
 
     name: str
     partitions: int
@@ -159,7 +161,9 @@ def _missing(
 
 
 def _repartition_counts(topology: Topology, counts: dict[str, int]) -> frozenset[str]:
-    """Adds the partitions of repartition topics to `counts`; returns those that say their own."""
+    """Add the partition counts of repartition topics to `counts`; returns the topics that state
+    one.
+    """
     said = {
         info.name: info.partitions
         for each in topology.subtopologies
@@ -173,7 +177,7 @@ def _repartition_counts(topology: Topology, counts: dict[str, int]) -> frozenset
             "Failed to compute number of partitions for all repartition topics, because a "
             "repartition source topic is never used as a sink topic."
         )
-    # Each subtopology is looked at once, when all its sources are known: a topology may be long.
+    # Visit each subtopology once, when all its sources are known: a topology may be long.
     readers: dict[str, list[Subtopology]] = {}
     feeders = Counter(
         name for each in topology.subtopologies for name in {*each.repartition_sink_topics} & open_

@@ -52,7 +52,7 @@ def validated_tasks(
 
 
 def _tasks(given: Tasks) -> Tasks:
-    """As a frozen set of `TaskId`, whatever pairs user code has put together."""
+    """The tasks as a frozen set of `TaskId`, whatever pairs user code has put together."""
     return frozenset(TaskId(*each) for each in given)
 
 

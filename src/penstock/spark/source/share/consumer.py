@@ -1,6 +1,6 @@
-"""The query's member of a share group: locks records, keeps the locks, accepts what is processed.
+"""The query's member of a share group: locks records, renews the locks, accepts processed records.
 
-A thread of its own sends heartbeats and renews locks while Spark runs a micro-batch, however long
+A separate thread sends heartbeats and renews locks while Spark runs a micro-batch, however long
 that takes.
 """
 
@@ -41,19 +41,20 @@ from penstock.wire.messages.share_group_heartbeat import (
 logger = logging.getLogger("penstock.spark")
 
 MAX_RECORDS: Final = 10_000
-"""Of one request; the group's locks are the limit."""
+"""Most records of one request; the real limit is the group's locks."""
 SHARE_ACKNOWLEDGE: Final = 79
 RENEWING_VERSION: Final = 2
 JOINING_S: Final = 0.5
-"""Between heartbeats until there is an assignment, which Apache Kafka makes in its own time."""
+"""Wait between heartbeats until there is an assignment, which Apache Kafka computes later."""
 ACCEPT_MS: Final = 10_000
-"""Less than a member's session timeout: while this is retried, no heartbeat is sent."""
+"""Time-out for retries, below a member's session timeout: no heartbeat is sent meanwhile."""
 
 
 class ShareConsumer:
     """One member of the group, with a session at each broker that leads one of its partitions.
 
-    Used by the thread that plans micro-batches. The guard keeps the other thread away meanwhile.
+    Called by the thread that plans micro-batches. `_guard` keeps the heartbeat thread out
+    meanwhile.
     """
 
     def __init__(
@@ -73,7 +74,7 @@ class ShareConsumer:
         self._thread = threading.Thread(target=self._keep, name="penstock-share", daemon=True)
 
     def join(self) -> None:
-        """Join the group, and wait for partitions; without them this member reads nothing yet."""
+        """Join the group and wait for partitions; without any, this member reads nothing yet."""
         deadline = monotonic() + self._client.settings.timeout_ms / 1000
         with self._guard:
             self._find_topics()
@@ -90,9 +91,9 @@ class ShareConsumer:
     def acquire(
         self, limit: int | None, wait_ms: int, ends: Mapping[TopicPartition, int] | None
     ) -> IdentifiedRecords:
-        """Lock what there is, and return what the next micro-batch may have.
+        """Lock the available records, and return those that the next micro-batch may process.
 
-        Waits for a first record, at most so long. Records behind `ends` stay locked, and out.
+        Waits up to `wait_ms` for a first record. Records beyond `ends` are locked but not returned.
         """
         with self._guard:
             wait = 0
@@ -113,18 +114,18 @@ class ShareConsumer:
         return IdentifiedRecords(records, {tp.topic: self._held.ids[tp.topic] for tp in records})
 
     def topic_ids(self) -> dict[str, Uuid]:
-        """Of the topics as they are now."""
+        """The current ids of the topics."""
         with self._guard:
             return dict(self._held.ids)
 
     def finish(self, batch: IdentifiedRecords) -> None:
-        """Spark has committed a micro-batch with these records: the group may forget them."""
+        """Spark has committed a micro-batch with these records: accept them."""
         with self._guard:
             self._held.finished(batch)
             self._accept()
 
     def stop(self) -> None:
-        """Leave the group. What is locked is released, since the connections end."""
+        """Leave the group. Closing the connections releases all locks."""
         with self._guard:
             self._is_stopped = True
             self._guard.notify_all()
@@ -166,7 +167,7 @@ class ShareConsumer:
 
     def _assign(self, assignment: Assignment) -> None:
         if {each.topic_id for each in assignment.topic_partitions} - set(self._held.ids.values()):
-            self._find_topics()  # one was recreated
+            self._find_topics()  # a topic was recreated
         names = {topic_id: name for name, topic_id in self._held.ids.items()}
         self._assigned = [
             TopicPartition(names[each.topic_id], index)
@@ -178,7 +179,7 @@ class ShareConsumer:
     # ---- records
 
     def _fetch(self, limits: FetchLimits) -> int:
-        """One request to each leader, all at once; the number of records that it locked."""
+        """One request to each leader, concurrently; returns the number of records locked."""
         return self._client.retrying(
             lambda: self._fetch_once(limits), retry_on=RETRIABLE, timeout_ms=ACCEPT_MS
         )
@@ -188,7 +189,7 @@ class ShareConsumer:
         sent: list[tuple[BrokerId, BlockingConnection, SentRequest[ShareFetchResponse]]] = []
         found, failed = 0, None
         for broker, partitions in by_leader.items():
-            # One that cannot be reached keeps nobody from the answers of the others.
+            # An unreachable broker must not keep us from the others' responses.
             try:
                 connection, session = self._session(broker)
                 request = session.fetch(partitions, limits)
@@ -198,7 +199,7 @@ class ShareConsumer:
                 failed = failed or error
         limit_ms = limits.wait_ms + self._client.settings.request_timeout_ms
         for broker, connection, ticket in sent:
-            # All are received, even if one fails: what they bring is locked.
+            # Receive all responses, even if one fails: their records are locked.
             try:
                 found += self._received(connection.receive(ticket, timeout_ms=limit_ms))
             except KafkaError as error:
@@ -214,7 +215,7 @@ class ShareConsumer:
         names, found = {topic_id: name for name, topic_id in self._held.ids.items()}, 0
         for topic in response.responses:
             if topic.topic_id not in names:
-                continue  # nothing of it was asked for
+                continue  # not requested
             for each in topic.partitions:
                 tp = TopicPartition(names[topic.topic_id], each.partition_index)
                 if each.error_code in RETRIABLE:
@@ -229,9 +230,7 @@ class ShareConsumer:
         return found
 
     def _accept(self) -> None:
-        """Accept what is processed. If that fails, the group delivers it again, and it is accepted
-        then.
-        """
+        """Accept processed records; after a failure they are accepted when delivered again."""
         try:
             self._client.retrying(self._accept_once, timeout_ms=ACCEPT_MS)
         except KafkaError as error:
@@ -252,8 +251,8 @@ class ShareConsumer:
             raise refused
 
     def _renew(self) -> None:
-        """A lock that cannot be renewed may still be there: whether it is shows when the record is
-        accepted. A group may forbid renewals, and brokers refuse them as if the lock had ended.
+        """Renew all locks. A lock that cannot be renewed may still be valid: accepting the record
+        shows that. A group may forbid renewals, and brokers refuse them as if the lock had ended.
         """
         refused: dict[str, None] = {}
         for _, _, error in self._acknowledged(AcknowledgeType.RENEW, self._held.locked()):
@@ -265,7 +264,7 @@ class ShareConsumer:
     def _acknowledged(
         self, kind: AcknowledgeType, wanted: Records
     ) -> list[tuple[TopicPartition, OffsetRanges, KafkaError | None]]:
-        """What became of each partition's records; a lock that is not of a session is lost."""
+        """The result for each partition's records. Locks outside of any session are lost."""
         found: list[tuple[TopicPartition, OffsetRanges, KafkaError | None]] = []
         for broker, (connection, session) in list(self._sessions.items()):
             mine = {tp: each for tp, each in wanted.items() if tp in session.partitions}
@@ -304,7 +303,7 @@ class ShareConsumer:
                         each.error_code == ErrorCode.INVALID_RECORD_STATE
                         and len(records[tp].ranges) > 1
                     ):
-                        # One lock that ended refuses all: the others are tried one by one.
+                        # One expired lock makes the broker refuse all: try the ranges one by one.
                         for single in records[tp]:
                             alone = {tp: OffsetRanges((single,))}
                             found += self._acknowledge(connection, session, kind, alone)
@@ -325,7 +324,7 @@ class ShareConsumer:
         return opened
 
     def _end_session(self, broker: BrokerId) -> None:
-        """Its locks are lost. The connection ends too, since the broker may still know it."""
+        """Its locks are lost. Closes the connection: the broker may still know the session."""
         known = self._sessions.pop(broker, None)
         if known is not None:
             connection, session = known
@@ -341,7 +340,7 @@ class ShareConsumer:
         self._guard.notify_all()
 
     def _keep(self) -> None:
-        """Heartbeats and renewals, each when it is due."""
+        """Send heartbeats and renew locks when they are due."""
         with self._guard:
             while not self._is_stopped:
                 try:

@@ -20,22 +20,23 @@ class IdentifiedRecords(NamedTuple):
 
 
 class HeldRecords:
-    """A record is *locked* by an acquisition until it is accepted or its lock is lost, and
+    """A record is *locked* from its acquisition until it is accepted or its lock is lost, and
     *finished* from the end of its micro-batch until it is accepted.
 
-    A finished record whose lock was lost comes again. It is then accepted and not processed twice.
+    A finished record whose lock was lost is delivered again. It is then accepted without being
+    processed twice.
     """
 
     def __init__(self) -> None:
         self.ids: dict[str, Uuid] = {}
-        """Which topics these are: another one may have had the same name before."""
+        """Ids of the topics: an earlier topic may have had the same name."""
         self._locked: dict[TopicPartition, OffsetRanges] = {}
         self._finished: dict[TopicPartition, OffsetRanges] = {}
         self._seen: dict[TopicPartition, int] = {}
-        """The end of what was ever acquired."""
+        """The end of all offsets ever acquired."""
 
     def identify(self, topic: str, topic_id: Uuid) -> bool:
-        """Whether the topic was made anew: then what was held of the former one is forgotten."""
+        """Returns whether the topic was recreated; if so, forgets records of the former one."""
         is_other = self.ids.get(topic, topic_id) != topic_id
         if is_other:
             self._forget(topic)
@@ -50,20 +51,21 @@ class HeldRecords:
     def finished(self, batch: IdentifiedRecords) -> None:
         """A micro-batch with these records is committed.
 
-        Records of a topic that was made anew meanwhile are left out: what has their offsets now was
-        not processed.
+        Skips records of a topic that was recreated meanwhile: the records that have their offsets
+        now were not processed.
         """
         for tp, each in batch.records.items():
             known = self.ids.get(tp.topic)
             if known is None or batch.ids.get(tp.topic) != known:
                 continue
-            # A group never goes back behind the locks that it may have, so older ones are done.
+            # A group never goes back further than its maximum number of locks, so older records are
+            # done.
             seen = self._seen.get(tp, 0)
             recent = OffsetRanges.of([(seen - MAX_LOCKS, max(seen, each.end))])
             self._finished[tp] = (self._finished.get(tp, NONE) | each) & recent
 
     def accepted(self, tp: TopicPartition, records: OffsetRanges) -> None:
-        """The broker has written that these are done."""
+        """The broker has acknowledged that these are accepted."""
         self.lost(tp, records)
         self._finished[tp] = self._finished.get(tp, NONE) - records
 
@@ -72,7 +74,7 @@ class HeldRecords:
         self._locked[tp] = self._locked.get(tp, NONE) - records
 
     def _forget(self, topic: str) -> None:
-        """Its offsets mean something else now."""
+        """Forget a recreated topic: its offsets mean other records now."""
         for held in (self._locked, self._finished, self._seen):
             for tp in [each for each in held if each.topic == topic]:
                 del held[tp]
@@ -87,7 +89,7 @@ class HeldRecords:
     def to_process(
         self, ends: Mapping[TopicPartition, int] | None = None
     ) -> dict[TopicPartition, OffsetRanges]:
-        """What the next micro-batch may have; with `ends`, only what is before them."""
+        """Records that the next micro-batch may process; with `ends`, only those before them."""
         found = {tp: each - self._finished.get(tp, NONE) for tp, each in self._locked.items()}
         if ends is not None:
             found = {
@@ -101,11 +103,11 @@ def count(records: Records) -> int:
 
 
 def at_most(limit: int | None, records: Records) -> dict[TopicPartition, OffsetRanges]:
-    """The first `limit` of the records, of each partition about the same share."""
+    """The first `limit` of the records, with about the same share for each partition."""
     if limit is None or count(records) <= limit:
         return dict(records)
     found, left = {}, limit
-    # The smallest come first: what they leave of their share is for the others.
+    # The smallest come first, so that the others can use what they leave of their share.
     for index, (tp, each) in enumerate(sorted(records.items(), key=lambda pair: pair[1].count)):
         share = min(each.count, -(-left // (len(records) - index)))
         found[tp] = each.part(0, share)

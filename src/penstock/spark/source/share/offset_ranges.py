@@ -1,4 +1,4 @@
-"""Sets of offsets, as ranges: a share group hands out records, not a range up to an end."""
+"""Sets of offsets as ranges: a share group hands out single records, not all up to an end."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ class OffsetRanges:
 
     @classmethod
     def of(cls, ranges: Iterable[tuple[int, int]]) -> Self:
-        """Of ranges in any order, which may overlap."""
+        """From ranges in any order, which may overlap."""
         merged: list[tuple[int, int]] = []
         for start, end in sorted(each for each in ranges if each[0] < each[1]):
             if merged and start <= merged[-1][1]:
@@ -30,7 +30,7 @@ class OffsetRanges:
 
     @property
     def count(self) -> int:
-        """How many offsets there are; there may be fewer records."""
+        """The number of offsets; there may be fewer records."""
         return sum(end - start for start, end in self.ranges)
 
     @property
@@ -58,7 +58,7 @@ class OffsetRanges:
         return OffsetRanges.of(left)
 
     def part(self, first: int, last: int) -> "OffsetRanges":
-        """The offsets from the one numbered `first`, up to but without the one numbered `last`."""
+        """The offsets from index `first` up to, but without, index `last`."""
         found, at = [], 0
         for start, end in self:
             found.append((max(start, start + first - at), min(end, start + last - at)))
@@ -66,14 +66,14 @@ class OffsetRanges:
         return OffsetRanges.of(found)
 
     def __str__(self) -> str:
-        """As it is in a checkpoint: `0-99,105`, the last offset included."""
+        """The text in a checkpoint: `0-99,105`, the last offset included."""
         return ",".join(
             f"{start}-{end - 1}" if end - start > 1 else f"{start}" for start, end in self
         )
 
 
 def parse_ranges(text: str) -> OffsetRanges:
-    """From the text of a checkpoint; `ValueError` if it is none."""
+    """Parse the text of a checkpoint; raises `ValueError` if it is malformed."""
     found = []
     for each in filter(None, text.split(",")):
         first, _, last = each.partition("-")

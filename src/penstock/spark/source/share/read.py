@@ -1,4 +1,4 @@
-"""What a task of a share group does: fetch the range that covers its records, and keep those."""
+"""A task of a share group: fetches the range that covers its records, and keeps only those."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,7 +14,7 @@ from penstock.spark.source.share.task import SharedRecords
 
 
 def read_shared(wanted: SharedRecords, settings: SourceSettings) -> Iterator[pa.RecordBatch]:
-    # The group has decided which records are visible: it hands out no others.
+    # The group has already decided which records are visible, and hands out no others.
     everything = replace(settings.fetch, isolation=IsolationLevel.READ_UNCOMMITTED)
     for batch in read_range(wanted.covering, replace(settings, fetch=everything)):
         yield kept(batch, wanted.offsets)

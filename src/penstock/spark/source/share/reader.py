@@ -1,8 +1,8 @@
 """A streaming read of a share group: the driver's side of micro-batches.
 
-The driver is the one member of the group. It locks records before a micro-batch, and Spark writes
-to its checkpoint which ones. Tasks then read them by their offsets, as from any topic: so there may
-be more tasks than partitions, and a task or a micro-batch that runs again reads the same records.
+The driver is the only member of the group. It locks records before a micro-batch, and Spark writes
+their offsets to its checkpoint. Tasks then read them by offset, as from any topic. So there may be
+more tasks than partitions, and a task or micro-batch that runs again reads the same records.
 """
 
 from collections.abc import Iterator, Mapping
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 FIRST_WAIT_MS: Final = 3000
-"""For the first record of an availableNow run: a broker may still be loading the group's state."""
+"""Wait for the first record of an availableNow run: a broker may still load the group's state."""
 
 
 class SharedPartition(InputPartition):
@@ -44,18 +44,19 @@ class SharedPartition(InputPartition):
 class ShareStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """One instance lives in the driver as long as the query; tasks get copies.
 
-    Records are accepted when Spark calls `latestOffset` after their micro-batch, or `commit`:
-    by then the micro-batch is committed. Only those of micro-batches that this instance planned:
-    in a checkpoint of an earlier run they may be old, and the group may have been reset since.
+    Records are accepted when Spark calls `latestOffset` after their micro-batch, or `commit`: by
+    then the micro-batch is committed. This applies only to micro-batches that this instance
+    planned: records in a checkpoint of an earlier run may be old, and the group may have been reset
+    since.
     """
 
     def __init__(self, settings: SourceSettings, group: str) -> None:
         self._settings, self._group = settings, group
         self._consumer: ShareConsumer | None = None
         self._planned: ShareOffset | None = None
-        """The micro-batch that runs, or ran last."""
+        """The running micro-batch, or the last one."""
         self._ids: Mapping[str, Uuid] = {}
-        """Of the topics that it reads."""
+        """Ids of the topics that it reads."""
         self._target: dict[TopicPartition, Offset] | None = None
         """Where an availableNow run ends."""
         self._found_any = False
@@ -94,11 +95,11 @@ class ShareStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return []
         offset = share_offset(end, self._group)
         if self._consumer is None:
-            # A micro-batch that ran before, in another process. Its locks have ended; what nobody
-            # has taken meanwhile is locked again, so that nobody does.
+            # This micro-batch ran before, in another process, and its locks have ended. Lock again
+            # what no other member has taken meanwhile, so that none does.
             self._joined().acquire(None, self._settings.fetch.max_wait_ms, None)
         self._planned, self._found_any = offset, True
-        # An old checkpoint does not say: then what is read now is what is there now.
+        # An old checkpoint has no ids: then assume the current topics.
         self._ids = offset.ids or self._joined().topic_ids()
         pieces = divided(
             offset.records,

@@ -1,4 +1,4 @@
-"""A share session with one broker, by names of topics and ranges of offsets. No I/O."""
+"""A share session with one broker, in terms of topic names and offset ranges. No I/O."""
 
 from collections.abc import Iterable, Mapping
 
@@ -17,7 +17,7 @@ from penstock.wire.messages.share_fetch import ShareFetchRequest
 class MemberSession:
     """The partitions of the session, and its next request.
 
-    A session ends with its connection, which releases what the member has locked by it.
+    A session ends with its connection, which releases the locks that the member holds through it.
     """
 
     def __init__(self, session: ShareSession, ids: Mapping[str, Uuid]) -> None:
@@ -31,7 +31,7 @@ class MemberSession:
     def acknowledge(
         self, kind: AcknowledgeType, records: Mapping[TopicPartition, OffsetRanges]
     ) -> ShareAcknowledgeRequest:
-        """The same for all these records."""
+        """Acknowledge all these records in the same way."""
         return self._session.acknowledge(
             {
                 self._by_id(tp): [

@@ -1,8 +1,8 @@
 """Spark's offset of a share group: the records of one micro-batch.
 
-A share group has no position, so an offset lists what was locked for the micro-batch that ends with
-it. Spark writes it to the checkpoint before the micro-batch runs: if that has to run again, it has
-the same records.
+A share group has no position, so an offset lists the records locked for the micro-batch that ends
+with it. Spark writes it to the checkpoint before the micro-batch runs: if that has to run again, it
+gets the same records.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from penstock.types import TopicPartition, Uuid, parse_uuid, uuid_text
 
 _GROUP: Final = "shareGroup"
 VERSION: Final = 2
-"""Of the JSON. The first one had no number and no ids of topics; its readers ignore both."""
+"""Version of the JSON. The first had neither this number nor topic ids; its readers ignore both."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +24,12 @@ class ShareOffset:
 
     group: str
     batch: int = 0
-    """Makes an offset differ from the last one if the same records are delivered again: Spark sees
-    new records only by a new offset."""
+    """Makes an offset differ from the previous one if the same records are delivered again: Spark
+    sees new records only by a new offset.
+    """
     records: Mapping[TopicPartition, OffsetRanges] = field(default_factory=dict)
     ids: Mapping[str, Uuid] = field(default_factory=dict)
-    """Of the topics: one of the same name may be another by the end of the micro-batch. Empty if
-    the checkpoint is older than these ids."""
+    """Topic ids: a topic may be recreated before the batch ends. Empty in an older checkpoint."""
 
     def as_json(self) -> dict[str, Any]:
         nested: dict[str, dict[str, str]] = {}
@@ -45,7 +45,7 @@ class ShareOffset:
 
 
 def share_offset(nested: Mapping[str, Any], group: str) -> ShareOffset:
-    """From a checkpoint; an error if that is not of this group."""
+    """Read a checkpoint's offset; raises `ConfigError` if it belongs to another group."""
     if not isinstance(nested.get(_GROUP), str):
         raise ConfigError(
             "the checkpoint is of a stream without option shareGroup; use another checkpoint"

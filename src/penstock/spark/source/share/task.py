@@ -1,4 +1,4 @@
-"""Divides the records of a micro-batch into tasks, also those of one partition."""
+"""Divides the records of a micro-batch into tasks, even those of one partition."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,8 +18,8 @@ class SharedRecords:
 
     @property
     def covering(self) -> OffsetRange:
-        """The range to fetch. Between its records may be some of other members, but never many:
-        all that is locked lies within `share.partition.max.record.locks`.
+        """The range to fetch. Records of other members may lie in between, but never many: all
+        locked records lie within `share.partition.max.record.locks`.
         """
         start = self.offsets.ranges[0][0]
         return OffsetRange(self.topic_partition, start, self.offsets.end, self.topic_id)
@@ -35,7 +35,7 @@ def divided(
     at_least: int = 0,
     at_most_records: int = 0,
 ) -> list[SharedRecords]:
-    """As `cut` divides ranges: pieces of about the same number of records."""
+    """Divide records into pieces of about the same size, as `cut` divides ranges."""
     numbered = [
         OffsetRange(tp, 0, records[tp].count, ids.get(tp.topic, NO_UUID)) for tp in sorted(records)
     ]

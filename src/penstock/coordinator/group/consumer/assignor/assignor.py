@@ -15,7 +15,7 @@ Assignor: TypeAlias = Callable[[Mapping[str, Subscriber], Mapping[Uuid, int]], G
 """assignor(subscribers by member id, partition counts by topic id) -> assignments by member id.
 
 Pure: it must not change its arguments. It assigns a partition to at most one subscriber of its
-topic; nobody reads a partition that it leaves out.
+topic; no member reads a partition that it leaves out.
 """
 
 BUILT_IN: Mapping[str, Assignor] = {"uniform": uniform, "range": by_range}
@@ -44,4 +44,4 @@ def named(names: Iterable[str], known: Mapping[str, Assignor] = BUILT_IN) -> Ass
 
 
 OFFERED = named(BUILT_IN)
-"""What a broker offers by default."""
+"""The assignors that a broker offers by default."""

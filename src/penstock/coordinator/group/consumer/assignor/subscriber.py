@@ -1,4 +1,4 @@
-"""What an assignor gets for each member, and what it returns."""
+"""The input and the output of an assignor for each member."""
 
 from collections.abc import Mapping
 from typing import TypeAlias

@@ -1,1 +1,1 @@
-"""Classic members of Kafka Streams in a streams group, while an application moves over."""
+"""Classic members of Kafka Streams in a streams group, while an application migrates."""

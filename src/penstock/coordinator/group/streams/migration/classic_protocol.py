@@ -2,8 +2,8 @@
 
 None leads, since the coordinator assigns; the assignment has the user data that Kafka Streams
 expects. A join moves the member one step towards its target. For the next step it has to join
-again, which the replies to its heartbeats tell it. Classic members get no standbys: what becomes of
-a standby is in no request of theirs.
+again; the replies to its heartbeats tell it so. Classic members get no standbys, since their
+requests do not report the state of standbys.
 """
 
 import msgspec
@@ -88,8 +88,10 @@ def join(draft: StreamsGroupDraft, request: GroupJoin, config: GroupConfig) -> J
 def _deadline_ms(
     draft: StreamsGroupDraft, before: StreamsGroupMember | None, after: StreamsGroupMember
 ) -> int:
-    """Until when it has to sync, or to give up tasks. If it joins again and has not given up what
-    it must, its time goes on: others wait for that.
+    """The deadline for the member to sync, or to revoke tasks.
+
+    A member that joins again before it has revoked its tasks keeps its deadline: others wait for
+    them.
     """
     if (
         before is not None
@@ -162,7 +164,7 @@ def _assignment(draft: StreamsGroupDraft, member: StreamsGroupMember, terms: Cla
         by_topic.setdefault(topic, []).append(partition)
     metadata = terms.protocol.metadata
     stated = read_streams(metadata).user_data
-    # Kafka Streams joins again, at once and for ever, if it is told endpoints without its own.
+    # Kafka Streams rejoins at once, in an endless loop, if it gets endpoints without its own.
     hosts = [] if stated.is_ignored else partitions_by_endpoint(group, topics)
     user_data = assignment_user_data(stated.version, [task for _, task in pairs], hosts)
     return assignment_bytes(by_topic, metadata, user_data)
@@ -178,8 +180,10 @@ def heartbeat(draft: StreamsGroupDraft, member_id: str, generation: int) -> Kafk
 
 
 def _must_rejoin(group: StreamsGroup, member: StreamsGroupMember) -> bool:
-    """There is a next step, or what it stated was in the memory of another coordinator, or what it
-    was told of endpoints is old: only an assignment tells of them.
+    """Whether the member has a next step to make, or this coordinator lacks its terms, or the
+    endpoints that it got are old.
+
+    Terms are in memory only, so a new coordinator lacks them. Only an assignment carries endpoints.
     """
     if member.classic is None or member.state is StreamsMemberState.UNREVOKED_TASKS:
         return True
@@ -191,13 +195,13 @@ def _must_rejoin(group: StreamsGroup, member: StreamsGroupMember) -> bool:
 
 
 def _has_old_endpoints(group: StreamsGroup, member: StreamsGroupMember) -> bool:
-    """Once tasks have stopped moving: each step of each member would make it join otherwise."""
+    """Whether its endpoints are old. False while tasks move: each step would make it rejoin."""
     is_old = member.endpoints_told not in {None, group.endpoint_epoch}
     return is_old and group.state is StreamsGroupState.STABLE
 
 
 def _rejoin_required(draft: StreamsGroupDraft, member: StreamsGroupMember) -> KafkaError:
-    """Its time to join again starts with the first such reply."""
+    """The error that tells a member to join again; the first one starts its time to do so."""
     if member.rebalance_deadline_ms is None:
         deadline_ms = draft.now_ms + member.rebalance_timeout_ms
         draft.change_member(member.id, rebalance_deadline_ms=deadline_ms)

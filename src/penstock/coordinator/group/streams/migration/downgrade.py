@@ -14,10 +14,10 @@ from penstock.coordinator.group.streams.migration.upgrade import STREAM
 
 
 def downgraded(draft: StreamsGroupDraft) -> ClassicGroupDraft:
-    """The classic group of the members that are left: it rebalances, and one of them leads it.
+    """The classic group of the remaining members; it rebalances, and one of them leads it.
 
-    They keep their tasks until they join, in the generation that they know. Those that have not
-    joined at this coordinator are unknown to the classic group, and join it anew.
+    Members keep their tasks, in the generation that they know, until they join. Those that have not
+    joined at this coordinator are unknown to the classic group and join as new members.
     """
     group, context = draft.group, draft.context
     members = [_member(each) for each in group.members.values() if each.classic is not None]
@@ -40,7 +40,7 @@ def downgraded(draft: StreamsGroupDraft) -> ClassicGroupDraft:
 
 
 def stored(group: ClassicGroup) -> ClassicGroup:
-    """What the log has of it: if this coordinator is lost, all join again."""
+    """The group as it is stored: no member has its generation, so all rejoin after a fail-over."""
     if not group.members:
         return group
     return msgspec.structs.replace(

@@ -1,12 +1,13 @@
-"""A process of Kafka Streams that is back with the other protocol."""
+"""Replaces the members of a Kafka Streams process that restarted with the other protocol."""
 
 from penstock.coordinator.group.streams.draft import StreamsGroupDraft
 
 
 def replace_process(draft: StreamsGroupDraft, process_id: str, *, was_classic: bool) -> None:
-    """Remove what the process was before, without waiting for time-outs.
+    """Remove the members of the former process without waiting for their timeouts.
 
-    Its id is kept in its directory of state, which the former process has let go: it has ended.
+    The process id is stored in the state directory, which the former process has released: it has
+    ended.
     """
     gone = [
         each.id

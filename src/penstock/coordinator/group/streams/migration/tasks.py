@@ -13,12 +13,15 @@ LAST_NUMBER = (1 << 31) - 1
 
 
 def is_numbered(topology: Topology) -> bool:
-    """Whether its subtopologies have numbers for names: the classic protocol has no others."""
+    """Whether all subtopologies have numbers as ids: the classic protocol allows no others."""
     return all(_is_number(each.subtopology_id) for each in topology.subtopologies)
 
 
 def _is_number(text: str) -> bool:
-    """As Java spells an `int` that is not negative; two spellings of one would be one task."""
+    """Whether the text is a non-negative Java `int`, spelled as Java does.
+
+    Two spellings of one number would name the same task.
+    """
     if len(text) > len(str(LAST_NUMBER)) or not (text.isascii() and text.isdecimal()):
         return False
     return int(text) <= LAST_NUMBER and str(int(text)) == text

@@ -38,14 +38,14 @@ STREAM = "stream"
 
 
 class StreamsSubscription(NamedTuple):
-    """What a classic member states when it joins."""
+    """The subscription of a classic member, and its decoded user data."""
 
     subscription: ConsumerProtocolSubscription
     user_data: MemberUserData
 
 
 def read_streams(metadata: bytes) -> StreamsSubscription:
-    """`ProtocolError` if the bytes are no subscription of Kafka Streams."""
+    """Decode a member's metadata; `ProtocolError` if it is no subscription of Kafka Streams."""
     subscription = read_subscription(metadata)
     return StreamsSubscription(subscription, read_user_data(subscription.user_data))
 
@@ -64,7 +64,7 @@ def check(classic: ClassicGroup, config: GroupConfig) -> None:
     if any(each.instance_id is not None for each in members):
         raise GroupIdNotFound(f"{name} has static members: it moves while it is stopped")
     if classic.state is not ClassicGroupState.STABLE or classic.pending_sync_members:
-        # Who holds what is known again once the rebalance ends; clients retry.
+        # The owners of tasks are unknown until the rebalance ends; clients retry.
         raise RebalancesClassically(f"{name} rebalances in the classic protocol")
 
 
@@ -92,7 +92,7 @@ def upgrade(draft: StreamsGroupDraft, classic: ClassicGroup, topology: Topology)
 
 
 def _checked_tasks(draft: StreamsGroupDraft, classic: ClassicGroup, topology: Topology) -> Tasks:
-    """All tasks. The running application must be the one that the new member describes."""
+    """All tasks, if the running application has the topology that the new member sent."""
     found = configured(topology, draft.context.topics)
     why = "" if found.status is None else found.status.detail
     if not is_numbered(topology):
@@ -110,10 +110,11 @@ def _checked_tasks(draft: StreamsGroupDraft, classic: ClassicGroup, topology: To
 def _members(
     classic: ClassicGroup, topology: Topology, tasks: Tasks, epoch: int
 ) -> Iterator[StreamsGroupMember]:
-    """Every member with its tasks, as far as there are such.
+    """Every member with those of its tasks that exist.
 
-    A cooperative member may be giving up what it owned before the last rebalance: that counts as
-    its own until it joins again, unless another member has it. Otherwise two would process it.
+    A cooperative member may still be revoking tasks that it owned before the last rebalance. They
+    count as its own until it joins again, unless another member has them. Otherwise two members
+    would process them.
     """
     read, assigned = {}, dict[str, Tasks]()
     for member in classic.members.values():

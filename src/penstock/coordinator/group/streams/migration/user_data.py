@@ -1,9 +1,9 @@
-"""What Kafka Streams puts into the user data of the classic protocol: Java's `DataOutputStream`.
+"""The user data of Kafka Streams in the classic protocol, as Java's `DataOutputStream` writes it.
 
-A member sends `SubscriptionInfo`: versions, process, what state it has, its endpoint. It expects
-`AssignmentInfo`: its tasks, in the order of its sorted partitions, and which partitions are at
-which endpoint. Both have the same version number. From version 7 on (Kafka Streams 2.6) the parts
-that are needed here stay where they are; version 10 added a name to each task.
+A member sends `SubscriptionInfo`: versions, process, the state it has, its endpoint. It expects
+`AssignmentInfo`: its tasks, in the order of its sorted partitions, and the partitions at each
+endpoint. Both have the same version number. From version 7 on (Kafka Streams 2.6) the fields that
+are needed here stay where they are; version 10 added a name to each task.
 """
 
 import re
@@ -23,7 +23,10 @@ NO_ERROR, NO_FOLLOWUP_MS = 0, (1 << 63) - 1
 LAST_PORT, LONGEST_HOST = 65_535, 255
 
 _ADDRESS = re.compile(r"(?:[0-9a-zA-Z\-%._]*://)?\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]+)")
-"""As Kafka reads `application.server`: a member has to find its own endpoint among those told."""
+"""The pattern by which Kafka reads `application.server`.
+
+A member has to find its own endpoint in its assignment.
+"""
 
 _INT, _LONG = struct.Struct(">i"), struct.Struct(">q")
 _HEAD = struct.Struct(">ii16si")
@@ -36,7 +39,7 @@ class MemberUserData(NamedTuple):
     process_id: str
     endpoint: Endpoint | None
     is_ignored: bool = False
-    """Whether it states an endpoint that is left out, since others could not read it."""
+    """Whether its endpoint is left out because other members could not read it."""
 
 
 def read_user_data(data: bytes | None) -> MemberUserData:
@@ -52,13 +55,13 @@ def read_user_data(data: bytes | None) -> MemberUserData:
 
 
 def _uuid(data: bytes) -> str:
-    """As Java writes it, and as heartbeats of the streams protocol have it."""
+    """The UUID as Java writes it, and as heartbeats of the streams protocol have it."""
     text = data.hex()
     return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
 
 
 def _endpoint(text: str) -> Endpoint | None:
-    """None too if no other member could read it: a bad one must not harm them."""
+    """The endpoint; None if there is none, or if it is malformed and would harm other members."""
     found = _ADDRESS.fullmatch(text)
     if found is None or len(found[2]) > len(str(LAST_PORT)):
         return None
@@ -77,7 +80,8 @@ def assignment_user_data(
 ) -> bytes:
     """An `AssignmentInfo` without standbys. `tasks` has one entry per partition, in their order.
 
-    Members of the streams protocol state endpoints too, as any text: what is no host is left out.
+    Members of the streams protocol may send any text as an endpoint; one that is no host is left
+    out.
     """
     parts = [_INT.pack(version), _INT.pack(version), _INT.pack(len(tasks))]
     for subtopology, partition in tasks:
@@ -109,6 +113,6 @@ def _hosts(hosts: list[EndpointPartitions]) -> list[bytes]:
 
 
 def _text(text: str) -> bytes:
-    """As Java's `writeUTF`; names of hosts and topics are ASCII, where it is the same as UTF-8."""
+    """The text as Java's `writeUTF` writes it: as UTF-8, since hosts and topics are ASCII."""
     encoded = text.encode()
     return struct.pack(">H", len(encoded)) + encoded

@@ -7,13 +7,13 @@ logger = logging.getLogger("penstock.broker.net.session")
 LINES, PERIOD_S = 10, 60.0
 
 
-class Complaints:
+class RateLimitedLog:
     """Logs a few lines a minute, and how many it has left out."""
 
     def __init__(self) -> None:
         self._since, self._count = float("-inf"), 0
 
-    def tell(self, now_s: float, text: str, *values: object) -> None:
+    def warn(self, now_s: float, text: str, *values: object) -> None:
         if now_s - self._since >= PERIOD_S:
             left_out = self._count - LINES
             if left_out > 0:

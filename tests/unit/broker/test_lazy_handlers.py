@@ -7,7 +7,7 @@ import pytest
 
 from penstock.broker import handlers
 from penstock.broker.handlers.table import EAGER, HANDLERS
-from penstock.broker.handling.late import LateHandlers, each
+from penstock.broker.handling.lazy_handlers import LazyHandlers, each
 
 LOADED = """
 import sys
@@ -37,8 +37,8 @@ def test_a_handler_is_found_once_and_changed_when_it_is_asked_for() -> None:
 
     def handler(request: object, ctx: object) -> None: ...
 
-    def find() -> LateHandlers:
-        return LateHandlers({7: lambda: found.append(7) or handler})  # type: ignore[func-returns-value]
+    def find() -> LazyHandlers:
+        return LazyHandlers({7: lambda: found.append(7) or handler})  # type: ignore[func-returns-value]
 
     changed = each(find(), lambda key, _: lambda *_: key)  # type: ignore[arg-type,return-value]
     assert list(changed) == [7]

@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Doomed(Generic[T]):
+class DelayedRemovals(Generic[T]):
     """Each item is due its delay after the first call of `due` that sees it.
 
     By the monotonic clock: a wall clock that is set back would keep files longer. Callers of `add`
@@ -23,7 +23,7 @@ class Doomed(Generic[T]):
         self._unseen.append((delay_ms, what))
 
     def due(self, monotonic_ms: int) -> list[T]:
-        """What is due now; it is forgotten here."""
+        """The items that are due now; they are dropped from here."""
         if self._unseen:
             self._waiting += [(monotonic_ms + delay, what) for delay, what in self._unseen]
             self._unseen.clear()

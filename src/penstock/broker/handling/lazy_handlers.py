@@ -1,14 +1,12 @@
-"""Handlers that are found, and their modules imported, when they are first asked for."""
+"""Handlers that are looked up, and their modules imported, at first use."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from penstock.broker.context import AnyHandler
 
 
-class LateHandlers(Mapping[int, AnyHandler]):
-    """Handlers by the key of their API, those of `eager` found at once. To know which keys there
-    are imports nothing.
-    """
+class LazyHandlers(Mapping[int, AnyHandler]):
+    """Handlers by API key; `eager` ones are loaded at once. Listing the keys imports nothing."""
 
     def __init__(
         self, find: Mapping[int, Callable[[], AnyHandler]], eager: Iterable[int] = ()
@@ -31,10 +29,10 @@ class LateHandlers(Mapping[int, AnyHandler]):
 
 def each(
     handlers: Mapping[int, AnyHandler], change: Callable[[int, AnyHandler], AnyHandler]
-) -> LateHandlers:
-    """The handlers, each changed when it is first asked for."""
+) -> LazyHandlers:
+    """The handlers, each passed through `change` at first use."""
 
     def found(key: int) -> Callable[[], AnyHandler]:
         return lambda: change(key, handlers[key])
 
-    return LateHandlers({key: found(key) for key in handlers})
+    return LazyHandlers({key: found(key) for key in handlers})
