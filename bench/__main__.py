@@ -37,7 +37,7 @@ BESIDE_OTHERS = (
 
 def main(argv: list[str]) -> int:
     name, *rest = argv or ["all"]
-    # What is measured runs as installed: with bytecode, not with modules compiled at each start.
+    # Run with bytecode, as installed; otherwise each start would compile the modules again.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     print(described(), flush=True)
     if name in BESIDE_OTHERS:

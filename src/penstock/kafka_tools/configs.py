@@ -25,7 +25,7 @@ RESOURCES = {
     "client-metrics": "CLIENT_METRICS",
 }
 LISTED = frozenset({"topics", "groups", "client-metrics"})
-"""Types whose entities are all known by name: others do not exist."""
+"""Types whose entities can be listed: a name that is not in the list does not exist."""
 QUOTA_ENTITIES = ("users", "clients", "ips")
 OPTIONS = (
     *CLUSTER,
