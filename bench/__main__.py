@@ -1,6 +1,6 @@
-"""python -m bench [NAME] [options]; without a name, all those that need no other broker.
+"""python -m bench [NAME] [options]; without a name, all benches that need no other broker.
 
-Nothing here asserts: figures stand beside their budgets, or beside Apache Kafka's.
+Benches assert nothing: they print figures beside their budgets, or beside Apache Kafka's.
 """
 
 import os
@@ -37,11 +37,11 @@ BESIDE_OTHERS = (
 
 def main(argv: list[str]) -> int:
     name, *rest = argv or ["all"]
-    # What is measured runs as installed: with bytecode, not with modules compiled at each start.
+    # Run with bytecode, as installed; otherwise each start would compile the modules again.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     print(described(), flush=True)
     if name in BESIDE_OTHERS:
-        # The real Kafka, or Spark, beside it is started as the tests start it.
+        # The tests' helpers start the real Kafka or Spark.
         sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
         import_module(f"bench.{name}").main(rest)
     elif name == "all" or (name in PURE and not rest):

@@ -11,7 +11,7 @@ from penstock.record.compression import Codec
 
 BATCH_OVERHEAD_BYTES = 61
 RECORD_OVERHEAD_BYTES = 12
-"""At most, for records without key and headers of up to 1 MB."""
+"""An upper bound for records of up to 1 MB without key and headers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Batch:
         return self.records * self.record_bytes
 
     def file(self, folder: Path) -> Path:
-        """Written once per folder; timestamps are of now, so that no retention touches them."""
+        """Written once per folder; records are of the current time, so retention keeps them."""
         name = f"{self.size_bytes}-{self.record_bytes}-{self.codec.name.lower()}.batch"
         path = folder / name
         if not path.exists():

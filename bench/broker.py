@@ -25,7 +25,7 @@ from peers.jars import NotInstalledError
 from peers.process import PeerError
 
 WARM_S = {"Kafka": 45.0, "Penstock": 5.0}
-"""A JIT needs the longer time; Penstock makes its codecs at first use."""
+"""A JIT needs longer to warm up; Penstock builds its codecs at first use."""
 
 
 def arguments(argv: list[str]) -> argparse.Namespace:
@@ -47,7 +47,7 @@ def arguments(argv: list[str]) -> argparse.Namespace:
 
 
 def cores(choice: str) -> tuple[set[int], set[int]]:
-    """Where broker and client run."""
+    """The cores of the broker, and those of the client."""
     every = sorted(os.sched_getaffinity(0))
     match choice:
         case "one":
@@ -85,7 +85,7 @@ def add_starts(report: Report, subject: Subject, starts: int) -> None:
 
 def measure(benches: list[Bench], workloads: list[Workload], rounds: int, report: Report) -> None:
     for number in range(rounds):
-        # Taking turns at going first, too.
+        # The broker that goes first alternates, too.
         for workload in workloads:
             for bench in benches if number % 2 == 0 else benches[::-1]:
                 figures = bench.measure(workload).figures()

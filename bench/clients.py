@@ -1,8 +1,8 @@
 """Real clients: python -m bench clients [--factor 1|3] [--rounds N] [--scale X] [--out FILE]
 
-Kafka's own perf tools and librdkafka write and read what brokers of this kind are commonly compared
-by: records of 1 KB, of 100 B under lz4, and of 1 KB paced at 20,000 a second. The figures are what
-the brokers cost for each record; both cores are shared with the clients, as on a small server.
+Kafka's own perf tools and librdkafka write and read the usual workloads of broker comparisons:
+records of 1 KB, of 100 B with lz4, and of 1 KB at 20,000 a second. The main figure is the brokers'
+CPU per record. Brokers and clients share both cores, as on a small server.
 """
 
 import argparse
@@ -35,7 +35,7 @@ _numbers = count()
 
 
 class Workload(NamedTuple):
-    """What Kafka's producer writes."""
+    """A run of kafka-producer-perf-test; `reads` adds a run of kafka-consumer-perf-test."""
 
     name: str
     records: int
@@ -54,7 +54,7 @@ SENT = re.compile(r"records sent, ([\d.]+) records/sec .* ([\d.]+) ms avg latenc
 
 
 class Brokers(Protocol):
-    """One or three of them."""
+    """One broker or three."""
 
     name: str
 
@@ -77,7 +77,7 @@ class Single:
 
 
 class Three:
-    """Three brokers, and factor 3."""
+    """Three brokers; topics have replication factor 3."""
 
     def __init__(self, name: str, stack: ExitStack) -> None:
         self._subject = bench.cluster_subject.Subject(name, stack)
@@ -199,7 +199,7 @@ def librdkafka_reads(subject: Brokers, topic: str, records: int) -> Figures:
         batch = consumer.consume(10_000, 30)
         if not batch:
             raise TimeoutError(f"{subject.name} gave {found} of {records} records")
-        first_s = first_s or time.monotonic()  # how long joining takes is not meant here
+        first_s = first_s or time.monotonic()  # the time to join the group is not measured
         found += len(batch)
     took_s = time.monotonic() - first_s
     consumer.close()
@@ -207,7 +207,7 @@ def librdkafka_reads(subject: Brokers, topic: str, records: int) -> Figures:
 
 
 def peak_mb(pids: list[int]) -> float:
-    """Of the largest broker with its children, since it started."""
+    """The peak memory of the largest broker, with its children, since its start."""
 
     def peak_kb(pid: int) -> int:
         (found,) = re.findall(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())

@@ -22,7 +22,7 @@ from bench.report import NAMES, Report
 from peers.process import PeerError
 
 AIMS = {"MB/s": ">= 1", "CPU s per GB": "<= 0.7", "p99 ms": "<= 1"}
-"""Ratios to Kafka's."""
+"""Aims for the ratio to Kafka's figure."""
 
 FALLS: dict[str, tuple[Fall, bool, str]] = {
     "leader killed": (killed, False, "<= 2 s"),
@@ -32,7 +32,9 @@ FALLS: dict[str, tuple[Fall, bool, str]] = {
     "leader paused": (paused, False, "<= 7 s"),
     "leader that is controller paused": (paused, True, "<= 7 s"),
 }
-"""What happens, whether to the controller, and the aim. A pause: session time-out and a second."""
+"""By name: the event, whether it hits the controller, and the aim. The aim of a pause is the
+session timeout and one second.
+"""
 
 NO_WRITES = "s without writes"
 PARTITIONS = 1000
@@ -40,14 +42,14 @@ SETTLE_S = 2
 
 
 class Bench:
-    """The clusters, and the two tables of what was measured."""
+    """The clusters, and two tables of their figures."""
 
     def __init__(self, subjects: Sequence[Subject], args: argparse.Namespace) -> None:
         self._subjects, self._args = subjects, args
         self.load, self.events = Report(), Report()
 
     def run(self, parts: Sequence[str]) -> list[str]:
-        """What went wrong; whatever was measured before is in the tables."""
+        """Returns the failures; what was measured before a failure stays in the tables."""
         failed = []
         self.starts()
         for name in parts:
@@ -77,7 +79,7 @@ class Bench:
                 self._add(each, "end to end, 100 records/s", figures)
 
     def _warm_up(self, subject: Subject, writing: Writing) -> None:
-        """A JVM needs its time; the other has none to be warmed."""
+        """Only the JVM needs time to warm up."""
         deadline_s = time.monotonic() + (self._args.warm_s if subject.name == "Kafka" else 0)
         writing.round(self._args.megabytes)
         while time.monotonic() < deadline_s:

@@ -1,4 +1,4 @@
-"""How long a partition takes no writes when something happens to the broker that leads it."""
+"""How long a partition takes no writes after its leader is killed, shut down or paused."""
 
 import signal
 import time
@@ -24,13 +24,14 @@ def shut_down(subject: Subject, broker: int) -> None:
 
 
 def paused(subject: Subject, broker: int) -> None:
-    """As if its machine were gone: connections stay open, and nobody answers."""
+    """As if the machine were gone: connections stay open, without any response."""
     kill(subject.brokers.pids[broker], signal.SIGSTOP)
 
 
 def gap_s(subject: Subject, fall: Fall, *, is_controller: bool = False) -> float:
-    """The longest time without a write around the fall of a leader that is, or is not, the
-    controller as well; then the broker comes back.
+    """The longest time without a write around the fall of a leader, in seconds.
+
+    The leader is or is not the controller as well. The broker is back when this returns.
     """
     controller = subject.controller()
     leader = controller if is_controller else (controller + 1) % 3
@@ -60,8 +61,8 @@ def _bring_back(subject: Subject, broker: int) -> None:
 
 @contextmanager
 def writing(subject: Subject, topic: str) -> Iterator[list[float]]:
-    """Writes to one partition all the time; the moments at which records were acknowledged."""
-    # Left alone, librdkafka asks who leads only once a second while a leader does not answer.
+    """Writes to one partition all the time; yields the times at which records were acknowledged."""
+    # By default librdkafka asks for a new leader only once a second while a leader does not answer.
     asks_often = {"linger.ms": 0, "topic.metadata.refresh.interval.ms": 100}
     producer, acked_s, done = subject.producer(**asks_often), list[float](), Event()
 

@@ -1,4 +1,4 @@
-"""What a cluster of three does under load: throughput and CPU, latency, many partitions."""
+"""A cluster of three brokers under load: throughput and CPU, latency, many partitions."""
 
 import time
 from threading import Event, Thread
@@ -15,19 +15,19 @@ MB = 1_000_000
 
 
 class Writing:
-    """Produces 1 KB records to three partitions with acks=all, again and again the same ones.
+    """Produces 1 KB records to three partitions with acks=all.
 
-    One topic for all rounds, so that each writes into a log that is there.
+    All rounds write to the same topic, so that no round pays for new logs.
     """
 
     def __init__(self, subject: Subject) -> None:
         self._subject, self._topic = subject, subject.topic(3)
         self._producer = subject.producer(**{"linger.ms": 5, "batch.size": MB})
-        write(self._producer, self._topic, 20)  # connections, and the first look at the topic
+        write(self._producer, self._topic, 20)  # connects, and fetches the topic's metadata
 
     def round(self, megabytes: int) -> dict[str, float]:
         # The host backs free memory slowly at its first touch, and takes it back when it lies idle:
-        # the page cache of who runs first, or after a pause, would seem to be the slower one.
+        # a cluster that runs first, or after a pause, would seem slower because of its page cache.
         touch_memory(3 * megabytes * MB)
         pids = self._subject.pids
         cpu, began_s = cpu_s(pids), time.monotonic()
@@ -60,7 +60,7 @@ def write(producer: Producer, topic: str, megabytes: int) -> int:
 
 
 def end_to_end(subject: Subject, seconds: float) -> dict[str, float]:
-    """From `produce` to the consumer, one record each 10 ms."""
+    """Latency from `produce` to the consumer, with one record every 10 ms."""
     topic = subject.topic()
     consumer = Consumer(
         {"bootstrap.servers": subject.brokers.bootstrap, "group.id": "bench", **CLIENT}
@@ -97,7 +97,7 @@ def end_to_end(subject: Subject, seconds: float) -> dict[str, float]:
 
 
 def many_partitions(subject: Subject, partitions: int) -> float:
-    """Seconds until each was created and has taken a record."""
+    """Seconds until all partitions were created and each has taken a record."""
     began_s = time.monotonic()
     topic = subject.topic(partitions)
     producer, told = subject.producer(**{"linger.ms": 0}), list[object]()

@@ -1,4 +1,4 @@
-"""A cluster of three brokers that is measured, and what clients ask of it."""
+"""A cluster of three brokers under measurement, and helpers for its clients."""
 
 import re
 import tempfile
@@ -26,10 +26,10 @@ CLIENT: dict[str, Any] = {
     "retry.backoff.max.ms": 100,
     "topic.metadata.refresh.fast.interval.ms": 50,
 }
-"""Quick to try again, so that what is measured is how long the brokers take."""
+"""Short backoffs, so that the brokers' time is measured and not the client's."""
 
 TICK_MS = 500
-"""Of ZooKeeper, as `penstock cluster start` runs it: it ends sessions at its ticks."""
+"""ZooKeeper's tickTime, as in `penstock cluster start`: ZooKeeper expires sessions at ticks."""
 
 WAIT_S = 120
 _numbers = count()
@@ -46,7 +46,7 @@ class Brokers(Protocol):
 
 
 class Subject:
-    """A cluster that runs until the stack unwinds; its settings are its defaults."""
+    """A cluster with default settings that runs until the stack unwinds."""
 
     def __init__(self, name: str, stack: ExitStack) -> None:
         self.name = name
@@ -67,7 +67,7 @@ class Subject:
         return list(self.brokers.pids.values())
 
     def topic(self, partitions: int = 1, leader: int | None = None) -> str:
-        """A new one with three replicas, led by a chosen broker if it has one partition."""
+        """Creates a topic with three replicas; a `leader` leads its only partition."""
         name, config = f"bench-{next(_numbers)}", {"min.insync.replicas": "2"}
         if leader is None:
             new = NewTopic(name, partitions, 3, config=config)
@@ -78,7 +78,7 @@ class Subject:
         return name
 
     def producer(self, **settings: object) -> Producer:
-        # By default a request to a leader that stands still is waited for longer than its session.
+        # By default a request to a paused leader times out later than that leader's session.
         waits = {"acks": "all", "request.timeout.ms": 2000, "socket.timeout.ms": 2000}
         bootstrap = {"bootstrap.servers": self.brokers.bootstrap}
         return Producer({**bootstrap, **waits, **CLIENT, **settings})
@@ -89,7 +89,7 @@ class Subject:
     def controller(self) -> int:
         if self.name == "Penstock":
             return self._metadata(lambda found: found.controller_id)
-        # In KRaft mode Metadata names any broker.
+        # In KRaft mode Metadata names any broker as the controller.
         asked = ("--bootstrap-server", self.brokers.bootstrap, "describe", "--status")
         status = tool("kafka-metadata-quorum", *asked).stdout
         told = re.search(r"^LeaderId:\s+(\d+)", status, re.MULTILINE)

@@ -1,7 +1,8 @@
 """The console of a large cluster: python -m bench console [--topics N] [--groups N]
 
-A broker with 2,000 topics and 5,000 groups, a third of which lag. Measures how long lists take, how
-old the last look is whenever one asks, and how long a record takes to a browser that follows.
+The broker has 2,000 topics and 5,000 groups, a third of which lag. Measured are the time of list
+pages, the age of the console's last snapshot at any moment, and the time until a browser that
+follows a topic gets a new record.
 """
 
 import argparse
@@ -81,7 +82,7 @@ async def commit(port: int, names: list[str], groups: int) -> None:
 
 @contextmanager
 def console(port: int) -> Iterator[tuple[str, int]]:
-    """Its URL and pid, when it has looked at the cluster."""
+    """Yields the console's URL and pid once it has its first snapshot of the cluster."""
     command = [sys.executable, "-m", "penstock", "console", "--listen", "127.0.0.1:0"]
     command += ["--bootstrap-server", f"127.0.0.1:{port}"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
@@ -119,7 +120,7 @@ def p95(values: list[float]) -> float:
 
 
 def ages_s(url: str, seconds: float) -> list[float]:
-    """How old the last look is, whenever one asks."""
+    """Ages of the console's last snapshot, sampled five times a second."""
     found, end_s = [], time.monotonic() + seconds
     while time.monotonic() < end_s:
         with urllib.request.urlopen(f"{url}/api/v1/cluster", timeout=60) as response:
@@ -129,7 +130,7 @@ def ages_s(url: str, seconds: float) -> list[float]:
 
 
 def tail_ms(url: str, port: int, times: int) -> list[float]:
-    """From a produce call until the event is there."""
+    """Milliseconds from a produce call until its event arrives."""
     connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=60)
     connection.request("GET", "/api/v1/topics/followed/tail")
     response = connection.getresponse()
@@ -144,7 +145,7 @@ def tail_ms(url: str, port: int, times: int) -> list[float]:
             pass
         found.append(1000 * (time.monotonic() - began_s))
     connection.close()
-    return found[1:]  # the first finds the topic
+    return found[1:]  # the first one includes the topic lookup
 
 
 def main(argv: list[str]) -> None:

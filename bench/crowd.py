@@ -1,6 +1,6 @@
-"""Many members over bare sockets, one connection each, cheap enough to leave a core to the broker.
+"""Many group members over bare sockets, one connection each, which cost little CPU.
 
-What a client library would add in threads and CPU would be measured as the broker's latency.
+With a client library for each, its threads and CPU would show up as the broker's latency.
 """
 
 import select
@@ -32,7 +32,7 @@ def read(frame: bytes, request: type[Message], response: type[R], version: int) 
 
 
 class Crowd:
-    """Connections by number. At most one request of each is on its way."""
+    """Connections by number, each with at most one request in flight."""
 
     def __init__(self, port: int, size: int) -> None:
         self._poll = select.epoll()
@@ -53,7 +53,7 @@ class Crowd:
         self._sockets[number].sendall(frame)
 
     def answers(self, timeout_s: float) -> Iterator[tuple[int, bytes]]:
-        """Whatever has come by now, or comes first within the time."""
+        """Responses that are complete; waits up to `timeout_s` for the first data."""
         for fd, _ in self._poll.poll(timeout_s, 256):
             number = self._number[fd]
             received = self._sockets[number].recv(1 << 20)
@@ -66,7 +66,7 @@ class Crowd:
                 yield number, bytes(part[4:])
 
     def ask(self, frames: Mapping[int, bytes], over_s: float = 0) -> dict[int, bytes]:
-        """Send all, at once or evenly over a time, then wait for all."""
+        """Sends all requests, at once or spread over `over_s`, then waits for all responses."""
         for number, frame in frames.items():
             self.send(number, frame)
             if over_s:
@@ -95,9 +95,10 @@ def crowd(port: int, size: int) -> Iterator[Crowd]:
 
 
 def closed_loop(people: Crowd, frames: Sequence[bytes], seconds: float) -> int:
-    """Each sends its request again as soon as it is answered; the number of answers.
+    """Every connection repeats its request as soon as it is answered; returns the number of
+    answers.
 
-    All requests have one correlation id, so that a good answer is the same bytes each time.
+    All requests have the same correlation id, so a good answer has the same bytes each time.
     """
     good = people.ask(dict(enumerate(frames)))
     for number, frame in enumerate(frames):
@@ -114,7 +115,9 @@ def closed_loop(people: Crowd, frames: Sequence[bytes], seconds: float) -> int:
 
 
 def paced(people: Crowd, frames: Sequence[bytes], interval_s: float, seconds: float) -> int:
-    """Each sends its request once in an interval, evenly spread; the number of answers."""
+    """Every connection sends its request once per interval, evenly spread; returns the
+    number of answers.
+    """
     good = people.ask(dict(enumerate(frames)))
     begin_s, sent, done = time.monotonic(), 0, 0
     step_s = interval_s / len(frames)
@@ -137,7 +140,7 @@ def _drain(people: Crowd, count: int) -> None:
 
 
 def until(condition: Callable[[], bool], every_s: float = 0.0) -> float:
-    """The seconds until it holds."""
+    """Waits until the condition holds; returns the seconds it took."""
     began_s = time.monotonic()
     while not condition():
         if time.monotonic() > began_s + TIMEOUT_S:

@@ -1,4 +1,4 @@
-"""The delay service of `penstock serve`: due records that it moves, how late, and how many wait.
+"""The delay service of `penstock serve`: its throughput, how late it delivers, and its memory.
 
 python -m bench delay [--records 200000] [--seconds 10] [--behind 10] [--pending 1000000]
     [--out FILE]
@@ -32,11 +32,11 @@ PAIRS_PER_S = 50
 WEEK_S = 7 * 86_400
 LONG_S = 120
 Figures = list[tuple[str, float, str]]
-"""What, how much, and the aim: a sign and a number."""
+"""Name, value, and aim (a sign and a number)."""
 
 
 class Service:
-    """The process that the broker started, by its page."""
+    """The delay service's process, read through its metrics page."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -45,7 +45,7 @@ class Service:
         return msgspec.json.decode((self.folder / FILE).read_bytes(), type=ServiceAddress)
 
     def value(self, name: str) -> float:
-        """The sum of a metric; -1: there is no page."""
+        """The sum of a metric over its labels; -1 if the page cannot be read."""
         try:
             with urlopen(f"http://{self.address().http}/metrics", timeout=5) as page:
                 text = page.read().decode()
@@ -103,7 +103,7 @@ def produce(bootstrap: str, count: int, due_ms: int) -> None:
 
 
 def moved(count: int) -> Figures:
-    """All due at once, once they are indexed."""
+    """Throughput when all records are due at once, after all are indexed."""
     with serving() as (bootstrap, service):
         due_s = time.time() + 20 + count / 5000
         produce(bootstrap, count, round(due_s * 1000))
@@ -119,7 +119,7 @@ def moved(count: int) -> Figures:
 
 
 def late(seconds: int) -> Figures:
-    """1,000 due in each second; what a consumer sees."""
+    """How late a consumer sees records when 1,000 are due each second."""
 
     def send(producer: Producer, number: int, at_s: float) -> None:
         schedule(producer, number, at_s + 3)
@@ -135,7 +135,7 @@ def late(seconds: int) -> Figures:
 
 
 def behind(seconds: int) -> Figures:
-    """Each is due in a second, right behind one of its partition that is due in a week."""
+    """Lateness of records due in a second, each right behind one due in a week in its partition."""
 
     def send(producer: Producer, number: int, at_s: float) -> None:
         schedule(producer, number, at_s + WEEK_S)
@@ -156,7 +156,7 @@ def schedule(producer: Producer, number: int, due_s: float) -> None:
 
 
 def lateness(count: int, per_s: int, send: Callable[[Producer, int, float], None]) -> list[float]:
-    """By how many milliseconds a consumer sees so many records late, smallest first."""
+    """How many milliseconds late a consumer sees each of `count` records, smallest first."""
     with serving() as (bootstrap, _):
         consumer = Consumer(
             {
@@ -170,8 +170,9 @@ def lateness(count: int, per_s: int, send: Callable[[Producer, int, float], None
         producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 5})
         schedule(producer, 0, time.time())
         end_s = time.monotonic() + LONG_S
+        # Once the first record arrives, the broker, the service and both clients are ready.
         while not (first := consumer.consume(1, 0.1)) or first[0].error() is not None:
-            assert time.monotonic() < end_s, "the first record did not come"  # all are ready then
+            assert time.monotonic() < end_s, "the first record did not come"
         sent, found = 0, list[float]()
         start_s = time.time()
         end_s = start_s + count / per_s + 30

@@ -1,4 +1,4 @@
-"""Two claims about disks: readers that keep pace need none, and sequential beats random."""
+"""Two claims about disks: consumers that keep pace need no disk, and sequential beats random."""
 
 import os
 import tempfile
@@ -16,7 +16,7 @@ WORD_BYTES, WORDS = 8, 1 << 22
 
 
 def read_from_disk(bench: Bench) -> str:
-    """What is fetched right after it was produced comes out of the page cache."""
+    """Disk reads while records are fetched that were just produced: the page cache has them."""
     workload = Workload(name="fetch", kind="fetch", per="GB", batch=KB_64)
     bench.measure(workload)
     before = disk_read_bytes(bench.subject.pids)
@@ -29,7 +29,7 @@ def read_from_disk(bench: Bench) -> str:
 
 
 def sequential_and_random() -> str:
-    """Appends that end on the disk, beside words read from random places of memory."""
+    """Appends synced to disk, beside reads of words at random places in memory."""
     chunk = os.urandom(CHUNK_BYTES)
     with tempfile.TemporaryFile(dir=".") as file:
         began_s = time.perf_counter()

@@ -1,4 +1,4 @@
-"""Groups of many members by both protocols, brought to where they are stable."""
+"""Brings groups of many members to the stable state, with the classic or the consumer protocol."""
 
 import time
 from collections.abc import Iterable, Sequence
@@ -38,13 +38,13 @@ from penstock.wire.messages.sync_group import (
 )
 
 JOIN, SYNC, HEARTBEAT, COMMIT, CONSUMER, FIND = 3, 2, 2, 7, 1, 4
-"""Versions; JoinGroup 3 needs no second request for an id."""
+"""Versions of the APIs. JoinGroup 3 gives out a member id without a second request."""
 LONG_MS = 300_000
 
 
 @dataclass(slots=True)
 class Seat:
-    """A member: its group, and what the coordinator told it."""
+    """A member: its group, and what the coordinator has assigned to it."""
 
     group: str
     member_id: str = ""
@@ -53,7 +53,7 @@ class Seat:
 
 
 def find(people: Crowd, groups: Iterable[str]) -> None:
-    """Have the internal topic made, and wait until the coordinator has all its partitions."""
+    """Has the internal topic created; waits until each group's coordinator is available."""
     for group in groups:
         frame = framed(FindCoordinatorRequest(key_type=0, coordinator_keys=[group]), FIND)
         for _ in range(200):
@@ -69,9 +69,10 @@ def find(people: Crowd, groups: Iterable[str]) -> None:
 def join_classic(
     people: Crowd, seats: Sequence[Seat], topic: str, note: bytes = b"", over_s: float = 0
 ) -> float:
-    """All join, and their leaders share out; the seconds that it took.
+    """All members join and the leaders assign; returns the seconds it took.
 
-    Members that join again must have something new to say, or they are told that all is well.
+    A member that joins again needs a new `note`: without a change the coordinator starts no
+    rebalance.
     """
     began_s = time.monotonic()
     wanted = ConsumerProtocolSubscription(topics=[topic], user_data=note)
@@ -146,7 +147,7 @@ def commit(seat: Seat, topic: str, partition: int) -> bytes:
 
 
 def join_consumer(people: Crowd, seats: Sequence[Seat], topic: str, per_member: int) -> float:
-    """All join, and beat at once again and again until each has its share."""
+    """All members join, then send heartbeats without pause until each has its partitions."""
     began_s = time.monotonic()
     for number, seat in enumerate(seats):
         seat.member_id = uuid_text(Uuid(number.to_bytes(16, "big")))

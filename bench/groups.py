@@ -1,7 +1,7 @@
 """Consumer groups of Penstock beside Apache Kafka's: python -m bench groups [options]
 
-How long ten members of librdkafka take until each has its partition, commits per second, what a
-thousand quiet groups cost, and what others feel while a large group rebalances.
+Measures how long ten librdkafka members take until each has its partition, commits per second, the
+CPU of a thousand quiet groups, and a producer's latency while a large group rebalances.
 """
 
 import argparse
@@ -90,7 +90,7 @@ def until_stable(port: int, protocol: str) -> float:
 
 
 def commits(port: int, seconds: float) -> float:
-    """Per second, from fifty members of ten groups, each waiting for its answer."""
+    """Commits per second by fifty members of ten groups, each waiting for its answer."""
     with topic(port, fresh("commit"), COMMITTERS) as name, crowd(port, COMMITTERS) as people:
         seats = [Seat(f"{name}-{number % 10}") for number in range(COMMITTERS)]
         find(people, {seat.group for seat in seats})
@@ -103,7 +103,7 @@ def commits(port: int, seconds: float) -> float:
 
 
 def quiet_groups(subject: Subject, groups: int, protocol: str, seconds: float) -> dict[str, float]:
-    """What heartbeats of so many groups of five cost, every three seconds each."""
+    """CPU for the heartbeats of groups of five members, one heartbeat every three seconds each."""
     port, size = subject.port, groups * EACH
     with topic(port, fresh("quiet"), EACH) as name, crowd(port, size) as people:
         seats = [Seat(f"{name}-{number // EACH}") for number in range(size)]
@@ -124,9 +124,9 @@ def quiet_groups(subject: Subject, groups: int, protocol: str, seconds: float) -
 
 @contextmanager
 def rebalancing(people: Crowd, name: str, rounds: list[float], over_s: float) -> Iterator[None]:
-    """A group of a hundred rebalances, again and again, until the block ends.
+    """A group of a hundred members rebalances again and again until the block ends.
 
-    Members join over a time, as their heartbeats tell them to, or all at once.
+    Members join over `over_s` seconds, as if told by their heartbeats, or all at once.
     """
     seats = [Seat(f"{name}-large") for _ in range(REBALANCING)]
     join_classic(people, seats, name)
@@ -152,7 +152,7 @@ def rebalancing(people: Crowd, name: str, rounds: list[float], over_s: float) ->
 
 
 def others(port: int, folder: Path, seconds: float, over_s: float) -> dict[str, float]:
-    """What a lone producer feels while a group of a hundred rebalances, beside what it did."""
+    """A lone producer's latency while a group of a hundred rebalances, and without that."""
     with topic(port, fresh("others")) as name, crowd(port, REBALANCING) as people:
         find(people, {f"{name}-large"})
         options = {"seconds": seconds, "batch": ONE_RECORD.file(folder)}

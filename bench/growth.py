@@ -1,8 +1,8 @@
-"""What a broker costs as it gets more of everything: python -m bench growth [options]
+"""What a broker costs as it grows: python -m bench growth [options]
 
-Partitions, connections, groups, brokers, larger records; each axis on a fresh broker that grows
-from point to point. An axis ends early when its time is used up, so a slow broker has fewer
-points. CPU is the broker's, in all its processes; memory is what is resident.
+The axes are partitions, connections, groups, record size and brokers. Each axis has a fresh broker
+that grows from point to point. An axis ends early when its time is used up, so a slow broker has
+fewer points. CPU is that of all the broker's processes; memory is resident memory.
 """
 
 import argparse
@@ -43,7 +43,7 @@ SIZES = {
 }
 TOPIC_PARTITIONS = 500
 WARM_S = {"Kafka": 30.0, "Penstock": 1.0}
-"""A JIT needs the longer time."""
+"""A JIT needs longer to warm up."""
 IDLE_S = 3.0
 SETTLE_S = 2.0
 AXIS_S = 90.0
@@ -53,7 +53,7 @@ Points = Iterator[tuple[int, Figures]]
 
 
 def resting(pids: list[int]) -> Figures:
-    """What a broker costs that nobody asks for anything."""
+    """CPU and memory of a broker without requests."""
     time.sleep(SETTLE_S)
     before_s = cpu_s(pids)
     time.sleep(IDLE_S)
@@ -77,7 +77,7 @@ def loaded(
 
 
 def small(subject: Subject, folder: Path, seconds: float, connections: int = 1) -> Figures:
-    """A produce request of one record."""
+    """CPU of a produce request with one record."""
     with topic(subject.port, f"small-{time.monotonic_ns()}") as name:
         found = loaded(subject, name, ONE_RECORD.file(folder), seconds, connections)
     return {"CPU us per request": found["CPU us per request"]}
@@ -101,7 +101,7 @@ def connections(subject: Subject, folder: Path, seconds: float) -> Points:
 
 
 def groups(subject: Subject, folder: Path, seconds: float) -> Points:
-    """Groups that have committed an offset, and no member."""
+    """Groups with a committed offset and without members."""
     with crowd(subject.port, 1) as one, topic(subject.port, "read") as name:
         one.ask({0: framed(FindCoordinatorRequest(coordinator_keys=["group-0"]), 4)})
         known = 0
@@ -122,7 +122,7 @@ def commits(one: Crowd, number: int, name: str) -> bool:
 
 
 def record_bytes(subject: Subject, folder: Path, seconds: float) -> Points:
-    """One record in each request."""
+    """Each request has one record."""
     for size in SIZES["record bytes"]:
         with topic(subject.port, f"records-{size}") as name:
             yield size, loaded(subject, name, Batch(0, size).file(folder), seconds)
@@ -137,7 +137,7 @@ ALONE: dict[str, Callable[[Subject, Path, float], Points]] = {
 
 
 def brokers(kind: str) -> Points:
-    """A whole cluster that rests: Penstock's without its ZooKeeper, which has no size in it."""
+    """An idle cluster, per broker; without Penstock's ZooKeeper, whose cost does not grow."""
     for size in SIZES["brokers"]:
         with ExitStack() as stack:
             folder = Path(

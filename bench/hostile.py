@@ -1,7 +1,7 @@
-"""Clients that mean harm: python -m bench.hostile PORT loris|logins COUNT
+"""Hostile clients: python -m bench.hostile PORT loris|logins COUNT
 
 `loris` holds COUNT connections open, each with a request that never ends. `logins` fails to log in
-by SCRAM, COUNT times a second. Both go on until they are ended, and say `ready` when they run.
+with SCRAM, COUNT times a second. Both print `ready` when they run, and run until killed.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ BYTE_EVERY_S = 5.0
 
 
 async def loris(port: int) -> None:
-    """A connection that sends a byte of its request now and then; again when it is closed."""
+    """A connection that sends a byte of its request every five seconds; reconnects if closed."""
     while True:
         with suppress(OSError):
             _, out = await asyncio.open_connection("127.0.0.1", port)

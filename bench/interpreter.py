@@ -1,4 +1,4 @@
-"""Which Python figures belong to, and whether it was built to be fast."""
+"""The Python and the machine that figures were measured with."""
 
 import os
 import platform
@@ -10,16 +10,17 @@ from penstock.compiled import is_compiled
 
 
 def is_optimised() -> bool:
-    """Whether Python was built with what its own profile says (PGO): worth a tenth of the CPU.
+    """Whether Python was built with profile-guided optimisation (PGO), which saves a tenth of the
+    CPU.
 
-    Distributions build theirs so, without a word of it in what Python was configured with.
+    Distributions' builds have it too, although their CONFIG_ARGS may not say so.
     """
     configured = str(sysconfig.get_config_var("CONFIG_ARGS") or "")
     return "--enable-optimizations" in configured or sys.base_prefix == "/usr"
 
 
 def described() -> str:
-    """A line to stand above figures, and another if they could be better."""
+    """A line to print above figures, and a warning if another Python would be faster."""
     form = "compiled" if is_compiled() else "as Python source"
     name = f"{platform.python_implementation()} {platform.python_version()} ({sys.executable})"
     line = f"{name}, {'' if is_optimised() else 'not '}built with optimisations; penstock {form}"
@@ -32,7 +33,7 @@ def described() -> str:
 
 
 def about() -> dict[str, object]:
-    """What figures belong to: the machine, its load by others, the interpreter, and the day."""
+    """What figures depend on: the machine and its load by others, the interpreter, the date."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return {
         "date": datetime.now(UTC).date().isoformat(),

@@ -1,4 +1,4 @@
-"""Figures of the log: append, lookup, start-up, memory. Prints; asserts nothing."""
+"""Figures of the log: append, lookup, start-up, memory."""
 
 import os
 import random
@@ -86,7 +86,8 @@ def append(size: int, count: int) -> None:
         for number in range(6):  # interleaved; the first round warms the page cache
             bare, here = path / f"bare{number}", path / f"log{number}" / "t-0"
             bare_s.append(seconds(lambda at: bare_writes(at, batch, count), bare))
-            bare.unlink()  # before its pages are written back, which would slow the other down
+            # Deleted before its pages are written back, which would slow down the log's round.
+            bare.unlink()
             log = open_log(here, TopicConfig(), clean=True)
             log_s.append(seconds(lambda to: fill(to, batch, count), log))
             shutil.rmtree(here)
@@ -130,20 +131,20 @@ def store(path: Path) -> LogStore:
 
 
 def create_filled(into: LogStore, partitions: int, batch: bytearray, batches: int) -> None:
-    """Partitions that share so many batches."""
+    """Creates partitions and spreads `batches` batches over them."""
     for number in range(partitions):
         log = into.create(TopicPartition("t", number), Uuid(bytes(15) + b"1"), NOW_MS)
         fill(log, batch, batches * (number + 1) // partitions - batches * number // partitions)
 
 
 def crash_of_many(count: int = 2_000) -> None:
-    """Nothing was flushed, and no checkpoint or mark written, when the broker died."""
+    """Start after a crash before any flush or checkpoint, and without the clean shutdown marker."""
     with workspace() as path:
         died = store(path)
         load_logs(died, NOW_MS)
         create_filled(died, count, batch_of(65_536), GB // 65_536)
         expected = sum(log.end_offset for log in died.logs.values())
-        died.dirs[0].release(broker_epoch=None)  # the lock ends with its process
+        died.dirs[0].release(broker_epoch=None)  # as the lock of a dead process
         again = store(path)
         opened = seconds(lambda at: load_logs(again, at), NOW_MS)
         found = sum(log.end_offset for log in again.logs.values())

@@ -1,7 +1,7 @@
-"""What a page of metrics costs a broker, and others: python -m bench metrics [options]
+"""The cost of a metrics page, for the broker and for others: python -m bench metrics [options]
 
-A broker with 2,000 partitions and 500 groups that lag behind in four partitions each. A probe waits
-for answers, first alone and then while the page is read again and again.
+The broker has 2,000 partitions and 500 groups that lag in four partitions each. A probe measures
+response times, first alone and then while the page is read again and again.
 """
 
 import argparse
@@ -31,7 +31,7 @@ from penstock.wire.messages.offset_commit import (
 
 TOPICS, PARTITIONS, GROUPS, EACH = 20, 100, 500, 4
 RECORDS = 20
-"""Of each partition; groups have read a part of them."""
+"""Records in each partition; groups have read a part of them."""
 
 READER = "import sys, urllib.request as u\nfor _ in range(20): u.urlopen(sys.argv[1]).read()"
 
@@ -96,7 +96,8 @@ def measured(subject: Penstock, url: str, pages: int, seconds: float, report: Re
     }
     report.add(name, subject.name, found)
     report.add("a probe, alone", subject.name, figures(waits_ms(subject.port, seconds)))
-    command = [sys.executable, "-c", READER, url]  # a thread of ours would hold up the probe
+    # A thread of this process would hold up the probe.
+    command = [sys.executable, "-c", READER, url]
 
     def read_on() -> None:
         subprocess.run(command, check=True)

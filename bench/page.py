@@ -1,7 +1,7 @@
-"""Measure, and write docs/benchmarks.md: python -m bench page [--parts broker,growth] [options]
+"""Measures, and writes docs/benchmarks.md: python -m bench page [--parts broker,growth] [options]
 
-Each part keeps its figures as JSON beside the page, with the machine and the day that they belong
-to, so that one part can be measured again alone. `--parts ''` only writes the page.
+Each part keeps its figures as JSON beside the page, with the machine and date they belong to, so
+that one part can be measured again alone. `--parts ''` only writes the page.
 """
 
 import argparse
@@ -29,7 +29,7 @@ PARTS = {
     "registry": ["registry"],
     "share": ["share"],
 }
-"""How each is measured."""
+"""The command that measures each part."""
 ONCE = ("growth", "delay")
 MISSED = "🔴"
 Part = Mapping[str, Any]
@@ -59,7 +59,7 @@ def main(argv: list[str]) -> None:
 
 
 def write() -> None:
-    """The page and its plots, from what was measured last."""
+    """Writes the page and its plots from the last figures of each part."""
     parts = {
         part: json.loads(path.read_text()) if path.exists() else None
         for part in PARTS
@@ -277,7 +277,7 @@ def plotted(
 def claims(
     broker: Part | None, points: Part | None, growth: Part | None
 ) -> list[tuple[str, str, str]]:
-    """What the notes promise or complain of, with what the runs above show of it."""
+    """Claims about log-based brokers, with what the runs above show."""
     found = Found(broker or {}, points or {}, growth or {})
     return [
         (

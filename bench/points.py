@@ -1,5 +1,6 @@
-"""What makes a log fast, each point switched on and off: batch, partitions, producers,
-compression, sequential append, zero copy.
+"""What makes a log fast, each point switched on and off.
+
+The points: batch size, partitions, producers, compression, sequential append, zero copy.
 """
 
 from collections.abc import Iterator
@@ -47,7 +48,7 @@ def points() -> Iterator[Workload]:
 
 
 def per_record(measured: Measurement) -> dict[str, float]:
-    """Rates of what applications send, so that batches of any size and codec compare."""
+    """Rates per record, so that batches of any size and codec compare."""
     done, batch = measured.load, measured.workload.batch
     records = done.requests * batch.records
     return {

@@ -1,4 +1,4 @@
-"""What a broker's processes cost, and where they run. Linux only: it reads /proc."""
+"""CPU, memory and disk reads of a broker's processes, and their cores. Linux only: reads /proc."""
 
 import mmap
 import os
@@ -13,7 +13,7 @@ PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 def family(pids: Iterable[int]) -> list[int]:
     """The processes and all their descendants."""
     found = list(pids)
-    for pid in found:  # grows while it is walked
+    for pid in found:  # the list grows in the loop
         with suppress(OSError):
             for children in Path(f"/proc/{pid}/task").glob("*/children"):
                 found += map(int, children.read_text().split())
@@ -21,18 +21,18 @@ def family(pids: Iterable[int]) -> list[int]:
 
 
 def cpu_s(pids: Iterable[int]) -> float:
-    """CPU seconds of all threads so far, in user and kernel mode, ended children included."""
+    """CPU seconds of all threads so far, in user and kernel mode, including ended children."""
     ticks = 0
     for pid in family(pids):
         with suppress(OSError):
-            # Behind the name, which may hold spaces: utime, stime, cutime, cstime.
+            # After the name, which may contain spaces: utime, stime, cutime, cstime.
             fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
             ticks += sum(map(int, fields[11:15]))
     return ticks / TICKS_PER_S
 
 
 def disk_read_bytes(pids: Iterable[int]) -> int:
-    """What had to be read from disks so far: not what the page cache had."""
+    """Bytes read from disks so far, without those that the page cache had."""
     read = 0
     for pid in family(pids):
         with suppress(OSError):
@@ -57,7 +57,7 @@ def threads(pids: Iterable[int]) -> Iterator[int]:
 
 @contextmanager
 def pinned(pids: Iterable[int], broker: set[int], client: set[int]) -> Iterator[None]:
-    """Keep every thread of the broker on its cores, and us with what we start on the client's."""
+    """Keeps the broker's threads on its cores, and this thread and its children on the client's."""
     pids, everywhere = list(pids), os.sched_getaffinity(0)
     _pin(threads(pids), broker)
     os.sched_setaffinity(0, client)
@@ -75,9 +75,9 @@ def _pin(ids: Iterable[int], cores: set[int]) -> None:
 
 
 def touch_memory(size_bytes: int) -> None:
-    """Have the host back so much free memory: a guest's first touch of a page is slow.
+    """Makes the host back this much free memory: a guest's first touch of a page is slow.
 
-    What is freed here is what the page cache takes next.
+    The page cache takes the freed memory next.
     """
     with mmap.mmap(-1, size_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_POPULATE):
         pass

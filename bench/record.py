@@ -73,7 +73,7 @@ def main() -> None:
 
 
 def measure_walks(count: int, size_bytes: int) -> None:
-    """What Kafka's broker does with every produced batch, by the extension and by its twin."""
+    """The walk that Kafka's broker, too, does through every produced batch: in C and in Python."""
     data = memoryview(build_batch(plain_records(count, size_bytes)))[HEADER_BYTES:]
     walks = {"C": walk, "Python": walk_in_python} if NATIVE else {"Python": walk_in_python}
     for language, call in walks.items():
@@ -83,7 +83,7 @@ def measure_walks(count: int, size_bytes: int) -> None:
 
 
 def measure_checks(codec: Codec, count: int, size_bytes: int) -> None:
-    """All that a produce request pays for one batch before it is appended."""
+    """All checks of a produce request for one batch before the append."""
     body = events(count * size_bytes)
     batch = build_batch(
         [

@@ -1,8 +1,8 @@
 """Figures of the schema registry: python -m bench registry [--schemas N] [--rounds N] [--out FILE]
 
-Look-ups of a registry in its own process, over a kept connection, while it knows many schemas, each
-beside a request that costs nothing: what that one waits is the machine's. And the decoding of
-values with schema ids beside plain Avro, in rows a second of one core's time.
+Lookups in a registry process with many schemas, over one connection, beside a request that costs
+nothing: its time is the machine's share. And the decoding of Avro values with schema ids beside
+plain Avro, in rows per second of one core.
 """
 
 import argparse
@@ -30,7 +30,7 @@ from penstock.testing.broker import EmbeddedBroker
 AIM = "<= 5"
 DECODING_AIM = ">= 0.8"
 Figure = tuple[str, float, str]
-"""Its name, value and aim."""
+"""Name, value and aim."""
 HEADERS = {"Content-Type": "application/vnd.schemaregistry.v1+json"}
 NOTHING = "a request that costs nothing"
 TURNS = 10
@@ -49,7 +49,7 @@ ORDER = {
 
 
 class Caller:
-    """A connection that is kept."""
+    """A client that keeps its connection open."""
 
     def __init__(self, address: str) -> None:
         self._connection = HTTPConnection(address)
@@ -120,7 +120,8 @@ def measured(address: str, pid: int, given: argparse.Namespace) -> Iterator[Figu
     }
     times: dict[str, list[float]] = {name: [] for name in asked}
     spent_s = dict.fromkeys(asked, 0.0)
-    for turn in range(TURNS):  # so that other work on the machine disturbs all of them alike
+    # In turns, so that other work on the machine disturbs all of them alike.
+    for turn in range(TURNS):
         share = given.requests // TURNS
         for name, ask in asked.items():
             before_s = cpu_s([pid])

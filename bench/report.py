@@ -1,4 +1,4 @@
-"""Figures of several rounds as a table of medians, with Penstock's beside Kafka's."""
+"""Figures of several rounds as a table of medians, Penstock's beside Kafka's."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ NAMES = ("Penstock", "Kafka")
 
 @dataclass(slots=True)
 class Row:
-    """One figure of one workload: the samples of each broker, and the ratio aimed at.
+    """One figure of one workload: each broker's samples, and the aim for their ratio.
 
     An aim with a unit, such as "<= 5 ms", is for Penstock's own figure.
     """
@@ -41,7 +41,7 @@ class Row:
 
 
 def is_missed(value: float, aim: str) -> bool:
-    """The aim is a sign, a number and perhaps a unit, or empty."""
+    """Whether the value misses the aim: a sign, a number and perhaps a unit, or empty."""
     if not aim:
         return False
     sign, limit = aim.split()[:2]
@@ -90,7 +90,7 @@ class Report:
 
 
 def rows_of(table: Iterable[Mapping[str, Any]]) -> list[Row]:
-    """The rows of a report that was written as JSON."""
+    """The rows of a report that was stored as JSON."""
     return [Row(each["workload"], each["figure"], each["aim"], each["samples"]) for each in table]
 
 
@@ -103,7 +103,7 @@ def _cells(row: Row) -> tuple[str, ...]:
 
 
 def rounded(value: float | None) -> str:
-    """Three digits that count."""
+    """Three significant digits."""
     if value is None:
         return "-"
     if value >= 100:
@@ -112,7 +112,7 @@ def rounded(value: float | None) -> str:
 
 
 def aligned(lines: Sequence[Iterable[str]]) -> str:
-    """Columns under each other: text to the left, from the third on to the right."""
+    """Lines in columns; the first two are aligned to the left, the others to the right."""
     table = [list(line) for line in lines]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     return "\n".join(

@@ -39,7 +39,7 @@ ORDER = {"id": 123456, "item": "a thing of some length", "cents": 1999, "note": 
 AIM = "<= 1.15"
 PARALLEL_AIM = ">= 0.9"
 Figure = tuple[str, float, str]
-"""Its name, value and aim."""
+"""Name, value and aim."""
 
 
 def main(argv: list[str]) -> None:
@@ -68,7 +68,7 @@ def beside_bare(bootstrap: str, args: argparse.Namespace) -> Iterator[Figure]:
     topics: list[str] = []
     for name, pair in subjects.items():
         figures: tuple[list[float], ...] = ([], [])
-        for at in range(args.rounds + 1):  # the first is for warmth
+        for at in range(args.rounds + 1):  # the first round warms up
             for each, run in enumerate(pair):
                 topic = f"orders-{at}-{each}" if name == "produce" else topics[0]
                 topics.append(topic)
@@ -160,7 +160,7 @@ def sdk_consume(bootstrap: str, topic: str, count: int) -> None:
 
 
 def parallel(bootstrap: str, kind: str, seconds: float = 6) -> float:
-    """Records a second, after a second of warmth."""
+    """Records per second, measured after a second of warm-up."""
     topic, count = f"parallel-{kind}", int(IDEAL * (seconds + 2))
     with Producer({"bootstrap.servers": bootstrap}) as producer:
         for number in range(count):

@@ -1,7 +1,7 @@
-"""What the console's search takes: python -m bench search [--records N]
+"""The time that the console's search takes: python -m bench search [--records N]
 
-Searches a topic of 1 KB records by text, by key and by CEL, all of it each time, in answers of a
-second as pages ask for them. Then a producer waits for answers, alone and beside a search.
+Searches a whole topic of 1 KB records by text, by key and by CEL, in steps of one second as the
+pages do. Then measures a producer's latency, alone and beside a search.
 """
 
 import argparse
@@ -60,7 +60,7 @@ def fill(port: int, topic: str, records: int, codec: str) -> None:
 
 
 async def search(port: int, query: Query) -> tuple[int, int, float, float]:
-    """Matches, records, and seconds on the clock and on the core."""
+    """Matches, records, elapsed seconds and CPU seconds."""
     async with Client([Address("127.0.0.1", port)]) as client:
         messages = Messages(client, SystemClock())
         async with messages.client:
@@ -73,7 +73,7 @@ async def search(port: int, query: Query) -> tuple[int, int, float, float]:
 
 
 def waits_ms(port: int, topic: str) -> list[float]:
-    """How long a producer waits for each of its records."""
+    """The latency of each of a producer's records."""
     settings = {"linger.ms": 0, "log_level": 0, "bootstrap.servers": f"127.0.0.1:{port}"}
     producer = Producer(settings)
     found = []
@@ -102,7 +102,7 @@ def main(argv: list[str]) -> None:
         fill(broker.port, "searched", given.records, given.codec)
         for name, parameters in SEARCHES.items():
             before_s = cpu_s(broker.pids)
-            query = Query("searched", **parameters)  # type: ignore[arg-type]  # a table of them
+            query = Query("searched", **parameters)  # type: ignore[arg-type]  # a table
             matches, total, took_s, core_s = asyncio.run(search(broker.port, query))
             print(
                 f"{name:32} {took_s:6.2f} s, {core_s:6.2f} s of a core, {total / core_s:10,.0f} "

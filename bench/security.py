@@ -1,8 +1,8 @@
 """What protection costs: python -m bench security [options]
 
-TLS: the broker's CPU for each GB that librdkafka writes and reads, beside Kafka's. ACLs and
-quotas: what they add to a small request. Hostile clients: how long an honest one waits beside a
-thousand that never finish a request, and beside 500 failing logins a second.
+TLS: the broker's CPU for each GB that librdkafka writes and reads, beside Kafka's. ACLs and quotas:
+what they add to a small request. Hostile clients: how long an honest client waits beside a thousand
+connections that never finish a request, and beside 500 failing logins a second.
 """
 
 import argparse
@@ -57,9 +57,11 @@ from support.security.certificates import KeyFiles, certified
 RECORD = bytes(range(250)) * 4
 TLS_AIM = {"CPU s per GB": "<= 0.8"}
 COST_AIM_US, WAIT_AIM = "<= 2", "<= 1.5"
-"""What ACLs and quotas add to a small request, and how much longer an honest client may wait."""
+"""Aims for the cost of ACLs and quotas in a small request, and for an honest client's wait beside
+hostile ones, divided by its wait alone.
+"""
 Figures = list[tuple[str, float, str]]
-"""What, how much, and the aim: a sign and a number."""
+"""Name, value, and aim (a sign and a number)."""
 AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 PRODUCE, CREATE_ACLS, ALTER_CLIENT_QUOTAS = 0, 30, 49
 ALONE = "alone"
@@ -153,7 +155,7 @@ def measure_tls(subject: Secured, keys: KeyFiles, size_mb: int, report: Report) 
 
 
 def protect(port: int) -> None:
-    """A rule and a quota that every small request is measured by, and that hold nothing back."""
+    """Adds an ACL and a quota that every small request is checked against and none exceeds."""
     allow_all = AclCreation(2, "small", 4, "User:ANONYMOUS", "*", 2, 3)
     acls = ask(port, CREATE_ACLS, 3, CreateAclsRequest([allow_all]), CreateAclsResponse)
     assert [each.error_code for each in acls.results] == [0]
@@ -165,21 +167,23 @@ def protect(port: int) -> None:
 
 
 def least_us(call: Callable[[], object]) -> float:
-    """The time of a call, as good as the machine lets it be: tried for a second or so, since a
-    busy neighbour of a core makes everything twice as slow for tenths of a second.
+    """The fastest time of a call, in microseconds.
+
+    Tried for a second or so: a busy neighbour of a core halves the speed for tenths of a second.
     """
     return min(timeit.repeat(call, number=500, repeat=2000)) * 2000
 
 
 def measure_protection() -> Figures:
-    """What ACLs and quotas add to a produce request with one record: in this process, since the
-    difference is smaller than what two runs of a broker differ by.
+    """What ACLs and quotas add to a produce request with one record.
+
+    Measured in this process: two runs of a broker differ by more than that.
     """
     checked = {"authorizer.class.name": AUTHORIZER, "allow.everyone.if.no.acl.found": "true"}
     with EmbeddedBroker(settings=checked) as broker:
         protect(int(broker.bootstrap.rpartition(":")[2]))
         services = broker.running.services
-        time.sleep(1.5)  # until the rule and the quota hold
+        time.sleep(1.5)  # until the ACL and the quota are in effect
         header = RequestHeader(APIS[PRODUCE], 9, 1, "bench")
         peer = Peer("PLAINTEXT", "127.0.0.1", 1)
         answer = ProduceResponse()
@@ -225,10 +229,10 @@ def hostile(port: int, what: str, count: int) -> Iterator[None]:
 
 
 def measure_hostile(folder: Path, rounds: int, seconds: float) -> Figures:
-    """Each beside what the same client waits alone in the same round: the middle of the rounds.
+    """Waits beside hostile clients, each divided by the wait alone in the same round; medians.
 
-    Hostile clients take processor time themselves, on the same machine: logins that fail at
-    another broker show how much of a wait is theirs.
+    Hostile clients use CPU on the same machine, too: logins that fail at another broker show how
+    much of a wait is due to that.
     """
     waited: dict[str, list[float]] = {}
     plain, sasl, other_plain, other_sasl = free_ports(4)
@@ -279,7 +283,7 @@ def main(argv: list[str]) -> None:
                 if args.only in (None, name)
             ]
             for subject in subjects:
-                measure_tls(subject, keys, max(args.mb // 4, 1), Report())  # to warm up
+                measure_tls(subject, keys, max(args.mb // 4, 1), Report())  # warms up
             for _ in range(args.rounds):
                 for subject in subjects:
                     measure_tls(subject, keys, args.mb, tls)

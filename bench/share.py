@@ -1,10 +1,11 @@
 """Share groups of Penstock beside Apache Kafka's: python -m bench share [options]
 
-One member over the bare protocol: records that it fetches and accepts per second, each request
-accepting what the one before brought; and how long an acknowledgement of one record takes, which is
-answered once it is written. Members as many as connections share one partition. What 2,000 locks
-take is Penstock's alone, since a JVM does not tell, and so is how late a record comes again after
-its back-off, which Kafka does not have.
+One member over the bare protocol fetches and accepts records; each request accepts what the
+previous one brought. The same with eight members, each with a connection, on one partition. Then
+the latency of the acknowledgement of one record, which is answered once it is written.
+
+Only for Penstock: the memory of 2,000 locks, which cannot be seen in a JVM, and how late a record
+is redelivered after its backoff, which Kafka does not have.
 """
 
 import argparse
@@ -66,7 +67,9 @@ def arguments(argv: list[str]) -> argparse.Namespace:
 
 @contextmanager
 def filled(port: int) -> Iterator[str]:
-    """A topic with 100,000 records of 100 bytes, and a group that begins with the first."""
+    """A topic with 100,000 records of 100 bytes, and a group of the same name that starts
+    at the first.
+    """
     with (
         topic(port, f"bench-share-{next(_numbers)}") as name,
         WireLink(f"127.0.0.1:{port}") as link,
@@ -89,7 +92,8 @@ def member(port: int, group: str, name: str) -> Iterator[ShareMember]:
             return bool(first)
 
         wait_until(has_one, 60, "a record")
-        # A record that stays in flight holds the start, and 2,000 after it are all there may be.
+        # A record in flight holds the start offset, and at most 2,000 records after it may be in
+        # flight.
         found.acknowledge(*((begin, end, ACCEPT) for begin, end, _ in first))
         yield found
     finally:
@@ -97,10 +101,10 @@ def member(port: int, group: str, name: str) -> Iterator[ShareMember]:
 
 
 def throughput(port: int, members: int, seconds: float) -> dict[str, float]:
-    """Records that members fetched and accepted, per second; until there are no more."""
+    """Records fetched and accepted per second, until time is up or there are no more."""
 
     def consume(each: ShareMember) -> tuple[int, float]:
-        """How many, and when the last of them was accepted."""
+        """The number of accepted records, and the time of the last one."""
         done, at_s = 0, time.monotonic()
         given: list[tuple[int, int, int]] = []
         while at_s < until_s:
@@ -123,7 +127,7 @@ def throughput(port: int, members: int, seconds: float) -> dict[str, float]:
 
 
 def acknowledging(port: int, seconds: float) -> dict[str, float]:
-    """One record at a time."""
+    """Latency of acknowledging one record at a time."""
     with filled(port) as name, member(port, name, "m") as each:
         took_ms: list[float] = []
         until_s = time.monotonic() + seconds
@@ -138,7 +142,7 @@ def acknowledging(port: int, seconds: float) -> dict[str, float]:
 
 
 def locks_kb() -> float:
-    """2,000 locks of 2,000 members' turns: each record has a fate of its own."""
+    """Memory of 2,000 locks that cannot be merged: each record has its own member and state."""
     tracemalloc.start()
     before, _ = tracemalloc.get_traced_memory()
     limits, partition = ShareLimits(), SharePartition(0)
@@ -159,7 +163,9 @@ def locks_kb() -> float:
 
 
 def lateness(port: int) -> list[tuple[str, float, str]]:
-    """How late a record comes again: released once, twice, three times, and left to its lock."""
+    """How late a record is redelivered: after one, two and three releases, and after
+    its lock expires.
+    """
     found = []
     with topic(port, f"bench-backoff-{next(_numbers)}") as name:
         with WireLink(f"127.0.0.1:{port}") as link:

@@ -1,7 +1,7 @@
-"""Reading with Spark, beside Spark's own connector: python -m bench spark [--rounds N] [--rows N]
+"""Reads with Spark, beside Spark's own connector: python -m bench spark [--rounds N] [--rows N]
 
 One warm session, rounds interleaved, medians. The connector is tuned (large partition fetches, no
-check of CRCs); our source is as it comes. Both read from the same Penstock broker.
+CRC checks); our source has its defaults. Both read from the same Penstock broker.
 """
 
 import argparse
@@ -34,7 +34,7 @@ FORMATS = {
         {"kafka.max.partition.fetch.bytes": str(8 << 20), "kafka.check.crcs": "false"},
     ),
 }
-"""By the names of the report's columns: our source, and Spark's connector for Kafka."""
+"""By the report's column names: our source, and Spark's Kafka connector."""
 MEMORY_MB = 300
 
 
@@ -43,12 +43,12 @@ class Workload:
     name: str
     topic: Topic
     run: Callable[["Bench", str, Topic], float | None]
-    """Returns the seconds of its micro-batches, where it is a stream."""
+    """Returns the seconds of the micro-batches of a stream; None for a batch query."""
     aim: str
 
 
 class Bench:
-    """A session and a broker; every read is of all that a topic holds."""
+    """A session and a broker; every query reads a whole topic."""
 
     def __init__(self, spark: SparkSession, bootstrap: str, folder: Path) -> None:
         self.spark, self._bootstrap, self._folder = spark, bootstrap, folder
@@ -119,7 +119,8 @@ def measure(bench: Bench, settings: ClientSettings, rows: int, rounds: int) -> R
                 took_s = time.monotonic() - began_s
                 figures = {"rows/s": held[workload.topic] / took_s}
                 if batch_s is not None:
-                    # The rest is a query's start and end; for ours Spark starts a process then.
+                    # The rest is the query's start and end; for our source Spark starts a process
+                    # there.
                     figures["rows/s of the micro-batch"] = held[workload.topic] / batch_s
                     figures["s besides"] = took_s - batch_s
                 if round_:
@@ -128,7 +129,7 @@ def measure(bench: Bench, settings: ClientSettings, rows: int, rounds: int) -> R
 
 
 def decoders() -> None:
-    """Microseconds per record of all that is done between a fetched answer and Arrow."""
+    """Prints microseconds per record for all work between a fetch response and Arrow."""
     kinds: dict[str, type] = {"numpy": VectorisedDecoder}
     if NATIVE:
         from penstock.spark.decode.native import NativeDecoder
@@ -153,7 +154,7 @@ def decoders() -> None:
 
 
 def worker_memory_mb() -> float:
-    """The most that any Python worker of Spark has ever held."""
+    """The peak memory of the largest Python worker of Spark."""
     most = 0.0
     for status in Path("/proc").glob("[0-9]*/status"):
         try:
@@ -162,7 +163,7 @@ def worker_memory_mb() -> float:
                 lines = dict(line.split(":", 1) for line in status.read_text().splitlines())
                 most = max(most, int(lines["VmHWM"].split()[0]) / 1024)
         except (OSError, KeyError):
-            continue  # it ended meanwhile, or is the kernel's
+            continue  # the process has ended, or is a kernel thread
     return most
 
 

@@ -1,4 +1,4 @@
-"""Topics for Spark to read: many equal batches as a producer with default settings sends them."""
+"""Topics for Spark to read: many equal batches, of a default producer's size."""
 
 from itertools import cycle, islice
 from typing import NamedTuple
@@ -23,9 +23,9 @@ from penstock.wire.messages.produce import (
 )
 
 SESSION = {"spark.driver.memory": "3g", **DEFAULTS}
-"""Settings of a session, those of our pipelines among them."""
+"""Settings of a Spark session, including those of our pipelines."""
 BATCH_BYTES = 16 << 10
-"""`batch.size` of a producer that nobody tuned."""
+"""The default `batch.size` of a producer."""
 IN_FLIGHT = 32
 
 
@@ -39,7 +39,7 @@ class Topic(NamedTuple):
 
 
 def batch_of(record_bytes: int) -> tuple[bytes, int]:
-    """One batch, and how many records it has."""
+    """One batch, and its number of records."""
     count = max(BATCH_BYTES // (record_bytes + 10), 1)
     records = [
         Record(n, 1_700_000_000_000 + n, b"key-%04d" % n, b"v" * (record_bytes - 8), [])
@@ -49,7 +49,7 @@ def batch_of(record_bytes: int) -> tuple[bytes, int]:
 
 
 def fill(settings: ClientSettings, topic: Topic) -> int:
-    """Make the topic and write it; the number of rows that it has then."""
+    """Creates and fills the topic; returns its number of rows."""
     batch, count = batch_of(topic.record_bytes)
     with BlockingClient(settings) as client:
         new = CreatableTopic(name=topic.name, num_partitions=topic.partitions, replication_factor=1)

@@ -1,9 +1,9 @@
-"""Spark's writes by format `penstock`, beside Spark's own connector, in one session on one broker.
+"""Spark's writes with format `penstock`, beside Spark's own connector, in one session on one
+broker.
 
-`python -m bench spark_write [--rounds N] [--scale X] [--only SIZE]`. Each round does every workload
-once with either; ratios are of medians. The connector's producer is tuned: large batches, a little
-linger.
-The exactly-once copy stands beside the connector's copy, which is at-least-once.
+`python -m bench spark_write [--rounds N] [--scale X] [--only SIZE]`. Each round runs every workload
+once with each format; ratios are of medians. The connector's producer is tuned: large batches, a
+little linger. The exactly-once copy stands beside the connector's copy, which is at-least-once.
 """
 
 import argparse
@@ -28,7 +28,7 @@ from peers.spark_session import spark_session
 
 PARTITIONS = 4
 WARM_ROUNDS = 2
-"""The JVM compiles what it runs often; before that it is half as fast."""
+"""The JVM compiles hot code in these rounds; before that it is half as fast."""
 OURS, THEIRS = "Penstock", "Kafka"
 FORMATS = {OURS: "penstock", THEIRS: "kafka"}
 TUNED = {
@@ -45,15 +45,15 @@ READ_TUNED = {
     "kafka.check.crcs": "false",
 }
 SIZES = {"100 B": (100, 1_500_000, 10_000), "1 KB": (1_000, 300_000, 2_000)}
-"""Bytes of a value, rows, and rows that Spark hands to Python at a time: megabytes at most."""
+"""Bytes of a value, rows, and rows per Arrow batch, so that batches stay within some megabytes."""
 ARROW_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 TIMES = 3
-"""So often the rows are in the topic that is copied: a query's start takes seconds of its own."""
+"""The copied topic has the rows this many times, because a query's start alone takes seconds."""
 AIMS = {"batch write": ">= 1.0", "exactly-once copy": ">= 0.8"}
 
 
 def rows(spark: SparkSession, size: int, number: int) -> DataFrame:
-    """Keys of ten digits and values that differ, ready in memory."""
+    """Rows with keys of ten digits and distinct values, cached in memory."""
     value = F.substring(
         F.concat(F.sha2(F.col("id").cast("string"), 512), F.lit("x" * size)), 1, size
     )
@@ -74,7 +74,7 @@ def write(data: DataFrame, name: str, bootstrap: str, subject: str) -> None:
 
 
 def copy(spark: SparkSession, source: str, target: str, bootstrap: str, subject: str) -> None:
-    """All of a topic to another in one epoch, partition to partition."""
+    """Copies a whole topic in one epoch, partition to partition."""
     made = FORMATS[subject]
     read = spark.readStream.format(made).option("kafka.bootstrap.servers", bootstrap)
     read = read.option("subscribe", source).option("startingOffsets", "earliest")
@@ -115,7 +115,7 @@ class Bench:
             }
 
     def cpu_s(self) -> float:
-        """Of Spark, its Python workers and the broker."""
+        """CPU seconds of Spark, its Python workers and the broker."""
         return cpu_s([self.jvm, self.broker])
 
     def written(self, data: DataFrame, subject: str) -> dict[str, float]:

@@ -1,8 +1,8 @@
-"""How long others wait for the event loop: python -m bench stalls [options]
+"""How long requests wait for the event loop: python -m bench stalls [options]
 
-A probe sends a request that costs nothing, again and again, and takes the time to its answer:
-first of an idle broker, then beside each of the works that may hold up a loop. The difference is
-the broker's; what an idle one shows is the machine's.
+A probe sends a request that costs nothing, again and again, and measures its response time: first
+at an idle broker, then beside each kind of work that may hold up the loop. The idle figure is the
+machine's share; the difference is the broker's.
 """
 
 import argparse
@@ -37,13 +37,13 @@ AIMS = {OVER_IDLE: f"<= {AIM_MS} ms"}
 PAUSE_S = 0.001
 GZIP_MB_1 = Batch(1 << 20, 1_000, Codec.GZIP)
 GZIP_MB_4 = Batch(4 << 20, 1_000, Codec.GZIP)
-"""Of records that are so large when they are decompressed."""
+"""Batches whose records have these sizes uncompressed."""
 SMALL_SEGMENTS = {"segment.bytes": "4194304", "retention.bytes": "8388608"}
-"""Segments of which a few each second are rolled, and deleted when retention comes."""
+"""A few segments per second are rolled, and deleted by retention."""
 
 
 def waits_ms(port: int, seconds: float) -> list[float]:
-    """How long each answer took; a request is sent a moment after the last answer."""
+    """Response times of one request at a time, with a short pause after each answer."""
     ask = bytes(request_frame(APIS[18], 0, 1, "probe", ApiVersionsRequest()))
     found = []
     with socket.create_connection(("127.0.0.1", port), timeout=60) as link:
@@ -63,20 +63,20 @@ def exactly(link: socket.socket, size: int) -> bytes:
 
 
 def produces(port: int, folder: Path, batch: Batch, config: dict[str, str]) -> None:
-    """Produce for a second into a topic that is deleted then."""
+    """Produces for a second into a topic, then deletes it."""
     with topic(port, f"stalls-{time.monotonic_ns()}", config=config) as name:
         load("produce", port, name, batch=batch.file(folder), seconds=1)
 
 
 def creates(port: int, numbers: Iterator[int]) -> None:
-    """A topic of many partitions, written to the metadata store and deleted again."""
+    """Creates a topic of many partitions in the metadata store and deletes it again."""
     name = f"stalls-many-{next(numbers)}"
     create(port, name, 50, {})
     delete(port, name)
 
 
 def works(port: int, folder: Path) -> dict[str, list[Callable[[], None]]]:
-    """What runs beside the probe, by name."""
+    """The work that runs beside the probe, by name."""
     numbers = count()
     gzip_1 = [lambda: produces(port, folder, GZIP_MB_1, {})]
     gzip_4 = [lambda: produces(port, folder, GZIP_MB_4, {})]
@@ -94,7 +94,7 @@ def works(port: int, folder: Path) -> dict[str, list[Callable[[], None]]]:
 
 @contextmanager
 def running(calls: list[Callable[[], None]]) -> Iterator[None]:
-    """Each call again and again, on a thread of its own."""
+    """Repeats each call on its own thread until the block ends."""
     stop = threading.Event()
 
     def repeat(call: Callable[[], None]) -> None:
@@ -130,7 +130,7 @@ def measured(subject: Subject, folder: Path, seconds: float, report: Report) -> 
 
 
 def beside(idle: dict[str, float], found: dict[str, float]) -> dict[str, float]:
-    """With how much longer the longest waits are than an idle broker's, which has the aim."""
+    """Adds how much longer the p99.9 is than an idle broker's; that difference has the aim."""
     return {**found, OVER_IDLE: max(found[P99_9] - idle[P99_9], 0.0)}
 
 

@@ -15,14 +15,14 @@ from peers.kafka import KafkaCluster
 from peers.process import Process
 
 SETTINGS = {"log.segment.delete.delay.ms": 1000}
-"""Topics of earlier rounds leave the disk soon, before their pages are written back."""
+"""Deleted topics of earlier rounds leave the disk soon, before their pages are written back."""
 
 START_TIMEOUT_S = 60
 READY = re.compile(r"^ready \S+:(\d+)$", re.MULTILINE)
 
 
 class Subject(Protocol):
-    """A broker that runs from `with` to its end."""
+    """A broker that runs until the ExitStack of its constructor unwinds."""
 
     name: str
 
@@ -33,7 +33,7 @@ class Subject(Protocol):
     def pids(self) -> list[int]: ...
 
     def restart(self) -> float:
-        """Stop in good order and start again; the seconds from its start until it answers."""
+        """Stops cleanly and starts again; returns the seconds from the start until it answers."""
 
 
 class Kafka:
@@ -41,7 +41,7 @@ class Kafka:
 
     def __init__(self, stack: ExitStack) -> None:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="penstock-bench-")))
-        # In a folder of ours it stops in good order, so that a restart has nothing to recover.
+        # With a folder given, it stops cleanly, so that a restart has nothing to recover.
         self._cluster = stack.enter_context(
             KafkaCluster(profile="bench", settings=SETTINGS, folder=folder)
         )
@@ -69,7 +69,7 @@ class Penstock:
         settings = [f"--set={name}={value}" for name, value in SETTINGS.items()]
         self.directory = folder / "data"
         serve = ["-m", "penstock", "serve", "--port", "0", "--dir", str(self.directory)]
-        # The package that this bench imports, wherever the process is started.
+        # The process imports the same package as this bench, whatever its working directory.
         python = ["env", f"PYTHONPATH={Path(penstock.__file__).parents[1]}", sys.executable]
         self._process = Process("Penstock", [*python, *serve, *settings], folder)
         stack.callback(self._process.stop)
@@ -100,7 +100,7 @@ class Penstock:
 
 
 def start_to_ready(subject: Subject, starts: int) -> tuple[list[float], float]:
-    """The seconds of each start, and the resident MB of the idle broker after the last one."""
+    """The seconds of each start, and the idle broker's resident MB after the last one."""
     took_s = [subject.restart() for _ in range(starts)]
-    time.sleep(2)  # what a start leaves to the background
+    time.sleep(2)  # a start leaves some work to the background
     return took_s, resident_mb(subject.pids)

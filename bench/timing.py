@@ -1,4 +1,4 @@
-"""How long a call takes, for benches of pure code."""
+"""How long a call takes, for benches without a broker."""
 
 from collections.abc import Callable
 from timeit import repeat

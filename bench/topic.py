@@ -1,7 +1,7 @@
-"""Topics for measurements, made over a bare socket.
+"""Topics for measurements, created over a bare socket.
 
-A client library would keep connections and threads beside the load, and its cached metadata took
-a minute to notice some new topics.
+A client library would keep connections and threads during the load, and its cached metadata took up
+to a minute to show some new topics.
 """
 
 import socket
@@ -39,9 +39,9 @@ TIMEOUT_S = 60
 def topic(
     port: int, name: str, partitions: int = 1, config: Mapping[str, str] | None = None
 ) -> Iterator[str]:
-    """A topic whose every partition is served, deleted at the end."""
+    """A topic, deleted at the end; every partition is served before the block starts."""
     create(port, name, partitions, config or {})
-    # The leader that Metadata names may not yet know that it leads.
+    # The leader in Metadata may not know yet that it leads.
     wait_until(lambda: end_offsets(port, name, partitions) is not None, TIMEOUT_S, name)
     try:
         yield name
@@ -70,7 +70,7 @@ def delete(port: int, name: str) -> None:
 
 
 def end_offsets(port: int, name: str, partitions: int) -> list[int] | None:
-    """By partition; none as long as one of them is not served."""
+    """End offsets by partition; None while any partition is not served."""
     ends = [ListOffsetsPartition(partition_index=at, timestamp=LATEST) for at in range(partitions)]
     request = ListOffsetsRequest(
         replica_id=-1, topics=[ListOffsetsTopic(name=name, partitions=ends)]
@@ -83,7 +83,7 @@ def end_offsets(port: int, name: str, partitions: int) -> list[int] | None:
 
 
 def ask(port: int, key: int, version: int, request: Message, answer: type[R]) -> R:
-    """One request on a connection of its own."""
+    """Sends one request on its own connection."""
     api = APIS[key]
     with (
         socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT_S) as link,

@@ -1,8 +1,9 @@
 """Transactions on Penstock beside Apache Kafka: python -m bench transactions [options]
 
 franz-go writes transactions of 100 records, and copies a topic with the offsets in each
-transaction. Rounds are interleaved, figures are medians, CPU is the broker's. Commits under full
-load wait for each other, the more of them there are: how quick one is, the given rates tell.
+transaction. Rounds are interleaved, figures are medians, CPU is the broker's. Under full load
+commits wait for each other, so only the workloads with a fixed rate show how long a single commit
+takes.
 """
 
 import argparse
@@ -28,7 +29,7 @@ SOURCES = Path(__file__).with_name("transactional")
 PARTITIONS = 4
 COPIED = 100_000
 WARM_S = {"Kafka": 45.0, "Penstock": 5.0}
-"""A JIT needs the longer time; Penstock makes its codecs at first use."""
+"""A JIT needs longer to warm up; Penstock builds its codecs at first use."""
 AIMS = {"transactions/s": ">= 1", "records/s": ">= 1", "commit p99 us": "<= 1"}
 
 
@@ -37,9 +38,9 @@ class Workload:
     name: str
     generation: int
     producers: int = 0
-    """None copies."""
+    """0: copy a topic instead."""
     per_second: int = 0
-    """What all producers do together; without, each goes on as soon as it can."""
+    """The rate of all producers together; 0: each producer runs as fast as it can."""
 
 
 WORKLOADS = (
@@ -55,7 +56,7 @@ WORKLOADS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """What one run of the program did."""
+    """The result of one run of the program."""
 
     transactions: int
     records: int
@@ -81,7 +82,7 @@ def program(kind: str, port: int, name: str, **options: object) -> Done:
 
 
 class Bench:
-    """Runs workloads on one subject; what is copied stays until the stack unwinds."""
+    """Runs workloads on one subject; the topic to copy stays until the stack unwinds."""
 
     def __init__(self, subject: Subject, stack: ExitStack, seconds: float, where: str) -> None:
         self.subject, self._seconds, self._cores = subject, seconds, cores(where)
@@ -99,7 +100,7 @@ class Bench:
             return {"records/s": done.records / done.seconds, **commits}
         rate = {"transactions/s": done.transactions / done.seconds}
         return {
-            # A given rate is no figure.
+            # A fixed rate is not a result.
             **({} if workload.per_second else rate),
             **commits,
             "CPU us per transaction": spent_s / done.transactions * 1e6,
@@ -170,7 +171,7 @@ def run(args: argparse.Namespace) -> None:
             bench.warm(workloads, WARM_S[bench.subject.name] * (0.1 if args.quick else 1))
         for number in range(rounds):
             for workload in workloads:
-                # Taking turns at going first.
+                # The broker that goes first alternates.
                 for bench in benches if number % 2 == 0 else benches[::-1]:
                     report.add(workload.name, bench.subject.name, bench.measure(workload), AIMS)
     print(report.text())

@@ -44,14 +44,14 @@ print(time.perf_counter() - began)
 
 
 class SegmentRegion:
-    """Records that stay in their file, as those of a fetch response do."""
+    """Records that stay in their file, as in a fetch response."""
 
     def __len__(self) -> int:
         return 65_536
 
 
 def served(request: Message, response: Message, version: int) -> Callable[[], object]:
-    """What a broker does for one request: decode it, encode its response."""
+    """A broker's codec work for one request: decodes it and encodes its response."""
     frame = memoryview(encode(request, version))
     decode, answer = decoder(type(request), version), encoder(type(response), version)
 

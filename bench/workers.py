@@ -1,10 +1,10 @@
 """What more workers cost: python -m bench workers [options]
 
 Each worker is pinned to a core with the client that loads it. CPU is that of all processes together
-(workers, the owner of the metadata, the supervisor), divided by the requests of all. It is measured
-with the workers loaded in turn, each with a core to itself: if it stays the same, W workers on W
-free cores do W times as much. Loaded together it is shown too, but not judged: virtual cores often
-share a real one, and clients need as much CPU as the workers.
+(workers, the owner of the metadata, the supervisor), divided by all requests. It is measured with
+the workers loaded in turn, each with a core to itself: if it stays the same, W workers on W free
+cores do W times as much. CPU under load on all at once is shown too, but has no aim: virtual cores
+often share a real one, and clients need as much CPU as the workers.
 """
 
 import argparse
@@ -41,22 +41,22 @@ READY = re.compile(r"^ready \S+:(\d+)$", re.MULTILINE)
 
 @dataclass(slots=True)
 class Figures:
-    """Samples of one number of workers."""
+    """Samples for one number of workers."""
 
     ready_s: list[float] = field(default_factory=list)
     ready_cpu_s: list[float] = field(default_factory=list)
-    """Of all processes, until they are ready: it says more than the time on a busy machine."""
+    """CPU of all processes until they are ready: on a busy machine more telling than the time."""
     cpu_us: list[float] = field(default_factory=list)
     together_us: list[float] = field(default_factory=list)
     requests_s: list[float] = field(default_factory=list)
     back_s: list[float] = field(default_factory=list)
     own_mb: float = 0.0
-    """Of a worker: its memory, that shared with others divided among them (PSS)."""
+    """A worker's proportional set size (PSS): shared memory is divided among its processes."""
     resident_mb: float = 0.0
 
 
 class Machine:
-    """A broker alone, or some workers."""
+    """One broker process, or several workers."""
 
     def __init__(self, workers: int, stack: ExitStack) -> None:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="penstock-bench-")))
@@ -68,7 +68,7 @@ class Machine:
         self._starts = 0
 
     def start(self) -> float:
-        """The seconds until it is ready."""
+        """Starts it; returns the seconds until it is ready."""
         self._process.stop()
         self._starts += 1
         began_s = time.monotonic()
@@ -90,7 +90,7 @@ class Machine:
         return [self.state.pid]
 
     def brokers(self) -> list[tuple[int, int, int]]:
-        """Id, port and process of each broker."""
+        """Id, port and pid of each broker."""
         state = self.state
         if not state.workers:
             return [(state.broker_id, _port(state.bootstrap), state.pid)]
@@ -100,7 +100,7 @@ class Machine:
         ]
 
     def kill_a_worker(self) -> float:
-        """The seconds until its successor is ready."""
+        """Returns the seconds until the worker's successor is ready."""
         before = self.state.workers[-1].pid
         began_s = time.monotonic()
         os.kill(before, 9)
@@ -119,7 +119,7 @@ def memory_mb(pid: int, kind: str) -> float:
 
 @contextmanager
 def topics(brokers: Sequence[tuple[int, int, int]], number: int) -> Iterator[list[str]]:
-    """One for each broker, on that broker alone."""
+    """One topic for each broker, with its only replica there."""
     names = [f"bench-{number}-{broker}" for broker, _, _ in brokers]
     for name, (broker, port, _) in zip(names, brokers, strict=True):
         wanted = CreatableTopic(
@@ -157,7 +157,7 @@ def measure(machine: Machine, figures: Figures, number: int, args: argparse.Name
         def loaded(index: int) -> Load:
             _, port, pid = brokers[index]
             core = {cores[index % len(cores)]}
-            with pinned([pid], core, core):  # us, that is this thread and the client it starts
+            with pinned([pid], core, core):  # pins this thread and the client it starts, too
                 return load(
                     "produce",
                     port,
@@ -218,7 +218,7 @@ def run(numbers: list[int], args: argparse.Namespace) -> dict[int, Figures]:
             found[number].resident_mb = median(memory_mb(pid, "Rss") for pid in pids)
         for round_number in range(args.rounds + 1):
             for number, machine in machines.items():
-                figures = found[number] if round_number else Figures()  # the first one warms
+                figures = found[number] if round_number else Figures()  # the first round warms up
                 measure(machine, figures, round_number, args)
         for number, machine in machines.items():
             if number > 1:

@@ -1,4 +1,4 @@
-"""What is measured: the workloads of the two tables, and one measurement of one of them."""
+"""The workloads of the two tables, and the measurement of one of them."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -14,9 +14,9 @@ from bench.subject import Subject
 from bench.topic import topic
 
 LARGE_BYTES = 1 << 30
-"""What a round of large batches moves."""
+"""Bytes that a round of large batches moves."""
 FILLED_BYTES = 256 << 20
-"""What the topics hold that are fetched, again and again from their start."""
+"""Bytes in each topic that is fetched; fetches start again from its beginning."""
 
 Unit = Literal["request", "GB", "latency"]
 
@@ -32,7 +32,7 @@ class Workload:
     partitions: int = 1
     topic_config: tuple[tuple[str, str], ...] = ()
     cpu_aim: float | None = None
-    """The broker's CPU as a share of Kafka's that is aimed at."""
+    """The aim: the broker's CPU divided by Kafka's."""
 
 
 def small(kind: Literal["produce", "metadata"]) -> Iterator[Workload]:
@@ -53,7 +53,7 @@ def small(kind: Literal["produce", "metadata"]) -> Iterator[Workload]:
 
 
 def large(name: str, batch: Batch) -> Iterator[Workload]:
-    """Of two record sizes: Kafka looks at every record of a batch that it takes."""
+    """With two record sizes: Kafka checks every record of a produced batch."""
     for record_bytes in (100, 1_000):
         yield Workload(
             name=f"{name} of {record_bytes:,} B records",
@@ -82,7 +82,7 @@ class Measurement:
     cpu_s: float
 
     def figures(self) -> dict[str, float]:
-        """By name with its unit; the order is that of the table."""
+        """Figures by name with unit, in the order of the table."""
         done = self.load
         latency = {"p50 us": done.p50_us, "p99 us": done.p99_us}
         match self.workload.per:
@@ -104,13 +104,13 @@ class Measurement:
 
 @dataclass(slots=True)
 class Bench:
-    """Runs workloads on one subject; topics that are fetched stay until the stack unwinds."""
+    """Runs workloads on one subject; topics to fetch stay until the stack unwinds."""
 
     subject: Subject
     folder: Path
     stack: ExitStack
     cores: tuple[set[int], set[int]]
-    """Where broker and client run."""
+    """The cores of the broker, and those of the client."""
     seconds: float
     _filled: dict[Batch, str] = field(default_factory=dict)
     _numbers: Iterator[int] = field(default_factory=count)
@@ -125,7 +125,7 @@ class Bench:
             return Measurement(workload, done, cpu_s(self.subject.pids) - before_s)
 
     def warm(self, workloads: Sequence[Workload], for_s: float) -> None:
-        """All of them in turn, on all cores: what a JIT compiles, it compiles now."""
+        """Runs all workloads in turn on all cores, so that a JIT compiles them now."""
         spent_s = 0.0
         while spent_s < for_s:
             for workload in workloads:

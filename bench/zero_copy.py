@@ -1,7 +1,7 @@
 """Zero copy, without a broker: a file to a socket by sendfile, by read and send, by mmap and send.
 
-What a fetch does at the bottom. Brokers have no switch for it (but TLS, which also encrypts), so
-the three ways stand side by side here, with the copies that each makes of every byte.
+A fetch ends in one of these. Brokers have no switch for it (except TLS, which also encrypts), so
+this compares the three ways, with the number of copies that each makes of every byte.
 """
 
 import mmap
@@ -20,7 +20,7 @@ CHUNK_BYTES = 64 << 10
 SEND_BUFFER_BYTES = 102_400
 
 Send = Callable[[socket.socket, int], int]
-"""Send the file behind a descriptor; the number of system calls that took."""
+"""Sends the whole file of a descriptor; returns the number of system calls."""
 
 
 def by_sendfile(link: socket.socket, file: int) -> int:
@@ -59,7 +59,9 @@ WAYS: tuple[tuple[str, Send, int], ...] = (
     ("pread + send", by_read, 2),
     ("mmap + send", by_mmap, 1),
 )
-"""With the copies by the CPU between page cache and socket buffer; loopback adds the reader's."""
+"""The number is that of copies by the CPU from page cache to socket buffer; over loopback the
+reader adds another.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,7 @@ def cost(send: Send, link: socket.socket, file: int) -> Cost:
 
 
 def connected_reader() -> tuple[socket.socket, int]:
-    """A loopback connection, and the process that reads its other end until it closes."""
+    """A loopback connection, and the pid of the process that reads its other end until closed."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
         reader = os.fork()
@@ -95,7 +97,7 @@ def connected_reader() -> tuple[socket.socket, int]:
 
 
 def zero_copy(rounds: int) -> list[dict[str, object]]:
-    """Medians for each way, in interleaved rounds; the file lies in the page cache."""
+    """Medians for each way over interleaved rounds; the file is in the page cache."""
     costs: dict[str, list[Cost]] = {name: [] for name, _, _ in WAYS}
     with tempfile.TemporaryFile() as file:
         file.write(os.urandom(1 << 20) * (FILE_BYTES >> 20))

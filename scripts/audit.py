@@ -1,7 +1,7 @@
-"""Looks for known vulnerabilities in what constraints.txt pins (pip-audit).
+"""Looks for known vulnerabilities in the versions that constraints.txt pins (pip-audit).
 
-Without a way to its database there is a notice and no failure: a build must work offline. That is
-the only excuse: a program that is missing, refuses its arguments or crashes fails the build.
+If pip-audit cannot reach its database, this prints a notice and succeeds, because a build must work
+offline. All else fails the build: pip-audit is missing, refuses its arguments or crashes.
 """
 
 import json
@@ -23,11 +23,11 @@ OFFLINE = re.compile(
     r"|Could not connect to PyPI's vulnerability feed|PyPI is not redirecting properly",
     re.MULTILINE,
 )
-"""What pip-audit says, or dies of, where its database cannot be reached."""
+"""pip-audit's output when its database cannot be reached."""
 
 
 class Unreachable(Exception):
-    """The database cannot be asked from here."""
+    """The vulnerability database cannot be reached from here."""
 
 
 class Broken(Exception):
@@ -35,7 +35,7 @@ class Broken(Exception):
 
 
 def audited(command: Sequence[str] = COMMAND, limit_s: float = LIMIT_S) -> list[dict[str, Any]]:
-    """What pip-audit found, by package."""
+    """pip-audit's findings by package."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=limit_s, check=False)
     except OSError as error:
@@ -54,7 +54,7 @@ def read(code: int, out: str, said: str) -> list[dict[str, Any]]:
         last = said.strip().splitlines()[-1:] or ["without a word"]
         raise Broken(f"ended with {code}: {last[0]}") from None
     if not any("vulns" in each for each in found):
-        # An index without this interface answers for no package at all.
+        # A package index without the vulnerability API gives no result for any package.
         raise Unreachable("the package index does not answer for any package")
     return found
 

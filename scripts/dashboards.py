@@ -1,6 +1,6 @@
-"""Write deploy/grafana/*.json from the table below; `make docs` runs it.
+"""Write deploy/grafana/*.json from the tables below; `make docs` runs it.
 
-Grafana's own export has a hundred lines for each panel: here a panel is its title, unit and
+Grafana's own export has a hundred lines for each panel; here a panel is its title, unit and
 expressions.
 """
 

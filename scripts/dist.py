@@ -1,11 +1,11 @@
 """Builds a release into dist/: source archive, pure wheel, a compiled wheel for each Python.
 
-All of it is made from the last commit, twice, in two folders, and must be the same to the bit.
-The wheels are built from the source archive, so that it is known to be whole. Beside them:
-the bill of materials, and SHA256SUMS. Then each is installed and tried (scripts/try_dist.py).
+Everything is built from the last commit, twice, in two folders, and must be identical to the bit.
+The wheels are built from the source archive, which shows that it is complete. dist/ also gets the
+bill of materials and SHA256SUMS. Then each artefact is installed and tried (scripts/try_dist.py).
 
-Pythons are named as arguments; without any, those of 3.11 to 3.14 that are on the path or
-under ~/.pyenv. `--once` builds once, `--no-try` leaves the installations out.
+Arguments name the Pythons; the default is each of 3.11 to 3.14 that is on the path or under
+~/.pyenv. `--once` builds once, `--no-try` skips the installations.
 """
 
 import gzip
@@ -57,7 +57,7 @@ def pythons() -> list[Path]:
 
 
 def _fitting(python: str, minor: int) -> Path | None:
-    """The interpreter itself, which a wrapper may have started."""
+    """The real interpreter's path (`python` may be a wrapper), or None if it does not fit."""
     asks = (
         "import ensurepip, os, sys, sysconfig, venv;"
         f"ok = sys.version_info[:2] == (3, {minor}) and sys.abiflags == '';"
@@ -80,7 +80,7 @@ def build_environment(python: Path, folder: Path) -> Path:
 
 
 def built(folder: Path, commit: str, moment: str, builders: Sequence[Path]) -> Iterator[Path]:
-    """Each artefact, built below `folder`."""
+    """Builds each artefact below `folder`."""
     source = folder / "source"
     source.mkdir(parents=True)
     run("git", "archive", "--output", folder / "source.tar", commit)
@@ -93,7 +93,7 @@ def built(folder: Path, commit: str, moment: str, builders: Sequence[Path]) -> I
     for number, builder in enumerate([builders[0], *builders]):
         _unpack(archive, folder / f"wheel-{number}")
         (unpacked,) = (folder / f"wheel-{number}").iterdir()
-        # Debug information would name the folder.
+        # Debug information would contain the folder's name.
         told = {"CFLAGS": f"-g0 -ffile-prefix-map={unpacked}=."}
         given = environ | ({"PENSTOCK_PURE": "1"} if number == 0 else told)
         wheel = _build(builder, "build_wheel", unpacked, given)
@@ -112,11 +112,12 @@ def _build(python: Path, what: str, source: Path, environ: dict[str, str]) -> Pa
 
 def _unpack(archive: Path, folder: Path) -> None:
     folder.mkdir(exist_ok=True)
-    run("tar", "-xf", archive, "-C", folder)  # Python's own way differs below and above 3.11.4
+    # Not by Python's tarfile, which differs before and after 3.11.4.
+    run("tar", "-xf", archive, "-C", folder)
 
 
 def normalize(archive: Path, moment: int) -> None:
-    """Pack it again: in order, of one moment, of nobody."""
+    """Packs the archive again: sorted, with one timestamp, without owners."""
     packed = io.BytesIO()
     with (
         tarfile.open(archive) as found,

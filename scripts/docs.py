@@ -1,4 +1,4 @@
-"""Write the pages under docs/ that follow from the code, or with --check say which have drifted."""
+"""Write the pages under docs/ that are generated from the code; with --check, list stale ones."""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
 
 
 def drifted() -> list[str]:
-    """The pages whose file is not what the code gives."""
+    """The pages whose file differs from what the code generates."""
     return [name for name, render in PAGES.items() if _text(DOCS / name) != render()]
 
 

@@ -1,7 +1,7 @@
-"""Rewrite tests/fixtures/batches: batches by Apache Kafka's classes and by librdkafka.
+"""Rewrite tests/fixtures/batches: batches made by Apache Kafka's classes and by librdkafka.
 
-Each `<name>.bin` is one record batch; `<name>.json` beside it is what Apache Kafka reads in it.
-Run with PYTHONPATH=tests.
+Each `<name>.bin` is one record batch; `<name>.json` beside it is Apache Kafka's reading of it. Run
+with PYTHONPATH=tests.
 """
 
 import json
@@ -58,7 +58,7 @@ def java_batches() -> Iterator[tuple[str, bytes]]:
 
 
 def librdkafka_batch(config: dict[str, object], *, large: bool) -> bytes:
-    """What librdkafka sends, fetched back from the mock broker that it has inside."""
+    """A batch as librdkafka sends it, fetched back from its built-in mock broker."""
     producer = Producer({**config, "test.mock.num.brokers": 1, "linger.ms": 1000})
     if "transactional.id" in config:
         producer.init_transactions(10)
@@ -85,7 +85,7 @@ def fill(producer: Producer) -> None:
 
 
 def fetched(host: str, port: int) -> bytes:
-    """Fetch v4 of partition 0 of topic `t` from offset 0: simple enough to be written out."""
+    """Fetch v4 of partition 0 of topic `t` from offset 0, built by hand since it is short."""
     body = struct.pack(
         ">hhih iiiib i h1s i iqi",
         *(1, 4, 7, -1),  # API key, version, correlation id, null client id

@@ -1,16 +1,17 @@
 """Print how many files a request passes through: `make paths`.
 
-Each request is sent to a broker in this process until it is warm, then counted, several times: the
-smallest count has no background work in it. Counted are the functions that the broker's event loop
-enters, by `sys.setprofile`:
+Each request is sent to a broker in this process until it is warm, then counted several times; the
+smallest count has no background work in it. `sys.setprofile` counts the functions that the broker's
+event loop enters:
 
 - files: files under `src/penstock` with a function that was entered;
-- lines: the lines of those files, whole, as somebody who reads along would open them;
+- lines: all lines of those files, which a reader would have to open;
 - switches: calls that lead from one of these files into another.
 
-Generated codecs, C code and compiled modules have no Python functions, and are not counted. For
-compiled modules that would be wrong, so there the script says so and ends. The walk through a
-batch's records is in C on a broker (`record/_walk.c`), so it is here, although all else is not.
+Generated codecs, C code and compiled modules have no Python functions and are not counted. With
+compiled modules the result would be wrong, so the script refuses to run there. The walk through a
+batch's records uses C here (`record/_walk.c`), as on a real broker, although all else is pure
+Python.
 """
 
 import asyncio
@@ -75,7 +76,7 @@ class Count(NamedTuple):
 
 
 class Tracer:
-    """Follows the calls of one thread while it is on."""
+    """Follows the calls of one thread while `counting` is active."""
 
     def __init__(self) -> None:
         self._is_on = False
@@ -125,7 +126,7 @@ async def smallest(tracer: Tracer, call: Call) -> Count:
     for _ in range(COUNTED):
         with tracer.counting():
             await call()
-            await asyncio.sleep(0.01)  # what follows the response, too
+            await asyncio.sleep(0.01)  # includes work after the response
         counts.append(tracer.count())
     return min(counts, key=lambda each: (each.switches, len(each.files)))
 
@@ -160,7 +161,7 @@ def produce(connection: Connection, topic_id: Uuid) -> Call:
 
 
 def fetch(connection: Connection, topic_id: Uuid) -> Call:
-    """Records that are there, without a fetch session."""
+    """Fetches existing records, without a fetch session."""
 
     async def call() -> None:
         part = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1 << 20)
@@ -198,7 +199,7 @@ async def join_group(connection: Connection) -> Call:
 
 
 def offset_commit(connection: Connection, topic_id: Uuid) -> Call:
-    """One offset, of a group without members."""
+    """One offset of a group without members."""
 
     async def call() -> None:
         part = OffsetCommitRequestPartition(partition_index=0, committed_offset=1)
@@ -213,7 +214,7 @@ def offset_commit(connection: Connection, topic_id: Uuid) -> Call:
 async def election(tracer: Tracer) -> Count:
     """A broker's registration disappears, and the controller elects another leader.
 
-    From the store's change to the state change that brokers would get.
+    Counts from the change in the metadata store to the state change that brokers would receive.
     """
     tree = Tree.in_memory(SystemClock())
     try:
@@ -231,7 +232,7 @@ async def election(tracer: Tracer) -> Count:
 
 
 def compiled() -> list[str]:
-    """Modules that were compiled from a Python file beside them."""
+    """Modules that were compiled from a Python file that lies beside them."""
     return [
         name
         for name, module in sys.modules.items()
@@ -243,7 +244,7 @@ def compiled() -> list[str]:
 
 
 def walk_in_c() -> None:
-    """What PENSTOCK_PURE=1 leaves out, though its source is not Python: see `record/walk.py`."""
+    """Uses the C walk, as a real broker does; PENSTOCK_PURE=1 disables it (`record/walk.py`)."""
     (built,) = (SOURCE / "record").glob("_walk.*.so")
     spec = spec_from_file_location("penstock.record._walk", built)
     assert spec is not None

@@ -1,4 +1,4 @@
-"""What constraints.txt pins: for installations with hashes, and for the bill of materials."""
+"""The versions that constraints.txt pins, for hashed installations and the bill of materials."""
 
 import re
 import tomllib
@@ -14,7 +14,7 @@ CONSTRAINTS = ROOT / "constraints.txt"
 
 
 def pinned(text: str | None = None) -> dict[str, str]:
-    """By package name, its lines: version, markers and hashes."""
+    """The lines of each package by name: version, markers and hashes."""
     text = CONSTRAINTS.read_text(encoding="utf-8") if text is None else text
     blocks = re.findall(r"(?m)^[A-Za-z0-9].*(?:\n +--hash.*)*", text)
     found: dict[str, str] = {}
@@ -30,9 +30,9 @@ def version_of(block: str) -> str:
 
 
 def closure(requirements: Iterable[str]) -> set[str]:
-    """The names that these requirements stand for, with all that they require in turn.
+    """The canonical names of these requirements and of all that they require in turn.
 
-    As far as they are installed where this runs: others are for other systems or Pythons.
+    Packages that are not installed here are left out: they are for other systems or Pythons.
     """
     return {canonicalize_name(each.name) for each in _needed(requirements, set())}
 
@@ -65,13 +65,13 @@ def _required(found: Distribution, extras: set[str]) -> Iterator[str]:
 
 
 def hashed_requirements(requirements: Iterable[str]) -> str:
-    """A file for `pip install --require-hashes -r` with these requirements and what they need."""
+    """A file for `pip install --require-hashes -r`: these requirements and their dependencies."""
     known = pinned()
     return "\n".join(known[name] for name in sorted(closure(requirements)) if name in known) + "\n"
 
 
 def container_files() -> dict[Path, str]:
-    """What the container image installs: it cannot ask packages that it does not have yet."""
+    """The container image's requirement files; its build cannot ask packages it does not have."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     project, folder = settings["project"], ROOT / "deploy" / "container"
     shipped = [*project["dependencies"], *project["optional-dependencies"]["cluster"]]

@@ -1,6 +1,6 @@
-"""Print the rows of docs/rows.md that no test shows; with --tests, every row with its tests.
+"""Print the rows of docs/rows.md that have no test; with --tests, every row with its tests.
 
-Markers are read from the source of the tests: collecting all of them would take half a minute.
+Markers are read from the tests' source: collecting all tests would take half a minute.
 """
 
 import ast
@@ -20,13 +20,13 @@ GROUPS = {
     "part": "Built in part",
     "no": "Not built yet",
 }
-"""What the column `Built` says, and how rows without a test are headed."""
+"""Values of the column `Built`, and the headings for their rows without a test."""
 
 _ROW = re.compile(r"\| (?P<number>A\d{3}) \| (?P<built>\w+) \| (?P<text>[^|]+) \|")
 
 
 class Row(NamedTuple):
-    """A promise by its number."""
+    """A promise, by its number."""
 
     number: str
     built: str
@@ -34,18 +34,18 @@ class Row(NamedTuple):
 
 
 class Marked(NamedTuple):
-    """A test, or all tests of a file, that claim a row."""
+    """A test, or a whole test file, that claims a row."""
 
     number: str
     test: str
 
 
 class MarkerError(Exception):
-    """A marker that names its rows in a way that cannot be read."""
+    """A marker's rows cannot be read."""
 
 
 def rows(page: str) -> list[Row]:
-    """The rows of the page, in its order; a line that begins like a row has to be one."""
+    """The rows of the page in order; raises ValueError for a line that only begins like a row."""
     found = []
     for line in page.splitlines():
         if line.startswith("| A"):
@@ -57,7 +57,7 @@ def rows(page: str) -> list[Row]:
 
 
 def markers(source: str, path: str) -> Iterator[Marked]:
-    """Each row that a test file claims: by a decorator, in `pytestmark`, or for one parameter."""
+    """The rows that a test file claims: by a decorator, in `pytestmark`, or for one parameter."""
     tree = ast.parse(source)
     owners = {
         id(decorator): node.name
@@ -90,7 +90,7 @@ def by_number(marked: Iterator[Marked]) -> Mapping[str, Sequence[str]]:
 
 
 def untested(promised: Sequence[Row], tests: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """The lines of `make rows`."""
+    """The output of `make rows`."""
     for built, heading in GROUPS.items():
         group = [row for row in promised if row.built == built and row.number not in tests]
         if group:

@@ -1,7 +1,7 @@
-"""The bill of materials of a release, in CycloneDX's JSON: what it installs, by which licence.
+"""Writes a release's bill of materials as CycloneDX JSON: the installed packages and licences.
 
-Versions are those of constraints.txt, with which a release is tried; licences are what the
-packages say of themselves. The core's dependencies are `required`, those of extras `optional`.
+Versions are those of constraints.txt, with which a release is tried; licences are from the
+packages' metadata. The core's dependencies are `required`, those of extras `optional`.
 """
 
 import json

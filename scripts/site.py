@@ -1,7 +1,7 @@
 """Builds the documentation as a site: build/site/index.html, from README and docs/.
 
-It needs no network, and neither does who reads it. The order of the pages is `ORDER`. A link
-between two pages leads to their place in the site, a link to another file to its name.
+Neither the build nor the site needs a network. `ORDER` has the order of the pages. Links between
+two pages lead to their addresses in the site; a link to another file leads to a copy of it.
 """
 
 import re
@@ -67,7 +67,7 @@ class Page(NamedTuple):
     body: str
     anchors: frozenset[str]
     links: tuple[str, ...]
-    """As written, without those to other sites."""
+    """Link targets as written, without links to other sites."""
 
 
 def address(source: str) -> str:
@@ -107,12 +107,12 @@ def page(source: str) -> Page:
 
 
 def slug(text: str) -> str:
-    """As code hosts make it of a heading."""
+    """A heading's anchor, as code hosts form it."""
     return re.sub(r"[^\w\- ]", "", text.replace("`", "").lower()).strip().replace(" ", "-")
 
 
 def resolved(source: str, target: str) -> str:
-    """The file in the repository that a link on a page leads to."""
+    """The file in the repository that a page's link leads to."""
     path = target.partition("#")[0]
     if not path:
         return source

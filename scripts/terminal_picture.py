@@ -1,4 +1,4 @@
-"""Draws what a command printed as a picture of a terminal: the one on README's first screen.
+"""Draws a command's output as a picture of a terminal: the one on README's first screen.
 
 make run 2>/dev/null | python scripts/terminal_picture.py "make run" > docs/images/make-run.svg
 """
@@ -7,7 +7,7 @@ import sys
 from html import escape
 
 COLUMN, ROW, EDGE = 8.4, 19, 18
-HARD_SPACE = "\N{NO-BREAK SPACE}"  # viewers fold others
+HARD_SPACE = "\N{NO-BREAK SPACE}"  # viewers merge ordinary spaces
 TYPED, SAID = "#7ee787", "#e6edf3"
 STYLE = "font:14px ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace"
 

@@ -1,8 +1,8 @@
-"""Installs what is in dist/ and uses it: each artefact, in an empty environment of each Python.
+"""Installs each artefact in dist/ into an empty environment of each Python, and uses it.
 
-The core's packages come by hash; `pip check` says whether what the wheel requires is what the
-project says. Then the quick start runs (serve, create, produce, consume, stop), and after an
-installation of pytest a test that uses the plugin. Nothing of this clone is on the path.
+The core's dependencies are installed by hash; `pip check` verifies that they satisfy the wheel's
+requirements. Then the quick start runs (serve, create, produce, consume, stop), and, after pytest
+is installed, a test that uses the plugin. Nothing of this clone is on the path.
 """
 
 import os
@@ -45,7 +45,7 @@ def run(*words: str | Path, given: str = "", cwd: Path, **more: str) -> str:
 
 
 def tried(python: Path, artefact: Path) -> str:
-    """What the installed Penstock says of itself."""
+    """The installed Penstock's version, and whether it is compiled."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     with tempfile.TemporaryDirectory(prefix="penstock-try-") as name:
         folder = Path(name)
@@ -61,7 +61,7 @@ def tried(python: Path, artefact: Path) -> str:
         install(project["dependencies"])
         if artefact.suffix == ".whl":
             run(*pip, "install", "--no-deps", "--no-index", artefact, cwd=folder)
-        else:  # without a compiler's help; the compiled wheels are built from it
+        else:  # the source archive, not compiled here: the compiled wheels are built from it
             install(["setuptools"])
             alone = ["--no-deps", "--no-index", "--no-build-isolation"]
             run(*pip, "install", *alone, artefact, cwd=folder, PENSTOCK_PURE="1")

@@ -9,7 +9,7 @@ struct connection {
     struct request request;
     size_t sent; /* bytes of the request that have left */
     uint8_t *in;
-    size_t have, taken, room; /* bytes received, of which so many were handed out as frames */
+    size_t have, taken, room; /* bytes received, bytes handed out as frames, bytes allocated */
 };
 
 void open_connection(struct connection *connection, const struct options *options);

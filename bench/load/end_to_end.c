@@ -10,7 +10,8 @@ static void send_request(struct connection *c) {
     if (!push(c)) die("a small request did not leave at once");
 }
 
-/* Fetch from `offset` again whenever the wait was in vain; -1 until a batch has come. */
+/* The offset behind the fetched batch, or -1 if none has arrived yet. An empty answer is followed by
+   another fetch from `offset`. */
 static int64_t arrived(struct connection *c, int64_t offset) {
     size_t size;
     const uint8_t *frame = pull(c) ? next_frame(c, &size) : NULL;
@@ -55,7 +56,7 @@ struct outcome end_to_end(const struct options *options) {
     produce_request(&producer.request, options);
     fetch_request(&consumer.request, options, WAIT_MS);
 
-    /* The first record tells where the log ends. */
+    /* The first record shows where the log ends. */
     int64_t offset = -1, next = -1;
     send_request(&producer);
     while ((offset = produced(&producer)) < 0) await(sources, 1);
@@ -68,7 +69,7 @@ struct outcome end_to_end(const struct options *options) {
         if (options->seconds > 0 && now_ns() - began > options->seconds * 1e9) break;
         offset = next;
         set_offset(&consumer.request, offset);
-        send_request(&consumer); /* waits at the broker by the time the record is sent */
+        send_request(&consumer); /* is waiting at the broker when the record is sent */
         sleep_until(tick += (uint64_t)options->interval_us * 1000);
         uint64_t sent_at = now_ns();
         send_request(&producer);

@@ -1,4 +1,4 @@
-"""Compiles the load generator of this folder, once per version of its source, and runs it."""
+"""Compiles the load generator in this folder, once per version of its source, and runs it."""
 
 import hashlib
 import shutil
@@ -21,7 +21,7 @@ class LoadError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """What one run of the generator did; latencies are those of single requests."""
+    """The result of one run of the generator; latencies are those of single requests."""
 
     requests: int
     bytes: int
@@ -31,7 +31,7 @@ class Load:
 
 
 def load(workload: str, port: int, topic: str, **options: object) -> Load:
-    """Put one workload on the broker at `port`; options are those of `load.c`, by name."""
+    """Puts one workload on the broker at `port`; options are those of `load.c`, by name."""
     arguments = [f"{name}={value}" for name, value in options.items()]
     done = subprocess.run(
         [built(), workload, f"port={port}", f"topic={topic}", *arguments],
@@ -45,7 +45,7 @@ def load(workload: str, port: int, topic: str, **options: object) -> Load:
 
 
 def built() -> Path:
-    """The program, compiled if its source is new."""
+    """The program, compiled unless the cache has it for this source."""
     files = sorted(SOURCES.glob("*.[ch]"))
     key = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
     program = cache() / "load" / f"load-{key}"

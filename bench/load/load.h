@@ -18,7 +18,7 @@ struct outcome {
     uint64_t requests, bytes, elapsed_ns;
 };
 
-/* One line on stderr, exit code 1: a load that was not served is no measurement. */
+/* Print a line on stderr and exit with 1: a load with failed requests is not measured. */
 _Noreturn void die(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 uint64_t now_ns(void);

@@ -71,13 +71,13 @@ void produce_request(struct request *r, const struct options *options) {
 
 void fetch_request(struct request *r, const struct options *options, int max_wait_ms) {
     header(r, FETCH, 12);
-    integer(r, -1, 4); /* replica: a consumer */
+    integer(r, -1, 4); /* replica id: a consumer */
     integer(r, max_wait_ms, 4);
     integer(r, 1, 4); /* min bytes */
     integer(r, options->max_bytes, 4);
     integer(r, 0, 1);  /* read uncommitted */
     integer(r, 0, 4);  /* no session */
-    integer(r, -1, 4); /* nor the wish for one */
+    integer(r, -1, 4); /* session epoch: do not open one */
     array_of_one(r);
     compact_string(r, options->topic);
     array_of_one(r);
@@ -91,7 +91,7 @@ void fetch_request(struct request *r, const struct options *options, int max_wai
     integer(r, options->max_bytes, 4);
     no_tags(r); /* of the partition */
     no_tags(r); /* of the topic */
-    uvarint(r, 1);         /* nothing forgotten */
+    uvarint(r, 1);         /* no forgotten topics */
     compact_string(r, ""); /* rack */
     no_tags(r);
     framed(r);
@@ -155,7 +155,7 @@ static uint64_t read_uvarint(struct reader *in) {
     die("the answer has an endless length");
 }
 
-/* Compact lengths count one more than there is, so that zero can mean null. */
+/* Compact lengths are stored plus one, so that zero can mean null. */
 static uint64_t read_length(struct reader *in) {
     uint64_t length = read_uvarint(in);
     return length ? length - 1 : 0;

@@ -9,7 +9,7 @@ struct request {
     uint8_t head[512], tail[4];
     size_t head_size, batch_size, tail_size;
     const uint8_t *batch;
-    size_t partition_at, offset_at; /* where in the head they stand */
+    size_t partition_at, offset_at; /* where they are in the head */
 };
 
 struct answer {
@@ -34,7 +34,7 @@ struct answer fetch_answer(const uint8_t *frame, size_t size);
 struct answer metadata_answer(const uint8_t *frame, size_t size);
 
 /* The offset behind the last whole batch of the records, or -1 if there is none. Every whole
-   batch must equal `expected`, but for what a broker fills in, if that is not NULL. */
+   batch must equal `expected`, unless that is NULL, except for what a broker fills in. */
 int64_t next_offset(const struct answer *answer, const uint8_t *expected, size_t expected_size);
 
 #endif

@@ -10,7 +10,7 @@ import (
 
 const recordsPerCopy = 1000
 
-// fill writes what is to be copied, evenly over the partitions.
+// fill writes the records to copy, evenly over the partitions.
 func (r run) fill() (done, error) {
 	client, err := kgo.NewClient(
 		kgo.SeedBrokers(r.bootstrap),

@@ -18,7 +18,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kversion"
 )
 
-// done is what a run did; the latencies are those of commits alone.
+// done is the result of a run; the latencies are those of commits alone.
 type done struct {
 	Transactions int     `json:"transactions"`
 	Records      int     `json:"records"`
@@ -82,7 +82,7 @@ func (r run) generation() kgo.Opt {
 	return kgo.MaxVersions(nil)
 }
 
-// summed is the result of so many records with these commits.
+// summed is the result of a run with this many records and these commit latencies.
 func summed(commits []time.Duration, records int, took time.Duration) done {
 	slices.Sort(commits)
 	at := func(share float64) float64 {

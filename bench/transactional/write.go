@@ -15,8 +15,8 @@ const recordsPerTransaction = 100
 
 var value = bytes.Repeat([]byte("v"), 100)
 
-// write commits transactions of 100 records of 100 bytes, over all partitions: one after the other,
-// or as many a second as `per_second` says, which all producers share.
+// write commits transactions of 100 records of 100 bytes, over all partitions: without pauses, or
+// `per_second` transactions a second by all producers together.
 func (r run) write() (done, error) {
 	producers, milliseconds := r.number("producers"), r.number("milliseconds")
 	clients := make([]*kgo.Client, producers)
@@ -26,7 +26,7 @@ func (r run) write() (done, error) {
 			return done{}, err
 		}
 		defer client.Close()
-		// The first one finds leader and coordinator.
+		// The first transaction finds leader and coordinator.
 		if _, err := r.transact(client); err != nil {
 			return done{}, err
 		}
@@ -77,7 +77,7 @@ func (r run) transactional(id string) (*kgo.Client, error) {
 	)
 }
 
-// transact tells how long the commit took, after all records were acknowledged.
+// transact returns how long the commit took, after all records were acknowledged.
 func (r run) transact(client *kgo.Client) (time.Duration, error) {
 	ctx := context.Background()
 	if err := client.BeginTransaction(); err != nil {

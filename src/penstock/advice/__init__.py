@@ -1,1 +1,1 @@
-"""What a cluster needs, and what is wrong with it: decided here, for commands and pages alike."""
+"""Diagnosis and capacity planning for a cluster, shared by commands and pages."""

@@ -1,4 +1,4 @@
-"""Access rules between the wire's numbers and what they mean."""
+"""Converts ACLs between the wire's numbers and their meanings."""
 
 from penstock.client.acls import AclBinding, AclBindingFilter
 from penstock.config.address import is_address

@@ -1,4 +1,4 @@
-"""Reads a page of a broker's HTTP server, if there is one."""
+"""Reads a page of a broker's HTTP server, if the broker has one."""
 
 import asyncio
 from functools import partial
@@ -20,7 +20,9 @@ async def told(
     kind: type[T],
     timeout_ms: int | None = None,
 ) -> T | None:
-    """None from a broker without such a page, as Apache Kafka's, or behind a firewall."""
+    """The decoded page; None if the broker cannot be reached or, as Apache Kafka's, has
+    no such page.
+    """
     limit_ms = timeout_ms or client.request_timeout_ms
     try:
         address = await http_address(client, broker)

@@ -1,4 +1,4 @@
-"""How many partitions, bytes on disk and bytes per second a workload needs. Pure."""
+"""Computes the partitions, disk space and bandwidth that a workload needs. Pure."""
 
 from dataclasses import dataclass, fields
 from math import ceil, isfinite
@@ -8,22 +8,22 @@ from penstock.errors import ConfigError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """What comes in, how long it stays, who reads it, and what runs it."""
+    """Incoming load, retention, readers, and the cluster that serves them."""
 
     messages_per_second: float
     message_bytes: float
     retention_s: float
     replication_factor: int = 3
     compression: float = 1.0
-    """Bytes before compression for each byte after it."""
+    """The compression ratio: bytes before compression per byte after it."""
     spare: float = 0.2
-    """Share of the disk that stays free, for peaks, indexes and moves."""
+    """The share of the disk to keep free, for peaks, indexes and reassignments."""
     consumer_groups: int = 1
     brokers: int = 3
     partition_in_bytes_per_second: float = 10 * 1024 * 1024
-    """What a producer writes to one partition; measure it."""
+    """The throughput of a producer for one partition; measure it."""
     partition_out_bytes_per_second: float = 20 * 1024 * 1024
-    """What a consumer reads and processes of one partition; measure it."""
+    """The throughput of a consumer, including processing, for one partition; measure it."""
 
     def __post_init__(self) -> None:
         for each in fields(self):
@@ -47,27 +47,27 @@ class Workload:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capacity:
-    """What the workload needs; per second and in bytes, of the whole cluster or of a broker."""
+    """The needs of a workload, for the whole cluster or per broker."""
 
     in_bytes_per_second: float
-    """From producers, as compressed."""
+    """From producers, compressed."""
     replication_bytes_per_second: float
     out_bytes_per_second: float
-    """To consumers; followers are counted by `replication_bytes_per_second`."""
+    """To consumers only; followers are in `replication_bytes_per_second`."""
     broker_in_bytes_per_second: float
     broker_out_bytes_per_second: float
     records_kept: int
     stored_bytes: int
     disk_bytes: int
-    """With the spare part."""
+    """Including the spare share."""
     broker_disk_bytes: int
     partitions: int
     consumers: int
-    """The most that can read in parallel in one group: one for each partition."""
+    """The most consumers that can read in parallel in one group: one per partition."""
 
 
 def capacity(load: Workload) -> Capacity:
-    """New messages * retention * size * replicas / compression, and the spare part on top."""
+    """Messages * retention * size * replicas / compression, plus the spare share."""
     came = load.messages_per_second * load.message_bytes / load.compression
     copied = came * (load.replication_factor - 1)
     read = came * load.consumer_groups
@@ -93,7 +93,7 @@ def capacity(load: Workload) -> Capacity:
 
 
 def partition_count(in_bytes_per_second: float, load: Workload) -> int:
-    """Enough for producers and consumers, and a multiple of the brokers that share them."""
+    """Enough partitions for producers and consumers, as a multiple of the number of brokers."""
     needed = max(
         in_bytes_per_second / load.partition_in_bytes_per_second,
         in_bytes_per_second * load.compression / load.partition_out_bytes_per_second,

@@ -1,4 +1,4 @@
-"""Checks of a cluster. Pure: a snapshot in, findings out."""
+"""Checks of a cluster, from a snapshot to findings. Pure."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -10,7 +10,7 @@ from penstock.client.metadata import NO_LEADER, PartitionMetadata
 
 FULL, NEARLY_FULL = 0.95, 0.85
 UNEVEN = 0.1
-"""As Kafka's leader.imbalance.per.broker.percentage."""
+"""The default of Kafka's leader.imbalance.per.broker.percentage."""
 FETCH_BYTES = 1 << 20
 """The default of max.partition.fetch.bytes."""
 MUCH_MEMORY_BYTES = 1 << 30
@@ -237,8 +237,9 @@ def backlogs(seen: ClusterSnapshot) -> Iterator[Finding]:
 
 
 def idle_members(seen: ClusterSnapshot) -> Iterator[Finding]:
-    """Of groups whose members read partitions: others use the protocol to elect a leader, as
-    schema registries and Connect workers do. Members of a share group read the same partitions.
+    """Members without partitions. Only consumer groups are checked: others, as of schema registries
+    and Connect, use the protocol to elect a leader, and members of a share group read the same
+    partitions.
     """
     for state in seen.groups:
         idle = [each.client_id for each in state.group.members if not each.partitions]
@@ -254,7 +255,7 @@ def idle_members(seen: ClusterSnapshot) -> Iterator[Finding]:
 
 
 def fetch_memory(seen: ClusterSnapshot) -> Iterator[Finding]:
-    """A client may buffer as much as it asks for of every partition at a time."""
+    """A client may buffer up to the fetch size of each of its partitions at once."""
     for state in seen.groups:
         for each in state.group.members:
             need_bytes = len(each.partitions) * FETCH_BYTES

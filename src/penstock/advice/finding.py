@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Level(StrEnum):
-    """How bad it is."""
+    """The severity of a finding."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -15,28 +15,28 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is not as it should be."""
+    """One problem."""
 
     level: Level
     check: str
-    """Name of the check, for programs."""
+    """The name of the check, for programs."""
     what: str
     meaning: str
     advice: str
     subject: str = ""
-    """What it is about, if a check may find several."""
+    """What the finding is about, if a check can have several."""
     since_ms: int | None = None
-    """Wall time; None: not known."""
+    """Wall time; None: unknown."""
 
 
 class Problems:
-    """Remembers since when findings are there, for those who look again and again."""
+    """Remembers since when findings exist, for repeated checks."""
 
     def __init__(self) -> None:
         self._since_ms: dict[tuple[str, str], int] = {}
 
     def seen(self, findings: Iterable[Finding], now_ms: int) -> list[Finding]:
-        """The findings of now, each with the time when it was first seen, or of its own."""
+        """The current findings, each with its own time or the time when it was first seen."""
         now = {(each.check, each.subject): each for each in findings}
         self._since_ms = {key: self._since_ms.get(key, now_ms) for key in now}
         return [
@@ -49,12 +49,12 @@ ORDER = list(Level)
 
 
 def sorted_findings(findings: Iterable[Finding]) -> list[Finding]:
-    """The worst first."""
+    """The most severe first."""
     return sorted(findings, key=lambda each: ORDER.index(each.level))
 
 
 def some(names: Iterable[object], most: int = 5) -> str:
-    """The first few names, and how many more there are."""
+    """The first few names, and the number of the others."""
     texts = [str(each) for each in names]
     more = f" and {len(texts) - most} more" if len(texts) > most else ""
     return ", ".join(texts[:most]) + more

@@ -1,4 +1,4 @@
-"""Checks of a data directory whose broker need not run."""
+"""Checks of a data directory, whose broker need not run."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ FULL, NEARLY_FULL = 0.95, 0.85
 
 @dataclass(frozen=True, slots=True)
 class FolderSnapshot:
-    """A data directory: what is in it, and what `log verify` says."""
+    """The state of a data directory, and the results of `log verify`."""
 
     path: Path
     is_running: bool
@@ -22,9 +22,9 @@ class FolderSnapshot:
     damage: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
     errors_logged: tuple[str, ...] = field(default=())
-    """The last lines of its log that begin an error."""
+    """The first lines of recent errors in its log."""
     has_metadata: bool = False
-    """A broker has started here. If there are no logs, they are where `log.dirs` says."""
+    """Whether a broker has started here. If there are no logs, `log.dirs` names their place."""
 
 
 def folder_findings(seen: FolderSnapshot) -> list[Finding]:

@@ -1,5 +1,5 @@
-"""Why a group lags, in one sentence. Pure: what was seen of the group for some seconds in, the
-cause that explains most of its lag out.
+"""Explains in one sentence why a group lags. Pure: from some seconds of observed progress to the
+cause of most of the lag.
 """
 
 from collections import Counter
@@ -15,17 +15,17 @@ from penstock.types import TopicPartition
 
 RECENT_MS = 300_000
 LOOP = 3
-"""So many rebalances within `RECENT_MS` are a loop."""
+"""This many rebalances within `RECENT_MS` count as a loop."""
 MOST = 0.8
-"""A partition or a member with this share of the lag is the cause of it."""
+"""A partition or member with at least this share of the lag is its cause."""
 HOT = 3
-"""A hot partition gets so many times the records of the others."""
+"""A hot partition gets at least this many times the records of an average other one."""
 LARGE_BYTES = 1 << 20
-"""The default of max.partition.fetch.bytes, and of what many clients are prepared for."""
+"""The default of max.partition.fetch.bytes, which many clients can handle."""
 
 
 class Cause(StrEnum):
-    """Names for programs."""
+    """The causes, with names for programs."""
 
     NONE = "none"
     NO_MEMBERS = "no_members"
@@ -42,20 +42,20 @@ class Cause(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PartitionProgress:
-    """A partition that the group reads, and what happened in it while it was watched.
+    """A partition that the group reads, and its progress while it was watched.
 
-    None: nobody could tell.
+    None: unknown.
     """
 
     topic_partition: TopicPartition
     end: int
     lag: int
     arrived: int
-    """New records."""
+    """New records while it was watched."""
     read: int
-    """Records by which the committed offset advanced."""
+    """How far the committed offset advanced."""
     member: str | None = None
-    """Id of the member that holds it."""
+    """The id of the member that owns it."""
     committed_ms: int | None = None
     fetched_bytes: int | None = None
     waiting_fetches: int | None = None
@@ -65,7 +65,7 @@ class PartitionProgress:
 
 @dataclass(frozen=True, slots=True)
 class GroupProgress:
-    """A group that was watched for some seconds."""
+    """A group's progress while it was watched for some seconds."""
 
     group: str
     now_ms: int
@@ -75,12 +75,12 @@ class GroupProgress:
     history: Rebalances | None = None
     refused_commits: Sequence[RefusedCommit] = ()
     patience_ms: int = 30_000
-    """A committed offset that has not moved for so long is stuck."""
+    """A committed offset that has not moved for this long is stuck."""
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The cause of a lag, in a sentence, and what to do about it."""
+    """The cause of a lag, as a sentence, and what to do about it."""
 
     cause: Cause
     sentence: str
@@ -107,7 +107,7 @@ def why(seen: GroupProgress) -> Explanation:
 
 
 def is_stuck(each: PartitionProgress, seen: GroupProgress) -> bool:
-    """Its offset has not moved, for long enough if that is known."""
+    """Whether the offset has not moved, for at least `patience_ms` if the commit time is known."""
     if not each.lag or each.read:
         return False
     return each.committed_ms is None or seen.now_ms - each.committed_ms >= seen.patience_ms
@@ -222,7 +222,7 @@ def _slow(seen: GroupProgress, lag: int) -> Explanation:
 
 
 def is_hot(worst: PartitionProgress, every: Sequence[PartitionProgress]) -> bool:
-    """By what came while it was watched; if nothing did, by all that ever came."""
+    """Decides by the records that arrived during the watch; if none did, by all records ever."""
     others = [each for each in every if each is not worst]
     if not others:
         return False

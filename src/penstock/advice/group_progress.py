@@ -1,4 +1,4 @@
-"""Watches a group for some seconds, for `why`: by the protocol, and by the brokers' HTTP pages."""
+"""Watches a group for some seconds, for `why`, through the protocol and the brokers' HTTP pages."""
 
 import asyncio
 from collections.abc import Collection, Mapping
@@ -20,7 +20,7 @@ from penstock.types import Offset, TopicPartition
 
 
 class FetchesPage(msgspec.Struct, frozen=True):
-    """A partition on its leader's page `/fetches`."""
+    """A partition, from its leader's page `/fetches`."""
 
     topic: str
     partition: int
@@ -29,7 +29,7 @@ class FetchesPage(msgspec.Struct, frozen=True):
 
 
 class _Look(msgspec.Struct, frozen=True):
-    """One look at a group's offsets and the partitions' ends."""
+    """A group's offsets and the ends of its partitions at one moment."""
 
     committed: Mapping[TopicPartition, Offset]
     ends: Mapping[TopicPartition, Offset]
@@ -39,7 +39,9 @@ class _Look(msgspec.Struct, frozen=True):
 async def group_progress(
     client: Client, group: str, seconds: float, *, patience_ms: int = 30_000
 ) -> GroupProgress:
-    """What a broker's page cannot tell, of Apache Kafka or behind a firewall, stays unknown."""
+    """Watch the group. Data of pages that cannot be read, as with Apache Kafka or behind a
+    firewall, is left unknown.
+    """
     described = await describe_group(client, group)
     before = await _look(client, described)
     await asyncio.sleep(seconds)

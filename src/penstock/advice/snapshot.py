@@ -1,4 +1,4 @@
-"""What a cluster looks like at one moment, as its brokers tell any client."""
+"""A snapshot of a cluster at one moment, from what its brokers tell any client."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -33,12 +33,12 @@ LONG_LAG = 1000
 
 @dataclass(frozen=True, slots=True)
 class GroupState:
-    """A group, and the lag of each partition in which it has an offset."""
+    """A group, and its lag in each partition where it has an offset."""
 
     group: GroupDescription
     lags: Mapping[TopicPartition, int]
     unread_ms: Mapping[TopicPartition, int] = field(default_factory=dict)
-    """The time of the first record that it has not read, where there is one and it is known."""
+    """The timestamp of the first unread record, where there is one and it is known."""
 
     @property
     def unread_since_ms(self) -> int | None:
@@ -47,7 +47,7 @@ class GroupState:
 
 @dataclass(frozen=True, slots=True)
 class ClusterSnapshot:
-    """Facts; `untold` says which could not be had, and why."""
+    """Facts about a cluster; `untold` has the errors of failed requests."""
 
     cluster: ClusterMetadata
     topics: Sequence[TopicMetadata]
@@ -64,9 +64,9 @@ class ClusterSnapshot:
 async def cluster_snapshot(
     client: Client, now_ms: int, memory: Remembered | None = None
 ) -> ClusterSnapshot:
-    """Ask all brokers. What one of them refuses or does not answer is noted, not raised.
+    """Query all brokers. Errors of single requests are collected, not raised.
 
-    `memory` is for those who look again and again.
+    `memory` caches data between repeated snapshots.
     """
     untold: list[str] = []
     cluster, topics = await describe_cluster(client), await list_topics(client)
@@ -112,7 +112,7 @@ async def _groups(
     untold: list[str],
     times: UnreadTimes,
 ) -> list[GroupState]:
-    """In few requests: there may be thousands."""
+    """The states of all groups, in few requests, because there may be thousands."""
     many = await all_groups(client, {each.id: each.name for each in topics})
     untold += map(str, many.failures)
     found: list[GroupState] = []
@@ -152,7 +152,7 @@ async def _groups(
 def wanted(
     groups: Sequence[GroupState], positions: Mapping[str, Mapping[TopicPartition, Offset]]
 ) -> list[Position]:
-    """Those of long lags first: there may be more than one look asks for."""
+    """The positions whose timestamps are needed, longest lag first: one look may not fetch all."""
     by_lag = sorted(groups, key=lambda each: -sum(each.lags.values()))
     return [Position(*at) for each in by_lag for at in positions[each.group.id].items()]
 

@@ -1,4 +1,4 @@
-"""When the records were written that groups read next: lag in time."""
+"""The timestamps of the next records of groups, for lag in time."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -10,16 +10,16 @@ MOST_A_LOOK: Final = 500
 
 
 class UnreadTimes:
-    """Asks for each position once: the record there stays the same.
+    """Requests each position once, because the record there does not change.
 
-    One look asks for `MOST_A_LOOK` positions; those beyond are known some looks later.
+    One look requests at most `MOST_A_LOOK` positions; the others follow in later looks.
     """
 
     def __init__(self) -> None:
         self._known: dict[Position, int | None] = {}
 
     async def of(self, client: Client, wanted: Sequence[Position]) -> dict[Position, int]:
-        """In ms; not of positions whose record is gone, or that were not asked for yet."""
+        """Timestamps in ms, without positions whose record is gone or was not requested yet."""
         self._known = {each: self._known[each] for each in wanted if each in self._known}
         asked = [each for each in dict.fromkeys(wanted) if each not in self._known][:MOST_A_LOOK]
         if asked:

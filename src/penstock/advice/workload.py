@@ -1,4 +1,4 @@
-"""The workload of a running cluster, as far as its logs tell."""
+"""Estimates the workload of a running cluster from its logs."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,9 +19,9 @@ from penstock.types import TopicPartition
 
 
 async def observed(client: Client, only: str | None) -> dict[str, Any]:
-    """Records per second since the oldest one that is kept, and their bytes on disk.
+    """Records per second since the oldest record kept, and their size on disk.
 
-    What is on disk is compressed already, so the ratio is 1.
+    The size on disk is already compressed, so the compression ratio is 1.
     """
     cluster = await describe_cluster(client)
     topics = [each for each in await list_topics(client) if not each.is_internal]
@@ -67,9 +67,9 @@ async def observed(client: Client, only: str | None) -> dict[str, Any]:
 
 
 def retention(by_topic: Mapping[str, int]) -> dict[str, float]:
-    """That of the topic that keeps its records longest; none if one keeps them for ever.
+    """The longest retention of the topics; none if a topic keeps its records forever.
 
-    For ever is -1, which would count as the shortest: the plan would have no disk for that topic.
+    Forever is -1, which would count as the shortest: the plan would have no disk for that topic.
     """
     if any(each < 0 for each in by_topic.values()):
         return {}

@@ -147,7 +147,7 @@ def explain(
     supers = super_users(texts.get("super.users") or "")
     why = reason(verdict, acls, who, of, supers)
     if what is AclOperation.IDEMPOTENT_WRITE and not verdict.allowed:
-        # As the broker does when a producer asks for its id (KIP-679).
+        # The broker does the same when a producer requests its id (KIP-679).
         through = acls.decide_any(who, canonical(host), AclOperation.WRITE, ResourceType.TOPIC)
         if through.allowed:
             verdict, why = through, any_topic(through)

@@ -1,4 +1,4 @@
-"""`penstock bench`: how fast a cluster takes and gives records, and how long they are under way."""
+"""`penstock bench`: measures the throughput of producing and consuming, and end-to-end latency."""
 
 import asyncio
 import time
@@ -76,7 +76,7 @@ def produce(
     async def work(client: Client) -> Run:
         await describe_topics(client, [topic])  # raises if it is missing
         producer = IdempotentProducer(client, codec=Codec[codec.upper()])
-        value = Random(0).randbytes(size)  # noqa: S311  any bytes that do not compress
+        value = Random(0).randbytes(size)  # noqa: S311  incompressible bytes
         at_once = max(min(AT_ONCE_BYTES // size, records, rate or records), 1)
         run, began = Run(), time.monotonic()
         with Progress("writing", records) as progress:

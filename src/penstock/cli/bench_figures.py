@@ -1,4 +1,4 @@
-"""Figures of benchmarks, as kafka-*-perf-test reports them. Pure."""
+"""Figures of benchmarks, as the kafka-*-perf-test tools report them. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,13 +12,13 @@ SHARES = (("50", 0.5), ("95", 0.95), ("99", 0.99), ("999", 0.999))
 
 
 def percentile(ordered: Sequence[T], share: float) -> T | int:
-    """Of sorted values, as kafka-producer-perf-test takes it."""
+    """A percentile of sorted values, computed like kafka-producer-perf-test."""
     return ordered[min(int(len(ordered) * share), len(ordered) - 1)] if ordered else 0
 
 
 @dataclass(slots=True)
 class Run:
-    """What was sent or read, and how long each took."""
+    """Counts of sent or read records, and their latencies."""
 
     records: int = 0
     size_bytes: int = 0
@@ -54,7 +54,7 @@ class Run:
 
 
 def line(row: dict[str, object]) -> str:
-    """As kafka-producer-perf-test prints its last line."""
+    """The figures in the format of kafka-producer-perf-test's last line."""
     text = (
         f"{row['records']} records, {row['records_per_second']} records/sec "
         f"({row['mb_per_second']} MB/sec)"

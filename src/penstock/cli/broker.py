@@ -49,7 +49,8 @@ def list_(remote: Remote) -> None:
         for each in cluster.brokers:
             try:
                 sizes[each] = size_of(await describe_log_dirs(client, each))
-            except KafkaError:  # may be allowed to list, but not to look into directories
+            # the user may be allowed to list brokers, but not to describe log directories
+            except KafkaError:
                 sizes[each] = None
         return listed(cluster, topics, sizes)
 

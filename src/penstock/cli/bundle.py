@@ -83,7 +83,7 @@ def bundle(remote: Remote, path: Path, log_dir: Path | None, output: str) -> Non
 
 
 async def settings(client: Client, seen: ClusterSnapshot) -> dict[str, Any]:
-    """What was set on brokers and topics; sensitive values are not sent by brokers at all."""
+    """Settings of brokers and topics other than defaults. Brokers never send sensitive values."""
     found: dict[str, Any] = {}
     names = [(ConfigResourceType.BROKER, str(each)) for each in seen.cluster.brokers]
     names += [(ConfigResourceType.TOPIC, each.name) for each in seen.topics]

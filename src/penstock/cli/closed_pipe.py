@@ -1,4 +1,4 @@
-"""Notices that the reader of standard output has closed it, while there is nothing to write."""
+"""Notices that the reader of standard output has closed it, even while nothing is written."""
 
 import asyncio
 import os
@@ -28,7 +28,8 @@ def until_reader_leaves() -> Iterator[None]:
         loop.remove_reader(number)
         task.cancel()
 
-    loop.add_reader(number, leave)  # the writing end is never readable, but reports errors
+    # the writing end is never readable, but the loop reports its errors here
+    loop.add_reader(number, leave)
     try:
         yield
     except asyncio.CancelledError:
@@ -41,9 +42,11 @@ def until_reader_leaves() -> Iterator[None]:
 
 
 def _pipe() -> int | None:
-    """Standard output if it is a pipe: files are always ready, and terminals too when typed in."""
+    """The descriptor of standard output if it is a pipe. Files are always ready, and so is a
+    terminal when there is input.
+    """
     try:
         number = sys.stdout.fileno()
         return number if stat.S_ISFIFO(os.fstat(number).st_mode) else None
-    except OSError:  # a stream without a file
+    except OSError:  # a stream without a descriptor
         return None

@@ -28,7 +28,7 @@ TYPES = {
 KIND = click.argument("kind", metavar="topic|broker|group", type=click.Choice(list(TYPES)))
 NAME = click.argument("name", type=TOPIC_NAME)
 ALL_BROKERS = "default"
-"""Stands for all brokers: settings of the whole cluster, as in kafka-configs."""
+"""Names the default of all brokers: settings of the whole cluster, as in kafka-configs."""
 
 
 @click.group(cls=Noun)
@@ -48,7 +48,7 @@ def resource_of(kind: str, name: str) -> Resource:
 
 
 async def existing(client: Client, kind: str, name: str) -> Resource:
-    """Only a broker itself answers for its settings, so it must be up."""
+    """The resource. Only a broker itself can report its settings, so it must be up."""
     resource = resource_of(kind, name)
     if kind == "broker" and resource.name:
         known(await describe_cluster(client), int(resource.name))
@@ -100,7 +100,7 @@ def describe(remote: Remote, kind: str, name: str, settings: tuple[str, ...], is
     """Show settings, their sources and, with --format wide, what they mean."""
     found = remote.run(described(kind, name))
     if unknown := [each for each in settings if each not in found]:
-        from penstock.cli.frame.command import did_you_mean  # late: only for a mistake
+        from penstock.cli.frame.command import did_you_mean  # late: only needed for a mistake
 
         hint = did_you_mean(unknown[0], list(found))
         raise ConfigError(f"{kind} {name} has no setting {unknown[0]}.{hint}")
@@ -220,7 +220,7 @@ def check(file: Path) -> None:
 
     Unknown names are warnings, with the nearest known one.
     """
-    from penstock.config.sources import SettingSource, resolve  # late: knows all settings
+    from penstock.config.sources import SettingSource, resolve  # late: imports all settings
 
     problem: str | None = None
     warnings: tuple[str, ...] = ()

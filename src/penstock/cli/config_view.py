@@ -1,4 +1,4 @@
-"""Settings as commands show them: name, value, source, what they mean."""
+"""Settings as commands show them: name, value, source, meaning."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -16,7 +16,7 @@ ENTRIES = (
 
 
 def entries(found: Iterable[ConfigEntry], *, is_all: bool) -> list[dict[str, Any]]:
-    """By name; without `is_all` only what differs from the default."""
+    """Rows sorted by name; without `is_all`, only settings that differ from the default."""
     return [
         entry(each)
         for each in sorted(found, key=lambda each: each.name)

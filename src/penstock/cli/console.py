@@ -134,6 +134,6 @@ def identity_provider(file: Path, users: Path | None) -> "Provider":
     if users is None:
         raise ConfigError("--oidc needs --users: the file says who may log in, and in which role")
     config = read_oidc(file, "--oidc")
-    from penstock.console.oidc.provider import Provider  # late: it needs the libraries
+    from penstock.console.oidc.provider import Provider  # late: needs the extra's libraries
 
     return Provider(config, SystemClock())

@@ -119,7 +119,7 @@ def consume(
     The records of each partition are in order. As text, a record is a line with its value, or
     `null`; --format json shows the whole record, in the form that `produce` reads.
     """
-    # Late, all of them: --help is fast.
+    # All imported late, to keep --help fast.
     from penstock.cli.closed_pipe import until_reader_leaves
     from penstock.cli.output import summary
     from penstock.cli.reading import ReadRange, read_as_member, read_last, read_range
@@ -154,7 +154,7 @@ def consume(
         raise click.UsageError("with --group, --offset is beginning or end")
     if committed:
         settings["isolation.level"] = "read_committed"
-    # This command commits itself: a member that also does so commits what was not printed.
+    # This command commits what it printed. Auto-commit would also commit records not printed yet.
     consumer = replace(group_settings(settings), auto_commit_interval_ms=None)
     sink = PrintingSink(printer, wanted, count)
 
@@ -192,7 +192,7 @@ def consume(
 
 
 def group_of_settings(remote: Remote, *, alone: bool) -> str | None:
-    """`group.id`; options that read without a group win over it."""
+    """`group.id` of the settings; None, with a warning, if options read without a group."""
     found = remote.settings.get("group.id") or None
     if found is not None and alone:
         warn("group.id has no effect with --until, --partition and --last")
@@ -201,7 +201,7 @@ def group_of_settings(remote: Remote, *, alone: bool) -> str | None:
 
 
 class PrintingSink:
-    """Prints the records that the filter wants, up to a count."""
+    """Prints the records that match the filter, up to a count."""
 
     def __init__(
         self, printer: "RecordPrinter", wanted: "RecordFilter | None", count: int | None
@@ -237,7 +237,7 @@ class PrintingSink:
 
 
 def _compiled(pattern: str) -> Any:
-    import re2  # late: few use patterns
+    import re2  # late: rarely needed
 
     from penstock.config.regex import reason
 
@@ -252,8 +252,8 @@ def _compiled(pattern: str) -> Any:
 def _filter(
     expression: str, decode_key: "Decode | None", decode_value: "Decode | None"
 ) -> "RecordFilter":
-    """Without --decode, values are what they look like."""
-    from penstock.record_view.detect import detected  # late: few filter
+    """The compiled filter. Without --decode, the format of keys and values is detected."""
+    from penstock.record_view.detect import detected  # late: only needed for filters
     from penstock.record_view.filter import record_filter
 
     return record_filter(expression, decode_key or detected, decode_value or detected)

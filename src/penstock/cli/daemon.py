@@ -31,7 +31,7 @@ class NotInTime(KafkaError):
 
 
 def start_daemon(directory: Path, log_file: Path | None, warnings: Sequence[str]) -> None:
-    """Start the same command without --daemon, in a session of its own, and wait for it."""
+    """Run the same command without --daemon in a new session, and wait until it is ready."""
     make_directory(directory)
     for warning in warnings:
         click.echo(f"penstock: warning: {warning}", err=True)
@@ -68,14 +68,14 @@ def start_daemon(directory: Path, log_file: Path | None, warnings: Sequence[str]
 
 
 def stop_broker(directory: Path, seconds: float) -> None:
-    """Stop the broker of a directory, but no other process that may have its pid by now."""
+    """Stop the broker of a directory, but never another process that has its pid by now."""
     state = read_state(directory)
     if state is None or not is_held(directory):
         raise ConfigError(unfound_broker(directory))
     try:
         os.kill(state.pid, signal.SIGTERM)
     except ProcessLookupError:
-        pass  # it ended by itself
+        pass  # it ended by itself in the meantime
     except PermissionError:
         raise ConfigError(
             f"the broker (pid {state.pid}) belongs to another user: stop it as that user"

@@ -1,6 +1,6 @@
-"""How `penstock log dump` shows keys and values of each topic: like Kafka's own tool.
+"""How `penstock log dump` shows keys and values of each topic, like Kafka's own tool.
 
-A topic whose records have their own format has a line here; its decoder is imported when used.
+A topic whose records have a special format has an entry here; its decoder is imported when used.
 """
 
 from importlib import import_module
@@ -14,11 +14,11 @@ DECODERS = {
     "__share_group_state": "penstock.record_view.internal:share_record",
     "__cluster_metadata": "penstock.record_view.internal:metadata_record",
 }
-"""Topic → `module:function` of a `Decoder`. Other topics show text."""
+"""Topic → `module:function` of a `Decoder`. Other topics are shown as text."""
 
 
 def known_decoder(name: str) -> str:
-    """The topic of a decoder; its leading `__` may be left out."""
+    """The topic of a decoder name, whose leading `__` may be omitted."""
     for topic in DECODERS:
         if name in {topic, topic.removeprefix("__")}:
             return topic

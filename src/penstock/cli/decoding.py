@@ -1,4 +1,4 @@
-"""Options that say how keys and values are decoded, and the decoders that they mean."""
+"""The options for decoding keys and values, and the decoders that they select."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,14 +23,14 @@ FORMATS = ("auto", "json", "avro", "protobuf", "msgpack", "text", "none")
 
 @dataclass(frozen=True, slots=True)
 class Decoding:
-    """Decoders of keys and values; None: they are shown as they are."""
+    """Decoders of keys and values; None: the raw bytes are shown."""
 
     key: Decode | None
     value: Decode | None
 
 
 def decoding_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options; their values are for `decoding_of`."""
+    """Add the options to a command, which passes their values to `decoding_of`."""
     options = (
         click.option(
             "-d",
@@ -75,7 +75,7 @@ def decoding_of(
     message: str | None,
     registry: str | None,
 ) -> Decoding:
-    """`ConfigError` if a schema is missing or wrong, or a library is."""
+    """The decoders for the options; `ConfigError` if a schema or library is missing or wrong."""
     known = None if registry is None else _registry(registry)
 
     def decoder(name: str) -> Decode | None:
@@ -85,7 +85,7 @@ def decoding_of(
 
 
 def _registry(url: str) -> "SchemaRegistry":
-    from penstock.record_view.registry import SchemaRegistry  # late: it brings an HTTP client
+    from penstock.record_view.registry import SchemaRegistry  # late: imports an HTTP client
 
     return SchemaRegistry(url)
 
@@ -127,7 +127,7 @@ def _by_file(schema: Path, message: str | None, name: str = "auto") -> Decode:
 
 
 def internal_view(topic: str) -> Callable[[Any], dict[str, str]] | None:
-    """How records of an internal topic are shown; None for other topics."""
-    from penstock.cli.decoders import DECODERS, decoder_for  # late: it knows every coordinator
+    """The decoder of an internal topic's records; None for other topics."""
+    from penstock.cli.decoders import DECODERS, decoder_for  # late: imports all coordinators
 
     return decoder_for(topic) if topic in DECODERS else None

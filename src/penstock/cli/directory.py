@@ -1,4 +1,4 @@
-"""Directories in options."""
+"""Directory options."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,9 +9,10 @@ import click
 
 
 class DirectoryType(click.Path):
-    """Not the empty text, which is what a variable without a value leaves in a script.
+    """A directory option that refuses an empty text, which an unset variable in a script leaves.
 
-    As a path it would be the working directory, and a broker would spread its files there.
+    As a path, an empty text would mean the working directory, and a broker would write its files
+    there.
     """
 
     def __init__(self, *, exists: bool = False) -> None:
@@ -27,7 +28,9 @@ DIRECTORY = DirectoryType()
 
 
 def serve_command(home: Path, log_dirs: Sequence[Path]) -> str:
-    """For a shell. Log directories that `serve` finds by itself are left out."""
+    """The shell command that serves this directory. Log directories that `serve` finds itself
+    are left out.
+    """
     absolute = [each.absolute() for each in log_dirs]
     command = f"penstock serve --dir {quote(str(home))}"
     if absolute == [home.absolute() / "logs"]:

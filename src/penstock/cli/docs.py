@@ -33,7 +33,6 @@ profile.
 
 
 def cli_page() -> str:
-    """The page."""
     codes = "".join(f"| {code:d} | {meaning} |\n" for code, meaning in MEANINGS.items())
     return INTRODUCTION + codes + "\n" + "\n".join(_sections(main, "penstock", None))
 

@@ -82,7 +82,7 @@ def folder_snapshot(folder: Path) -> FolderSnapshot:
 
 
 def log_directories(folder: Path) -> list[Path]:
-    """Those inside the data directory; each worker of several has its own."""
+    """The log directories inside the data directory; with several workers, each has its own."""
     logs = folder / "logs"
     if not logs.is_dir():
         return []
@@ -92,7 +92,7 @@ def log_directories(folder: Path) -> list[Path]:
 
 
 def errors_in(path: Path) -> list[str]:
-    """The lines that begin an error, in the log's end."""
+    """The first lines of errors near the end of a log file."""
     with path.open("rb") as file:
         file.seek(max(path.stat().st_size - LAST_BYTES, 0))
         return [

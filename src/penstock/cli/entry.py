@@ -1,4 +1,4 @@
-"""The entry point of `penstock`. During imports too, Ctrl-C ends it without a traceback."""
+"""The entry point of `penstock`. Ctrl-C ends it without a traceback, even during imports."""
 
 from penstock.windows import refuse_command
 

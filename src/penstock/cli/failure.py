@@ -88,7 +88,7 @@ def exit_code(error: Exception) -> ExitCode:
 
 
 def ungrouped(error: Exception) -> Exception:
-    """The cause inside a task group's error: a bug if there is any, else the first failure."""
+    """The cause in a task group's error: a bug if there is one, else the first expected failure."""
     if not isinstance(error, ExceptionGroup):
         return error
     causes = [ungrouped(each) for each in error.exceptions]
@@ -98,9 +98,8 @@ def ungrouped(error: Exception) -> Exception:
 def cause(error: Exception) -> Exception:
     """The underlying cause of an error.
 
-    If the working directory was deleted, that is why files are not found; errors of a broker have
-    other causes. Arguments that are not UTF-8 cannot be encoded: Python holds their bytes as
-    surrogates.
+    If the working directory was deleted, that is why files are not found; errors from a broker have
+    other causes. Python holds arguments that are not UTF-8 as surrogates, which cannot be encoded.
     """
     if isinstance(error, UnicodeEncodeError) and error.reason == "surrogates not allowed":
         return ConfigError(f"{error.object[:100]!a} is not UTF-8")
@@ -114,7 +113,7 @@ def cause(error: Exception) -> Exception:
 
 
 def is_closed_pipe(error: Exception) -> bool:
-    """The reader closed our output, as `head` does."""
+    """Whether the reader closed our output, as `head` does."""
     return isinstance(error, BrokenPipeError)
 
 

@@ -1,4 +1,4 @@
-"""The options by which a service beside the broker gets its key and certificate."""
+"""The TLS key and certificate options of services beside the broker."""
 
 from pathlib import Path
 

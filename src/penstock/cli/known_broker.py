@@ -1,4 +1,4 @@
-"""Brokers named on the command line."""
+"""Looks up brokers named on the command line."""
 
 from penstock.client.metadata import BrokerNode, ClusterMetadata
 from penstock.errors import ConfigError
@@ -6,7 +6,7 @@ from penstock.types import BrokerId
 
 
 def known(cluster: ClusterMetadata, broker: int) -> BrokerNode:
-    """A client would wait for a broker that is not up, in case it starts."""
+    """The node of a broker that is up. Without this check a client would wait for its start."""
     found = cluster.brokers.get(BrokerId(broker))
     if found is None:
         there = ", ".join(map(str, sorted(cluster.brokers)))

@@ -1,4 +1,4 @@
-"""`penstock leader`: elections of leaders."""
+"""`penstock leader`: leader elections."""
 
 from typing import Any
 

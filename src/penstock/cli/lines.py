@@ -1,4 +1,4 @@
-"""Reads lines of a file, a pipe or a terminal as they come."""
+"""Reads lines from a file, pipe or terminal as they arrive."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -10,10 +10,11 @@ CHUNK_BYTES = 1 << 20
 
 
 async def lines(file: BinaryIO, longest: int = LONGEST_BYTES) -> AsyncIterator[list[bytes]]:
-    """The complete lines that have come, without line ends, until the end of the input.
+    """Yield the complete lines that have arrived, without line ends, until the end of the input.
 
-    A line that is too long is cut one byte after the limit, so that a file without line ends does
-    not fill the memory. Ctrl-C ends the wait for input, which a read on a thread would prevent.
+    An overlong line is cut one byte after the limit, so that a file without line ends does not fill
+    the memory. Ctrl-C interrupts the wait for input, which a blocking read in a thread would
+    prevent.
     """
     begun = bytearray()
     while True:
@@ -37,7 +38,7 @@ async def _readable(file: BinaryIO) -> None:
     try:
         number = file.fileno()
         loop.add_reader(number, ready.set_result, None)
-    except OSError:  # a file on a disk, which is always readable
+    except OSError:  # a disk file, which is always readable
         return
     try:
         await ready

@@ -149,7 +149,7 @@ def adopt_directories(
         _print_adopted(found, output)
         return
     if found.are_workers:
-        read_layout(home)  # one that is damaged is refused before anything changes
+        read_layout(home)  # refuse a damaged layout before anything changes
     outcomes = asyncio.run(adopt(home, found, pairs(configs)))
     errors = [each for each in outcomes if isinstance(each, KafkaError)]
     made = {each.topic.name for each in outcomes if not isinstance(each, KafkaError)}

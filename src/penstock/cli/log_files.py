@@ -1,4 +1,4 @@
-"""The log of a broker as `serve --daemon` writes it: one file, and one for each worker."""
+"""Reads the log files of `serve --daemon`: one of the broker, and one of each worker."""
 
 import os
 import re
@@ -13,11 +13,11 @@ from penstock.cli.daemon import LOG_NAME
 HEAD = re.compile(
     rb'\[(?P<time>[^]]*)\] (?P<level>[A-Z]+) |\{"ts": "(?P<ts>[^"]*)", "level": "(?P<name>[A-Z]+)"'
 )
-"""How a line begins, plain or in JSON; see `cli.logging`."""
+"""The beginning of a line, plain or JSON; see `cli.logging`."""
 
 
 class LogLine(NamedTuple):
-    """A line; those of a traceback have the time and level of the line before them."""
+    """A line; lines of a traceback have the time and level of the line before them."""
 
     time: bytes
     level: str
@@ -25,7 +25,7 @@ class LogLine(NamedTuple):
 
 
 def log_files(directory: Path) -> list[Path]:
-    """Those that exist. Workers and their metadata store have their own; see `start_logging`."""
+    """The existing log files. Workers and their metadata store have others; see `start_logging`."""
     own = directory / LOG_NAME
     others = sorted(directory.glob(f"{own.stem}-*{own.suffix}"))
     return [own, *others] if own.exists() else others
@@ -41,12 +41,12 @@ def parsed(lines: Iterable[bytes]) -> Iterator[LogLine]:
 
 
 def wanted(lines: Iterable[LogLine], level: str | None) -> Iterator[LogLine]:
-    """Those of this level; `warn` is short for `warning`."""
+    """The lines of this level; `warn` means `warning` too."""
     return (each for each in lines if level is None or each.level.startswith(level.upper()))
 
 
 def last_lines(paths: Iterable[Path], count: int, level: str | None) -> list[LogLine]:
-    """The last lines of all files together, in the order of time."""
+    """The last lines of all files together, in time order."""
     found = []
     for path in paths:
         with path.open("rb") as file:
@@ -56,7 +56,7 @@ def last_lines(paths: Iterable[Path], count: int, level: str | None) -> list[Log
 
 
 class Follower:
-    """Reads what is added to a file, and goes on in the new one when it is rotated."""
+    """Reads what is appended to a file, and continues in the new file after a rotation."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -67,7 +67,7 @@ class Follower:
         self._file.close()
 
     def added(self) -> Iterator[bytes]:
-        """The whole lines since the last call."""
+        """The complete lines since the last call."""
         while True:
             is_rotated = self._path.exists() and not os.path.samestat(
                 self._path.stat(), os.fstat(self._file.fileno())

@@ -1,3 +1,3 @@
-"""The levels of logging that commands take."""
+"""The log levels that commands accept."""
 
 LEVELS = ("debug", "info", "warn", "warning", "error", "critical")

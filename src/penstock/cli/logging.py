@@ -20,8 +20,8 @@ PLAIN = "[%(asctime)s] %(levelname)s %(message)s (%(name)s)"
 
 
 class PlainLines(logging.Formatter):
-    """One line for each message. Clients choose names of groups and topics, and are refused by
-    them: a name with a line break must not look like another line, nor steer a terminal.
+    """One line per message. Clients choose names of groups and topics that appear in messages, so
+    control characters are escaped: a name must not look like another line or control a terminal.
     """
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  the library's name
@@ -54,8 +54,8 @@ def start_logging(
 ) -> None:
     """Log to standard error, or to a rotated file with leadership changes in a file beside it.
 
-    One of several processes names itself in its lines, and has files of its own: two cannot rotate
-    the same.
+    With several processes, each adds its name to its lines and has its own files, because two
+    processes cannot rotate the same file.
     """
     logging.raiseExceptions = False  # a full disk must not fill the terminal with tracebacks
     plain = (
@@ -78,15 +78,15 @@ def start_logging(
 
 
 def own_file(file: Path, process: str | None) -> Path:
-    """`penstock.log` of worker 1 is `penstock-worker-1.log`."""
+    """The log file of a process: `penstock.log` becomes `penstock-worker-1.log` for worker 1."""
     if process is None:
         return file
     return file.with_stem(f"{file.stem}-{process.replace(' ', '-')}")
 
 
 class RotatedFile(RotatingFileHandler):
-    """Keeps a few files of a bounded size. If standard error goes to the same file, as with
-    `serve --daemon`, it follows each rotation.
+    """Keeps a few files of bounded size. If standard error goes to the same file, as with `serve
+    --daemon`, it is redirected after each rotation.
     """
 
     def __init__(self, path: Path) -> None:

@@ -1,6 +1,6 @@
 """`penstock`: the group of all commands. A command's module is imported when it is called.
 
-Here errors become a line and an exit code; see `failure`. Users see no traceback.
+Errors become one line and an exit code here; see `failure`. Users see no traceback.
 """
 
 import gc
@@ -79,7 +79,7 @@ ALIASES = {
     "r": "reassign",
     "cfg": "config",
 }
-"""Short words for commands."""
+"""Short names of commands."""
 
 
 class Commands(Noun):
@@ -94,7 +94,7 @@ class Commands(Noun):
         name = ALIASES.get(cmd_name, cmd_name)
         if name not in COMMANDS:
             return None
-        gc.disable()  # imports leave no garbage, and looking for it takes a tenth of their time
+        gc.disable()  # imports leave no garbage, and collecting would take a tenth of their time
         try:
             command: click.Command = getattr(import_module(f"penstock.cli.{name}"), name)
         finally:
@@ -128,7 +128,7 @@ class Commands(Noun):
             raise SystemExit(ExitCode.INTERRUPTED) from None
 
     def invoke(self, ctx: click.Context) -> Any:
-        """The boundary: whatever a command raises becomes a sentence and an exit code."""
+        """The error boundary: whatever a command raises becomes a sentence and an exit code."""
         try:
             result = super().invoke(ctx)
             flush_output()

@@ -56,9 +56,10 @@ def export(directory: Path, file: Path) -> None:
 
 
 def replace_file(path: Path, lines: Iterable[bytes]) -> None:
-    """A failure half-way, as by a damaged store or a full disk, keeps the previous backup.
+    """Replace the file only when the new one is complete, so that a damaged store or a full disk
+    keeps the previous backup.
 
-    Readable by its owner alone: the metadata has credentials of users.
+    Only the owner can read it, because the metadata has credentials of users.
     """
     part = path.with_name(f"{path.name}.part")
     part.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Names of topics and groups in arguments and options, which shells complete."""
+"""Argument types for names of topics and groups, with shell completion."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -8,11 +8,11 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem  # only shells need it
 
 WAIT_S = 1.5
-"""A shell that completes must not hang."""
+"""The timeout of a completion, so that the shell does not hang."""
 
 
 class TopicName(click.ParamType[str]):
-    """A topic by name; completed from the cluster."""
+    """A topic name; completed from the cluster."""
 
     name = "topic"
 
@@ -27,7 +27,7 @@ class TopicName(click.ParamType[str]):
 
 
 class GroupName(TopicName):
-    """A group by name; completed from the cluster."""
+    """A group name; completed from the cluster."""
 
     name = "group"
 
@@ -48,7 +48,7 @@ def _items(ctx: click.Context, kind: str, incomplete: str) -> "list[CompletionIt
 
 
 def _names(ctx: click.Context, kind: str) -> list[str]:
-    """Nothing, if the cluster does not say: a completion shows no errors."""
+    """The names in the cluster; none if it does not answer: a completion shows no errors."""
     from penstock.cli.remote import NAMES, remote_of  # late: only shells need it
     from penstock.client.admin import list_topics
     from penstock.client.groups import list_groups
@@ -60,5 +60,5 @@ def _names(ctx: click.Context, kind: str) -> list[str]:
         if kind == "groups":
             return [each.id for each in remote.run(list_groups)]
         return [each.name for each in remote.run(list_topics)]
-    except Exception:  # noqa: BLE001  whatever it is, a shell that completes shows no traceback
+    except Exception:  # noqa: BLE001  a completion must not print a traceback
         return []

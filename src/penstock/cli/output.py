@@ -1,7 +1,7 @@
 """Output of commands: tables for people; JSON lines or YAML documents for programs.
 
-A command makes rows, plain values by name, and prints them by `print_rows` with the columns that
-people see; or one object by `print_json`, and its own text otherwise.
+A command prints rows of plain values with `print_rows`, which selects columns for people; or a
+single object with `print_json`, and its own text otherwise.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -39,12 +39,12 @@ def chosen_format() -> str:
 
 
 def is_data() -> bool:
-    """Whether a program reads the output."""
+    """Whether the output is for a program (JSON or YAML)."""
     return chosen_format() in IS_DATA
 
 
 def notice(text: str) -> None:
-    """Print what a server says of itself; it runs on if nobody can read that."""
+    """Print a server's status message. If standard output is closed, the server continues."""
     try:
         click.echo(text)
     except OSError:
@@ -54,9 +54,9 @@ def notice(text: str) -> None:
 
 @contextmanager
 def summary(count: Callable[[], int], text: Callable[[], str]) -> Iterator[None]:
-    """Say a summary at the end of the body, or after Ctrl-C.
+    """Print a summary after the body, also after Ctrl-C.
 
-    The error of a command that did nothing stands alone.
+    If the command fails before it did anything, only its error is printed.
     """
     is_told = True
     try:
@@ -70,9 +70,9 @@ def summary(count: Callable[[], int], text: Callable[[], str]) -> Iterator[None]
 
 
 def print_json(row: object) -> None:
-    """Print an object as data: a line of JSON, or a document of YAML."""
+    """Print an object as data: a line of JSON, or a YAML document."""
     if chosen_format() == "yaml":
-        from penstock.cli.frame.yaml_text import yaml_text  # late: JSON is what most ask for
+        from penstock.cli.frame.yaml_text import yaml_text  # late: rarely needed
 
         click.echo("---\n" + yaml_text(msgspec.to_builtins(row)), nl=False)
     else:
@@ -80,7 +80,7 @@ def print_json(row: object) -> None:
 
 
 def print_result(text: str, row: Mapping[str, Any]) -> None:
-    """What a command did: a sentence for people, an object for programs."""
+    """Print what a command did: a sentence for people, an object for programs."""
     if is_data():
         print_json(row)
     else:
@@ -88,7 +88,7 @@ def print_result(text: str, row: Mapping[str, Any]) -> None:
 
 
 def plain(value: Any) -> str:
-    """A value as people read it."""
+    """A value as text for people."""
     match value:
         case None | "" | [] | ():
             return "-"
@@ -103,7 +103,7 @@ def plain(value: Any) -> str:
 
 
 def human_bytes(value: int | None) -> str:
-    """1536 is 1.5 KiB."""
+    """1536 becomes 1.5 KiB."""
     if value is None:
         return "-"
     number, unit = float(value), UNITS[0]
@@ -115,7 +115,9 @@ def human_bytes(value: int | None) -> str:
 
 
 class Column(NamedTuple):
-    """A column of a table: the row's value by `key`, as `shown`; `is_wide`: only if wide."""
+    """A table column: the value of `key`, formatted by `shown`; if `is_wide`, only
+    in wide tables.
+    """
 
     title: str
     key: str
@@ -124,7 +126,7 @@ class Column(NamedTuple):
 
 
 def print_rows(rows: Iterable[Mapping[str, Any]], columns: Sequence[Column]) -> None:
-    """Print rows in the format chosen; data has everything, a table its columns."""
+    """Print rows in the chosen format. Data has all values; a table has only the columns."""
     if is_data():
         for each in rows:
             print_json(each)
@@ -153,5 +155,5 @@ def table_lines(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> lis
 
 
 def print_state(text: str, *, good: bool) -> None:
-    """A line whose colour says whether all is well."""
+    """Print a line, green if all is well, else red."""
     click.echo(styled(text, fg="green" if good else "red"))

@@ -60,7 +60,7 @@ def describe(
 
 
 def looked_up(remote: Remote, topic: str) -> tuple[TopicMetadata, list[Replica]]:
-    """The topic, and its replicas on every broker that answers."""
+    """The topic, and its replicas on all brokers that answer."""
 
     async def brokers(client: Client) -> tuple[TopicMetadata, list[Address]]:
         found = await client.topic(topic)
@@ -85,7 +85,7 @@ def looked_up(remote: Remote, topic: str) -> tuple[TopicMetadata, list[Replica]]
 
 @contextmanager
 def warned() -> Iterator[None]:
-    """Turn errors into warnings: one broker that hangs or is gone does not hide the others."""
+    """Turn errors into warnings, so that one unreachable broker does not hide the others."""
     try:
         yield
     except (ConfigError, KafkaError) as error:
@@ -138,7 +138,7 @@ def rows(
             end = UNKNOWN if leader is None else leader.follower_ends.get(broker, UNKNOWN)
             if leader is None or end == UNKNOWN:
                 yield (number, broker, role, "-", "-", "-", "-", "no answer")
-            else:  # as its leader knows it
+            else:  # the leader's view of it
                 lag = f"{leader.log_end_offset - end} (no answer)"
                 yield (number, broker, role, "-", "-", "-", end, lag)
             continue

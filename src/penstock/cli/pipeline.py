@@ -37,7 +37,7 @@ PROJECT = click.argument(
 )
 
 TIMEOUT_MS = 10_000
-"""How long to try to reach a broker, to create missing topics."""
+"""How long to wait for a broker when creating missing topics."""
 
 
 class Stopped(BaseException):
@@ -45,7 +45,7 @@ class Stopped(BaseException):
 
 
 def run_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Options that say where a project runs."""
+    """Add the options for where a project runs."""
     for option in (
         click.option("-b", "--bootstrap", metavar="HOST:PORT,...", help="Brokers of the topics."),
         click.option(
@@ -195,7 +195,7 @@ def stop(project: Path, kill: bool, seconds: float) -> None:
 
 
 def planned(project: Path, conf: tuple[str, ...], packages: str | None, **given: Any) -> Any:
-    """The `penstock.spark.pipeline.run.Run` of the options."""
+    """The `penstock.spark.pipeline.run.Run` for the options."""
     found = load_project(project)
     settings = pairs(conf, "--conf")
     if packages:
@@ -211,7 +211,7 @@ def planned(project: Path, conf: tuple[str, ...], packages: str | None, **given:
 
 
 def missing_topics(topics: Mapping[str, ProjectTopic], bootstrap: str) -> list[str]:
-    """Create the missing ones; returns their names."""
+    """Create the topics that do not exist; returns their names."""
     made: list[str] = []
 
     async def create(client: Client) -> None:
@@ -247,7 +247,7 @@ def own_process() -> StartedProcess:
 
 @contextmanager
 def remembered_end(directory: Path, last: Callable[[], RunState]) -> Iterator[None]:
-    """Writes into the run file that the run ended, and by which error."""
+    """Record the end of the run, and its error if any, in the run file."""
     error: str | None = None
     try:
         yield
@@ -269,11 +269,11 @@ def reported_failures() -> Iterator[None]:
 
 @contextmanager
 def stoppable() -> Iterator[None]:
-    """SIGTERM and Ctrl-C leave the block in order, and the command succeeds."""
+    """SIGTERM and Ctrl-C end the block in order, and the command succeeds."""
 
     def stopped(number: int, _frame: FrameType | None) -> None:
         for each in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(each, signal.SIG_IGN)  # once is enough
+            signal.signal(each, signal.SIG_IGN)  # further signals are ignored
         raise Stopped(number)
 
     before = {each: signal.signal(each, stopped) for each in (signal.SIGTERM, signal.SIGINT)}

@@ -10,7 +10,7 @@ from penstock.spark.pipeline.progress import COLUMNS, BatchProgress, row
 
 
 class Display:
-    """Any thread may call its methods."""
+    """Thread-safe display of batches and messages."""
 
     def __init__(self, *, as_json: bool | None = None) -> None:
         self._json = not sys.stdout.isatty() if as_json is None else as_json

@@ -1,4 +1,4 @@
-"""`penstock plan`: what a workload needs, from figures or from a running cluster."""
+"""`penstock plan`: computes what a workload needs, from figures or from a running cluster."""
 
 import re
 from typing import Any
@@ -18,7 +18,7 @@ SPANS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 
 class SizeType(click.ParamType[float]):
-    """Bytes: `1500`, `10k`, `2MiB`."""
+    """A size in bytes: `1500`, `10k`, `2MiB`."""
 
     name = "size"
 
@@ -31,7 +31,7 @@ class SizeType(click.ParamType[float]):
 
 
 class SpanType(click.ParamType[float]):
-    """Seconds: `90s`, `12h`, `7d`."""
+    """A duration in seconds: `90s`, `12h`, `7d`."""
 
     name = "span"
 
@@ -108,7 +108,7 @@ def plan(
     if missing := {"messages_per_second", "message_bytes", "retention_s"} - set(known):
         options = {"messages_per_second": "--messages", "message_bytes": "--size"}
         names = ", ".join(sorted(options.get(each, "--retention") for each in missing))
-        if from_cluster:  # which has told the others
+        if from_cluster:  # the cluster supplied the other figures
             raise click.UsageError("give --retention: a topic keeps its records for ever")
         raise click.UsageError(f"give {names}, or --from-cluster")
     load = Workload(**known)
@@ -123,7 +123,7 @@ def plan(
 
 
 def shown(load: Workload, need: Capacity) -> dict[str, str]:
-    """As people read it, by label."""
+    """The plan as texts for people, by label."""
 
     def rates(came: float, went: float) -> str:
         return f"in {human_bytes(round(came))}/s, out {human_bytes(round(went))}/s"

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 class PositionType(click.ParamType["Position"]):
-    """A position in an option."""
+    """A position option, such as `beginning`, `-10` or `@-1h`."""
 
     name = "position"
 
     def convert(self, value: Any, param: Any, ctx: Any) -> "Position":
-        from penstock.client.position import parse_position  # late: --help is fast
+        from penstock.client.position import parse_position  # late: keeps --help fast
 
         try:
             return parse_position(value, SystemClock().now_ms())
@@ -28,12 +28,12 @@ class PositionType(click.ParamType["Position"]):
 
 
 class TimeType(click.ParamType[int]):
-    """A time in an option, as milliseconds."""
+    """A time option, in milliseconds."""
 
     name = "time"
 
     def convert(self, value: Any, param: Any, ctx: Any) -> int:
-        from penstock.client.position import parse_time  # late: --help is fast
+        from penstock.client.position import parse_time  # late: keeps --help fast
 
         try:
             return parse_time(value, SystemClock().now_ms())

@@ -1,4 +1,4 @@
-"""`penstock produce`: its options. What they do is in `producing`, so that --help is fast."""
+"""`penstock produce`: its options. The work is in `producing`, to keep --help fast."""
 
 from typing import Any, BinaryIO
 
@@ -18,12 +18,12 @@ INPUTS = ("text", "json", "ndjson", "csv")
 
 
 class InputType(click.ParamType[str]):
-    """A format of input, or a template."""
+    """An input format, or a template."""
 
     name = "format"
 
     def convert(self, value: Any, param: Any, ctx: Any) -> str:
-        from penstock.record_view.record_input import check_form  # late: --help is fast
+        from penstock.record_view.record_input import check_form  # late: keeps --help fast
 
         try:
             return check_form(value)

@@ -1,4 +1,4 @@
-"""`penstock producer`: producers that are active in partitions."""
+"""`penstock producer`: active producers of partitions."""
 
 from typing import Any
 

@@ -30,7 +30,7 @@ from penstock.record_view.record_json import BadLine
 
 
 class Producer(Protocol):
-    """What all producers do."""
+    """The interface of all producers."""
 
     async def deliver(
         self, records: Sequence[ProducerRecord], *, past_refused: bool = False
@@ -39,7 +39,7 @@ class Producer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Overrides:
-    """Fields that every record gets, whatever its line has; None and () leave the line's."""
+    """Fields that override those of every line; None and () keep the line's."""
 
     key: bytes | None
     headers: Sequence[tuple[str, bytes | None]]
@@ -69,7 +69,7 @@ NoRecord: TypeAlias = BadLine | LineRejected
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProduceOptions:
-    """The options of `penstock produce`; `settings` are those of a producer, where given."""
+    """The options of `penstock produce`; `settings` are given producer settings."""
 
     topic: str
     files: Sequence[BinaryIO]
@@ -106,11 +106,11 @@ def produce_lines(remote: Remote, options: ProduceOptions) -> None:
     latest: NoRecord | None = None
 
     uncommitted: list[RecordMetadata] = []
-    pace = Pace(options.rate)  # one for all files
+    pace = Pace(options.rate)  # shared by all files
 
     def on_delivered(delivered: list[RecordMetadata]) -> None:
         nonlocal written
-        written += len(delivered)  # first: the reader of the output may close it
+        written += len(delivered)  # count first: the reader may close the output
         if output == "json" and settings.transactional_id is None:
             print_delivered(delivered)
         elif output == "json":
@@ -125,7 +125,7 @@ def produce_lines(remote: Remote, options: ProduceOptions) -> None:
 
     async def write_file(client: Client, producer: Producer, file: BinaryIO) -> None:
         reader, name = new_reader(), _name(file) if len(sources) > 1 else ""
-        # --partition is wrong for all lines or for none.
+        # A wrong --partition is wrong for all lines, so lines are checked only without it.
         check = partial(partition_of, client) if partition is None else None
         with Progress(f"produced to {topic}", _size(file)) as progress:
             before = written
@@ -153,7 +153,7 @@ def produce_lines(remote: Remote, options: ProduceOptions) -> None:
             print_delivered(uncommitted)
         except BaseException:
             if isinstance(producer, TransactionalProducer):
-                written = 0  # it is aborted, or its commit failed
+                written = 0  # the transaction is aborted, or its commit failed
             raise
 
     def told() -> str:
@@ -181,9 +181,9 @@ def print_delivered(delivered: Iterable[RecordMetadata]) -> None:
 
 
 def _settings(remote: Remote, options: Mapping[str, str | None]) -> ProducerSettings:
-    """Options win over settings; an explicit weaker acks ends idempotence.
+    """Options override settings; an explicit weaker acks disables idempotence.
 
-    --transactional-id brings what a transaction needs, whatever a profile has.
+    --transactional-id sets what a transaction needs, whatever a profile has.
     """
     given = {name: text for name, text in options.items() if text is not None}
     if "transactional.id" in given:
@@ -199,7 +199,7 @@ def _settings(remote: Remote, options: Mapping[str, str | None]) -> ProducerSett
 
 
 class Pace:
-    """Divides records so that no more than a rate are sent a second; None: as fast as can be."""
+    """Splits records into parts, to send at most `rate` per second; None: no limit."""
 
     PARTS_PER_S = 10
 
@@ -233,7 +233,7 @@ async def records_of(
     overrides: Overrides,
     name: str = "",
 ) -> AsyncIterator[list[tuple[int, ProducerRecord]]]:
-    """Numbers and records of the lines that have come.
+    """Yield the records of lines as they arrive, with their line numbers.
 
     If `on_bad_line` raises, the records before that line are still yielded.
     """
@@ -264,11 +264,11 @@ async def records_of(
 
 
 async def partition_of(client: Client, record: ProducerRecord, number: int) -> None:
-    """Reject a line with a partition that its topic does not have; the others are written."""
+    """Reject a line whose partition does not exist; the other lines are still written."""
     try:
         found = await client.topic(record.topic)
     except KafkaError:
-        return  # topic or broker is missing: the producer finds out
+        return  # the topic or broker is missing: the producer will report it
     if record.partition not in found.partitions:
         raise BadLine(f"line {number}: {record.topic} has no partition {record.partition}")
 
@@ -278,7 +278,7 @@ def _name(file: BinaryIO) -> str:
 
 
 def _size(file: BinaryIO) -> int | None:
-    """The size of a file on disk, for its progress; None for a pipe or a terminal."""
+    """The size of a disk file, for its progress; None for a pipe or terminal."""
     try:
         found = os.fstat(file.fileno())
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""`penstock profile`: client settings under a name, as `--profile` uses them."""
+"""`penstock profile`: named client settings for `--profile`."""
 
 import os
 from typing import Any

@@ -1,4 +1,4 @@
-"""`penstock quota`: limits of users, client ids and addresses."""
+"""`penstock quota`: quotas of users, client ids and IP addresses."""
 
 from typing import Any
 
@@ -50,7 +50,7 @@ def limits_text(limits: dict[str, float]) -> str:
 
 
 def amount(value: float) -> str:
-    """All of its digits; whole numbers without a point."""
+    """The number with all its digits; whole numbers without a decimal point."""
     return str(int(value)) if value.is_integer() else repr(value)
 
 

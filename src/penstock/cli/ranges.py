@@ -1,4 +1,4 @@
-"""Numbers in options, within the ranges of Kafka's protocol."""
+"""Number options within the ranges of Kafka's protocol."""
 
 from math import isnan
 from typing import Any
@@ -12,7 +12,7 @@ PARTITION = click.IntRange(0, MAX_INT32)
 
 
 class SecondsType(click.FloatRange):
-    """A duration: above zero, and at most 32 bits of milliseconds."""
+    """A duration in seconds: above zero, and at most 32 bits of milliseconds."""
 
     def __init__(self) -> None:
         super().__init__(min=0, min_open=True, max=MAX_INT32 // 1000)

@@ -1,4 +1,4 @@
-"""Where `consume` gets records from: ranges of partitions, the newest, or a group's share."""
+"""Reads records for `consume`: ranges of partitions, the newest records, or as a group member."""
 
 import time
 from collections import Counter
@@ -28,13 +28,13 @@ class Sink(Protocol):
     def is_done(self) -> bool: ...
 
     def take(self, some: Sequence[ConsumedRecord]) -> int:
-        """How many of the records it has dealt with; fewer than all only if it is done then."""
+        """Take records; returns how many were used. Fewer than all only if the sink is done."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ReadRange:
-    """From where to where, in which partitions; none chosen: all."""
+    """Start and end positions, and partitions; empty `chosen`: all."""
 
     start: Position | None
     until: Position | None
@@ -55,7 +55,7 @@ async def read_range(
     partitions = await where.partitions(client, topics)
     start = where.start or BEGINNING
     found = await find_offsets(client, partitions, start, where.isolation)
-    if start.since is not Since.END:  # the last ten of seven records are the seven
+    if start.since is not Since.END:  # the last ten of seven records are just all seven
         warn_of_nearest(found)
     begin = {each: at.offset for each, at in found.items()}
     end = where.until or END
@@ -68,10 +68,10 @@ async def read_range(
 async def read_last(
     client: Client, topics: Sequence[str], count: int, where: ReadRange, sink: Sink
 ) -> None:
-    """The newest of all partitions, in the order of their timestamps.
+    """Read the newest records of all partitions, in timestamp order.
 
-    Compaction and the markers of transactions leave gaps: a partition with too few records in its
-    last offsets is read from further back.
+    Compaction and transaction markers leave gaps, so a partition with too few records in its last
+    offsets is read from further back.
     """
     partitions = await where.partitions(client, topics)
     ends = await offsets_at(client, partitions, where.until or END, where.isolation)
@@ -105,12 +105,12 @@ async def read_as_member(
     *,
     follow: bool,
 ) -> None:
-    """Read the member's share; what the sink has taken is committed.
+    """Read the member's partitions, and commit what the sink has taken.
 
-    Without `follow` it ends once the assigned partitions have nothing more, or the other members
-    have had all partitions for the client's timeout.
+    Without `follow` it ends when the assigned partitions are read to the end, or when this member
+    got no partition within the client's timeout.
     """
-    from penstock.client.group_consumer import GroupConsumer  # late: few are members
+    from penstock.client.group_consumer import GroupConsumer  # late: rarely needed
 
     async with GroupConsumer(client, group, settings) as consumer:
         consumer.subscribe(topics if pattern is None else (), pattern=pattern)
@@ -131,7 +131,9 @@ async def read_as_member(
 
 
 async def _commit(consumer: "GroupConsumer", some: Sequence[ConsumedRecord] | None) -> None:
-    """Commit these records, or all; a member that lost them leaves them to others."""
+    """Commit these records, or all. If the member lost their partitions, another member
+    will read them.
+    """
     from penstock.client.group_consumer import CommitFailed
 
     offsets: Mapping[TopicPartition, Offset] | None = None
@@ -150,5 +152,5 @@ async def _is_at_end(client: Client, consumer: "GroupConsumer", isolation: Isola
     ends = await list_offsets(client, dict.fromkeys(assigned, LATEST), isolation=isolation)
     try:
         return all(consumer.position(each) >= end.offset for each, end in ends.items())
-    except KeyError:  # its topic is missing at the moment
+    except KeyError:  # the topic is missing at the moment
         return False

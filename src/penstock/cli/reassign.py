@@ -1,4 +1,4 @@
-"""`penstock reassign`: moves partitions between brokers, and shows how far they are."""
+"""`penstock reassign`: moves partitions between brokers, and shows the progress."""
 
 import asyncio
 from collections.abc import Collection, Mapping
@@ -108,7 +108,7 @@ def plan_of(moves: list[Any], replicas: Mapping[Any, Any], live: tuple[BrokerId,
 
 
 async def others(client: Client, brokers: str | None) -> list[int]:
-    """The brokers that are not among the named ones."""
+    """The live brokers that are not named."""
     if brokers is None:
         return []
     try:
@@ -165,7 +165,7 @@ def watch(remote: Remote, once: bool) -> None:
 
 
 async def wait_with_progress(client: Client, partitions: Collection[TopicPartition]) -> None:
-    """Wait until none of these is being moved; on a terminal with a bar and the time left."""
+    """Wait until none of these is being moved, with a progress bar on a terminal."""
     total = 0
     bar: Progress | None = None
     while moving := {

@@ -1,4 +1,4 @@
-"""Plans of reassignments: as files, and for another replication factor. Pure, but for files."""
+"""Reassignment plans: files, and changes of the replication factor. Pure, except for files."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -33,9 +33,12 @@ def with_factor(
     factor: int,
     apart: Places,
 ) -> list[PlannedMove]:
-    """Add brokers that share no rack or host with the others, among equals those with the fewest
-    replicas. Or take away the last, but first those of brokers that are down, as a partition with
-    no other replica would have no leader, and then those that share a rack or host.
+    """Moves that change the replication factor.
+
+    Added replicas go to brokers that share no rack or host with the others, and among these to
+    those with the fewest replicas. Removed are first replicas on brokers that are down, because
+    otherwise a partition could be left without a leader; then those that share a rack or host, the
+    last first.
     """
     if factor > len(brokers):
         raise ConfigError(f"--replication-factor {factor}: there are only {len(brokers)} brokers")
@@ -67,7 +70,7 @@ def moves_of(
     targets: Mapping[TopicPartition, tuple[BrokerId, ...]],
     replicas: Mapping[TopicPartition, tuple[BrokerId, ...]],
 ) -> list[PlannedMove]:
-    """What a file changes; raises for a partition that does not exist."""
+    """The moves of a plan file; raises for a partition that does not exist."""
     for tp in targets:
         if tp not in replicas:
             raise ConfigError(f"{tp.topic}-{tp.partition} does not exist")

@@ -1,4 +1,4 @@
-"""`penstock cluster rebalance`: gives each broker its share of the existing partitions."""
+"""`penstock cluster rebalance`: spreads existing partitions evenly over the brokers."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Sequence
@@ -38,7 +38,7 @@ Wait: TypeAlias = Callable[[Client, Collection[TopicPartition]], Awaitable[None]
 
 
 class Planned(NamedTuple):
-    """The moves, and the load of each broker before and after."""
+    """The moves of a plan, and the load of each broker before and after."""
 
     moves: list[PlannedMove]
     before: dict[int, Load]
@@ -174,7 +174,7 @@ def show(plan: Planned, output: str) -> None:
 
 
 def kind(move: PlannedMove) -> str:
-    """What a move that copies nothing changes."""
+    """A word for a move that copies nothing."""
     if move.copied:
         return ""
     return "removed" if len(move.after) < len(move.before) else "order"
@@ -211,7 +211,7 @@ def described(plan: Planned) -> dict[str, Any]:
 
 
 def write(path: Path, moves: Iterable[PlannedMove]) -> None:
-    """In the format of kafka-reassign-partitions."""
+    """Write a plan file in the format of kafka-reassign-partitions."""
     partitions = [
         {
             "topic": each.topic_partition.topic,
@@ -233,7 +233,7 @@ def spelled(brokers: Iterable[int]) -> str:
 async def execute_plan(
     client: Client, plan: Planned, throttle: int | None, *, wait: Wait | None = None
 ) -> None:
-    """Move, wait, and elect the new preferred leaders."""
+    """Start the moves, wait for them, and elect the new preferred leaders."""
     targets = {each.topic_partition: each.after for each in plan.moves}
     async with throttled(client, plan, throttle):
         errors = await reassign(client, targets)
@@ -247,7 +247,7 @@ async def execute_plan(
 
 
 async def wait_until_moved(client: Client, partitions: Collection[TopicPartition]) -> None:
-    """Wait until none of these is being moved, and show the progress."""
+    """Wait until none of these is being moved, and print the progress."""
     shown = None
     while left := set(await ongoing_reassignments(client)) & set(partitions):
         done = len(partitions) - len(left)
@@ -259,8 +259,8 @@ async def wait_until_moved(client: Client, partitions: Collection[TopicPartition
 
 @asynccontextmanager
 async def throttled(client: Client, plan: Planned, rate: int | None) -> AsyncIterator[None]:
-    """Set the limits of kafka-reassign-partitions during the moves; afterwards those are back that
-    were there before.
+    """Set the throttles of kafka-reassign-partitions during the moves, and restore the
+    former values afterwards.
     """
     if rate is None:
         yield
@@ -275,7 +275,7 @@ async def throttled(client: Client, plan: Planned, rate: int | None) -> AsyncIte
 
 
 def limited_replicas(moves: Iterable[PlannedMove]) -> dict[str, dict[str, str]]:
-    """Of the moves that copy something."""
+    """The throttled replicas of moves that copy something."""
     copied = (
         (each, [broker for broker in each.after if broker not in each.before]) for each in moves
     )

@@ -1,4 +1,4 @@
-"""`--format` of commands about records: a name, or a template in kcat's percent language."""
+"""`--format` for records: a format name, or a template in kcat's percent language."""
 
 from typing import Any, Final
 
@@ -8,7 +8,7 @@ from penstock.cli.frame.option import FORMAT_KEY, FORMATS, IS_DATA, OutputOption
 
 
 class RecordFormatType(click.ParamType[str]):
-    """A format by name, or a template, which has a `%` in it."""
+    """A format name, or a template, which contains a `%`."""
 
     name = "format"
 

@@ -1,4 +1,4 @@
-"""Prints records: as lines, by a template, or as data; decoded where that was asked for."""
+"""Prints records as lines, with a template, or as data, decoded if requested."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ from penstock.record_view.template import printing
 
 
 class RecordPrinter:
-    """`undecoded` counts keys and values that are not in their format; these are shown raw."""
+    """Prints records. `undecoded` counts keys and values that are shown raw, as decoding failed."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class RecordPrinter:
         )
 
     def _as_text(self, consumed: ConsumedRecord) -> ConsumedRecord:
-        """The record with decoded bytes: JSON, but text as it is."""
+        """The record with decoded key and value: text as it is, other data as JSON."""
         record, internal = consumed.record, self._internal_of(consumed)
         if internal is not None:
             shown = internal(record)
@@ -108,7 +108,7 @@ def _parsed(text: str | None) -> Decoded | None:
         return None
     try:
         return Decoded("internal", msgspec.json.decode(text))
-    except msgspec.DecodeError:  # a sentence: it is deleted, or of an unknown kind
+    except msgspec.DecodeError:  # a plain sentence: a deleted record, or one of an unknown kind
         return Decoded("internal", text)
 
 
@@ -155,7 +155,7 @@ COLUMNS: tuple[Callable[[ConsumedRecord], bytes], ...] = (_time, _position, _hea
 
 
 def check_template(output: str) -> None:
-    """Refuse a wrong template before anything is asked of a broker."""
+    """Refuse a wrong template before any request to a broker."""
     if "%" in output:
         try:
             printing(output)

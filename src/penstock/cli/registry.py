@@ -1,4 +1,4 @@
-"""`penstock registry`: the schema registry, and what it needs."""
+"""`penstock registry`: the schema registry, and its users file."""
 
 import asyncio
 import gc
@@ -81,7 +81,7 @@ def serve(
     parent: int | None,
 ) -> None:
     """Run an instance of the registry. `penstock serve --registry` starts one itself."""
-    # Late: other commands need neither the service nor its libraries.
+    # Late imports: other commands need neither the service nor its libraries.
     from penstock.registry.libraries import check_libraries
     from penstock.registry.rest import RestSettings, running_registry
 
@@ -114,7 +114,7 @@ def serve(
             while not running.service.is_ready and not stopping.done():
                 await asyncio.sleep(READY_S)
             gc.collect()
-            gc.freeze()  # the schemas live on: a collection that looks at all of them is a stall
+            gc.freeze()  # the schemas are permanent: collecting them again would stall the loop
             notice(f"ready {running.address.host}:{running.address.port}")
 
     remote.run(serving)
@@ -127,7 +127,7 @@ async def wait(stop: asyncio.Event) -> None:
 def tls_contexts(
     keystore: str | None, password: Path | None, truststore: str | None
 ) -> tuple[ssl.SSLContext | None, ssl.SSLContext | None]:
-    """For clients, and for other instances of the registry."""
+    """TLS contexts for clients, and for other instances of the registry."""
     if keystore is None:
         if truststore is not None:
             raise ConfigError("--truststore needs --keystore: without TLS nobody shows one")

@@ -1,6 +1,6 @@
-"""Options of every command that talks to a broker, and its client.
+"""The connection options of every command that talks to a broker, and its client.
 
-The client is imported when a command runs: most commands have these options, and --help is fast.
+The client is imported when a command runs, to keep --help fast.
 """
 
 import os
@@ -28,7 +28,7 @@ TLS_STEP = "pass its security settings: --command-config FILE, or -X security.pr
 
 
 class Remote:
-    """The cluster of a command, and all client settings that were given."""
+    """The cluster of a command, and its client settings."""
 
     def __init__(
         self,
@@ -71,8 +71,8 @@ class Remote:
 
 
 async def reach(client: "Client", bootstrap: str) -> None:
-    """Connect to a broker first, so that nobody waits in silence for one that is not there. Later
-    failures are retried, since a cluster that was there comes back.
+    """Connect to a broker first, so that a missing broker is reported instead of waited for. Later
+    failures are retried, because a cluster that was reachable usually comes back.
     """
     import asyncio
 
@@ -147,14 +147,14 @@ OPTIONS: tuple[Callable[[Callable[..., None]], Callable[..., None]], ...] = (
 
 
 def remote(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options, and pass their values as `remote`."""
+    """Add the connection options to a command, which gets them as `remote`."""
 
     @wraps(command)
     def with_remote(**given: Any) -> None:
         own = {name: given.pop(name) for name in NAMES}
         command(remote=remote_of(own), **given)
 
-    # wraps() has copied the parameters that decorators below have added.
+    # wraps() has copied the parameters of the decorators below this one.
     wrapped: Callable[..., None] = with_remote
     for option in reversed(OPTIONS):
         wrapped = option(wrapped)
@@ -173,8 +173,8 @@ def remote_of(given: Mapping[str, Any]) -> Remote:
         profile=given["profile"],
         environ=os.environ,
     )
-    if given["properties"]:  # a file or a profile may be for other clients too
-        from penstock.client.setting_names import doubts  # late: few give any
+    if given["properties"]:  # only -X is checked: a file or profile may serve other clients too
+        from penstock.client.setting_names import doubts  # late: rarely needed
 
         for doubt in doubts(name for name, _ in from_pairs(given["properties"])):
             warn(f"-X: {doubt}")

@@ -51,7 +51,8 @@ def serve(
     parent: int | None,
 ) -> None:
     """Serve until SIGTERM or SIGINT. `penstock serve` starts it if penstock.rest.listen is set."""
-    from penstock.rest.service import RestSettings, running_rest  # other commands need it not
+    # late: other commands do not need it
+    from penstock.rest.service import RestSettings, running_rest
 
     address = http_address(listen, "--listen")
     given = token_file.read_text().strip() if token_file else os.environ.get(TOKEN_VARIABLE, "")

@@ -1,4 +1,4 @@
-"""`--routes FILE`: routes of brokers that do not know the topic settings, such as Apache Kafka."""
+"""`--routes FILE`: delay routes for brokers without the topic settings, such as Apache Kafka."""
 
 from pathlib import Path
 
@@ -30,7 +30,7 @@ def read_routes(file: Path) -> dict[str, Route]:
 
 
 async def known_routes(client: Client, file: Path | None) -> dict[str, Route]:
-    """From the file, or from the topics' settings."""
+    """The routes from the file, or else from topic settings."""
     if file is None:
         return await find_routes(client)
     return await existing_routes(client, read_routes(file))

@@ -11,7 +11,7 @@ FILE = Path(".penstock", "run.json")
 
 
 class RunState(msgspec.Struct, frozen=True):
-    """A run; the file stays after its end, with the last progress."""
+    """A run. The file stays after the end, with the last progress."""
 
     process: StartedProcess
     master: str
@@ -19,7 +19,7 @@ class RunState(msgspec.Struct, frozen=True):
     progress: dict[str, BatchProgress] = {}
     bootstrap: str | None = None
     ended_ms: int | None = None
-    """When it ended in order, with or without an error; None: it runs, or was killed."""
+    """When the run ended, with or without an error; None if it runs or was killed."""
     error: str | None = None
 
 

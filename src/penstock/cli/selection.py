@@ -1,4 +1,4 @@
-"""Options that choose records of delay, retry and dead-letter topics."""
+"""Options that select records of delay, retry and dead letter topics."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -31,13 +31,13 @@ POSITIONS = click.argument("positions", metavar="[PARTITION:OFFSET]...", nargs=-
 
 
 class ChosenRecords:
-    """The options' values as a `Selection`."""
+    """The selection of the options."""
 
     def __init__(self, selection: Selection, wanted: "RecordFilter | None") -> None:
         self.selection, self._filter = selection, wanted
 
     def warn(self) -> None:
-        """Say how many records the filter did not fit."""
+        """Warn how many records the filter failed on."""
         if self._filter is not None and self._filter.failures:
             first = self._filter.first_failure
             warn(f"--filter did not fit {self._filter.failures} records, as {first}")
@@ -46,7 +46,9 @@ class ChosenRecords:
 def selection_options(
     since: str, until: str, time: str
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Add the options, whose values are for `chosen_records`; `time` says which time counts."""
+    """Add the options, whose values are for `chosen_records`; `time` names the time
+    that is compared.
+    """
     options = (
         click.option("-k", "--key", help="Only records with this key."),
         click.option("--error", metavar="TEXT", help="Only with this in penstock-error."),
@@ -100,7 +102,7 @@ def chosen_records(
 
 
 def _filter(expression: str) -> "RecordFilter":
-    from penstock.record_view.detect import detected  # late: few filter
+    from penstock.record_view.detect import detected  # late: only needed for filters
     from penstock.record_view.filter import record_filter
 
     return record_filter(expression, detected, detected)

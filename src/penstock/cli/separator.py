@@ -11,6 +11,6 @@ class SeparatorType(click.ParamType[str]):
     name = "text"
 
     def convert(self, value: Any, param: Any, ctx: Any) -> str:  # noqa: ARG002
-        from penstock.record_view.template import unescaped  # late: --help is fast
+        from penstock.record_view.template import unescaped  # late: keeps --help fast
 
         return unescaped(value)

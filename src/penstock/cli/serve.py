@@ -1,4 +1,4 @@
-"""`penstock serve`: its options. What they do is in `serving`, so that --help is fast."""
+"""`penstock serve`: its options. The work is in `serving`, to keep --help fast."""
 
 import os
 from pathlib import Path
@@ -16,7 +16,7 @@ CONSOLE_PORT = 8080
 
 
 class WorkerCount(click.ParamType[int]):
-    """A number, or `auto` for the cores that this process may use."""
+    """A number, or `auto` for the number of usable cores."""
 
     name = "workers"
 
@@ -135,7 +135,7 @@ def serve(
         pairs = (f"penstock.registry.listen={REGISTRY}", *pairs)
     if console_port is not None:
         pairs = (f"penstock.console.listen=127.0.0.1:{console_port}", *pairs)
-    from penstock.cli.serving import Start, start  # late: it knows the whole broker
+    from penstock.cli.serving import Start, start  # late: imports the whole broker
 
     start(
         Start(

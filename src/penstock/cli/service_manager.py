@@ -1,4 +1,4 @@
-"""Tells systemd how far the broker is (`Type=notify`); nothing where no NOTIFY_SOCKET is set."""
+"""Notifies systemd of the broker's state (`Type=notify`); does nothing without NOTIFY_SOCKET."""
 
 import os
 import socket
@@ -6,11 +6,11 @@ from contextlib import suppress
 
 
 def notify(state: str) -> None:
-    """`READY=1`, `STOPPING=1`. The broker runs on if nobody listens."""
+    """Send a state, such as `READY=1` or `STOPPING=1`. Errors are ignored."""
     address = os.environ.get("NOTIFY_SOCKET", "")
     if not address.startswith(("/", "@")):
         return
-    if address.startswith("@"):  # of the abstract namespace
+    if address.startswith("@"):  # the abstract namespace
         address = "\0" + address[1:]
     with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as link:
         link.sendto(state.encode(), address)

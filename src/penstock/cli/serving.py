@@ -1,4 +1,4 @@
-"""Runs a broker for `penstock serve`: checks, the directory, workers, signals."""
+"""Runs a broker for `penstock serve`: checks, data directory, workers, signals."""
 
 import asyncio
 import logging
@@ -46,7 +46,7 @@ from penstock.security.principal import super_users
 logger = logging.getLogger(__name__)
 
 LEVELS_OF_LOGS = 3
-"""data directory/logs/worker.0/topic-0"""
+"""The depth of a log below the data directory: logs/worker.0/topic-0."""
 
 
 class Start(NamedTuple):
@@ -65,11 +65,11 @@ class Start(NamedTuple):
 
 
 def start(options: Start) -> None:
-    """Run until a signal, or with --daemon until the broker is ready."""
+    """Run until a signal; with --daemon, until the broker is ready."""
     directory, log_file, log_format = options.directory, options.log_file, options.log_format
     own_logs = str((directory / "logs").absolute())
     resolved = resolve(
-        # By default a broker serves this machine only, from its data directory.
+        # By default a broker serves only this machine, from its data directory.
         defaults={
             "listeners": "PLAINTEXT://127.0.0.1:9092",
             "log.dir": own_logs,
@@ -138,7 +138,7 @@ def announce(state: BrokerState) -> None:
 
 
 def home_of(directory: Path) -> Path | None:
-    """The data directory above a folder of logs, which was named by mistake."""
+    """The data directory above a log folder that was given as --dir by mistake."""
     if is_home(directory) or not directory.is_dir():
         return None
     if not has_logs(directory) and parse_dir_name(directory.absolute().name) is None:
@@ -156,12 +156,12 @@ def has_logs(path: Path) -> bool:
 
 
 def is_foreign(directory: Path) -> bool:
-    """A log directory, of Kafka's for example, that was never a data directory."""
+    """Whether this is a log directory, such as Kafka's, that never was a data directory."""
     return not is_home(directory) and has_logs(directory)
 
 
 def check_security(resolved: Resolved) -> None:
-    """Keys, certificates and users that cannot be used are refused before anything is made."""
+    """Refuse unusable keys, certificates and users before anything is created."""
     config, texts = resolved.config, resolved.texts()
     refuse_unserved(config)
     endpoints, chance = config.listener.endpoints(), random.SystemRandom()
@@ -202,6 +202,8 @@ def run(resolved: Resolved, directory: Path) -> None:
 
 
 def stopping_signals() -> list[signal.Signals]:
-    """SIGHUP too, so that closing the terminal stops the broker cleanly, except under `nohup`."""
+    """The signals that stop the broker. SIGHUP, from a closed terminal, is one unless
+    `nohup` ignores it.
+    """
     ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     return [signal.SIGTERM, signal.SIGINT, *([] if ignored else [signal.SIGHUP])]

@@ -1,4 +1,4 @@
-"""Imports Spark when a command needs it, and says what is not installed."""
+"""Imports Spark when a command needs it, and reports what is not installed."""
 
 from importlib import import_module
 from types import ModuleType

@@ -70,7 +70,7 @@ def sql(
     if format_name == "avro" and schema is not None:
         schema = schema_text(schema, Path())
 
-    spark_query = spark_part("sql.query")  # first: without Spark, no broker is needed
+    spark_query = spark_part("sql.query")  # checked first: without Spark no broker is needed
 
     async def names(client: Client) -> list[str]:
         return [each.name for each in await client.topics(None)]

@@ -1,4 +1,4 @@
-"""`penstock stop`: stops the broker of a data directory, as one started by `serve --daemon`."""
+"""`penstock stop`: stops the broker of a data directory, such as one of `serve --daemon`."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""`penstock token`: delegation tokens, by which a user's programs log in."""
+"""`penstock token`: delegation tokens, with which a user's programs log in."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -116,7 +116,7 @@ def print_end(token_id: str, end_ms: int) -> None:
 def of_token(
     token_id: str, work: Callable[[Client, bytes], Awaitable[int]]
 ) -> Callable[[Client], Awaitable[int]]:
-    """Work on the token of this id, whose HMAC brokers want to know."""
+    """Look up the token's HMAC, which brokers require, and call `work` with it."""
 
     async def found(client: Client) -> int:
         for each in await list_tokens(client):

@@ -1,4 +1,4 @@
-"""`penstock txn`: transactions, and those that hang."""
+"""`penstock txn`: transactions, including hanging ones."""
 
 from typing import Any
 

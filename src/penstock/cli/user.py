@@ -1,4 +1,4 @@
-"""`penstock user`: users that log in by SCRAM."""
+"""`penstock user`: SCRAM users."""
 
 import secrets
 import sys
@@ -119,7 +119,7 @@ def ask_password(name: str) -> str:
         data = sys.stdin.buffer.readline().rstrip(b"\r\n")
     try:
         text = data.decode()
-    except UnicodeDecodeError:  # which would quote it
+    except UnicodeDecodeError:  # the exception would show the password
         raise ConfigError("the password is not UTF-8") from None
     if not text:
         raise ConfigError("the password is empty: give it on the first line of the input")

@@ -1,6 +1,6 @@
-"""Whether what was read is what was written. Pure.
+"""Compares the records read with those written. Pure.
 
-A value is `RUN NUMBER`: records of other runs are left alone.
+A value is `RUN NUMBER`; records of other runs are ignored.
 """
 
 from collections import Counter
@@ -15,14 +15,14 @@ def value_of(run: str, number: int) -> bytes:
 
 
 def number_of(run: str, value: bytes | None) -> int | None:
-    """None for a record of another run."""
+    """The number in a value; None for a record of another run."""
     name, _, number = (value or b"").partition(b" ")
     return int(number) if name == run.encode() and number.isdigit() else None
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Numbers that were written and not read, read more than once, or read out of order."""
+    """Numbers that were written but not read, read more than once, or read out of order."""
 
     written: int
     read: int
@@ -48,7 +48,7 @@ class Verdict:
 
 
 def verdict(written: Iterable[int], read: Mapping[int, Sequence[int]]) -> Verdict:
-    """`read` has the numbers of each partition, in the order of offsets."""
+    """`read` has the numbers of each partition, in offset order."""
     sent = set(written)
     seen = Counter(number for numbers in read.values() for number in numbers)
     return Verdict(

@@ -1,1 +1,1 @@
-"""Settings, declared once: parsing, DescribeConfigs, `--help` and the docs follow from it."""
+"""Settings, each declared once: parsing, DescribeConfigs, `--help` and the docs are derived."""

@@ -1,12 +1,12 @@
-"""Addresses of clients as sockets write them."""
+"""Client addresses in the form that sockets give them."""
 
 from ipaddress import ip_address
 
 
 def canonical(address: str) -> str:
-    """An IPv6 address in its short form; any other text as it is.
+    """The short form of an IPv6 address; any other text unchanged.
 
-    Java, and so Kafka's ACLs, have `0:0:0:0:0:0:0:1` where sockets here have `::1`.
+    Java, and so Kafka's ACLs, write `0:0:0:0:0:0:0:1` where sockets here have `::1`.
     """
     if ":" not in address:
         return address
@@ -17,7 +17,7 @@ def canonical(address: str) -> str:
 
 
 def is_address(text: str) -> bool:
-    """Whether a client can have it: names of hosts and networks it cannot."""
+    """Whether the text is an IP address, as clients have it; not a host name or a network."""
     try:
         ip_address(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Who may do what."""
+"""Settings of authorization."""
 
 from dataclasses import dataclass
 

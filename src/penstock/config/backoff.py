@@ -1,6 +1,6 @@
-"""How long a record waits before its next attempt.
+"""Parses and computes the back-off of a record before its next attempt.
 
-1s,10s,1m,10m                        a delay per attempt; the last one goes on
+1s,10s,1m,10m                        a delay per attempt; the last one is repeated
 exponential(1s,2,10m,jitter=0.2)     1 s, 2 s, 4 s ... at most 10 min, each ± 20 %
 """
 
@@ -21,7 +21,7 @@ _EXPONENTIAL: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class StepBackoff:
-    """A delay for each attempt."""
+    """A fixed delay for each attempt."""
 
     delays_ms: tuple[int, ...]
 
@@ -30,13 +30,13 @@ class StepBackoff:
         return max(self.delays_ms)
 
     def delay_ms(self, attempt: int, _chance: float) -> int:
-        """Before this attempt, counted from 1."""
+        """The delay before this attempt, counted from 1."""
         return self.delays_ms[min(attempt, len(self.delays_ms)) - 1]
 
 
 @dataclass(frozen=True, slots=True)
 class ExponentialBackoff:
-    """Each delay is the one before times a factor, up to a limit; then jitter is applied."""
+    """Each delay is the previous one times a factor, up to a limit; then jitter is applied."""
 
     first_ms: int
     factor: float
@@ -48,11 +48,11 @@ class ExponentialBackoff:
         return min(round(self.most_ms * (1 + self.jitter)), MOST_MS)
 
     def delay_ms(self, attempt: int, chance: float) -> int:
-        """Before this attempt, counted from 1; `chance` is in [0, 1)."""
+        """The delay before this attempt, counted from 1; `chance` is in [0, 1)."""
         growth = (attempt - 1) * math.log(self.factor)
         steady_ms = (
             self.most_ms
-            if growth >= math.log(self.most_ms / self.first_ms)  # also where a power overflows
+            if growth >= math.log(self.most_ms / self.first_ms)  # also avoids an overflow
             else self.first_ms * math.exp(growth)
         )
         jittered_ms = round(steady_ms * (1 + self.jitter * (2 * chance - 1)))
@@ -63,7 +63,7 @@ Backoff: TypeAlias = StepBackoff | ExponentialBackoff
 
 
 def parse_backoff(text: str) -> Backoff:
-    """As in the module's description."""
+    """Parse the syntax in the module's docstring."""
     stripped = text.strip()
     if not stripped.startswith("exponential"):
         return StepBackoff(tuple(parse_duration_ms(each.strip()) for each in stripped.split(",")))
@@ -89,6 +89,6 @@ def _number(what: str, text: str, low: float, high: float) -> float:
         number = float(text)
     except ValueError:
         raise ConfigError(f"{what} of a back-off must be a number, not {text!r}") from None
-    if not low <= number <= high:  # not true of NaN either
+    if not low <= number <= high:  # also refuses NaN
         raise ConfigError(f"{what} of a back-off must be from {low:g} to {high:g}, not {text}")
     return number

@@ -1,4 +1,4 @@
-"""All broker settings, in one section per part that reads them."""
+"""All broker settings, with one section for each part of the broker."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -80,12 +80,12 @@ def broker_settings() -> Mapping[str, Setting]:
 
 
 def declared_setting(name: str) -> Setting | None:
-    """A broker setting by name, also with the prefix of a listener."""
+    """The declaration of a broker setting, also with a listener prefix."""
     return broker_settings().get(name) or listener_setting(name)
 
 
 def broker_config(texts: Mapping[str, str]) -> BrokerConfig:
-    """Parse texts by name over the defaults; ignores undeclared names."""
+    """Parse texts by name, over the defaults; undeclared names are ignored."""
     defaults = topic_defaults(texts)
     defaults.check()
     return BrokerConfig(

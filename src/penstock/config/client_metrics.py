@@ -1,4 +1,4 @@
-"""Settings of a subscription to metrics of clients (KIP-714)."""
+"""Settings of a subscription to client metrics (KIP-714)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ ATTRIBUTES = (
     "client_source_address",
     "client_source_port",
 )
-"""What a subscription may match clients by."""
+"""The attributes by which a subscription may match clients."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,12 +39,12 @@ class ClientMetricsConfig:
 
 
 def client_metrics_config(overrides: Mapping[str, str]) -> ClientMetricsConfig:
-    """A subscription as the store holds it, without what cannot be used."""
+    """A subscription from the store, without unusable settings."""
     return load(ClientMetricsConfig, usable(overrides, settings(ClientMetricsConfig)))
 
 
 def patterns(config: ClientMetricsConfig) -> dict[str, str]:
-    """The regular expression of each attribute that clients are matched by."""
+    """The regular expression for each attribute that is matched."""
     found = {}
     for each in config.match:
         name, equals, expression = (part.strip() for part in each.partition("="))
@@ -55,7 +55,7 @@ def patterns(config: ClientMetricsConfig) -> dict[str, str]:
 
 
 def check_client_metrics(overrides: Mapping[str, str]) -> ClientMetricsConfig:
-    """Reject what is no subscription, in Kafka's words."""
+    """Reject an invalid subscription, with Kafka's messages."""
     unknown = sorted(overrides.keys() - settings(ClientMetricsConfig).keys())
     if unknown:
         raise ConfigError(f"Unknown client metrics configuration: {unknown[0]}")

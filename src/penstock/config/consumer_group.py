@@ -1,4 +1,4 @@
-"""Settings that a group of the consumer protocol may have of its own (Kafka's group configs)."""
+"""Settings that a single group of the consumer protocol may have (Kafka's group configs)."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -37,7 +37,7 @@ class ConsumerGroupConfig:
 
 
 def group_defaults(broker: GroupConfig) -> ConsumerGroupConfig:
-    """The settings of a group that has set nothing."""
+    """The settings of a group without overrides."""
     return ConsumerGroupConfig(
         consumer_session_timeout_ms=broker.group_consumer_session_timeout_ms,
         consumer_heartbeat_interval_ms=broker.group_consumer_heartbeat_interval_ms,
@@ -61,7 +61,7 @@ def effective_group_config(
 
 
 def check_group_config(overrides: Mapping[str, str], broker: GroupConfig) -> None:
-    """Reject what a group cannot set on this broker."""
+    """Reject settings that a group cannot have on this broker."""
     unknown = sorted(overrides.keys() - settings(ConsumerGroupConfig).keys())
     if unknown:
         raise ConfigError(f"Unknown group config name: {unknown[0]}")

@@ -1,4 +1,4 @@
-"""Topics' lives, elections and shutdown: what the controller decides by."""
+"""Settings of the controller: topic creation and deletion, elections and shutdown."""
 
 from dataclasses import dataclass
 

@@ -32,20 +32,20 @@ ROUTE_SETTINGS: Final = (
 
 DEFAULT_BACKOFF: Final = "1s,10s,1m,10m"
 DEFAULT_ATTEMPTS: Final = 4
-"""Of an exponential back-off, which names none."""
+"""The attempts for an exponential back-off, which does not imply a number."""
 MOST_ATTEMPTS: Final = 10_000
 RETRY_MOST_MS: Final = DAY_MS
-"""So long a retry may ask to wait, unless the back-off or the topic's setting is longer: one record
-that waits keeps all behind it on disk.
+"""The longest wait that a retry may request, unless the back-off or the topic's setting is longer:
+a waiting record keeps all later ones on disk.
 """
 
 RESERVED: Final = "__"
-"""Internal topics begin so: the service may write them, but not what clients send."""
+"""The prefix of internal topics: the service may write to them, but never records of clients."""
 _TOPIC: Final = re.compile(r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}")
 
 
 class DelayBy(Enum):
-    """What says when a record is due."""
+    """Where the due time of a record comes from."""
 
     HEADER = "header"
     TIMESTAMP = "timestamp"
@@ -54,28 +54,28 @@ class DelayBy(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DelayRoute:
-    """A topic whose records reach another topic when they are due."""
+    """A topic whose records go to another topic when they are due."""
 
     topic: str
     to: str
     default_ms: int | None
-    """The wait of records that say nothing; None: they are delivered at once."""
+    """The wait of records without a due time; None: they are delivered at once."""
     by: DelayBy
     most_ms: int
-    """No record may ask to wait for longer, whatever its headers say."""
+    """The longest wait that a record may request in its headers."""
     dead_letters: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryRoute:
-    """A topic whose records go back to another topic after a back-off, a number of times."""
+    """A topic whose records return to another topic after a back-off, a limited number of times."""
 
     topic: str
     to: str
     backoff: Backoff
     max_attempts: int
     most_ms: int
-    """No record may ask to wait for longer, whatever its headers say."""
+    """The longest wait that a record may request in its headers."""
     dead_letters: str
 
 
@@ -83,7 +83,9 @@ Route: TypeAlias = DelayRoute | RetryRoute
 
 
 def route_of(topic: str, settings: Mapping[str, str]) -> Route | None:
-    """The topic's route by its settings; empty ones count as absent. Errors name the setting."""
+    """The topic's route from its settings, or None; empty settings count as absent. Errors
+    name the setting.
+    """
     given = {name: text for name, text in settings.items() if text}
     if DELAY_TO in given and RETRY_TO in given:
         raise ConfigError(f"{DELAY_TO} and {RETRY_TO} exclude each other")
@@ -134,7 +136,7 @@ def route_of(topic: str, settings: Mapping[str, str]) -> Route | None:
 
 
 def _most_ms(given: Mapping[str, str], default_ms: int, name: str, own_ms: int) -> int:
-    """The longest wait that a record may ask for; the topic's own must be within it."""
+    """The longest wait that a record may request; the topic's own waits must not exceed it."""
     if DELAY_MAX_MS not in given:
         return default_ms
     most_ms = _whole(DELAY_MAX_MS, given[DELAY_MAX_MS], LEAST_MS, MOST_MS)

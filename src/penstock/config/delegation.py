@@ -1,4 +1,4 @@
-"""Delegation tokens."""
+"""Settings of delegation tokens."""
 
 from dataclasses import dataclass
 
@@ -46,6 +46,6 @@ class DelegationConfig:
 
     @property
     def secret(self) -> str | None:
-        """None: there are no tokens."""
+        """The secret key; None: tokens are disabled."""
         key = self.delegation_token_secret_key or self.delegation_token_master_key
         return (None if key is None else key.value) or None

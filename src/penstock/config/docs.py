@@ -1,4 +1,4 @@
-"""`docs/settings.md`, written from the declarations."""
+"""Generates `docs/settings.md` from the declarations."""
 
 from collections.abc import Iterable, Iterator
 
@@ -35,7 +35,6 @@ provide, and stops the start.
 
 
 def settings_page() -> str:
-    """The whole page."""
     return "\n".join([INTRODUCTION, *_topics(), *_groups(), *_brokers(), *_profiles()])
 
 

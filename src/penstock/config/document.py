@@ -1,4 +1,4 @@
-"""Settings in a TOML or YAML document: nested keys are joined by dots."""
+"""Reads settings from a TOML or YAML document; nested keys are joined by dots."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from penstock.errors import ConfigError
 
 
 def texts(data: bytes, suffix: str, file: str) -> Iterator[tuple[str, str]]:
-    """(name, text) of every leaf; lists are joined by commas."""
+    """Yield (name, text) of every leaf; lists are joined by commas."""
     root = _toml(data, file) if suffix == ".toml" else _yaml(data, file)
     if root is None:
         return

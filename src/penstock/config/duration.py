@@ -1,4 +1,4 @@
-"""Durations as people write them: `500ms`, `10s`, `1h30m`, `7d`."""
+"""Parses durations such as `500ms`, `10s`, `1h30m`, `7d`."""
 
 import re
 from typing import Final
@@ -12,7 +12,7 @@ DAY_MS: Final = 24 * HOUR_MS
 
 LEAST_MS: Final = 10
 MOST_MS: Final = 3653 * DAY_MS
-"""Delays last from ten milliseconds to ten years."""
+"""The bounds of a delay: from ten milliseconds to ten years."""
 
 _UNITS: Final = {
     "ms": 1,
@@ -27,7 +27,7 @@ _WHOLE: Final = re.compile(rf"(?:{_PART.pattern})+")
 
 
 def parse_duration_ms(text: str) -> int:
-    """The milliseconds, within the bounds of a delay."""
+    """A duration in milliseconds, within the bounds of a delay."""
     if not _WHOLE.fullmatch(text):
         raise ConfigError(
             f"{text!r} is not a duration; write a number and a unit, e.g. 500ms, 10s, 1h30m, 7d"

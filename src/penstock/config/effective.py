@@ -1,7 +1,8 @@
-"""Finds the layer that gives a setting its value, and the values of the other layers.
+"""Finds the layer that gives a setting its value, and the values in the other layers.
 
-A broker's settings come from four layers, nearest first: altered for this broker, altered for all
-brokers, set at start, declared default. A topic's or group's own settings take precedence. Pure.
+A broker's settings come from four layers, by precedence: altered for this broker, altered for all
+brokers, set at start, declared default. A topic's or group's own settings take precedence over all.
+Pure.
 """
 
 from collections.abc import Iterator, Mapping
@@ -26,7 +27,9 @@ from penstock.config.value import ConfigType, render
 Texts = Mapping[str, str]
 
 SHOWN_IF_SET = ("penstock.", "errors.deadletterqueue.")
-"""Of a topic: settings of our own, and of Kafka 4.4 (KIP-1191), that tools do not expect."""
+"""Prefixes of topic settings that tools do not expect, ours and those of Kafka 4.4 (KIP-1191):
+listed only if set.
+"""
 
 
 class EffectiveSource(IntEnum):
@@ -44,7 +47,7 @@ class EffectiveSource(IntEnum):
 
 
 class EffectiveSynonym(NamedTuple):
-    """One layer's value, and the setting's name in that layer."""
+    """The value in one layer, and the setting's name in that layer."""
 
     name: str
     value: str | None
@@ -52,14 +55,14 @@ class EffectiveSynonym(NamedTuple):
 
 
 class EffectiveConfig(NamedTuple):
-    """A setting with its effective value; `synonyms` begin with the one that wins."""
+    """A setting with its effective value; `synonyms` begin with the winning one."""
 
     name: str
     value: str | None
     source: EffectiveSource
     synonyms: tuple[EffectiveSynonym, ...]
     setting: Setting | None
-    """None for an undeclared name: it may be a secret, so its value is hidden."""
+    """None for an undeclared name; it may be a secret, so its value is hidden."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,27 +79,29 @@ class BrokerLayers:
 
 
 def stored_layers(static: Texts, dynamic_default: Texts, dynamic: Texts) -> BrokerLayers:
-    """The layers of a broker; those from the store without what cannot be used."""
+    """The layers of a broker; unusable settings from the store are left out."""
     known = broker_settings()
     return BrokerLayers(static, usable(dynamic_default, known), usable(dynamic, known))
 
 
 def checked_topic_config(overrides: Texts, layers: BrokerLayers) -> TopicConfig:
-    """A topic's settings on a broker with these layers, if all can be used."""
+    """A topic's settings on a broker with these layers; raises if one is invalid."""
     return topic_config(overrides, topic_defaults(layers.texts()))
 
 
 def effective_topic_config(overrides: Texts, layers: BrokerLayers) -> TopicConfig:
-    """A topic's settings from the store, without those that cannot be used.
+    """A topic's settings from the store, without unusable ones.
 
-    A later default of the brokers may contradict what the topic has set. Both are kept.
+    A later broker default may contradict the topic's own settings. Both are used as they are.
     """
     given = usable(overrides, settings(TopicConfig))
     return load(TopicConfig, given, topic_defaults(layers.texts()))
 
 
 def topic_entries(overrides: Texts, layers: BrokerLayers) -> Iterator[EffectiveConfig]:
-    """Every topic setting, in declaration order; our own ones only if set: Kafka has none."""
+    """All topic settings, in declaration order; those in `SHOWN_IF_SET` only if set, as
+    Kafka has none.
+    """
     overrides = usable(overrides, settings(TopicConfig))
     config = effective_topic_config(overrides, layers)
     for name, setting in settings(TopicConfig).items():
@@ -111,7 +116,7 @@ def topic_entries(overrides: Texts, layers: BrokerLayers) -> Iterator[EffectiveC
 
 
 def group_entries(overrides: Texts, layers: BrokerLayers) -> Iterator[EffectiveConfig]:
-    """Every group setting, as it applies to this group."""
+    """All group settings, with their effective values for this group."""
     overrides = usable(overrides, _group_settings())
     config = effective_group_config(overrides, load(GroupConfig, layers.texts()))
     share = effective_share_config(overrides, load(ShareConfig, layers.texts()))
@@ -128,7 +133,7 @@ def group_entries(overrides: Texts, layers: BrokerLayers) -> Iterator[EffectiveC
 
 
 def client_metrics_entries(overrides: Texts) -> Iterator[EffectiveConfig]:
-    """A subscription's settings, those that are not set too."""
+    """All settings of a subscription, including those not set."""
     overrides = usable(overrides, settings(ClientMetricsConfig))
     config = client_metrics_config(overrides)
     for name, setting in settings(ClientMetricsConfig).items():
@@ -146,7 +151,7 @@ def _group_settings() -> Mapping[str, Setting]:
 
 
 def broker_entries(layers: BrokerLayers) -> Iterator[EffectiveConfig]:
-    """Every broker setting, and undeclared names that were altered."""
+    """All broker settings, and undeclared names that were altered."""
     known, texts = broker_settings(), layers.texts()
     for name, setting in known.items():
         text = texts.get(name)
@@ -160,7 +165,7 @@ def broker_entries(layers: BrokerLayers) -> Iterator[EffectiveConfig]:
 
 
 def broker_default_entries(layers: BrokerLayers) -> Iterator[EffectiveConfig]:
-    """Only the settings that were altered for all brokers."""
+    """The settings that were altered for all brokers."""
     for name, text in layers.dynamic_default.items():
         setting = broker_settings().get(name)
         value = _displayed(setting, text)
@@ -180,7 +185,7 @@ def _entry(
 
 
 def _family(name: str) -> list[str]:
-    """A broker setting, then those with the same meaning in other units, by precedence."""
+    """A broker setting's name, then its synonyms in other units, by precedence."""
     for each in settings(TopicConfig).values():
         names = [synonym.name for synonym in each.synonyms]
         if len(names) > 1 and name in names:

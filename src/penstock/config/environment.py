@@ -1,4 +1,4 @@
-"""Settings in environment variables, named as in the Kafka images.
+"""Reads settings from environment variables, named as in the Kafka images.
 
 `KAFKA_LOG_SEGMENT_BYTES` is log.segment.bytes; `__` stands for an underscore, `___` for a dash.
 `PENSTOCK_HTTP_LISTEN` is penstock.http.listen.
@@ -7,7 +7,7 @@
 import re
 from collections.abc import Iterator, Mapping
 
-# Variables of the images and start scripts for the JVM and themselves, and those that Kubernetes
+# Variables that images and start scripts use for the JVM or themselves, and those that Kubernetes
 # sets in every container of a namespace with a service named "kafka" or "penstock".
 _NO_SETTING = re.compile(
     r"KAFKA_(HEAP_OPTS|OPTS|HOME|DIR|DEBUG|VERSION|JMX_.*|.*LOG4J_.*|JVM_PERFORMANCE_OPTS"
@@ -37,7 +37,7 @@ _MEANING = {"_": ".", "__": "_", "___": "-"}
 
 
 def setting_names(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """(variable, setting name) of the variables that hold settings."""
+    """Yield (variable, setting name) for the variables that hold settings."""
     for variable in environ:
         if variable in _OF_OTHERS or _NO_SETTING.fullmatch(variable):
             continue

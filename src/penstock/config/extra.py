@@ -1,6 +1,7 @@
-"""The command that installs an extra of Penstock, as Penstock itself was installed.
+"""The command that installs an extra of Penstock from where Penstock itself was installed.
 
-pip notes where a package came from if that was no index (PEP 610): a clone, a wheel, a repository.
+For a package that did not come from an index, pip records the origin (PEP 610): a clone, a wheel, a
+repository.
 """
 
 import json
@@ -8,17 +9,17 @@ from urllib.parse import unquote, urlsplit
 
 
 def install(extra: str) -> str:
-    # Late: it brings `email` and `zipfile`, and only a refusal needs it.
+    # Late: it imports `email` and `zipfile`, and is needed only for an error message.
     from importlib.metadata import PackageNotFoundError, distribution
 
     try:
         return command(extra, distribution("penstock").read_text("direct_url.json"))
-    except PackageNotFoundError:  # run from a clone without being installed
+    except PackageNotFoundError:  # run from a clone, not installed
         return f"pip install '.[{extra}]'"
 
 
 def command(extra: str, direct_url: str | None) -> str:
-    """`direct_url` is what pip has noted; None: it came from an index."""
+    """The pip command; `direct_url` is pip's record, None if the package came from an index."""
     origin = json.loads(direct_url or "{}")
     url = origin.get("url", "")
     place = urlsplit(url)

@@ -1,6 +1,7 @@
 """Thread counts that a running broker changes at most to double or half the current value.
 
-Kafka's rule against typing errors; a larger change takes several steps, or a restart. Pure.
+This is Kafka's protection against typing errors; a larger change takes several steps, or a restart.
+Pure.
 """
 
 from collections.abc import Mapping
@@ -20,14 +21,14 @@ GRADUAL = (
 
 
 class TooFar(ConfigError):
-    """A count that is too far from the current one."""
+    """The count is too far from the current one."""
 
     def __init__(self, name: str, wanted: int, why: str) -> None:
         super().__init__(f"{name}={wanted} cannot be while the broker runs: {why}")
 
 
 def check_steps(before: Mapping[str, str], after: Mapping[str, str]) -> None:
-    """Reject counts that are too far from the broker's current ones; both are effective texts."""
+    """Reject counts that are too far from the current ones; both arguments are effective texts."""
     for name in GRADUAL:
         now, wanted = _count(name, before), _count(name, after)
         if wanted == now:

@@ -1,4 +1,4 @@
-"""Consumer groups of both protocols, and their committed offsets."""
+"""Settings of consumer groups of both protocols, and of committed offsets."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Where an HTTP server listens: `host:port`."""
+"""Parses the address of an HTTP server: `host:port`."""
 
 import re
 from typing import Final, NamedTuple
@@ -11,14 +11,14 @@ LISTEN_FORM: Final = Form(rf"([^\s\[\]:/]*|\[[0-9A-Fa-f:.%]+\]):({PORT})|", "hos
 
 
 class HttpAddress(NamedTuple):
-    """An empty host means every interface; port 0 a free one."""
+    """An empty host means every interface; port 0 means a free port."""
 
     host: str
     port: int
 
 
 def http_address(text: str, setting: str) -> HttpAddress:
-    """The address in a setting that is not empty."""
+    """The address in a non-empty setting; errors name `setting`."""
     found = re.fullmatch(LISTEN_FORM.pattern, text)
     if not text or found is None:
         raise ConfigError(f"{setting} is {text!r}, must be host:port")

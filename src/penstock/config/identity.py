@@ -1,4 +1,4 @@
-"""The broker's identity, and its log directories."""
+"""Settings of the broker's identity and its log directories."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -94,7 +94,7 @@ class IdentityConfig:
 
     @property
     def number(self) -> BrokerId | None:
-        """The broker's number by either name; None when it has yet to be handed out."""
+        """The broker's id from either setting; None if it is still to be generated."""
         if self.broker_id != -1:
             return BrokerId(self.broker_id)
         return None if self.node_id is None else BrokerId(self.node_id)

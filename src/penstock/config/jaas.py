@@ -2,8 +2,8 @@
 
     org.apache.kafka.common.security.plain.PlainLoginModule required user_alice="secret";
 
-Brokers (`security/jaas.py`) and clients (`client/jaas.py`) differ in the modules and options that
-they accept. No error quotes the text: it holds passwords.
+Brokers (`security/jaas.py`) and clients (`client/jaas.py`) accept different modules and options. No
+error quotes the text, because it holds passwords.
 """
 
 import re
@@ -20,7 +20,7 @@ _END: Final = re.compile(_BLANK + r"\Z", re.DOTALL)
 
 
 def jaas_tokens(setting: str, text: str) -> list[str]:
-    """The words of a login configuration, without comments. `setting` names it in errors."""
+    """The tokens of a login configuration, without comments. Errors name `setting`."""
     found: list[str] = []
     at = 0
     while match := _TOKEN.match(text, at):
@@ -32,7 +32,7 @@ def jaas_tokens(setting: str, text: str) -> list[str]:
 
 
 def jaas_options(setting: str, tokens: list[str], *, repeatable: bool) -> dict[str, str]:
-    """The options of the login module `tokens[0]`; the last value of a repeated one counts."""
+    """The options of the login module `tokens[0]`; the last value of a repeated option wins."""
     if len(tokens) < 2 or tokens[1].lower() not in _FLAGS:
         raise ConfigError(f"{setting}: 'required' must follow {tokens[0]}")
     if tokens[-1] != ";" or tokens.count(";") != 1:
@@ -41,7 +41,8 @@ def jaas_options(setting: str, tokens: list[str], *, repeatable: bool) -> dict[s
     words = tokens[2:-1]
     for at in range(0, len(words), 3):
         group = words[at : at + 3]
-        # Values that are not in quotes may be secrets that lost them: only the position is told.
+        # An unquoted value may be a secret that lost its quotes, so the error names only the
+        # position.
         if len(group) != 3 or group[1] != "=" or group[0] == "=" or group[2] == "=":
             raise ConfigError(f'{setting}: option {at // 3 + 1} must be name="value"')
         if group[0] in options and not repeatable:

@@ -1,6 +1,6 @@
-"""Error messages for rejected values with the text of Kafka's own brokers, which scripts look for.
+"""Error messages for rejected values in the wording of Kafka's brokers, which scripts may match.
 
-For a broker's own file, the message at start is longer: it names the line and the allowed values.
+At start, errors in a broker's own file are longer: they name the line and the allowed values.
 """
 
 from penstock.config.setting import Setting, SettingError
@@ -11,7 +11,7 @@ NUMBERS = {ConfigType.INT: 32, ConfigType.SHORT: 16, ConfigType.LONG: 64}
 
 
 def kafka_message(error: ConfigError) -> str:
-    """The message in a response to a client."""
+    """The message of an error in a response to a client."""
     if not isinstance(error, SettingError):
         return str(error)
     setting = error.setting

@@ -1,4 +1,4 @@
-"""Where clients and other brokers connect.
+"""Settings of listeners: where clients and other brokers connect.
 
 Listeners have names, and `listener.security.protocol.map` gives the protocol of each, so one broker
 can serve an internal and an external network.
@@ -14,11 +14,11 @@ from penstock.config.value import ConfigType
 from penstock.errors import ConfigError
 
 EVERY_INTERFACE = frozenset({"", "0.0.0.0", "::"})  # noqa: S104  recognised, not bound
-"""Hosts that one can listen on, but not connect to or from."""
+"""Hosts that a broker can listen on, but that a client cannot connect to."""
 
 
 ADDRESS = re.compile(r"([^:/]+)://\[?([0-9A-Za-z\-%._:]*?)\]?:([0-9]{1,5})(?:-([0-9]{1,5}))?")
-"""Name, host, port, and the end of a range of ports."""
+"""The listener's name, host, port, and the end of a port range."""
 
 
 class SecurityProtocol(StrEnum):
@@ -31,7 +31,7 @@ class SecurityProtocol(StrEnum):
 
     @property
     def number(self) -> int:
-        """Its number in requests between brokers."""
+        """The protocol's number in requests between brokers."""
         return tuple(SecurityProtocol).index(self)
 
 
@@ -119,7 +119,7 @@ class ListenerConfig:
             )
 
     def endpoints(self) -> tuple[Endpoint, ...]:
-        """The addresses to bind, without the listeners of a KRaft controller."""
+        """The addresses to bind, without those of KRaft controller listeners."""
         return tuple(self._parsed("listeners", self.listeners))
 
     def advertised(self) -> tuple[Endpoint, ...]:
@@ -129,7 +129,7 @@ class ListenerConfig:
         return tuple(self._parsed("advertised.listeners", self.advertised_listeners))
 
     def advertised_ranges(self) -> dict[str, range]:
-        """The ports for workers by listener, where a range was written."""
+        """The advertised ports of workers, by listener, where a range is configured."""
         found = {}
         for text in self.advertised_listeners or ():
             match = ADDRESS.fullmatch(text)

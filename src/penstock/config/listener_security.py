@@ -1,7 +1,8 @@
 """Security settings of one listener, or of one mechanism of it.
 
-`listener.name.<name>.<setting>` wins over `<setting>`, and is beaten by
-`listener.name.<name>.<mechanism>.<setting>`. Names of listeners and mechanisms are in lower case.
+`listener.name.<name>.<setting>` overrides `<setting>`, and
+`listener.name.<name>.<mechanism>.<setting>` overrides both. Names of listeners and mechanisms are
+in lower case.
 """
 
 import re
@@ -19,31 +20,33 @@ _PREFIXED = re.compile(
 
 
 def listener_setting(name: str) -> Setting | None:
-    """The declaration behind a listener's own setting; None if it is none."""
+    """The declaration of a setting with a listener prefix; None without a prefix, or if unknown."""
     match = _PREFIXED.fullmatch(name.lower())
     return None if match is None else settings(SecurityConfig).get(match["name"])
 
 
 def listener_of(name: str) -> str | None:
-    """The listener that a setting is for, in upper case; None if it is for all."""
+    """The listener of a prefixed setting, in upper case; None for a setting of all listeners."""
     match = _PREFIXED.fullmatch(name.lower())
     return None if match is None else match["listener"].upper()
 
 
 def is_alterable(name: str) -> bool:
-    """Whether a running broker takes a new value of this setting of a listener (KIP-226)."""
+    """Whether a running broker accepts a new value of this listener setting (KIP-226)."""
     setting = listener_setting(name)
     return setting is not None and setting.update is not Update.READ_ONLY
 
 
 def is_secret(name: str) -> bool:
-    """Whether it is a setting of a listener whose value is never shown or stored."""
+    """Whether this is a listener setting whose value is never shown or stored."""
     setting = listener_setting(name)
     return setting is not None and setting.sensitive
 
 
 def without_mechanism(name: str) -> str | None:
-    """A login configuration that belongs to no mechanism, and would therefore be ignored."""
+    """The name, if it is a login configuration without a mechanism, which would be
+    ignored; else None.
+    """
     match = _PREFIXED.fullmatch(name.lower())
     is_login = name == "sasl.jaas.config" or (
         match is not None and match["name"] == "sasl.jaas.config"
@@ -53,12 +56,12 @@ def without_mechanism(name: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class ListenerSecurity:
-    """The security settings of a listener, and their full names for messages."""
+    """The security settings of a listener, with their full names for error messages."""
 
     listener: str
     protocol: SecurityProtocol
     texts: Mapping[str, str]
-    """All settings of the broker, of which those of this listener matter. They hold secrets."""
+    """All settings of the broker, including other listeners' and secrets."""
 
     def __repr__(self) -> str:
         return f"ListenerSecurity({self.listener}, {self.protocol})"
@@ -72,7 +75,7 @@ class ListenerSecurity:
         return self.protocol in {SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL}
 
     def config(self, mechanism: str | None = None) -> SecurityConfig:
-        """What holds for the listener, or for one of its mechanisms."""
+        """The effective settings of the listener, or of one of its mechanisms."""
         found = {name: self.texts[name] for name in settings(SecurityConfig) if name in self.texts}
         for prefix in self._prefixes(mechanism):
             for name, text in self.texts.items():
@@ -88,7 +91,7 @@ class ListenerSecurity:
         return setting
 
     def has_own(self, setting: str) -> bool:
-        """Whether the setting was given for this listener."""
+        """Whether the setting was given for this listener itself."""
         return self.name(setting) != setting
 
     def _prefixes(self, mechanism: str | None) -> tuple[str, ...]:

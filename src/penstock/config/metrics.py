@@ -1,4 +1,4 @@
-"""What the broker tells of itself."""
+"""Settings of metrics and health pages."""
 
 from dataclasses import dataclass
 
@@ -66,5 +66,5 @@ class MetricsConfig:
     )
 
     def http_address(self) -> HttpAddress:
-        """Where to serve HTTP; `penstock.http.listen` is not empty."""
+        """The address of the HTTP server; call it only if `penstock.http.listen` is not empty."""
         return http_address(self.penstock_http_listen, "penstock.http.listen")

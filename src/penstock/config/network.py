@@ -1,4 +1,4 @@
-"""Connections, requests and their limits."""
+"""Settings of connections, requests and their limits."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""How the console logs people in by OpenID Connect. Pure."""
+"""Settings of the console's login by OpenID Connect. Pure."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -49,7 +49,7 @@ class OidcConfig:
 
 
 def parse_oidc(text: str, source: str) -> OidcConfig:
-    """From a file in properties syntax. `source` is named in errors."""
+    """Parse a file in properties syntax; errors name `source`."""
     known, texts = settings(OidcConfig), dict[str, str]()
     for name, value, line in properties(text):
         at = f"{source}, line {line}"
@@ -78,11 +78,11 @@ def is_https(url: str) -> bool:
 
 
 def is_safe_url(url: str) -> bool:
-    """Whether nobody on the way can read and change what is sent there."""
+    """Whether data sent to this URL is safe from eavesdropping: https, or http on loopback."""
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""
-        _ = parts.port  # a number, or an error
+        _ = parts.port  # raises ValueError if it is not a number
     except ValueError:
         return False
     if not url.isascii() or not url.isprintable() or " " in url or parts.fragment or "@" in host:

@@ -1,4 +1,4 @@
-"""Settings under names of old releases, or as documents misspell them, and their names today."""
+"""Names of settings in old releases and common misspellings, with today's names."""
 
 from typing import Final
 

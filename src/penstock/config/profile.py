@@ -1,4 +1,4 @@
-"""Profiles: named sets of broker settings, which any other source overrides."""
+"""Profiles: named sets of broker settings, which every other source overrides."""
 
 from collections.abc import Mapping
 

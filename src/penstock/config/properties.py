@@ -19,7 +19,7 @@ class Property(NamedTuple):
 
 
 def properties(text: str) -> Iterator[Property]:
-    """The properties of a text, in order; a key may occur twice."""
+    """The properties of a text, in order; a key may occur more than once."""
     for number, line in _logical_lines(text):
         end = _key_end(line)
         rest = line[end:].lstrip(BLANK)
@@ -49,7 +49,7 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _natural_lines(text: str) -> list[str]:
-    # str.splitlines would also break at a form feed, which Java takes for a blank.
+    # str.splitlines would also break at a form feed, which Java treats as white space.
     return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
@@ -75,7 +75,7 @@ def _unescaped(text: str, line: int) -> str:
             parts.append(_unicode("".join(next(chars, "") for _ in range(4)), line))
         else:
             parts.append(ESCAPES.get(escape, escape))
-    # Java's characters are UTF-16 units: two escapes may make one character.
+    # Java's characters are UTF-16 units: two escapes may form one character.
     return "".join(parts).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 

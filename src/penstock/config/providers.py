@@ -1,12 +1,12 @@
-"""Kafka's config providers: values that are kept elsewhere, such as `${file:/run/secrets:key}`.
+"""Kafka's config providers: values stored elsewhere, such as `${file:/run/secrets:key}`.
 
     config.providers=file,env
     config.providers.file.class=org.apache.kafka.common.config.provider.FileConfigProvider
     config.providers.file.param.allowed.paths=/run/secrets
 
-`${name:path:key}` or `${name:key}` in the value of any setting is replaced once, at the start. A
-password of a keystore may also be altered later to such a text, which alone is stored. No error
-quotes a value that was read.
+`${name:path:key}` or `${name:key}` in the value of any setting is replaced once, at start. A
+keystore password may later be altered to such a reference, and only the reference is stored. No
+error quotes a value that was read.
 """
 
 import re
@@ -25,13 +25,15 @@ _PARAMETER: Final = re.compile(rf"{re.escape(PREFIX)}\.([^.]+)\.(class|param\..+
 _COMMAND_LIMIT_S: Final = 30
 
 Provided = Callable[[str, str], str]
-"""The value of a setting, by its name and text."""
+"""Resolves a setting's value, from its name and text."""
 Provider = Callable[[str, str], str]
-"""The value of a key under a path, which may be empty."""
+"""Returns the value of a key under a path, which may be empty."""
 
 
 def check_reference(name: str, text: str) -> None:
-    """Raises `ConfigError` for a secret that would be stored as it is."""
+    """Raise `ConfigError` unless the text is a reference: a secret must not be stored
+    in the metadata.
+    """
     if _VARIABLE.fullmatch(text) is None:
         raise ConfigError(
             f"{name} would lie in the metadata as it is: write a variable of one of the broker's "
@@ -51,7 +53,7 @@ class Providers:
         self._by_name = {name: _provider(name, settings, environ) for name in names}
 
     def resolved(self, origin: str, name: str, text: str) -> str:
-        """The setting's value; variables of names that are no providers stay as they are."""
+        """The setting's value; references to undeclared providers stay as they are."""
 
         def replacement(match: re.Match[str]) -> str:
             provider = self._by_name.get(match[1])
@@ -67,7 +69,7 @@ class Providers:
 
 
 def provided(settings: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
-    """A client's settings, with the values that its providers have."""
+    """A client's settings with all references resolved."""
     own = {name: text for name, text in settings.items() if name.startswith(PREFIX)}
     providers = Providers(own, environ)
     return {
@@ -147,7 +149,7 @@ def _from_environment(environ: Mapping[str, str]) -> Callable[[str | None], Prov
 
 
 def _from_command(allowed: str | None) -> Provider:
-    """`${name:/program:argument}` is what the program prints. Only listed programs are run."""
+    """`${name:/program:argument}` is the output of the program. Only listed programs are run."""
     programs = [each.strip() for each in (allowed or "").split(",") if each.strip()]
     if not programs or not all(Path(each).is_absolute() for each in programs):
         raise ConfigError("must list the programs that may be run, each by its whole path")
@@ -180,7 +182,7 @@ def _from_command(allowed: str | None) -> Provider:
 
 
 def _roots(allowed: str | None) -> list[Path] | None:
-    """None: any path, as in Kafka without the parameter."""
+    """The allowed paths; None: any path, as in Kafka without the parameter."""
     if allowed is None:
         return None
     roots = [Path(each.strip()) for each in allowed.split(",") if each.strip()]
@@ -191,7 +193,7 @@ def _roots(allowed: str | None) -> list[Path] | None:
 
 
 def _checked(path: str, roots: list[Path] | None) -> Path:
-    # Resolved, so that neither `..` nor a link leads out.
+    # Resolved, so that neither `..` nor a symbolic link leads outside.
     resolved = Path(path).resolve()
     if roots is not None and not any(resolved.is_relative_to(each) for each in roots):
         raise ConfigError(f"{path} is not in allowed.paths")

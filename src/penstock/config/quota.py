@@ -1,4 +1,4 @@
-"""The windows over which quotas are measured."""
+"""Settings of quota windows."""
 
 from dataclasses import dataclass
 

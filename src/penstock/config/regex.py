@@ -1,8 +1,7 @@
 """Matches names against regular expressions in RE2 syntax, as Kafka does.
 
-RE2 needs time proportional to its input, whatever a client sends. Python's own engine does not:
-some expressions would block the broker. So without the package `google-re2` every expression is
-refused.
+RE2 takes time linear in its input, whatever a client sends. Python's own engine does not: some
+expressions would block the broker. So without the package `google-re2` every expression is refused.
 """
 
 from collections.abc import Iterable
@@ -17,7 +16,7 @@ class InvalidRegularExpression(KafkaError):
 
 
 def reason(error: Exception) -> str:
-    """What RE2 says is wrong, which it says in bytes."""
+    """RE2's error message, which may be bytes."""
     told = error.args[0] if error.args else ""
     return told.decode() if isinstance(told, bytes) else str(told)
 
@@ -25,7 +24,7 @@ def reason(error: Exception) -> str:
 def matching(expression: str, names: Iterable[str]) -> frozenset[str]:
     """The names that the expression matches in full."""
     try:
-        import re2  # late: it takes 3 MB, and most brokers never see an expression
+        import re2  # late: it takes 3 MB, and most brokers never get an expression
     except ImportError:
         raise InvalidRegularExpression("this broker lacks the package google-re2") from None
     options = re2.Options()

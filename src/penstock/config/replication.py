@@ -1,4 +1,4 @@
-"""How followers copy their leaders, and when they count as in sync."""
+"""Settings of replication: how followers fetch, and when they count as in sync."""
 
 from dataclasses import dataclass
 
@@ -119,7 +119,7 @@ class ReplicationConfig:
     )
 
     def __post_init__(self) -> None:
-        # A leader may hold a fetch this long: neither timeout below may expire meanwhile.
+        # A leader may hold a fetch for this long, so neither of these timeouts may be shorter.
         for name, patience_ms in (
             ("replica.socket.timeout.ms", self.replica_socket_timeout_ms),
             ("replica.lag.time.max.ms", self.replica_lag_time_max_ms),

@@ -1,4 +1,4 @@
-"""The kinds of resources that have settings, as brokers and clients number them."""
+"""The types of resources that have settings, as numbered in Kafka's protocol."""
 
 from enum import IntEnum
 

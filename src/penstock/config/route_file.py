@@ -1,4 +1,4 @@
-"""Routes in a file, for brokers that do not know the topic settings, such as Apache Kafka.
+"""Routes in a file, for brokers that do not have the topic settings, such as Apache Kafka.
 
 # A section for each delay or retry topic; settings have the names of the topic settings.
 [orders-again]

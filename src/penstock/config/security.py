@@ -1,4 +1,4 @@
-"""TLS and SASL of listeners."""
+"""Settings of TLS and SASL."""
 
 from dataclasses import dataclass
 

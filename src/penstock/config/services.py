@@ -1,4 +1,4 @@
-"""Services beside the broker: processes that use it as clients do."""
+"""Settings of the services beside the broker, which are separate processes and its clients."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,6 +1,6 @@
 """Declares settings, one line each.
 
-From that line come the typed attribute, parsing and range check, Kafka's text form, DescribeConfigs
+Each line defines the typed attribute, parsing and range check, Kafka's text form, DescribeConfigs
 and the docs. Pure; `penstock.config.sources` reads the values.
 """
 
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 WITHOUT_EFFECT = "Accepted, without effect"
-"""The doc of a setting that no code reads starts with this."""
+"""The documentation of a setting that no code reads starts with this."""
 
 
 class Update(Enum):
@@ -30,7 +30,7 @@ class Update(Enum):
 
 
 class BrokerSynonym(NamedTuple):
-    """A broker setting that holds the default of a topic setting, in units of `factor`."""
+    """A broker setting that gives a topic setting its default, in units of `factor`."""
 
     name: str
     factor: int = 1
@@ -60,12 +60,13 @@ class Setting:
     update: Update = Update.READ_ONLY
     synonyms: tuple[BrokerSynonym, ...] = ()
     only: str = ""
-    """Why only the default is allowed: others would promise what the broker cannot do."""
+    """Why only the default is allowed: any other value would promise what the broker cannot do."""
 
     @property
     def without_effect(self) -> bool:
-        """Whether no code reads the setting, which exists so that Kafka's files start a broker."""
-        return WITHOUT_EFFECT in self.doc  # a default of topics names its topic setting first
+        """Whether no code reads the setting; it exists so that Kafka's files can start a broker."""
+        # `in`, because topic defaults begin with the name of the topic setting
+        return WITHOUT_EFFECT in self.doc
 
     @property
     def sensitive(self) -> bool:
@@ -92,7 +93,7 @@ class Setting:
 
 
 class SettingError(ConfigError):
-    """A value that its setting does not allow; `origin` says where it was set."""
+    """The setting does not allow a value; `origin` says where it was set."""
 
     def __init__(self, setting: Setting, text: str, origin: str = "") -> None:
         shown = "[hidden]" if setting.sensitive else repr(text)
@@ -153,13 +154,13 @@ def setting(name: str, default: T, doc: str, **traits: Unpack[Traits]) -> T:
 
 
 def attribute(name: str) -> str:
-    """The attribute that holds a setting: its wire name with underscores."""
+    """The attribute of a setting: its name with underscores."""
     return name.replace(".", "_").lower()
 
 
 @cache
 def settings(config: type) -> Mapping[str, Setting]:
-    """The settings that a config class declares, by name, in their order."""
+    """The settings that a config class declares, by name, in declaration order."""
     found = (each.metadata.get("setting") for each in fields(config))
     return {each.name: each for each in found if each is not None}
 

@@ -1,4 +1,4 @@
-"""Share groups (KIP-932), and the topic that keeps the state of their partitions."""
+"""Settings of share groups (KIP-932), and of the topic with the state of their partitions."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ BOUNDED = (
     "record.lock.duration.ms",
     "partition.max.record.locks",
 )
-"""Settings that a group may have of its own, between a minimum and a maximum of the broker's."""
+"""Settings that a group may override, between a minimum and a maximum of the broker."""
 
 
 def bound(name: str, which: str) -> str:

@@ -1,4 +1,4 @@
-"""Settings that a share group may have of its own (Kafka's group configs)."""
+"""Settings that a single share group may have (Kafka's group configs)."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -11,7 +11,9 @@ from penstock.config.value import LONG_MAX
 from penstock.errors import ConfigError
 
 PREFIXES = ("share.", "penstock.share.", "errors.deadletterqueue.")
-"""Of the names of a share group's settings; a group's other settings are a consumer group's."""
+"""The prefixes of a share group's settings; other group settings are for consumer
+and streams groups.
+"""
 EARLIEST, LATEST, BY_DURATION = "earliest", "latest", "by_duration:"
 _DURATION = re.compile(
     r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d{1,9})?)S)?)?", re.IGNORECASE
@@ -135,7 +137,7 @@ class ShareGroupConfig:
 
 
 def duration_ms(reset: str) -> int | None:
-    """How far back `by_duration:` goes; None: it is no such text."""
+    """How far back a `by_duration:` value goes; None if the text is not such a value."""
     found = _DURATION.fullmatch(reset.removeprefix(BY_DURATION))
     if not reset.startswith(BY_DURATION) or found is None or not any(found.groups()):
         return None
@@ -145,7 +147,7 @@ def duration_ms(reset: str) -> int | None:
 
 
 def share_group_defaults(broker: ShareConfig) -> ShareGroupConfig:
-    """The settings of a share group that has set nothing."""
+    """The settings of a share group without overrides."""
     return replace(
         ShareGroupConfig(),
         **{
@@ -172,7 +174,7 @@ def effective_share_config(overrides: Mapping[str, str], broker: ShareConfig) ->
 
 
 def check_share_config(overrides: Mapping[str, str], broker: ShareConfig) -> None:
-    """Reject what a group cannot set on this broker."""
+    """Reject settings that a group cannot have on this broker."""
     unknown = sorted(overrides.keys() - settings(ShareGroupConfig).keys())
     if unknown:
         raise ConfigError(f"Unknown group config name: {unknown[0]}")

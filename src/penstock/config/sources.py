@@ -1,6 +1,6 @@
-"""Reads a broker's settings from --set, environment, file and profile, in order of precedence.
+"""Reads a broker's settings from --set, environment, file and profile, by precedence.
 
-This module and `providers` are those of the package that read files.
+In this package, only this module and `providers` read files.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -35,7 +35,7 @@ PROVIDERS = "config.providers"
 
 
 class SettingSource(IntEnum):
-    """The source of a value; the greater wins."""
+    """The source of a value; the greater number wins."""
 
     DEFAULT = 0
     PROFILE = 1
@@ -61,10 +61,10 @@ class Resolved:
     given: Mapping[str, Given]
     warnings: tuple[str, ...]
     provided: "Provided | None" = None
-    """What the config providers have for a setting; None: there are none."""
+    """Resolves references to config providers; None: there are no providers."""
 
     def texts(self) -> dict[str, str]:
-        """The static texts, to be parsed again under dynamic ones."""
+        """The static texts, to be parsed again below dynamic ones."""
         return {name: each.text for name, each in self.given.items()}
 
     def source(self, name: str) -> SettingSource:
@@ -133,7 +133,9 @@ def resolve(
 
 
 def _refuse_missing_listeners(listener: ListenerConfig, given: Iterable[Given]) -> None:
-    """A name with a slip in it would leave the listener that was meant less protected."""
+    """Refuse settings of unknown listeners: a misspelt name would leave the intended
+    listener less protected.
+    """
     opened = {each.listener for each in listener.endpoints()}
     elsewhere = {each.upper() for each in listener.controller_listener_names}
     for each in given:
@@ -146,7 +148,7 @@ def _refuse_missing_listeners(listener: ListenerConfig, given: Iterable[Given]) 
 
 
 def _refuse_kraft_quorum(config: BrokerConfig) -> None:
-    """Nodes of a KRaft quorum would each be a cluster of their own, and nobody would notice."""
+    """Refuse a KRaft quorum: its nodes would silently become separate clusters."""
     if config.zookeeper.zookeeper_connect is not None:
         return
     identity = config.identity
@@ -170,11 +172,11 @@ def _refuse_kraft_quorum(config: BrokerConfig) -> None:
 def _provided(
     layers: list[Given], environ: Mapping[str, str]
 ) -> "tuple[list[Given], Provided | None]":
-    """The settings with the values that config providers have, without the providers' own."""
+    """The settings with references to config providers resolved, without those of providers."""
     own = {each.name: each.text for each in layers if each.name.startswith(PROVIDERS)}
     if not own:
         return layers, None
-    from penstock.config.providers import Providers  # late: few brokers have any
+    from penstock.config.providers import Providers  # late: rarely needed
 
     providers, found = Providers(own, environ), []
     for each in layers:
@@ -188,7 +190,7 @@ def _provided(
 
 
 def _check_hidden(given: Given, text: str) -> None:
-    """As `_check`, for a value that is perhaps a secret, whatever the setting is."""
+    """Like `_check`, but hides the value, which may be a secret whatever the setting is."""
     declared = declared_setting(given.name)
     try:
         if declared is not None:
@@ -210,7 +212,9 @@ def _check(given: Given) -> None:
 
 
 def _repeated(each: Given, given: Mapping[str, Given]) -> str | None:
-    """The last value in a properties file wins, as in Kafka; a document refuses a second one."""
+    """A warning for a repeated setting. The last value in a properties file wins, as in Kafka; TOML
+    and YAML refuse a repetition.
+    """
     first = given.get(each.name)
     if first is None or first.source is not SettingSource.FILE:
         return None
@@ -255,9 +259,10 @@ def from_file(path: "Path") -> Iterator[Given]:
 
 def _from_properties(data: bytes, file: str) -> Iterator[Given]:
     try:
-        text = data.decode("utf-8-sig")  # editors on Windows put a mark before the first name
+        # Windows editors put a byte order mark before the first name
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        text = data.decode("latin-1")  # as Java reads these files
+        text = data.decode("latin-1")  # Java's encoding of these files
     try:
         for key, value, line in properties(text):
             yield Given(key, value, SettingSource.FILE, f"{file}:{line}")

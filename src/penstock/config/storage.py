@@ -1,4 +1,4 @@
-"""The log store: flushing, checkpoints, retention and compaction."""
+"""Settings of the log store: flushing, checkpoints, retention and compaction."""
 
 import sys
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
-"""Settings as the metadata store holds them. Pure.
+"""Filters settings from the metadata store. Pure.
 
-Kafka's tools and other versions write there too, and each may allow what this version does not. A
-setting that cannot be used is left out: it must not stop anything else.
+Kafka's tools and other versions write there too, and may allow what this version does not. An
+unusable setting is ignored, so that it does not stop anything else.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from penstock.errors import ConfigError
 
 
 def unusable(texts: Mapping[str, str], known: Mapping[str, Setting]) -> dict[str, ConfigError]:
-    """The settings whose texts are not allowed, and why. Undeclared names are not among them."""
+    """The settings whose texts are not allowed, and why; undeclared names are not checked."""
     found = {}
     for name, text in texts.items():
         if name in known:
@@ -23,7 +23,7 @@ def unusable(texts: Mapping[str, str], known: Mapping[str, Setting]) -> dict[str
 
 
 def without_effect(texts: Mapping[str, str], known: Mapping[str, Setting]) -> dict[str, str]:
-    """The settings that ask for something and change nothing, and why."""
+    """The settings that were changed from the default but have no effect, and why."""
     return {
         name: known[name].doc
         for name, text in usable(texts, known).items()
@@ -34,6 +34,6 @@ def without_effect(texts: Mapping[str, str], known: Mapping[str, Setting]) -> di
 
 
 def usable(texts: Mapping[str, str], known: Mapping[str, Setting]) -> Mapping[str, str]:
-    """The other settings."""
+    """The settings without the unusable ones."""
     refused = unusable(texts, known)
     return {name: text for name, text in texts.items() if name not in refused} if refused else texts

@@ -1,4 +1,4 @@
-"""Streams groups (KIP-1071)."""
+"""Settings of streams groups (KIP-1071)."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from penstock.config.value import INT_MAX
 from penstock.errors import ConfigError
 
 BOUNDED = ("session.timeout.ms", "heartbeat.interval.ms", "assignment.interval.ms")
-"""Settings that a group may have of its own, between a minimum and a maximum of the broker's."""
+"""Settings that a group may override, between a minimum and a maximum of the broker."""
 
 
 def bound(name: str, which: str) -> str:

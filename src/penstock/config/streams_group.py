@@ -1,4 +1,4 @@
-"""Settings that a streams group may have of its own (Kafka's group configs)."""
+"""Settings that a single streams group may have (Kafka's group configs)."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -57,7 +57,7 @@ class StreamsGroupConfig:
 
 
 def streams_group_defaults(broker: StreamsConfig) -> StreamsGroupConfig:
-    """The settings of a streams group that has set nothing."""
+    """The settings of a streams group without overrides."""
     return replace(
         StreamsGroupConfig(),
         **{
@@ -87,7 +87,7 @@ def effective_streams_config(
 
 
 def check_streams_config(overrides: Mapping[str, str], broker: StreamsConfig) -> None:
-    """Reject what a group cannot set on this broker."""
+    """Reject settings that a group cannot have on this broker."""
     unknown = sorted(overrides.keys() - settings(StreamsGroupConfig).keys())
     if unknown:
         raise ConfigError(f"Unknown group config name: {unknown[0]}")
@@ -104,7 +104,7 @@ def check_streams_config(overrides: Mapping[str, str], broker: StreamsConfig) ->
 
 
 def _limits(broker: StreamsConfig) -> Iterator[tuple[str, int, int, str, str]]:
-    """The name of each limited setting, its limits, and the names of these."""
+    """The name of each limited setting, its limits, and the names of the limits."""
     for name in BOUNDED:
         low, high = bound(name, "min"), bound(name, "max")
         least, greatest = (getattr(broker, attribute(each)) for each in (low, high))

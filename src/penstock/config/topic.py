@@ -1,6 +1,6 @@
 """Topic settings: Kafka 4.3's, with its defaults and ranges.
 
-Each names the broker settings that give it its default, nearest first; the broker's settings of
+Each names the broker settings that give it its default, by precedence; the broker settings with
 those names are derived from these lines (`penstock.config.topic_defaults`).
 """
 
@@ -53,7 +53,7 @@ THROTTLED = Form(
 def topic(
     name: str, default: T, doc: str, *broker: str | BrokerSynonym, **traits: Unpack[Traits]
 ) -> T:
-    """A topic setting with its broker synonyms; all of them can be altered at run time."""
+    """A topic setting with its broker synonyms; all topic settings can be altered at run time."""
     synonyms = tuple(
         each if isinstance(each, BrokerSynonym) else BrokerSynonym(each) for each in broker
     )
@@ -364,7 +364,7 @@ class TopicConfig:
     )
 
     def codec_level(self, codec: str) -> int | None:
-        """The level set for a codec; None, as by default, means the library's own."""
+        """The level set for a codec; None, for an unchanged default, means the library's own."""
         level, default = {
             "gzip": (self.compression_gzip_level, -1),
             "lz4": (self.compression_lz4_level, 9),
@@ -373,7 +373,7 @@ class TopicConfig:
         return None if level == default else level
 
     def check(self) -> None:
-        """Refuse settings that contradict each other, or the broker."""
+        """Refuse settings that contradict each other or are not supported."""
         if self.min_compaction_lag_ms > self.max_compaction_lag_ms:
             raise ConfigError(
                 f"min.compaction.lag.ms ({self.min_compaction_lag_ms}) is greater than "
@@ -381,7 +381,7 @@ class TopicConfig:
             )
         route_of("", {name: getattr(self, attribute(name)) for name in ROUTE_SETTINGS})
         if self.remote_storage_enable:
-            # A Kafka broker without a remote log storage system rejects it too.
+            # A Kafka broker without remote log storage rejects it too.
             raise ConfigError(
                 "Tiered Storage functionality is disabled in the broker. Topic cannot be "
                 "configured with remote log storage."

@@ -17,7 +17,7 @@ _UNITS = {MINUTE_MS: ", in minutes", HOUR_MS: ", in hours"}
 
 @cache
 def synonym_settings() -> Mapping[str, Setting]:
-    """The broker settings that exist only as defaults of topics, by name."""
+    """The broker settings that exist only as topic defaults, by name."""
     own = settings(
         StorageConfig
     )  # excludes the flush scheduler's interval, which is declared there
@@ -30,7 +30,7 @@ def synonym_settings() -> Mapping[str, Setting]:
 
 
 def topic_defaults(texts: Mapping[str, str]) -> TopicConfig:
-    """The topic defaults of a broker with these settings; ignores other names."""
+    """The topic defaults of a broker with these settings; other names are ignored."""
     return build(TopicConfig, dict(_given(texts)))
 
 
@@ -52,7 +52,9 @@ def _in_topic_units(value: Value, synonym: BrokerSynonym) -> Value:
 
 
 def _broker_level(topic: Setting, index: int) -> Setting:
-    """Of several synonyms the last has the default, and only the first can change at run time."""
+    """The broker setting for a synonym. The last synonym has the default, and only the first can
+    change at run time.
+    """
     name, factor = topic.synonyms[index]
     last = index == len(topic.synonyms) - 1
     scaled = isinstance(topic.default, int) and factor > 1

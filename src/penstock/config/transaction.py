@@ -1,4 +1,4 @@
-"""The transaction coordinator and its state topic."""
+"""Settings of the transaction coordinator and its state topic."""
 
 from dataclasses import dataclass
 

@@ -24,7 +24,7 @@ class Unknown(NamedTuple):
     name: str
     nearest: str | None = None
     no_effect: str | None = None
-    """Why this setting of Kafka has no effect here."""
+    """Why this Kafka setting has no effect here."""
 
     def __str__(self) -> str:
         if self.no_effect:
@@ -40,7 +40,7 @@ def unknown(name: str, known: Iterable[str]) -> Unknown:
             return Unknown(name, no_effect=reason)
     if name in OLD_NAMES:
         return Unknown(name, OLD_NAMES[name])
-    from difflib import get_close_matches  # imported late: only a mistake needs it
+    from difflib import get_close_matches  # late: only needed for a mistake
 
     nearest = get_close_matches(name, known, n=1, cutoff=0.75)
     return Unknown(name, nearest[0] if nearest else None)

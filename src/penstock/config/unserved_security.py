@@ -1,6 +1,7 @@
-"""Kafka's security settings that are not effective yet and therefore refuse the start.
+"""Kafka's security settings that are not supported yet, and that therefore stop the start.
 
-A broker that passed over one of them would be open to everyone while its operator thinks it closed.
+A broker that ignored one of them would be open to everyone while its operator believes it
+protected.
 """
 
 import re
@@ -38,12 +39,12 @@ _VALIDATOR = re.compile(
 
 
 def is_done_anyway(name: str, text: str) -> bool:
-    """Whether the setting names the class of Kafka that checks access tokens, as is done here."""
+    """Whether the setting names Kafka's class for validating access tokens, which is built in."""
     return _VALIDATOR.fullmatch(f"{name.lower()}={text.strip()}") is not None
 
 
 def is_of_clients(name: str) -> bool:
-    """Whether a variable of this name belongs to a client on the same machine."""
+    """Whether a variable with this name belongs to a client on the same machine."""
     return name.startswith(("sasl.", "ssl.")) and not _IN_ENVIRONMENT.fullmatch(name)
 
 
@@ -55,5 +56,5 @@ def is_refused(name: str, text: str, *, from_environment: bool = False) -> bool:
     if not short.startswith(_PREFIXES):
         return False
     if from_environment and short == whole and not _IN_ENVIRONMENT.fullmatch(short):
-        return False  # clients have no listeners
+        return False  # a client's variable: clients have no listeners
     return text.strip().lower() not in {"", _ASKS_FOR_NOTHING.get(short)}

@@ -1,4 +1,4 @@
-"""Values of settings, and Kafka's text form of them."""
+"""Values of settings, and their text form in Kafka."""
 
 import re
 from collections.abc import Callable
@@ -27,7 +27,7 @@ class ConfigType(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Password:
-    """A secret: only `value` reveals it, so that no log or repr does."""
+    """A secret: only `value` reveals it, no log or repr does."""
 
     value: str
 
@@ -54,7 +54,7 @@ def render(value: Value) -> str | None:
 
 
 def _java_double(value: float) -> str:
-    """As Java prints a double: plain from 10^-3 to 10^7, else like 1.5E10."""
+    """Format a double like Java: plain from 10^-3 to 10^7, else like 1.5E10."""
     if value == 0 or 1e-3 <= abs(value) < 1e7:
         return format(value, "f") if "e" in repr(value) else repr(value)
     if isinf(value):

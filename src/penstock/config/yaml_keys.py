@@ -1,6 +1,5 @@
-"""Finds what is wrong with YAML, with its line: what parsers cannot read, and what they accept in
-silence: a key that a mapping has twice, the last of which they take, and an anchor that contains
-itself.
+"""Finds problems in YAML, with their lines: syntax errors, and what parsers silently accept: a
+repeated key, of which they take the last, and an anchor that contains itself.
 """
 
 from collections.abc import Iterator
@@ -17,14 +16,14 @@ def yaml_problem(data: bytes) -> str | None:
     except yaml.MarkedYAMLError as error:
         what = " ".join(each for each in (error.context, error.problem) if each)
         return f"line {error.problem_mark.line + 1}: not YAML: {what}"
-    except yaml.YAMLError as error:  # a character that no YAML has: it has only a position
+    except yaml.YAMLError as error:  # an illegal character: the error has only a position
         line = data[: error.position].count(b"\n") + 1
         return f"line {line}: not YAML: {error.reason}"
     return next(_problems(root, set(), set()), None)
 
 
 def _problems(node: Any, done: set[int], above: set[int]) -> Iterator[str]:
-    """`done` and `above` hold nodes by identity: aliases make one node appear in many places."""
+    """`done` and `above` hold node identities, because aliases repeat a node in many places."""
     if id(node) in above:
         yield f"line {_line(node)}: an anchor contains itself"
         return

@@ -1,4 +1,4 @@
-"""ZooKeeper, which a cluster of several brokers uses; the names are Kafka 3.9's."""
+"""Settings of ZooKeeper, which a cluster of several brokers uses; the names are Kafka 3.9's."""
 
 from dataclasses import dataclass
 

@@ -1,1 +1,1 @@
-"""The web console: a process of its own that shows a cluster, as any client sees it."""
+"""The web console: a separate process that shows a cluster and talks to it as any client does."""

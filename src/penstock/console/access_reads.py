@@ -1,4 +1,4 @@
-"""Access rules, users that log in by SCRAM, and quotas of clients."""
+"""Reads ACLs, SCRAM users and client quotas."""
 
 from collections.abc import Mapping
 
@@ -18,7 +18,7 @@ Params = Mapping[str, str]
 
 
 class Rule(Struct, frozen=True):
-    """An access rule."""
+    """An ACL."""
 
     principal: str
     permission: str
@@ -28,21 +28,21 @@ class Rule(Struct, frozen=True):
 
 
 class ScramUser(Struct, frozen=True):
-    """A user, and the mechanisms by which it logs in."""
+    """A user and its SCRAM mechanisms."""
 
     name: str
     mechanisms: list[str]
 
 
 class Quota(Struct, frozen=True):
-    """Limits of a user, a client id or an address."""
+    """The quotas of a user, a client id or an IP address."""
 
     entity: dict[str, str]
     limits: dict[str, float]
 
 
 class AccessPage(Struct, frozen=True):
-    """`rules` is None if the brokers have no authorizer: everybody may do everything."""
+    """`rules` is null if the brokers have no authorizer, so that every client may do everything."""
 
     rules: list[Rule] | None
     users: list[ScramUser]

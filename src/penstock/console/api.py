@@ -1,4 +1,4 @@
-"""The REST API under `/api/v1`: what the pages show, as JSON. Changes are in `change`."""
+"""The REST API under `/api/v1`: the data of the pages as JSON. Changes are in `change`."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
@@ -240,11 +240,11 @@ OWN = (
     OwnRoute("/api/v1/audit", "Who changed what, and what came of it.", list[AuditLine]),
     OwnRoute("/api/v1/openapi.json", "This document.", dict[str, Any]),
 )
-"""What is of the console rather than of the cluster."""
+"""Routes about the console itself rather than the cluster."""
 
 
 def described() -> dict[str, Any]:
-    """The whole document."""
+    """The whole OpenAPI document."""
     return with_messages(document((*API, *OWN), CHANGES, penstock.__version__))
 
 

@@ -1,4 +1,4 @@
-"""Who changed what by the console, and what came of it."""
+"""The audit log: who changed what through the console, and the result."""
 
 import logging
 from collections import deque
@@ -15,7 +15,7 @@ from penstock.errors import ConfigError
 
 KEPT: Final = 1000
 MOST_CHARACTERS: Final = 2000
-"""Of a field that is written down, and of a result."""
+"""The limit for each logged field and for the result."""
 MOST_FIELDS: Final = 50
 SECRETS: Final = ("password", "secret", "token", "sasl.jaas.config", "key.pem")
 
@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 
 class AuditLine(Struct, frozen=True):
-    """A change that was tried; `result` is ok, or the sentence by which it was refused."""
+    """An attempted change; `result` is ok, or the error message."""
 
     at_ms: int
     user: str
@@ -34,15 +34,19 @@ class AuditLine(Struct, frozen=True):
 
 
 class Audit:
-    """Remembers the last changes, and appends each to a file, if there is one, as a JSON line."""
+    """Keeps the last changes in memory and appends each to the file, if there is one, as
+    a JSON line.
+    """
 
     def __init__(self, file: Path | None, clock: Clock) -> None:
         self._file, self._clock = file, clock
         self.lines: deque[AuditLine] = deque(maxlen=KEPT)
-        self.check()  # now, rather than at the first change
+        self.check()  # fail at start-up rather than at the first change
 
     def check(self) -> None:
-        """Before a change: one that could not be written down is not made."""
+        """Raises if the audit file cannot be written. Called before a change: an unaudited change
+        is not made.
+        """
         if self._file is not None:
             self._append(b"")
 
@@ -58,7 +62,8 @@ class Audit:
             return
         try:
             self._append(text + b"\n")
-        except ConfigError as error:  # what was done is done: who asked is told what came of it
+        # the change is done already: the caller must still get its result
+        except ConfigError as error:
             logger.error("%s; it lacks %s", error, text.decode())
 
     def _append(self, text: bytes) -> None:
@@ -71,7 +76,7 @@ class Audit:
 
 
 def redacted(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Without what must stay secret, by its name, at any depth."""
+    """A copy with the values of secret fields replaced, at any depth. Fields are secret by name."""
     found: dict[str, Any] = {}
     for name, value in given.items():
         if isinstance(value, Mapping):
@@ -84,7 +89,7 @@ def redacted(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def cut(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Without the rest of what is long: a request may have a megabyte, and many lines are kept."""
+    """A shortened copy: a request may have a megabyte, and the console keeps many lines."""
     found: dict[str, Any] = {}
     for name, value in islice(given.items(), MOST_FIELDS):
         text = value if isinstance(value, str) else msgspec.json.encode(value).decode()

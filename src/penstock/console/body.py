@@ -1,4 +1,4 @@
-"""Reads the body of a request, up to a limit."""
+"""Reads a request body up to a limit."""
 
 from http import HTTPStatus
 from typing import Final
@@ -10,7 +10,7 @@ LARGEST: Final = 1 << 20
 
 
 async def read_body(request: Request, largest: int = LARGEST) -> bytes:
-    """413 if it is longer; never more than that in memory."""
+    """Raises HTTP 413 for a longer body; never holds more than `largest` bytes in memory."""
     parts, size = [], 0
     async for part in request.stream():
         size += len(part)

@@ -1,4 +1,4 @@
-"""Changes: one table for scripts (JSON) and pages (forms), with one audit line for each try."""
+"""Changes: one table serves scripts (JSON) and pages (forms). Each attempt is one audit line."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -29,11 +29,11 @@ FORM = "application/x-www-form-urlencoded"
 Int16: TypeAlias = Annotated[int, Meta(ge=-(1 << 15), le=(1 << 15) - 1)]
 Int32: TypeAlias = Annotated[int, Meta(ge=-(1 << 31), le=(1 << 31) - 1)]
 Int64: TypeAlias = Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
-"""What Kafka's protocol has room for; a number that it has not is refused by its field's name."""
+"""The ranges of Kafka's integer types; validation errors name the field that is out of range."""
 
 
 class Done(Struct, frozen=True):
-    """What a change did, in a sentence; `page` is where the browser goes then, if it goes."""
+    """The result of a change, as a sentence; `page` is where the browser goes next, if anywhere."""
 
     message: str
     page: str | None = None
@@ -41,7 +41,7 @@ class Done(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Doing:
-    """What a change works with, and who asked for it."""
+    """The services that a change uses, and the user who requested it."""
 
     client: Client
     jobs: Jobs
@@ -50,29 +50,29 @@ class Doing:
     projects: tuple[Path, ...] = ()
 
     def start(self, what: str, work: Callable[[Job], Awaitable[str]]) -> Job:
-        """Goes on after the answer."""
+        """Start a background job, which continues after the response."""
         return self.jobs.start(what, self.user, work)
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A route that changes the cluster. Its least role stands in `rights`."""
+    """A route that changes the cluster. `rights` has the role that it needs."""
 
     name: str
-    """In the audit log, and as a tool: `topic.create`."""
+    """The name in the audit log and of the MCP tool, such as `topic.create`."""
     method: str
     path: str
     summary: str
     request: type[Struct]
-    """Fields that the path names come from there, the others from the body."""
+    """The request body. Fields that are also in the path are taken from the path."""
     do: Callable[["Doing", Any], Awaitable[Struct]]
     response: type[Struct] = Done
     template: str = "done.html"
-    """Shows the response to a form."""
+    """The template that renders the response to a form."""
 
 
 class Changes:
-    """Answers the routes of a table of changes."""
+    """Serves the routes of a table of changes."""
 
     def __init__(
         self,
@@ -116,7 +116,7 @@ class Changes:
         return handle
 
     async def _done(self, asker: Asker, change: Change, given: Mapping[str, Any]) -> Struct:
-        """Does it, and leaves an audit line, however it ends."""
+        """Perform the change and write an audit line, whether it succeeds or fails."""
         self._audit.check()
         result = "failed"
         try:
@@ -146,7 +146,7 @@ class Changes:
         return {**given, **request.path_params}
 
     async def _look_again(self) -> None:
-        """So that the next page shows the change."""
+        """Refresh the watch, so that the next page shows the change."""
         try:
             await self._watch.look_anew()
         except KafkaError as error:
@@ -160,7 +160,7 @@ class Changes:
 
 
 async def performed(change: Change, given: Mapping[str, Any], doing: Doing) -> Struct:
-    """Does what is asked for, if its fields are right."""
+    """Validate the fields and perform the change."""
     known = {each.encode_name for each in msgspec.structs.fields(change.request)}
     if unknown := sorted(set(given) - known):
         raise ConfigError(f"{unknown[0]} is none of {', '.join(sorted(known))}")
@@ -168,8 +168,8 @@ async def performed(change: Change, given: Mapping[str, Any], doing: Doing) -> S
 
 
 def nested(pairs: list[tuple[str, str]], kind: type[Struct]) -> dict[str, Any]:
-    """A form as the JSON it stands for: `configs.x=1` is {"configs": {"x": "1"}}, and a field that
-    is left empty is not given. A field that may have several values gets a list.
+    """The JSON that a form stands for: `configs.x=1` is {"configs": {"x": "1"}}. Empty fields are
+    left out; a field with a list type gets a list.
     """
     lists = {
         each.encode_name

@@ -1,4 +1,4 @@
-"""What only brokers' own pages tell of a group: its rebalances, its records in flight."""
+"""Reads that only the brokers' HTTP pages offer: rebalances and in-flight records of a group."""
 
 import asyncio
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ Params = Mapping[str, str]
 
 
 class RecordsInFlight(Struct, frozen=True):
-    """Neighbouring records that a share group has handed out, on their leader's page."""
+    """Consecutive records that a share group has in flight, as the leader's page reports them."""
 
     topic: str
     partition: int
@@ -27,13 +27,13 @@ class RecordsInFlight(Struct, frozen=True):
     deliveries: int
     member: str | None = None
     lock_ms: int | None = None
-    """How long the member still has them."""
+    """How much longer the member's acquisition lock lasts."""
     invisible_ms: int | None = None
-    """How long nobody gets them."""
+    """How long until the records can be acquired again."""
 
 
 async def rebalances(watch: ClusterWatch, look: Look, given: Params) -> Rebalances | None:
-    """Without rebalances if the coordinator has no such page, as Apache Kafka's."""
+    """The rebalances of a group; none if its coordinator has no such page, as in Apache Kafka."""
     group = given["group"]
     if model.group(look, group) is None:
         return None
@@ -44,7 +44,9 @@ async def rebalances(watch: ClusterWatch, look: Look, given: Params) -> Rebalanc
 
 
 async def in_flight(watch: ClusterWatch, look: Look, given: Params) -> list[RecordsInFlight] | None:
-    """Of all brokers that answer: each may lead partitions that the group reads."""
+    """The in-flight records of a share group, from all brokers that answer: any may lead a
+    partition of it.
+    """
     group, kind = given["group"], list[RecordsInFlight]
     detail = model.group(look, group)
     if detail is None:

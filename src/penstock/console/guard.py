@@ -1,4 +1,4 @@
-"""Stands before every route of the console: who asks, and may they? Default: no."""
+"""Authorises every request before its route runs; anything without an explicit role is refused."""
 
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
@@ -32,7 +32,7 @@ HEADERS: Final = (
     (b"referrer-policy", b"no-referrer"),
     (b"cache-control", b"no-store"),
 )
-"""Nothing is loaded from elsewhere, nor shown elsewhere, nor kept."""
+"""Pages load nothing from other sites, cannot be framed by them, and are not cached."""
 CSRF_HEADER: Final = "x-csrf-token"
 READING: Final = {"GET", "HEAD"}
 API: Final = "/api/"
@@ -40,23 +40,23 @@ API: Final = "/api/"
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """Who sends a request: `request.state.asker`. Without a user: nobody has logged in."""
+    """The sender of a request, in `request.state.asker`. `user` is None if there was no login."""
 
     user: User | None
     address: str
     cookie: str
     csrf: str
     still: Callable[[], Awaitable[bool]]
-    """Whether that is so now: what goes on for long asks again."""
+    """Checks again that the login is still valid; long-running responses call it repeatedly."""
     is_read_only: bool = False
-    """As the console is: whoever asks, may no more than a viewer."""
+    """Whether the console is read-only: then no user may do more than a viewer."""
 
     @property
     def name(self) -> str:
         return "nobody" if self.user is None else self.user.name
 
     def may(self, role: str) -> bool:
-        """For templates, which show only what works. The guard decides, not they."""
+        """Whether a template should show an action. The guard decides what is really allowed."""
         least = Role[role]
         if self.is_read_only and least > Role.VIEWER:
             return False
@@ -64,7 +64,7 @@ class Asker:
 
 
 class Gate:
-    """What the guard and the login page share: users, sessions, failed logins."""
+    """State that the guard and the login page share: users, sessions, failed logins."""
 
     def __init__(self, access: Access, clock: Clock, *, is_behind_tls: bool = False) -> None:
         self.access, self.clock = access, clock
@@ -73,19 +73,21 @@ class Gate:
         self._is_behind_tls = is_behind_tls
 
     def is_secure(self, request: Request) -> bool:
-        """Whether browsers come by TLS, perhaps that of a proxy: cookies are then for TLS only."""
+        """Whether the browser uses TLS, possibly through a proxy; cookies then get
+        the `Secure` attribute.
+        """
         return self._is_behind_tls or request.url.scheme == "https"
 
 
 class Guard:
-    """Finds the route as the router will, and asks `LEAST` for its role, or refuses."""
+    """Matches the route as the router will, and checks the user against its role in `LEAST`."""
 
     def __init__(self, app: ASGIApp, gate: Gate, routes: Sequence[Route | Mount]) -> None:
         self._app, self._gate, self._routes = app, gate, routes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            return  # no web sockets
+            return  # web sockets are not served
 
         async def safely(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -112,11 +114,11 @@ class Guard:
             await self._by_header(given, address) if by_header else self._by_cookie(given, cookie)
         )
         if user is None or not self._gate.access.needs_login:
-            cookie = ""  # it proves nothing
+            cookie = ""  # without a valid login the cookie proves nothing
         if asked.method not in READING:
             self._check_own_page(given, cookie, by_header=by_header)
         route = self._matching(scope)
-        if route is None:  # no such path: only who has logged in is told so
+        if route is None:  # an unknown path: only logged-in users learn that it does not exist
             needed: Role | None = Role.VIEWER
         elif route in LEAST:
             needed = LEAST[route]
@@ -139,7 +141,9 @@ class Guard:
         return Asker(user, address, cookie, csrf, still, is_read_only)
 
     async def _by_header(self, given: HttpRequest, address: str) -> User:
-        """Passwords may be tried only so often; tokens are too long to be guessed."""
+        """The user of an Authorization header. Only Basic is rate-limited: tokens are too
+        long to guess.
+        """
         gate, now_ms = self._gate, self._gate.clock.monotonic_ms()
         if not given.headers["authorization"].lower().startswith("basic"):
             return await gate.access.user(given)
@@ -166,12 +170,15 @@ class Guard:
         return known[0]
 
     def _check_own_page(self, given: HttpRequest, cookie: str, *, by_header: bool) -> None:
-        """A page of another site can make a browser send requests, but cannot read our token."""
+        """Refuse cross-site requests: another site can make a browser send requests, but cannot
+        read our CSRF token.
+        """
         if is_of_another_site(given):
             text = "a page of another site may not change anything"
             raise Denied(HTTPStatus.FORBIDDEN, text)
         if by_header:
-            return  # a browser does not add that by itself, but for Basic: see the Origin above
+            # only Basic is added by browsers themselves, and the Origin check above covers that
+            return
         if not self._gate.sessions.is_csrf(given.headers.get(CSRF_HEADER, ""), cookie):
             raise Denied(
                 HTTPStatus.FORBIDDEN,
@@ -180,7 +187,7 @@ class Guard:
             )
 
     def _matching(self, scope: Scope) -> str | None:
-        """The first route that takes the request whole: what the router takes too."""
+        """The first route that matches fully, which is the one that the router will use."""
         for each in self._routes:
             if each.matches(scope)[0] is Match.FULL:
                 method = "GET" if scope["method"] == "HEAD" else scope["method"]
@@ -194,7 +201,7 @@ def too_many(wait_ms: int) -> Denied:
 
 
 def refusal(scope: Scope, denied: Denied) -> Response:
-    """JSON for the API, the login page for pages."""
+    """The response to a denied request: JSON for the API, the login page for pages."""
     asked = Request(scope)
     is_api = scope["path"].startswith(API)
     if denied.status == HTTPStatus.UNAUTHORIZED and not is_api:
@@ -212,8 +219,8 @@ def refusal(scope: Scope, denied: Denied) -> Response:
 
 
 async def unrouted(request: Request, error: Exception) -> Response:
-    """What no route takes: a path or method that is not there, a body that is too long. JSON for
-    scripts; a form shows the text as it is.
+    """The response to errors outside of routes: unknown path or method, body too long. JSON for
+    scripts; forms show the plain text.
     """
     assert isinstance(error, HTTPException)
     is_form = "hx-request" in request.headers

@@ -1,4 +1,6 @@
-"""Lag of the last hour, of thousands of groups: numbers in arrays, not objects."""
+"""The lag of each group over the last hour, in arrays of numbers to be small for
+thousands of groups.
+"""
 
 from array import array
 from collections.abc import Iterable
@@ -6,12 +8,12 @@ from dataclasses import dataclass
 from math import isnan, nan
 
 KEPT = 720
-"""Looks that are remembered: an hour."""
+"""How many looks are kept: one hour at one look every 5 s."""
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One point of a chart; None: not known."""
+    """A point of a chart; the value None means unknown."""
 
     at_ms: int
     value: float | None
@@ -19,7 +21,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """Of a group at one look; seconds are None if the time of its next record is not known."""
+    """The lag of a group at one look; `seconds` is None if the next record's time is unknown."""
 
     group: str
     records: int
@@ -46,14 +48,14 @@ class _Series:
 
 
 class LagHistory:
-    """Groups that never lagged take no room."""
+    """The lag charts of all groups. A group that never lagged takes no memory."""
 
     def __init__(self) -> None:
         self._series: dict[str, _Series] = {}
         self._last_ms = 0
 
     def add(self, at_ms: int, lags: Iterable[Lag]) -> None:
-        """One look: groups that are not in it are forgotten."""
+        """Add one look. Groups that are not in it are forgotten."""
         kept: dict[str, _Series] = {}
         for each in lags:
             series = self._series.get(each.group)

@@ -1,4 +1,4 @@
-"""Work that takes longer than a request: it goes on, and tells how far it is."""
+"""Background jobs, for work that takes longer than a request; they report their progress."""
 
 import asyncio
 import logging
@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 
 class Job(Struct):
-    """`state` is waiting, running, done or failed; `message` tells the result, or the failure."""
+    """`state` is waiting, running, done or failed; `message` is the result or the error."""
 
     id: int
     what: str
@@ -35,7 +35,7 @@ class Job(Struct):
 
 
 class Jobs:
-    """The last jobs, newest last; at most `MOST` run at a time, the others wait."""
+    """The last jobs, newest last. At most `MOST` run at a time; the others queue."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -44,7 +44,7 @@ class Jobs:
         self._last = 0
 
     def start(self, what: str, user: str, work: Callable[[Job], Awaitable[str]]) -> Job:
-        """`work` reports by `Job.at`, and returns what it did, in a sentence."""
+        """Queue a job. `work` reports progress with `Job.at`; its result is a sentence."""
         self._last += 1
         job = Job(self._last, what, user, self._clock.now_ms())
         self.all.append(job)
@@ -52,7 +52,7 @@ class Jobs:
         return job
 
     async def run(self) -> None:
-        """Until cancelled, and all jobs with it."""
+        """Run jobs until cancelled, which cancels them too."""
         async with asyncio.TaskGroup() as tasks:
             for _ in range(MOST):
                 tasks.create_task(self._worker())

@@ -1,4 +1,4 @@
-"""Long lists: which rows a page shows, and in which order. Pure."""
+"""Filters, sorts and pages long lists. Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Generic, TypeVar
@@ -16,7 +16,7 @@ T = TypeVar("T", bound=Struct)
 
 
 class Rows(Struct, Generic[T], frozen=True):
-    """Rows of one page; `total` counts those of all pages. Pages begin at 1."""
+    """The rows of one page, numbered from 1; `total` counts the rows of all pages."""
 
     rows: list[T]
     total: int
@@ -26,18 +26,20 @@ class Rows(Struct, Generic[T], frozen=True):
     sort: str
 
     def link(self, **changed: object) -> str:
-        """The query of the same list, sorted otherwise, or of another page."""
+        """The query string of this list with some parameters changed."""
         given = {"match": self.match, "sort": self.sort, "page": self.page, **changed}
         return "?" + urlencode({name: value for name, value in given.items() if value})
 
     def sorting(self, column: str) -> str:
-        """Names from the first, numbers from the greatest; again: the other way round."""
+        """The link that sorts by a column: names ascending and numbers descending
+        first, then reversed.
+        """
         first = column if column in WORDS else f"-{column}"
         other = f"-{column}" if column in WORDS else column
         return self.link(sort=other if self.sort == first else first, page=0)
 
     def direction(self, column: str) -> str:
-        """For `aria-sort`."""
+        """The value of `aria-sort`."""
         if self.sort.removeprefix("-") != column:
             return "none"
         return "descending" if self.sort.startswith("-") else "ascending"
@@ -46,9 +48,9 @@ class Rows(Struct, Generic[T], frozen=True):
 def picked(
     rows: Sequence[T], given: Mapping[str, str], name: str, *, all_pages: bool = False
 ) -> Rows[T]:
-    """Those whose field `name` contains `match`, sorted by `sort` (`-lag`: the most first).
+    """The rows whose field `name` contains `match`, sorted by `sort` (`-lag`: greatest first).
 
-    `all_pages`: all rows, if no page is asked for.
+    `all_pages`: return all rows if no page is requested.
     """
     match, sort = given.get("match", ""), given.get("sort", "") or name
     column = sort.removeprefix("-")

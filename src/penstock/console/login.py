@@ -1,4 +1,4 @@
-"""The login page, and its counterpart: logging out."""
+"""The login page, and logout."""
 
 import secrets
 from http import HTTPStatus
@@ -16,11 +16,11 @@ from penstock.console.guard import Asker, Gate, too_many
 from penstock.console.session import COOKIE, SESSION_MS
 
 LONGEST: Final = 65
-"""Of a name: no user has so long a one, and those of failed logins are remembered."""
+"""The longest user name. Longer ones are cut, because names of failed logins are kept in memory."""
 
 
 class Login:
-    """Cookies begin and end here."""
+    """Creates and ends browser sessions."""
 
     def __init__(
         self, gate: Gate, templates: Environment, audit: Audit, *, has_provider: bool = False
@@ -46,7 +46,7 @@ class Login:
         return HTMLResponse(html)
 
     async def login(self, request: Request) -> Response:
-        """Sent by htmx, which shows a refusal in the page, and follows HX-Redirect."""
+        """Handle the login form. htmx shows an error in the page and follows HX-Redirect."""
         form = parse_qs((await read_body(request)).decode("utf-8", "replace"))
         name, password, target = (form.get(each, [""])[0] for each in ("name", "password", "next"))
         name = name[:LONGEST]
@@ -83,7 +83,7 @@ class Login:
 def start_session(
     response: Response, gate: Gate, request: Request, name: str, proof: str
 ) -> Response:
-    """The response, with the cookie of a new session of this user."""
+    """The response, with the cookie of a new session for this user."""
     cookie = gate.sessions.start(name, proof, secrets.token_hex(16), gate.clock.now_ms())
     response.set_cookie(
         COOKIE,
@@ -97,8 +97,9 @@ def start_session(
 
 
 def own_page(target: str) -> str:
-    """`target`, if it is a page of the console: two slashes begin another host. It goes into a
-    header, so browsers have quoted what is not ASCII.
+    """`target` if it is a page of the console, else "/". A leading double slash would name another
+    host. Only printable ASCII is allowed: `target` goes into a header, and browsers percent-encode
+    the rest.
     """
     is_path = target.startswith("/") and target[1:2] not in {"/", "\\"}
     return target if is_path and target.isascii() and target.isprintable() else "/"

@@ -1,4 +1,4 @@
-"""How often a wrong password may be tried. Pure."""
+"""Limits how often wrong passwords may be tried. Pure."""
 
 from collections import deque
 from contextlib import suppress
@@ -6,20 +6,22 @@ from typing import Final
 
 WINDOW_MS: Final = 60_000
 PER_NAME: Final = 5
-"""Failures of a name from one address."""
+"""Failures of one name from one address."""
 PER_ADDRESS: Final = 50
 """Failures of all names from one address."""
 REMEMBERED: Final = 10_000
 
 
 class LoginLimit:
-    """Counts failures of the last minute, by address, and by address and name."""
+    """Counts failures of the last minute per address, and per address and name."""
 
     def __init__(self) -> None:
         self._failures: dict[tuple[str, str | None], deque[int]] = {}
 
     def wait_ms(self, address: str, name: str | None, now_ms: int) -> int:
-        """0: try. Else how long to wait. No name: all names of the address count."""
+        """How long to wait before the next try; 0: none. Without a name, only the
+        address's limit applies.
+        """
         keys = ((address, None), PER_ADDRESS), ((address, name), PER_NAME)
         waits = [0]
         for key, most in keys if name is not None else keys[:1]:
@@ -31,14 +33,14 @@ class LoginLimit:
         return max(waits)
 
     def tried(self, address: str, name: str | None, now_ms: int) -> None:
-        """Counts as a failure, before the password is checked: many at once are many tries."""
+        """Count a failure before the password is checked, so that concurrent tries count too."""
         for key in {(address, None), (address, name)}:
             self._failures.setdefault(key, deque(maxlen=PER_ADDRESS)).append(now_ms)
         while len(self._failures) > REMEMBERED:
             del self._failures[next(iter(self._failures))]
 
     def passed(self, address: str, name: str | None, tried_ms: int) -> None:
-        """The password was right: that try does not count."""
+        """Take the counted failure back: the password was right."""
         for key in {(address, None), (address, name)}:
-            with suppress(KeyError, ValueError):  # forgotten meanwhile
+            with suppress(KeyError, ValueError):  # already expired
                 self._failures[key].remove(tried_ms)

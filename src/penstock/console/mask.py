@@ -1,8 +1,8 @@
-"""Fields that viewers do not see. Pure.
+"""Masks: fields that viewers do not see. Pure.
 
-A rule is `[TOPIC:]value.card.number`, `key.user`, `value` or `header.authorization`; a `*` stands
-for any field, and a rule goes into each element of a list. The record itself is masked, before it
-is searched, shown, followed or exported: so a search does not tell what a page hides.
+A rule is `[TOPIC:]value.card.number`, `key.user`, `value` or `header.authorization`; `*` stands for
+any field, and a rule applies to each element of a list. The record itself is masked before it is
+searched, shown, followed or exported, so that a search cannot reveal what a page hides.
 """
 
 from collections.abc import Collection, Sequence
@@ -22,7 +22,7 @@ PARTS: Final = ("key", "value", "header")
 
 @dataclass(frozen=True, slots=True)
 class Mask:
-    """A rule; no path: all of the part."""
+    """A masking rule; an empty path masks the whole part."""
 
     topics: str
     part: str
@@ -43,7 +43,7 @@ def parse_mask(text: str) -> Mask:
 
 
 class Masks:
-    """All rules; `of` a topic are those that apply to it."""
+    """A set of rules; `of(topic)` selects those for a topic."""
 
     def __init__(self, rules: Sequence[Mask] = ()) -> None:
         self._rules = tuple(rules)
@@ -55,7 +55,7 @@ class Masks:
         return bool(self._rules)
 
     def hides_header(self, names: Collection[str]) -> bool:
-        """Whether a header of one of these names, in lower case, is hidden."""
+        """Whether one of these header names, in lower case, is masked."""
         return any(each.part == "header" and each.path[0] in names for each in self._rules)
 
     def applied(self, record: Record, decode: Decode) -> Record:
@@ -78,7 +78,7 @@ class Masks:
             return data
         decoded = decode(data)
         if not isinstance(decoded.value, dict | list):
-            return MASKED.encode()  # it may have the field, in a form that nobody decoded
+            return MASKED.encode()  # the field may be inside data that was not decoded
         try:
             hidden: Any = decoded.value
             for path in paths:
@@ -86,13 +86,15 @@ class Masks:
             if hidden == MASKED:
                 return MASKED.encode()
             shown = msgspec.json.encode(hidden)
-        except RecursionError:  # deeper than we look
+        except RecursionError:  # too deeply nested to search
             return MASKED.encode()
         return data if decoded.format == "json" and _says_no_more(data, shown) else shown
 
 
 def _says_no_more(data: bytes, shown: bytes) -> bool:
-    """Whether JSON is what it was decoded to: a name that is there twice was decoded once."""
+    """Whether the JSON text has exactly the decoded content. It differs if a name is repeated,
+    because decoding keeps only one of the values, and the raw text would reveal the other.
+    """
     return msgspec.json.format(data, indent=-1) == shown
 
 
@@ -107,5 +109,5 @@ def masked(value: Any, path: Sequence[str]) -> Any:
             name: masked(each, rest) if first in {name, "*"} else each
             for name, each in value.items()
         }
-    # A document in a text: it may have the field, and nobody has decoded it.
+    # The text looks like nested JSON, which is not decoded and may contain the field.
     return MASKED if isinstance(value, str) and value.lstrip()[:1] in {"{", "["} else value

@@ -1,6 +1,7 @@
-"""The console's reads and changes as tools of an assistant: the Model Context Protocol.
+"""The console's reads and changes as tools of an AI assistant: the Model Context Protocol.
 
-JSON-RPC 2.0 in lines. `Tools.answer` takes a message and returns the response; it reads no stream.
+Messages are lines of JSON-RPC 2.0. `Tools.answer` maps a message to its response and does no I/O on
+streams.
 """
 
 import asyncio
@@ -27,7 +28,7 @@ from penstock.errors import ConfigError, KafkaError
 
 VERSION: Final = "2025-06-18"
 FRESH_MS: Final = 2_000
-"""A look that is younger is not repeated."""
+"""A younger look is used again."""
 WITHIN_MS: Final = 5_000
 MOST_MESSAGES: Final = 100
 CURSOR: Final = "cursor"
@@ -40,7 +41,7 @@ logger = logging.getLogger(__name__)
 
 
 class _Refused(Exception):
-    """Answered with an error of the protocol."""
+    """Becomes a JSON-RPC error response."""
 
     def __init__(self, code: int, text: str) -> None:
         super().__init__(text)
@@ -49,7 +50,7 @@ class _Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """What an assistant may call."""
+    """A tool that the assistant may call."""
 
     name: str
     text: str
@@ -67,7 +68,7 @@ class Tool:
 
 
 class Tools:
-    """All that reads; what changes the cluster only if that is allowed. Each call is audited."""
+    """All tools: reads always, changes only with `allow_changes`. Each call is audited."""
 
     def __init__(
         self,
@@ -87,7 +88,7 @@ class Tools:
         self._tools = {each.name: each for each in found}
 
     async def answer(self, line: bytes) -> bytes | None:
-        """The response to a message; None to a notification, which has none."""
+        """The response to a message; None for a notification."""
         ident: object = None
         try:
             try:
@@ -235,7 +236,7 @@ def strings(names: Sequence[str], optional: Sequence[str] = ()) -> dict[str, Any
 
 
 def inlined(change: Change) -> dict[str, Any]:
-    """The schema of a request, with what it refers to beside it."""
+    """The JSON schema of a change's request, with the schemas that it refers to under `$defs`."""
     (_,), components = msgspec.json.schema_components(
         [change.request], ref_template="#/$defs/{name}"
     )

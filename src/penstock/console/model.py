@@ -1,4 +1,4 @@
-"""What the REST API tells, and the pages show. Pure: made of the last look at the cluster."""
+"""The data of the REST API and the pages. Pure: derived from the last look at the cluster."""
 
 from collections.abc import Mapping
 
@@ -12,7 +12,7 @@ from penstock.types import TopicPartition
 
 
 class Broker(Struct, frozen=True):
-    """A broker, and the room in its log directories; -1: it does not say."""
+    """A broker and the space in its log directories; -1: unknown."""
 
     id: int
     host: str
@@ -24,7 +24,7 @@ class Broker(Struct, frozen=True):
 
 
 class Cluster(Struct, frozen=True):
-    """A cluster in numbers, as it was at `at_ms`."""
+    """A summary of the cluster at `at_ms`."""
 
     cluster_id: str
     at_ms: int
@@ -40,7 +40,7 @@ class Cluster(Struct, frozen=True):
 
 
 class Topic(Struct, frozen=True):
-    """A topic; sizes are of all replicas, lag is that of all groups."""
+    """A topic. Sizes count all replicas; lag is the sum over all groups."""
 
     name: str
     is_internal: bool
@@ -57,7 +57,7 @@ class Topic(Struct, frozen=True):
 
 
 class Partition(Struct, frozen=True):
-    """A partition: its leader, its replicas, and the offsets that consumers may read."""
+    """A partition: its leader, its replicas, and the range of offsets that consumers can read."""
 
     topic: str
     partition: int
@@ -70,8 +70,8 @@ class Partition(Struct, frozen=True):
 
 
 class Group(Struct, frozen=True):
-    """A group; `unread_since_ms` is the time of its oldest unread record, `lag_seconds` how long
-    that has been waiting: 0 without lag, null if it is not known.
+    """A group. `unread_since_ms` is the timestamp of its oldest unread record; `lag_seconds` is the
+    age of that record: 0 without lag, null if unknown.
     """
 
     id: str
@@ -94,7 +94,7 @@ class Member(Struct, frozen=True):
 
 
 class GroupOffset(Struct, frozen=True):
-    """A group's lag in a partition, in records and in time."""
+    """A group's lag in a partition, in records and in seconds."""
 
     topic: str
     partition: int
@@ -104,7 +104,7 @@ class GroupOffset(Struct, frozen=True):
 
 
 class GroupDetail(Struct, frozen=True):
-    """A group with its members, and its lag in each partition."""
+    """A group with its members and its lag in each partition."""
 
     group: Group
     members: list[Member]
@@ -112,7 +112,7 @@ class GroupDetail(Struct, frozen=True):
 
 
 class Problem(Struct, frozen=True):
-    """What is wrong, since when, what it means, what to do."""
+    """A problem: since when it exists, what it means, what to do."""
 
     level: str
     check: str
@@ -124,7 +124,9 @@ class Problem(Struct, frozen=True):
 
 
 class Session(Struct, frozen=True):
-    """Who asks. Who has not sent an Authorization header repeats the token in X-CSRF-Token."""
+    """The current user. Requests without an Authorization header must repeat the
+    token in X-CSRF-Token.
+    """
 
     user: str
     role: str
@@ -215,7 +217,7 @@ def _topic(
 
 
 def partitions(look: Look, topic: str) -> list[Partition] | None:
-    """None: there is no such topic."""
+    """The partitions of a topic; None if there is no such topic."""
     found = next((each for each in look.snapshot.topics if each.name == topic), None)
     if found is None:
         return None
@@ -255,7 +257,7 @@ def _group(state: GroupState, now_ms: int) -> Group:
 
 
 def group(look: Look, name: str) -> GroupDetail | None:
-    """None: there is no such group."""
+    """A group's details; None if there is no such group."""
     state = next((each for each in look.snapshot.groups if each.group.id == name), None)
     if state is None:
         return None

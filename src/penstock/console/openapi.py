@@ -1,4 +1,4 @@
-"""The OpenAPI document of the REST API, from its table of routes. Pure."""
+"""The OpenAPI document of the REST API, derived from the table of routes. Pure."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,12 +15,12 @@ REF = "#/components/schemas/{name}"
 def document(
     routes: Sequence[ApiRoute | OwnRoute], changes: Sequence[Change], version: str
 ) -> dict[str, Any]:
-    """Of what reads, and of what changes."""
+    """The document of all reads and changes."""
     schemas, components = msgspec.json.schema_components(
         [*(each.response for each in routes), *(each.response for each in changes)],
         ref_template=REF,
     )
-    for each in changes:  # what a body is made of
+    for each in changes:  # the types inside of request bodies
         _, inside = msgspec.json.schema_components([each.request], ref_template=REF)
         components |= {name: kind for name, kind in inside.items() if name != each.request.__name__}
     paths: dict[str, dict[str, Any]] = {}
@@ -70,7 +70,7 @@ def _operation(route: ApiRoute | OwnRoute, schema: dict[str, Any]) -> dict[str, 
 
 
 def _change(change: Change, schema: dict[str, Any]) -> dict[str, Any]:
-    """Its body has the fields that the path does not name."""
+    """The operation of a change. Its body has the fields that are not in the path."""
     (_,), components = msgspec.json.schema_components([change.request], ref_template=REF)
     body = dict(components[change.request.__name__])
     named = [each for each in body["properties"] if f"{{{each}}}" in change.path]

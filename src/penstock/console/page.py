@@ -1,4 +1,4 @@
-"""One page that is made of a read."""
+"""A page that shows the result of one read."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -8,11 +8,13 @@ from penstock.console.watch import ClusterWatch, Look
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Its template gets what `read` returns as `found`; None: there is no such thing."""
+    """The template gets the result of `read` as `found`; None means not found."""
 
     path: str
     template: str
     read: Callable[[ClusterWatch, Look, Mapping[str, str]], Awaitable[object | None]]
     parameters: tuple[str, ...] = ()
     polls: bool = False
-    """Made anew every few seconds; not if it has a form, which would be lost."""
+    """Whether the page reloads every few seconds; not for pages with a form, whose input
+    would be lost.
+    """

@@ -1,4 +1,4 @@
-"""The pages: HTML of the last look. htmx asks again every few seconds and swaps what is new."""
+"""The HTML pages, rendered from the last look. htmx reloads them often and swaps what changed."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from http import HTTPStatus
@@ -65,7 +65,7 @@ T = TypeVar("T", bound=Struct)
 
 
 class Pages:
-    """Renders from `watch`; a page whose cluster has not answered yet says so."""
+    """Renders pages from `watch`, or a waiting page while the cluster has not answered yet."""
 
     def __init__(
         self, watch: ClusterWatch, templates: Environment, audit: Audit, jobs: Jobs
@@ -190,21 +190,21 @@ class Pages:
         )
 
     async def _rebalances(self, look: Look, given: Mapping[str, str]) -> Rebalances | None:
-        """None while its coordinator does not answer: the rest of the page is known."""
+        """None if the coordinator does not answer; the rest of the page is still shown."""
         try:
             return await group_reads.rebalances(self._watch, look, given)
         except KafkaError:
             return None
 
     async def _share_offsets(self, group: str) -> dict[TopicPartition, ShareOffset]:
-        """None of a group whose coordinator does not answer now: the rest of its page is known."""
+        """Empty if the coordinator does not answer; the rest of the page is still shown."""
         try:
             return await share_offsets(self._watch.client, group)
         except KafkaError:
             return {}
 
     async def group_why(self, request: Request) -> Response:
-        """A fragment, which the group's page asks for."""
+        """An HTML fragment that the group's page requests."""
         look, name = self._watch.last, request.query_params.get("group", "")
         if look is None or model.group(look, name) is None:
             return self._fragment(sentence=f"There is no group {name}.", advice="")
@@ -231,7 +231,7 @@ class Pages:
 
 
 def chart(points: Iterable[Point]) -> str:
-    """As uPlot takes it: seconds, and values."""
+    """Points as uPlot expects them: a column of seconds and a column of values."""
     found = list(points)
     columns = [[each.at_ms / 1000 for each in found], [each.value for each in found]]
     return msgspec.json.encode(columns).decode()

@@ -24,7 +24,9 @@ class SegmentFile(Struct, frozen=True):
 
 
 class Segment(Struct, frozen=True):
-    """A segment on its broker's page `/segments`: records from its base to the next offset."""
+    """A segment from its broker's page `/segments`; offsets are from
+    `base_offset` to `next_offset`.
+    """
 
     broker: int
     partition: int
@@ -36,7 +38,9 @@ class Segment(Struct, frozen=True):
 
 
 class Producer(Struct, frozen=True):
-    """A producer that wrote to the partition; with an open transaction, its first offset."""
+    """A producer that wrote to the partition; `transaction_start` is the first offset of
+    its open transaction.
+    """
 
     id: int
     epoch: int
@@ -46,7 +50,7 @@ class Producer(Struct, frozen=True):
 
 
 class ReplicaSize(Struct, frozen=True):
-    """A replica's log directory and size, as its broker describes it by Kafka's protocol."""
+    """A replica's log directory and size, from DescribeLogDirs."""
 
     broker: int
     log_dir: str
@@ -55,7 +59,7 @@ class ReplicaSize(Struct, frozen=True):
 
 
 class PartitionDetail(Struct, frozen=True):
-    """A partition. Segments are of brokers that have HTTP pages, as Apache Kafka's have not."""
+    """A partition. Only brokers with HTTP pages report segments; Apache Kafka's have none."""
 
     partition: model.Partition
     replicas: list[Bar]
@@ -63,7 +67,7 @@ class PartitionDetail(Struct, frozen=True):
     segments: list[Segment]
     producers: list[Producer]
     producers_error: str | None
-    """Why the producers are not known."""
+    """Why the producers are unknown."""
 
     @property
     def open_transactions(self) -> list[Producer]:
@@ -101,7 +105,9 @@ async def partition(watch: ClusterWatch, look: Look, given: Params) -> Partition
 
 
 async def producers(watch: ClusterWatch, tp: TopicPartition) -> tuple[list[Producer], str | None]:
-    """The rest of the page is known without them: a partition may have no leader now."""
+    """The partition's producers, or an error text: it may have no leader now, but the rest of the
+    page is known.
+    """
     try:
         found = await describe_producers(watch.client, [tp])
     except KafkaError as error:

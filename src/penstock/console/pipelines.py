@@ -1,4 +1,4 @@
-"""Spark pipelines: what their projects' run files say, which `penstock pipeline run` writes."""
+"""Spark pipelines, from the run files that `penstock pipeline run` writes into their projects."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ class Query(Struct, frozen=True):
 
 
 class Pipeline(Struct, frozen=True):
-    """A project, and its last run; `last_error` is what ended it, if it did not end well."""
+    """A project and its last run; `last_error` says why the run failed, if it did."""
 
     name: str
     folder: str
@@ -42,7 +42,7 @@ class Pipeline(Struct, frozen=True):
 
 
 class Process(Struct, frozen=True):
-    """Pid and start time, as `penstock pipeline` tells a process from a later one."""
+    """Pid and start time, which tell a process from a later one with the same pid."""
 
     pid: int
     began: str
@@ -52,7 +52,7 @@ class Process(Struct, frozen=True):
 
 
 class Run(Struct, frozen=True):
-    """The run file."""
+    """The contents of the run file."""
 
     process: Process
     master: str

@@ -1,4 +1,4 @@
-"""The capacity planner: from figures, or from what the cluster shows."""
+"""The capacity planner: computes needs from given figures or from the cluster's current load."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, fields
@@ -19,7 +19,7 @@ FROM_CLUSTER = "from_cluster"
 
 
 class Plan(Struct, frozen=True):
-    """A workload, and what it needs; `need` is None while figures are missing."""
+    """A workload and what it needs; `need` is null while figures are missing."""
 
     load: dict[str, float]
     need: dict[str, float] | None
@@ -27,7 +27,7 @@ class Plan(Struct, frozen=True):
 
 
 async def plan(watch: ClusterWatch, _: Look, given: Mapping[str, str]) -> Plan:
-    """What the cluster shows replaces figures, if that is asked for."""
+    """With `from_cluster`, observed figures replace those given."""
     load: dict[str, float] = {}
     try:
         load |= figures(given)

@@ -1,4 +1,4 @@
-"""What is read from the cluster when it is asked for, rather than from the last look."""
+"""Reads that query the cluster on request, instead of using the last look."""
 
 from collections.abc import Mapping
 
@@ -20,12 +20,12 @@ from penstock.console import model
 from penstock.console.watch import ClusterWatch, Look
 
 HANGS_MS = 900_000
-"""Without a write for so long: the default of transaction.max.timeout.ms."""
+"""A transaction without a write for so long may hang: the default of transaction.max.timeout.ms."""
 Params = Mapping[str, str]
 
 
 class Setting(Struct, frozen=True):
-    """A setting: its value, what would apply without it, and where the value comes from."""
+    """A setting: its value, the value that would apply without it, and the source of the value."""
 
     name: str
     value: str | None
@@ -38,7 +38,7 @@ class Setting(Struct, frozen=True):
 
 
 class CommittedOffset(Struct, frozen=True):
-    """A committed offset, between the first and the last that the partition has."""
+    """A committed offset, and the partition's first and end offsets."""
 
     topic: str
     partition: int
@@ -57,7 +57,7 @@ class Transaction(Struct, frozen=True):
 
 
 class HangingTransaction(Struct, frozen=True):
-    """A transaction that no coordinator will end: read_committed consumers wait for it."""
+    """A transaction that no coordinator will end; it blocks read_committed consumers."""
 
     topic: str
     partition: int
@@ -67,14 +67,14 @@ class HangingTransaction(Struct, frozen=True):
 
 
 class Transactions(Struct, frozen=True):
-    """All transactional ids, and transactions that hang."""
+    """All transactional ids, and hanging transactions."""
 
     ids: list[Transaction]
     hanging: list[HangingTransaction]
 
 
 class Reassignment(Struct, frozen=True):
-    """A partition that is being moved."""
+    """A partition that is being reassigned."""
 
     topic: str
     partition: int
@@ -109,8 +109,9 @@ async def settings(watch: ClusterWatch, resource: Resource) -> list[Setting]:
 
 
 def setting(entry: ConfigEntry, own: ConfigSource) -> Setting:
-    """The default is the first synonym that is not the resource's own value; brokers name none
-    for a topic's setting whose synonym has another unit, as log.retention.hours.
+    """The default is the first synonym that is not the resource's own value. Brokers report no
+    synonym for a topic setting whose broker setting has another unit, such as log.retention.hours;
+    then the declared default is used.
     """
     others = [each.value for each in entry.synonyms if each.source is not own]
     is_own = entry.source is own
@@ -135,7 +136,7 @@ async def group_offsets(
     if model.group(look, given["group"]) is None:
         return None
     found = await committed_offsets(watch.client, given["group"])
-    # A topic that was deleted has no offsets any more.
+    # A deleted topic has no offsets.
     known = [tp for tp in sorted(found) if tp in look.ends]
     starts = await list_offsets(watch.client, dict.fromkeys(known, EARLIEST))
     ends = await list_offsets(watch.client, dict.fromkeys(known, LATEST))

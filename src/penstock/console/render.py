@@ -1,4 +1,4 @@
-"""How pages are made: the templates, and the filters that they use."""
+"""The template environment of the pages, and its filters."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -37,7 +37,7 @@ def number(value: float) -> str:
 
 
 def seconds(value: float | None) -> str:
-    """As people say it: 0.4 s, 128 s, 3 h 20 min."""
+    """A duration for people: 0.4 s, 128 s, 3 h 20 min."""
     if value is None:
         return "-"
     if value < 10:
@@ -52,7 +52,7 @@ def seconds(value: float | None) -> str:
 
 
 def time_text(at_ms: int | None) -> str:
-    """Producers may write any timestamp: one that no calendar has is shown as it is."""
+    """A time in UTC. A timestamp outside the calendar, as producers may write, is shown in ms."""
     if at_ms is None:
         return "-"
     try:

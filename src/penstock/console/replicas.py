@@ -1,4 +1,4 @@
-"""Every replica of a topic as its own broker tells it, for the picture of a partition."""
+"""The replicas of a topic as their own brokers report them, for the picture of a partition."""
 
 import asyncio
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ TIMEOUT_MS = 3000
 
 
 class ReplicaPage(Struct, frozen=True):
-    """A replica on its broker's page `/replicas`."""
+    """A replica, from its broker's page `/replicas`."""
 
     broker: int
     partition: int
@@ -25,7 +25,9 @@ class ReplicaPage(Struct, frozen=True):
 
 
 class Bar(Struct, frozen=True):
-    """A replica in a picture; positions are parts of 100. No offsets: its broker did not answer."""
+    """A replica in the picture; positions are percentages. `replica` is null if its broker
+    did not answer.
+    """
 
     broker: int
     role: str
@@ -49,7 +51,7 @@ async def replica_pages(
 
 
 def picture(partition: Partition, pages: Sequence[ReplicaPage]) -> list[Bar]:
-    """A bar for each replica, all on one scale."""
+    """One bar per replica, all on the same scale."""
     known = {each.broker: each for each in pages if each.partition == partition.partition}
     low = min((each.log_start_offset for each in known.values()), default=0)
     high = max((each.log_end_offset for each in known.values()), default=0)

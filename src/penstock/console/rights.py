@@ -1,6 +1,6 @@
-"""The least role of every route of the console. A route that is not here is refused to all.
+"""The least role for each route of the console. A route that is not listed is refused to everyone.
 
-A viewer reads; an operator does the daily work and can lose no record by it; an admin may delete
+A viewer reads; an operator does daily work, without being able to lose records; an admin may delete
 records, and change settings and rights.
 """
 

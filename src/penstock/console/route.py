@@ -1,4 +1,4 @@
-"""One route of the REST API."""
+"""A read-only route of the REST API."""
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -11,20 +11,21 @@ from penstock.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class ApiRoute:
-    """`answer` gets the last look and the parameters; None: there is no such thing."""
+    """`answer` gets the last look and the parameters; it returns None if there is no such thing."""
 
     path: str
     summary: str
     response: Any
-    """The type of the answer."""
+    """The type of the response."""
     answer: Callable[[ClusterWatch, Look, Mapping[str, str]], Awaitable[object | None]]
     parameters: tuple[str, ...] = ()
-    """All are needed."""
+    """Required parameters."""
     optional: tuple[str, ...] = ()
 
     def check(self, names: Iterable[str]) -> None:
-        """Each parameter once, and no other."""
-        given = Counter(list(names))  # a mapping would be taken for counts
+        """Raises unless each required parameter is given, none twice, and no unknown one."""
+        # a list, because Counter would take a mapping's values for counts
+        given = Counter(list(names))
         known = {*self.parameters, *self.optional}
         if not set(self.parameters) <= set(given) <= known or given.total() > len(given):
             optional = [f"{each} (optional)" for each in self.optional]
@@ -34,7 +35,7 @@ class ApiRoute:
 
 @dataclass(frozen=True, slots=True)
 class OwnRoute:
-    """A route that tells of the console itself, without parameters."""
+    """A route about the console itself, without parameters."""
 
     path: str
     summary: str

@@ -15,7 +15,7 @@ Params = Mapping[str, str]
 
 
 class SchemaVersion(Struct, frozen=True):
-    """A version of a subject; `diff` is what it changes of the version before it."""
+    """A version of a subject; `diff` is the change from the version before it."""
 
     version: int
     id: int
@@ -60,7 +60,7 @@ def described(registry: SchemaRegistry, name: str) -> Subject | None:
 
 
 def pretty(schema: RegisteredSchema) -> str:
-    """Avro and JSON schemas with a field on each line, so that a diff is short."""
+    """Schema text for a diff: Avro and JSON with one field per line."""
     if schema.schema_type == "PROTOBUF":
         return schema.schema
     try:
@@ -70,6 +70,6 @@ def pretty(schema: RegisteredSchema) -> str:
 
 
 def changes(before: str, after: str) -> list[str]:
-    """Lines that begin with +, - or a space, three around each change."""
+    """Diff lines that begin with +, - or a space, with three lines of context."""
     found = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=3)
     return [each for each in found if not each.startswith(("---", "+++", "@@"))]

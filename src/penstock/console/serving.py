@@ -1,4 +1,4 @@
-"""Runs the console: an HTTP server, and the watch of the cluster beside it."""
+"""Runs the console: the HTTP server, and the cluster watch beside it."""
 
 import asyncio
 import os
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from penstock.console.oidc.provider import Provider
 
 LAST_WORDS_S = 2
-"""Browsers that follow a topic stay connected: a console that stops waits no longer for them."""
+"""How long a stopping console waits for connections; browsers that follow a topic keep theirs."""
 
 PARENT_S = 1.0
 
@@ -56,7 +56,7 @@ async def serve_console(
     projects: Sequence[Path] = (),
     provider: "Provider | None" = None,
 ) -> None:
-    """Until SIGINT or SIGTERM, or until the process `parent` has ended."""
+    """Serve until SIGINT or SIGTERM, or until the process `parent` has ended."""
     host, port = sock.getsockname()[:2]
     clock = SystemClock()
     watch, jobs = ClusterWatch(client, clock, registry, projects, masks), Jobs(clock)
@@ -67,7 +67,7 @@ async def serve_console(
     )
     config = server_config(app)
     config.load()
-    config.ssl = tls  # uvicorn itself would take files only
+    config.ssl = tls  # uvicorn itself accepts only files
     scheme = "http" if tls is None else "https"
     server = uvicorn.Server(config)
     async with messages.client, asyncio.TaskGroup() as tasks:
@@ -83,8 +83,8 @@ async def serve_console(
 
 
 def server_config(app: ASGIApp) -> uvicorn.Config:
-    """Without headers of proxies: whoever connects from this machine could name any address, and
-    so try as many passwords as it likes, and write what it likes into the audit log.
+    """Proxy headers are ignored: any local client could fake addresses with them, and so evade the
+    login limit and write false addresses into the audit log.
     """
     return uvicorn.Config(
         app,

@@ -1,4 +1,6 @@
-"""Logins of browsers: a signed cookie says who it is, a token shows that our page asks. Pure."""
+"""Browser sessions: a signed cookie names the user, and a CSRF token proves that our page sent
+the request. Pure.
+"""
 
 import hashlib
 import hmac
@@ -10,20 +12,20 @@ COOKIE: Final = "penstock_session"
 
 
 class Sessions:
-    """Signs cookies by `key`, and by the password's hash: a new password ends its sessions."""
+    """Signs cookies with `key` and the password's hash, so a new password ends old sessions."""
 
     def __init__(self, key: bytes) -> None:
         self._key = key
         self._ended: dict[str, int] = {}
 
     def start(self, name: str, proof: str, nonce: str, now_ms: int) -> str:
-        """A cookie; `proof` is the hash of the user's password, `nonce` is random."""
+        """A new cookie; `proof` is the hash of the user's password, `nonce` is random."""
         encoded = urlsafe_b64encode(name.encode()).decode().rstrip("=")
         body = f"{encoded}.{now_ms + SESSION_MS}.{nonce}"
         return f"{body}.{self._signature('session', body, proof)}"
 
     def name(self, cookie: str) -> str:
-        """The name that a cookie claims; `holds` tells whether that is true."""
+        """The name that a cookie claims, unverified; see `holds`."""
         encoded = cookie.partition(".")[0]
         try:
             return urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)).decode()
@@ -38,12 +40,12 @@ class Sessions:
         return int(body.split(".")[1]) > now_ms and cookie not in self._ended
 
     def end(self, cookie: str, now_ms: int) -> None:
-        """From now on the cookie, which holds, does not."""
+        """Invalidate a valid cookie, until it expires anyway."""
         self._ended = {each: until for each, until in self._ended.items() if until > now_ms}
         self._ended[cookie] = int(cookie.split(".")[1])
 
     def csrf(self, cookie: str) -> str:
-        """What a changing request must repeat. "": the token of who has not logged in."""
+        """The token that changing requests must repeat. Cookie "": the token without a login."""
         return self._signature("csrf", cookie, "")
 
     def is_csrf(self, token: str, cookie: str) -> bool:

@@ -1,4 +1,4 @@
-"""Which subjects a cluster has: pages of others are hidden."""
+"""Finds which optional features a cluster uses; the console hides the pages of the others."""
 
 import asyncio
 import logging
@@ -11,14 +11,16 @@ from penstock.errors import KafkaError
 EVERY_S: Final = 5.0
 FIRST_S: Final = 0.2
 AGAIN_MS: Final = 60_000
-"""Settings of all topics are asked for: as much as the rest of a look, of a large cluster."""
+"""The interval of repeated checks. They read the settings of all topics, which costs as much as a
+whole look on a large cluster.
+"""
 DELAY: Final = "delay"
 
 logger = logging.getLogger(__name__)
 
 
 async def follow_subjects(watch: ClusterWatch) -> None:
-    """Until cancelled."""
+    """Check until cancelled."""
     subjects = Subjects(watch)
     while True:
         try:
@@ -29,7 +31,7 @@ async def follow_subjects(watch: ClusterWatch) -> None:
 
 
 class Subjects:
-    """Asks when there are other topics than before, and else once a minute."""
+    """Checks when the set of topics changes, and otherwise once a minute."""
 
     def __init__(self, watch: ClusterWatch) -> None:
         self._watch = watch

@@ -1,4 +1,4 @@
-"""What happened to a cluster between two looks: the fail-over timeline. Pure."""
+"""The fail-over timeline: what changed in a cluster between two looks. Pure."""
 
 from collections.abc import Iterator, Mapping
 
@@ -10,7 +10,7 @@ from penstock.client.metadata import NO_LEADER, PartitionMetadata
 
 
 class Event(Struct, frozen=True):
-    """Something that a look saw for the first time; it happened since the look before."""
+    """A change that a look saw for the first time; it happened since the look before."""
 
     at_ms: int
     kind: str
@@ -21,7 +21,9 @@ class Event(Struct, frozen=True):
 
 
 def events(before: ClusterSnapshot, now: ClusterSnapshot, at_ms: int) -> list[Event]:
-    """In the order in which a fail-over goes: brokers, controller, leaders, replicas."""
+    """The events between two looks, in the order of a fail-over: brokers,
+    controller, leaders, replicas.
+    """
     found = (*_brokers(before, now), *_controller(before, now), *_partitions(before, now))
     return [Event(at_ms, kind, what) for kind, what in found]
 
@@ -47,7 +49,7 @@ def _controller(before: ClusterSnapshot, now: ClusterSnapshot) -> Iterator[tuple
 
 
 def _partitions(before: ClusterSnapshot, now: ClusterSnapshot) -> Iterator[tuple[str, str]]:
-    """Together by broker: a broker that goes changes all that it had."""
+    """Partition events, grouped by broker: a lost broker affects all its partitions."""
     were = _by_name(before)
     moved: dict[tuple[int, int], list[str]] = {}
     left: dict[int, list[str]] = {}

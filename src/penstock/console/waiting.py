@@ -1,7 +1,7 @@
-"""Delay and retry topics with what waits in them, and dead letters, as they are when asked for.
+"""Delay and retry topics with their pending records, and dead letters, read on request.
 
-Values and keys are left to the page of the record itself, which masks what a viewer may not see;
-so are errors, if the header that tells them is masked.
+Keys and values are shown only on the record's own page, which masks fields for viewers. Errors are
+hidden here too if the header that has them is masked.
 """
 
 from collections.abc import Mapping
@@ -25,13 +25,13 @@ from penstock.retry.routes import find_routes
 from penstock.retry.selection import EVERYTHING
 
 SHOWN = 500
-"""Rows of a page; the counts are of all."""
+"""The most rows of a page; counts include all records."""
 ERROR_HEADERS = [name for name, ours in (OURS | FORMER | SHARE).items() if ours == ERROR]
 Params = Mapping[str, str]
 
 
 class DelayTopic(Struct, frozen=True):
-    """A delay or retry topic, and how many records wait in it, by when they are due."""
+    """A delay or retry topic, and how many records are pending, by when they are due."""
 
     topic: str
     kind: str
@@ -43,7 +43,7 @@ class DelayTopic(Struct, frozen=True):
 
 
 class LetterTopicRow(Struct, frozen=True):
-    """A topic of dead letters; `records` counts offsets, also of letters that were redriven."""
+    """A dead letter topic; `records` counts offsets, including letters already redriven."""
 
     topic: str
     partitions: int
@@ -51,14 +51,14 @@ class LetterTopicRow(Struct, frozen=True):
 
 
 class Waiting(Struct, frozen=True):
-    """All delay and retry topics, and all topics of dead letters."""
+    """All delay and retry topics, and all dead letter topics."""
 
     delays: list[DelayTopic]
     letters: list[LetterTopicRow]
 
 
 class WaitingRecord(Struct, frozen=True):
-    """A record that waits; due 0: at once."""
+    """A pending record; `due_ms` 0: due at once."""
 
     partition: int
     offset: int
@@ -70,7 +70,7 @@ class WaitingRecord(Struct, frozen=True):
 
 
 class WaitingRecords(Struct, frozen=True):
-    """The records of a delay or retry topic, those due first."""
+    """The pending records of a delay or retry topic, earliest due first."""
 
     topic: str
     to: str
@@ -80,7 +80,9 @@ class WaitingRecords(Struct, frozen=True):
 
 
 class LetterRow(Struct, frozen=True):
-    """A dead letter that was neither redriven nor purged; its headers may not say why it is one."""
+    """A dead letter that was neither redriven nor purged. Fields are null if its headers do
+    not have them.
+    """
 
     partition: int
     offset: int
@@ -94,7 +96,7 @@ class LetterRow(Struct, frozen=True):
 
 
 class Letters(Struct, frozen=True):
-    """Dead letters of a topic, and how many there are in all."""
+    """The dead letters of a topic, and their total number."""
 
     topic: str
     dead: int
@@ -170,7 +172,7 @@ def shown_error(watch: ClusterWatch, topic: str, error: str | None) -> str | Non
 
 
 async def has_waiting(watch: ClusterWatch, look: Look) -> bool:
-    """Whether the cluster has such topics at all."""
+    """Whether the cluster has delay, retry or dead letter topics."""
     if any(is_named_for_letters(each.name) for each in look.snapshot.topics):
         return True
     return bool(await find_routes(watch.client))

@@ -1,4 +1,4 @@
-"""Looks at a cluster again and again, so that pages and the REST API answer from memory."""
+"""Polls a cluster, so that pages and the REST API answer from memory."""
 
 import asyncio
 import logging
@@ -24,9 +24,9 @@ from penstock.types import TopicPartition
 
 EVERY_S = 5.0
 REST_S = 1.0
-"""Between looks, if one takes as long as that."""
+"""The shortest pause between looks, when a look takes nearly as long as `EVERY_S`."""
 EVENTS = 500
-"""Of the timeline."""
+"""The most events in the timeline."""
 NO_ANSWER = "no_answer"
 
 logger = logging.getLogger(__name__)
@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """A cluster at one moment; rates are records a second since the look before."""
+    """A cluster at one moment; `rates` are records per second since the look before, by topic."""
 
     at_ms: int
     snapshot: ClusterSnapshot
@@ -43,13 +43,13 @@ class Look:
     rates: Mapping[str, float]
     problems: tuple[Finding, ...]
     sizes: Mapping[TopicPartition, int] = field(default_factory=dict)
-    """Bytes of each partition on its leader, where that is known."""
+    """Bytes of each partition on its leader, where known."""
     byte_rates: Mapping[str, float] = field(default_factory=dict)
-    """Growth a second, by topic."""
+    """Growth of the leaders' logs in bytes per second, by topic."""
 
 
 class ClusterWatch:
-    """The last look, and charts of the looks before. Belongs to the event loop."""
+    """The last look, and charts of earlier ones. Use it only in the event loop."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class ClusterWatch:
         self.masks = masks or Masks()
         self.last: Look | None = None
         self.failure: str | None = None
-        """Why the cluster could not be looked at, if it could not."""
+        """Why the last look failed; None if it succeeded."""
         self._failed_ms = 0
         self.throughput: deque[Point] = deque(maxlen=KEPT)
         self.byte_throughput: deque[Point] = deque(maxlen=KEPT)
@@ -73,13 +73,13 @@ class ClusterWatch:
         self._memory = Remembered()
         self._problems = Problems()
         self.subjects: frozenset[str] = frozenset()
-        """What the cluster has besides topics and groups: pages of other subjects are hidden."""
+        """Optional features that the cluster uses; pages of others are hidden."""
 
     def now_ms(self) -> int:
         return self._clock.now_ms()
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Look until cancelled."""
         while True:
             began_ms = self._clock.monotonic_ms()
             try:
@@ -91,7 +91,9 @@ class ClusterWatch:
             await asyncio.sleep(max(EVERY_S - took_s, REST_S))
 
     def failed(self, error: KafkaError) -> None:
-        """Noted once, however often it is tried; a problem of the last look until there is one."""
+        """Record a failed look: one timeline event per outage, and a problem in the last look until
+        a look succeeds.
+        """
         what = f"the cluster does not answer: {error}"
         if self.failure is None:
             self._failed_ms = self._clock.now_ms()
@@ -103,7 +105,7 @@ class ClusterWatch:
             self.last = replace(self.last, problems=(found, *others))
 
     async def look_anew(self) -> None:
-        """After a change, which may be one of settings."""
+        """Look again after a change, with settings read anew."""
         self._memory.forget_settings()
         await self.look()
 
@@ -113,7 +115,7 @@ class ClusterWatch:
         partitions = led(snapshot.topics)
         starts = await list_offsets(self.client, dict.fromkeys(partitions, EARLIEST))
         ends: Mapping[TopicPartition, int] = snapshot.ends
-        if partitions and not ends:  # refused before: now the refusal is raised
+        if partitions and not ends:  # the snapshot's request was refused: raise that error here
             listed = await list_offsets(self.client, dict.fromkeys(partitions, LATEST))
             ends = {tp: each.offset for tp, each in listed.items()}
         sizes = leader_sizes(snapshot)
@@ -161,7 +163,7 @@ def no_answer(what: str, since_ms: int) -> Finding:
 
 
 def lag_seconds(state: GroupState, now_ms: int) -> float | None:
-    """How long the oldest unread record has been waiting; 0 without lag, None if not known."""
+    """The age of the oldest unread record; 0 without lag, None if unknown."""
     if not any(state.lags.values()):
         return 0.0
     since_ms = state.unread_since_ms
@@ -194,7 +196,7 @@ def rates(
     now: Mapping[TopicPartition, int],
     now_ms: int,
 ) -> dict[str, float]:
-    """What came a second, by topic, of numbers that grow; what retention took is no growth."""
+    """Growth per second by topic. A decrease, as by retention, counts as zero."""
     found = dict.fromkeys((tp.topic for tp in now), 0.0)
     if before is None or now_ms <= before.at_ms:
         return found

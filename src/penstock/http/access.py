@@ -1,4 +1,4 @@
-"""Who sends a request, and whether that role may do what it asks."""
+"""Authenticates requests, and checks their roles."""
 
 import asyncio
 import hashlib
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 ANYBODY: Final = User("anonymous", Role.ADMIN)
-"""On loopback without a users file: whoever can connect could also read the files."""
+"""The user on loopback without a users file: any local client could also read the files."""
 REMEMBER_MS: Final = 60_000
 REMEMBERED: Final = 1_000
 LOOK_MS: Final = 1_000
 CHECKS: Final = 2
-"""Passwords under check at a time: each takes 64 MiB and a core for some 50 ms."""
+"""The most concurrent password checks: each takes 64 MiB and a core for some 50 ms."""
 
 
 class Denied(Exception):
-    """The request is refused with this status: 401 asks for a login, 403 refuses the role."""
+    """The request is refused with this status: 401 requires a login, 403 refuses the role."""
 
     def __init__(self, status: HTTPStatus, text: str) -> None:
         super().__init__(text)
@@ -47,7 +47,7 @@ class _Seen(NamedTuple):
 
 
 class Access:
-    """Checks requests. Without a users file it serves loopback only: see `check_exposed`."""
+    """Checks requests. Without a users file it serves only loopback: see `check_exposed`."""
 
     def __init__(
         self, file: Path | None, *, read_only: bool = False, clock: Clock | None = None
@@ -62,10 +62,11 @@ class Access:
         self._checks = asyncio.Semaphore(CHECKS)
 
     async def check(self, request: HttpRequest, needed: Role) -> User:
-        """The user of the request; `Denied` if there is none, or its role does not suffice."""
+        """The user of the request; raises `Denied` if there is none or its role is too low."""
         user = await self.user(request)
         if needed > Role.VIEWER and is_of_another_site(request):
-            # A browser that has logged in by Basic does so for the pages of other sites too.
+            # A browser that has logged in by Basic sends credentials with requests of other sites'
+            # pages, too.
             raise Denied(HTTPStatus.FORBIDDEN, "a page of another site may not change anything")
         self.check_role(user, needed)
         return user
@@ -84,13 +85,13 @@ class Access:
         return self._file is not None
 
     async def login(self, name: str, password: str) -> User | None:
-        """None: no such user, or another password."""
+        """The user with this password; None if there is no such user, or the password is wrong."""
         users = self._current()
         return None if users is None else await self._by_password(users, name, password)
 
     def known(self, name: str) -> tuple[User, str] | None:
-        """A user who can have a session, as the file says now, with what it is bound to: the
-        password's hash, or that an identity provider knows the user.
+        """The user as the file has it now, and what its sessions are bound to: the password's hash,
+        or the constant `OIDC` for a user of an identity provider.
         """
         users = self._current()
         if users is None:
@@ -98,7 +99,7 @@ class Access:
         return users.passwords.get(name) or self._by_oidc(users, name)
 
     def by_oidc(self, name: str) -> tuple[User, str] | None:
-        """A user whom the identity provider calls so; `known` has the same."""
+        """Like `known`, but only for users of the identity provider."""
         users = self._current()
         return None if users is None else self._by_oidc(users, name)
 
@@ -108,7 +109,7 @@ class Access:
         return None if user is None else (user, OIDC)
 
     async def user(self, request: HttpRequest) -> User:
-        """Who sends the request, by its Authorization header."""
+        """The user of the request, from its Authorization header."""
         users = self._current()
         if users is None:
             check_local(request)
@@ -116,7 +117,8 @@ class Access:
         header = request.headers.get("authorization", "")
         kind, _, proof = header.partition(" ")
         now_ms = self._clock.monotonic_ms()
-        # Checking a password is slow on purpose, so the result is remembered, and the proof is not.
+        # Checking a password is slow on purpose, so the result is cached, under a digest instead of
+        # the password.
         digest = hmac.digest(self._secret, header.encode(), "sha256")
         seen = self._seen.get(digest)
         if seen is not None and seen.until_ms > now_ms:
@@ -130,7 +132,8 @@ class Access:
             text = "wrong user, password or token" if header else "log in by Basic or Bearer"
             raise Denied(HTTPStatus.UNAUTHORIZED, text)
         if users is not self._users:
-            return user  # the file has changed meanwhile: who was removed must not be remembered
+            # the file has changed meanwhile: do not cache a user who may have been removed
+            return user
         self._seen[digest] = _Seen(user, now_ms + REMEMBER_MS)
         while len(self._seen) > REMEMBERED:
             self._seen.popitem(last=False)
@@ -145,14 +148,14 @@ class Access:
 
     async def _by_password(self, users: Users, name: str, password: str) -> User | None:
         if not users.passwords:
-            return None  # a file of tokens does without argon2-cffi
+            return None  # a file with only tokens does not need argon2-cffi
         user, digest = users.passwords.get(name, (None, _nobody()))
         async with self._checks:
             matches = await asyncio.to_thread(password_matches, digest, password)
         return user if matches else None
 
     def _current(self) -> Users | None:
-        """The users, read again if the file has changed. A broken file keeps the former ones."""
+        """The users, read again if the file has changed. If it is broken, the former users stay."""
         now_ms = self._clock.monotonic_ms()
         if self._file is None or now_ms - self._looked_ms < LOOK_MS:
             return self._users
@@ -170,7 +173,7 @@ class Access:
 
 
 def check_exposed(host: str, file: Path | None, setting: str) -> None:
-    """Refuse to serve other machines without a login."""
+    """Refuse to serve other machines without a users file."""
     if file is None and not is_loopback(host):
         raise ConfigError(
             f"{setting} is {host}, which other machines reach: that needs a users file, so that "
@@ -179,9 +182,9 @@ def check_exposed(host: str, file: Path | None, setting: str) -> None:
 
 
 def check_login(host: str, file: Path | None, setting: str) -> None:
-    """Before a service is started: who may log in must be known."""
+    """Check the users file before a service starts."""
     check_exposed(host, file, setting)
-    Access(file)  # refuses a file that is missing, or wrong
+    Access(file)  # raises if the file is missing or wrong
 
 
 def is_loopback(host: str) -> bool:
@@ -200,7 +203,7 @@ def token_hash(token: str) -> str:
 
 
 def password_matches(digest: str, password: str) -> bool:
-    hasher = _argon2()  # first: it says what is missing
+    hasher = _argon2()  # first, because it reports a missing library
     from argon2.exceptions import InvalidHashError, VerificationError
 
     try:
@@ -221,7 +224,7 @@ _NOBODY: list[str] = []
 
 
 def _nobody() -> str:
-    """A hash that no password has: an unknown name takes as long as a known one."""
+    """The hash of a random password: an unknown name must take as long to check as a known one."""
     if not _NOBODY:
         _NOBODY.append(password_hash(secrets.token_hex()))
     return _NOBODY[0]
@@ -235,7 +238,7 @@ def _load(file: Path) -> Users:
     except UnicodeDecodeError:
         raise ConfigError(f"users file {file}: is not text") from None
     if users.passwords:
-        _argon2()  # so that a missing library shows at the start
+        _argon2()  # report a missing library at start-up
     return users
 
 
@@ -248,10 +251,10 @@ def _stamp(file: Path) -> tuple[int, int, int] | None:
 
 
 def check_local(request: HttpRequest) -> None:
-    """A page of another site must not use the browser's way to this machine."""
+    """Refuse requests from other machines, and from pages of other sites in a local browser."""
     try:
         host = urlsplit(f"//{request.headers.get('host', '')}").hostname or ""
-    except ValueError:  # a bracket that is not closed
+    except ValueError:  # an unclosed bracket
         host = ""
     if not is_loopback(host) or is_of_another_site(request):
         raise Denied(
@@ -260,7 +263,7 @@ def check_local(request: HttpRequest) -> None:
 
 
 def is_of_another_site(request: HttpRequest) -> bool:
-    """Browsers tell where the page is from that sends something; other clients do not."""
+    """Whether a page of another site sent the request. Only browsers send an Origin header."""
     origin = request.headers.get("origin")
     try:
         return bool(origin) and urlsplit(origin).netloc != request.headers.get("host")

@@ -1,4 +1,4 @@
-"""One request to another HTTP server, on a connection of its own."""
+"""Sends one request to another HTTP server, on a new connection."""
 
 import asyncio
 import ssl
@@ -13,11 +13,11 @@ MAX_BODY: Final = 16 * 1024 * 1024
 
 
 class RequestFailed(Exception):
-    """No whole answer came."""
+    """No complete response arrived."""
 
 
 class Server(NamedTuple):
-    """Whom to ask; with TLS if there is a context."""
+    """The address of a server; TLS is used if there is a context."""
 
     host: str
     port: int
@@ -25,19 +25,19 @@ class Server(NamedTuple):
 
     @property
     def at(self) -> str:
-        """As the header Host has it."""
+        """The value of the Host header."""
         return authority(self.host, self.port)
 
 
 def authority(host: str, port: int) -> str:
-    """Host and port in a URL, where an IPv6 address is in brackets."""
+    """Host and port as in a URL, with an IPv6 address in brackets."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 async def ask(
     server: Server, request: HttpRequest, headers: Mapping[str, str], timeout_s: float
 ) -> HttpResponse:
-    """Send the request with these headers, and return the answer."""
+    """Send the request with these headers, and return the response."""
     at = server.at
     try:
         async with asyncio.timeout(timeout_s):

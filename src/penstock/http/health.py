@@ -1,4 +1,4 @@
-"""`/healthz` and `/readyz`: is the process alive, and is it ready to serve?"""
+"""`/healthz` and `/readyz`: whether the process is alive, and whether it is ready to serve."""
 
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
@@ -8,12 +8,12 @@ from penstock.http.server import Handler
 
 
 def healthz(_: HttpRequest) -> HttpResponse:
-    """Always OK: an answer shows that the event loop runs."""
+    """Always OK: a response shows that the event loop runs."""
     return plain(HTTPStatus.OK)
 
 
 def readyz(checks: Mapping[str, Callable[[], bool]]) -> Handler:
-    """OK if every check passes; else 503 with the names of those that do not."""
+    """OK if every check passes; else 503 with the names of the failed checks."""
 
     def handler(_: HttpRequest) -> HttpResponse:
         failed = [name for name, ready in checks.items() if not ready()]

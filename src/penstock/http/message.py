@@ -9,13 +9,13 @@ from typing import TypeAlias
 _TOKEN = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _TARGET = re.compile(rb"/[\x21-\x7e]*")
 _VALUE = re.compile(rb"[\t\x20-\x7e\x80-\xff]*")
-_LENGTH = re.compile("[0-9]{1,18}")  # Python reads no number of thousands of digits
+_LENGTH = re.compile("[0-9]{1,18}")  # int() refuses numbers of thousands of digits
 
 PLAIN = "text/plain; charset=utf-8"
 
 
 class BadRequest(Exception):
-    """An unreadable or unsupported request; the server answers `status` and closes."""
+    """A malformed or unsupported request; the server responds with `status` and closes."""
 
     def __init__(self, status: HTTPStatus, text: str) -> None:
         super().__init__(text)
@@ -39,7 +39,9 @@ class HttpRequest:
 
     @property
     def content_length(self) -> int:
-        """The size of the body. Chunked bodies are refused: two lengths allow request smuggling."""
+        """The size of the body. Chunked bodies are refused: two ways to give a length
+        allow request smuggling.
+        """
         if "transfer-encoding" in self.headers:
             raise BadRequest(HTTPStatus.NOT_IMPLEMENTED, "a body must have a Content-Length")
         text = self.headers.get("content-length", "0")

@@ -2,8 +2,8 @@
 
 Counters are plain numbers on the objects that count, so nothing here is on the hot path. A metric
 is read when its line is rendered, and may yield its samples from a generator: ten thousand
-partitions are then rendered in many slices, with requests served in between. The table is made
-anew for each page, so that its metrics may share what one of them has found.
+partitions are then rendered in many slices, with requests served in between. The table is created
+for each page, so that its metrics can share intermediate results.
 """
 
 import math
@@ -19,8 +19,8 @@ from penstock.http.server import Handler
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 SLICE_MS = 1
 SLICE_LINES = 16
-"""The clock is read once per this many lines, and before each metric: a sum over all partitions is
-one line.
+"""The clock is read once per this many lines, and before each metric, because even one line may be
+a sum over all partitions.
 """
 HELP = "# HELP "
 
@@ -36,7 +36,7 @@ class MetricKind(Enum):
 
 
 class Sample(NamedTuple):
-    """One line: a value and its labels, as `labels` renders them; `suffix` may be `_bucket`,
+    """One line: a value and its labels, as rendered by `labels`; `suffix` may be `_bucket`,
     `_sum` or `_count`.
     """
 
@@ -51,7 +51,7 @@ Table: TypeAlias = Mapping[str, "Metric"]
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A row of the table; `read` returns one number, or samples with labels."""
+    """A row of the table; `read` returns one number, or labelled samples."""
 
     kind: MetricKind
     help: str
@@ -98,12 +98,12 @@ def lines(table: Table) -> Iterator[str]:
             yield f"{name} {_number(reading)}\n"
             continue
         for value, labelled, suffix in reading:
-            number = value if type(value) is int else _number(value)  # most are
+            number = value if type(value) is int else _number(value)  # most values are ints
             yield f"{name}{suffix}{labelled} {number}\n"
 
 
 def labels(**values: str) -> str:
-    """Labels as a line has them. Made once for many samples, where there are thousands."""
+    """Rendered labels. Render them once and reuse them if there are thousands of samples."""
     return "{" + ",".join([f'{name}="{_escaped(value)}"' for name, value in values.items()]) + "}"
 
 
@@ -116,7 +116,7 @@ def _escaped_help(text: str) -> str:
 
 
 def _number(value: float) -> str:
-    if isinstance(value, int):  # bool too
+    if isinstance(value, int):  # includes bool
         return str(int(value))
     if math.isnan(value):
         return "NaN"

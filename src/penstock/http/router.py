@@ -11,12 +11,12 @@ from penstock.http.message import HttpRequest, HttpResponse, plain
 PathHandler: TypeAlias = Callable[
     [HttpRequest, Mapping[str, str]], HttpResponse | Awaitable[HttpResponse]
 ]
-"""Gets the variables of the path, decoded."""
+"""Gets the request and the decoded variables of the path."""
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A method and a path, in which a segment `{name}` matches any segment that is not empty."""
+    """A method and a path, in which a segment `{name}` matches any non-empty segment."""
 
     method: str
     path: str
@@ -24,7 +24,7 @@ class Route:
 
 
 class Router:
-    """A handler of requests that asks the route of their path. GET serves HEAD too."""
+    """Finds the route of a request. A GET route serves HEAD too."""
 
     def __init__(self, routes: list[Route]) -> None:
         self._by_length: dict[int, list[tuple[list[str], Route]]] = {}
@@ -33,7 +33,7 @@ class Router:
             self._by_length.setdefault(len(parts), []).append((parts, each))
 
     def match(self, request: HttpRequest) -> tuple[Route, dict[str, str]] | HttpResponse:
-        """The route and its variables; or the refusal, if there is none."""
+        """The route and its variables, or the error response if none matches."""
         method = "GET" if request.method == "HEAD" else request.method
         path = request.path.rstrip("/") or "/"
         parts = path.split("/")

@@ -29,15 +29,17 @@ Routes: TypeAlias = Mapping[tuple[str, str], Handler]
 """Handlers by method and exact path; GET serves HEAD too."""
 
 Admit: TypeAlias = Callable[[HttpRequest], Awaitable[HttpResponse | None]]
-"""Gets a request without its body; a response refuses it."""
+"""Gets a request without its body; a response refuses the request."""
 
 SMALL_BYTES = 1 << 16
-"""Such a body is read in any case: the connection can stay, and its client gets the answer."""
+"""A body up to this size is always read, so that the connection can stay open and the client
+gets the response.
+"""
 CLOSE_S = 1.0
 
 
 class _Refused(Exception):
-    """A request whose body is not read."""
+    """A request that is refused without reading its body."""
 
     def __init__(self, response: HttpResponse) -> None:
         super().__init__(response.status)
@@ -59,9 +61,9 @@ class Limits:
     body_bytes: int = 1024 * 1024
     connections: int = 100
     idle_s: float = 30
-    """From one request to the next, including its headers."""
+    """The time between two requests, including the headers of the second."""
     transfer_s: float = 30
-    """For a body to arrive, and for the client to read what was sent."""
+    """The time for a body to arrive, and for the client to read a part of the response."""
 
 
 @asynccontextmanager
@@ -77,13 +79,13 @@ async def serving(
     setting: str = "listen",
     admit: Admit | None = None,
 ) -> AsyncIterator[BoundAddress]:
-    """Serve until the end of the block; port 0 picks a free port. `sock` is bound already.
+    """Serve until the end of the block; port 0 picks a free port. `sock` is already bound.
 
-    An address that cannot be used is a `ConfigError` that names `setting`.
+    An unusable address raises a `ConfigError` that names `setting`.
 
-    A handler in place of routes gets every request. `admit` is asked before a large body is read:
-    strangers take no memory.
-    Each connection is a child of `group`; all of them have ended when the block has.
+    A handler in place of routes gets every request. `admit` is called before a large body is read,
+    so that unauthorised clients take no memory. Each connection is a child of `group`; all have
+    ended when the block ends.
     """
     handler = routes if callable(routes) else exact(routes)
     server = _Server(handler, limits or Limits(), admit)
@@ -112,7 +114,7 @@ async def serving(
 
 
 def bound(setting: str, host: str, port: int) -> socket.socket:
-    """A listening socket; raises `ConfigError` if the address is taken or is none."""
+    """A listening socket; raises `ConfigError` if the address is taken or invalid."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family)
@@ -121,7 +123,7 @@ def bound(setting: str, host: str, port: int) -> socket.socket:
 
 
 def cannot_listen(setting: str, host: str, port: int, error: OSError) -> ConfigError:
-    """A name that does not resolve has no known errno."""
+    """The error of an unusable address. A name that does not resolve has no known errno."""
     number = error.errno or 0
     why = os.strerror(number) if number > 0 else error.strerror or str(error)
     return ConfigError(f"{setting}: cannot listen on {host or '*'}:{port}: {why}")
@@ -232,7 +234,7 @@ class _Server:
 
 
 def exact(routes: Routes) -> Handler:
-    """Asks the handler of a request's method and path."""
+    """A handler that dispatches by method and exact path."""
 
     async def handler(request: HttpRequest) -> HttpResponse:
         method = "GET" if request.method == "HEAD" else request.method
@@ -273,7 +275,7 @@ async def _parts(body: Body) -> AsyncGenerator[bytes, None]:
 
 
 def _abort(writer: asyncio.StreamWriter) -> None:
-    with suppress(AttributeError):  # of Python 3.11.2, from a TLS connection that is closed already
+    with suppress(AttributeError):  # a bug of Python 3.11.2 with closed TLS connections
         writer.transport.abort()
 
 

@@ -1,14 +1,14 @@
 """The users file: who may log in to a service, and in which role. Pure.
 
-A line for each user: name, role, and what proves who it is:
+Each line has a user's name, role, and credential:
 
     alice admin $argon2id$v=19$m=65536,t=3,p=4$…
     ci operator sha256:9f86d081884c7d65…
     bob@example.com viewer oidc
 
-The first is the hash of a password, for HTTP's Basic; the second that of a token, for Bearer.
-Tokens are random and long, so a plain hash keeps them. The third has logged in at an identity
-provider, which only the console asks: elsewhere nothing proves who that is.
+The first is the hash of a password, for HTTP Basic; the second is the hash of a token, for Bearer.
+Tokens are long and random, so a plain hash is enough. The third user logs in at an identity
+provider, which only the console supports; other services refuse such a user.
 """
 
 import hashlib
@@ -21,27 +21,27 @@ from typing import Final
 from penstock.errors import ConfigError
 
 TOKEN: Final = re.compile(r"sha256:([0-9a-f]{64})")
-PASSWORD: Final = "$argon2id$"  # noqa: S105  how such a hash begins
+PASSWORD: Final = "$argon2id$"  # noqa: S105  the prefix of such a hash
 NAME: Final = re.compile(r"[A-Za-z0-9._@-]{1,64}")
 OIDC: Final = "oidc"
 OIDC_NAME: Final = re.compile(r"[A-Za-z0-9._@|+:/=~-]{1,255}")
-"""Providers choose the names: `auth0|5f7c…`, `bob+test@example.com`."""
+"""The provider chooses the names: `auth0|5f7c…`, `bob+test@example.com`."""
 
 
 class Role(IntEnum):
-    """Each may do what those before it may."""
+    """Each role includes the rights of those before it."""
 
     VIEWER = 1
     """Reads."""
     OPERATOR = 2
-    """Does the daily work: registers schemas, and deletes what can be restored."""
+    """Does daily work: registers schemas, and makes deletions that can be undone."""
     ADMIN = 3
-    """Changes rules, and deletes for good."""
+    """Changes rules, and deletes permanently."""
 
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Somebody who has logged in."""
+    """An authenticated user."""
 
     name: str
     role: Role
@@ -49,25 +49,25 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class Users:
-    """A users file."""
+    """The contents of a users file."""
 
     passwords: dict[str, tuple[User, str]]
-    """Users and the hashes of their passwords, by name."""
+    """Users and their password hashes, by name."""
     tokens: tuple[tuple[User, str], ...]
     oidc: dict[str, User]
-    """By the name that the identity provider gives them."""
+    """Users by their name at the identity provider."""
 
     def by_token(self, token: str) -> User | None:
         given = hashlib.sha256(token.encode()).hexdigest()
         found = None
-        for user, digest in self.tokens:  # all of them: the time must not tell which
+        for user, digest in self.tokens:  # compare all, so that the time reveals nothing
             if hmac.compare_digest(given, digest):
                 found = user
         return found
 
 
 def parse_users(text: str, source: str) -> Users:
-    """`source` is named in errors."""
+    """Parse a users file; errors name `source`."""
     passwords: dict[str, tuple[User, str]] = {}
     tokens = []
     oidc: dict[str, User] = {}

@@ -1,1 +1,1 @@
-"""Commands of Kafka's names (`kafka-topics.sh` and so on), with today's options and older ones."""
+"""Kafka's command line tools (`kafka-topics.sh` and so on), with current options and older ones."""

@@ -1,4 +1,4 @@
-"""What the options of `kafka-acls.sh` mean: resources, and the rules for each. Pure."""
+"""Translates the options of `kafka-acls.sh` into resources and ACL rules. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
@@ -24,7 +24,7 @@ TYPES = {
     "delegation-token": ResourceType.DELEGATION_TOKEN,
     "user-principal": ResourceType.USER,
 }
-"""Types of resources by the options that name them; `--cluster` names none."""
+"""Resource types by the option that names a resource; `--cluster` has no name."""
 _Op = AclOperation
 PRODUCER: Mapping[ResourceType, Sequence[AclOperation]] = {
     ResourceType.TOPIC: (_Op.WRITE, _Op.DESCRIBE, _Op.CREATE),
@@ -44,7 +44,7 @@ NO_RESOURCE = (
 
 
 class Resource(NamedTuple):
-    """A pattern of resources, or a filter of patterns."""
+    """A resource pattern, or a filter of patterns."""
 
     type: ResourceType
     name: str
@@ -56,7 +56,7 @@ class Resource(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """Who may or may not do what, and from where."""
+    """An ACL entry without its resource."""
 
     principal: str
     host: str
@@ -74,21 +74,21 @@ Rules = dict[Resource, list[Rule]]
 
 
 def resources(args: Arguments) -> list[Resource]:
-    """What the options name; nothing means everything."""
+    """The resources that the options name; none means all."""
     pattern = pattern_type(args)
     found = [
         Resource(kind, each.strip(), pattern)
         for option, kind in TYPES.items()
         for each in args.all(option)
     ]
-    # The cluster has one name, so no other pattern can be about it.
+    # The cluster has one fixed name, so only a literal pattern can match it.
     if pattern is PatternType.LITERAL and args.has("cluster", "idempotent"):
         found.append(Resource(ResourceType.CLUSTER, CLUSTER_NAME, pattern))
     return list(dict.fromkeys(found))
 
 
 def rules(args: Arguments) -> Rules:
-    """The rules to add or to remove; a resource without one stands for all of its rules."""
+    """The rules to add or remove; a resource without rules stands for all its rules."""
     named = resources(args)
     if not named:
         raise UsageError(NO_RESOURCE)
@@ -142,7 +142,7 @@ def pattern_type(args: Arguments) -> PatternType:
 
 
 def operation(name: str) -> AclOperation:
-    """By Kafka's spelling, `AlterConfigs`, or that of its output, `ALTER_CONFIGS`."""
+    """The operation, spelt as in Kafka's options (`AlterConfigs`) or output (`ALTER_CONFIGS`)."""
     plain = name.strip().replace("_", "").lower()
     return next(
         (each for each in AclOperation if each.name.replace("_", "").lower() == plain),
@@ -151,7 +151,7 @@ def operation(name: str) -> AclOperation:
 
 
 def filter_of(resource: Resource, rule: Rule | None = None) -> AclBindingFilter:
-    """What a broker is asked for; without a rule, all of the resource."""
+    """The filter for a broker; without a rule, it matches all rules of the resource."""
     of = AclBindingFilter(resource_type=resource.type, name=resource.name, pattern=resource.pattern)
     if rule is None:
         return of

@@ -72,7 +72,9 @@ def acls(args: Arguments) -> int:
 
 
 def _settings(args: Arguments) -> Mapping[str, str]:
-    """With the address of the brokers, if an old line names their ZooKeeper."""
+    """The client settings. If an old command line names ZooKeeper, the brokers registered
+    there are used.
+    """
     settings = command_settings(args)
     given = name_values(args.all("authorizer-properties"), "--authorizer-properties")
     if args.has("bootstrap-server", "bootstrap-controller"):

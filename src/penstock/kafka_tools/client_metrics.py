@@ -1,4 +1,4 @@
-"""`kafka-client-metrics.sh`: which metrics clients are to push (KIP-714)."""
+"""`kafka-client-metrics.sh`: configures which metrics clients push (KIP-714)."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 ACTIONS = ("alter", "delete", "describe", "list")
 SETTINGS = {"interval": "interval.ms", "match": "match", "metrics": "metrics"}
-"""Settings by the options that give them; an empty text takes a setting away."""
+"""Settings by option; an empty text removes a setting."""
 OPTIONS: Sequence[Option] = (
     BOOTSTRAP,
     COMMAND_CONFIG,

@@ -25,7 +25,7 @@ RESOURCES = {
     "client-metrics": "CLIENT_METRICS",
 }
 LISTED = frozenset({"topics", "groups", "client-metrics"})
-"""Types whose entities are all known by name: others do not exist."""
+"""Types whose entities can be listed: a name that is not in the list does not exist."""
 QUOTA_ENTITIES = ("users", "clients", "ips")
 OPTIONS = (
     *CLUSTER,
@@ -81,7 +81,7 @@ def _changes(args: Arguments) -> dict[str, str | None]:
 
 
 def parse_configs(given: str) -> dict[str, str]:
-    """`k1=v1,k2=[v1,v2]`: brackets keep commas together."""
+    """Parse `k1=v1,k2=[v1,v2]`, where brackets protect commas."""
     found = {}
     for pair in re.split(r",(?=[^\]]*(?:\[|$))", given):
         name, equals, value = pair.partition("=")
@@ -157,7 +157,7 @@ async def _describe(args: Arguments, named: Sequence[Entity], client: "Client") 
 
 
 async def _names(client: "Client", entity: Entity) -> list[str]:
-    """All entities of a type that have settings; for brokers also their default."""
+    """The names of all entities of a type that have settings; for brokers also "", the default."""
     from penstock.client.admin import describe_cluster, list_topics
 
     match entity.type:
@@ -243,7 +243,7 @@ def failed(error: Exception, words: Sequence[str]) -> str:
     reason = refusal_text(error)
     if isinstance(error, BrokerRefused):
         reason = f"{exception_name(error)}: {reason}"
-    # Kafka's tool prints a new user's password here; it may have blanks and commas.
+    # Kafka's tool would print a new user's password here; it may contain blanks and commas.
     hidden = [re.sub(r"(?is)(password=).*", r"\1[hidden]", word) for word in words]
     given = redacted_text(" ".join(hidden))
     return f"Error while executing config command with args '{given}'\n{reason}"

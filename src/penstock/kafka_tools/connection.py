@@ -1,4 +1,4 @@
-"""The cluster that a tool's options name, and a client of it."""
+"""Finds the cluster from a tool's options, and runs a client for it."""
 
 import asyncio
 import os
@@ -25,7 +25,7 @@ def run(
     *,
     client_id: str = "penstock-tools",
 ) -> T:
-    """Run `work` with a client of the cluster; `settings` win over those of --command-config."""
+    """Run `work` with a client of the cluster; `settings` replace those of --command-config."""
     from penstock.client.address import parse_addresses  # late: `--help` needs no client
     from penstock.client.cluster import Client
     from penstock.client.route import ANY
@@ -43,16 +43,16 @@ def run(
             security=security,
             timeout_ms=TIMEOUT_MS,
         ) as client:
-            await client.connection(ANY)  # fails at once if nobody listens
+            await client.connection(ANY)  # fails at once if no broker is reachable
             return await work(client)
 
     return asyncio.run(connected())
 
 
 def bootstrap(args: Arguments, settings: Mapping[str, str]) -> str:
-    """Addresses of brokers, from whichever option names them."""
+    """The broker addresses, from whichever option names them."""
     given = args.find("bootstrap-server")
-    if given is None and args.takes(BROKER_LIST):  # elsewhere it lists ids of brokers
+    if given is None and args.takes(BROKER_LIST):  # in other tools --broker-list has broker ids
         given = args.find("broker-list")
     if given is not None:
         return given
@@ -65,7 +65,7 @@ def bootstrap(args: Arguments, settings: Mapping[str, str]) -> str:
 
 
 def registered(connect: str, settings: Mapping[str, str]) -> str:
-    """The brokers that are registered in ZooKeeper, by the listener that the client can use."""
+    """The brokers registered in ZooKeeper, with the listener that the client can use."""
     from penstock.metadata.zookeeper.registered import registered_brokers  # late: imports kazoo
 
     protocol = settings.get("security.protocol", "PLAINTEXT").upper()
@@ -83,9 +83,8 @@ def registered(connect: str, settings: Mapping[str, str]) -> str:
 def command_settings(
     args: Arguments, *files: str, properties: Iterable[str] = ()
 ) -> dict[str, str]:
-    """The client settings of --command-config, or of files given by other options; then those of
-    options that hold name=value; with what config providers have for `${…}`, as Kafka's clients
-    read them.
+    """The client settings of --command-config, or of files that other options name; then those of
+    name=value options. Config providers replace `${…}`, as in Kafka's clients.
     """
     found: dict[str, str] = {}
     for name in ("command-config", *files):
@@ -96,7 +95,7 @@ def command_settings(
         found |= name_values(args.all(name), f"--{name}")
     if not any(name.startswith("config.providers") for name in found):
         return found
-    from penstock.config.providers import provided  # late: few clients have any
+    from penstock.config.providers import provided  # late: rarely needed
 
     return provided(found, os.environ)
 
@@ -109,7 +108,7 @@ def read_properties(path: str, about: str) -> dict[str, str]:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        text = data.decode("latin-1")  # as Java reads these files
+        text = data.decode("latin-1")  # Java's encoding of these files
     try:
         return {each.key: each.value for each in parsed(text)}
     except ConfigError as error:
@@ -117,7 +116,7 @@ def read_properties(path: str, about: str) -> dict[str, str]:
 
 
 def name_values(texts: Iterable[str], about: str) -> dict[str, str]:
-    """Texts of the form name=value."""
+    """Parse texts of the form name=value."""
     found = {}
     for text in texts:
         name, equals, value = text.partition("=")

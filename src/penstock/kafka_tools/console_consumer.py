@@ -78,7 +78,7 @@ def consume(args: Arguments) -> int:
 
 
 def consumer_settings(args: Arguments) -> dict[str, str]:
-    """The consumer's settings from files and properties, with a hint for old names."""
+    """The consumer's settings from files and properties; old names get a hint."""
     properties = ("consumer-property", "command-property")
     settings = command_settings(args, "consumer.config", properties=properties)
     hint(settings, "consumer settings")

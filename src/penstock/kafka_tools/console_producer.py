@@ -1,4 +1,4 @@
-"""`kafka-console-producer.sh`: a record for each line of standard input."""
+"""`kafka-console-producer.sh`: writes a record for each line of standard input."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -103,7 +103,7 @@ def codec_of(args: Arguments, settings: Mapping[str, str]) -> "Codec":
 
 
 def _options(args: Arguments) -> dict[str, str]:
-    """Settings that have options of their own, which win over properties."""
+    """Settings that have options of their own, which override properties."""
     names = {
         "batch-size": "batch.size",
         "max-partition-memory-bytes": "batch.size",
@@ -124,7 +124,7 @@ async def _produce(
     topic = args.text("topic")
     settings = {**settings, **_options(args)}
     wanted = replace(producer_settings(settings), codec=codec_of(args, settings))
-    if wanted.transactional_id is not None:  # Kafka's fails at the first record
+    if wanted.transactional_id is not None:  # Kafka's tool fails at the first record
         raise ToolError(
             "transactional.id: this tool writes no transactions, "
             "but penstock produce --transactional-id does"
@@ -140,7 +140,7 @@ async def _produce(
                 key, value, headers = reader.read(line.removesuffix(b"\r"))
                 records.append(ProducerRecord(topic, value, key, headers))
         finally:
-            if records:  # those before a line that cannot be read
+            if records:  # also the records before a malformed line
                 all_written(await producer.deliver(records))
         _prompt()
 

@@ -40,7 +40,7 @@ POLL_MS = 250
 
 
 class Tally:
-    """How many records were printed, and which were read but not printed."""
+    """Counts printed records, and keeps those that were read but not printed."""
 
     def __init__(self) -> None:
         self.printed = 0
@@ -61,7 +61,7 @@ def until_ended(
     work: Callable[[Client], Awaitable[None]],
     client_id: str,
 ) -> int:
-    """Read until enough, too late or interrupted; then say how many records were printed."""
+    """Read until a limit, a timeout or a signal; then print how many records were processed."""
     ended_by: list[int] = []
 
     def on_term(*_: object) -> None:
@@ -103,7 +103,9 @@ async def _consume(
 
 
 def chosen_settings(args: Arguments, settings: Mapping[str, str]) -> GroupSettings:
-    """Options win over settings; as in Kafka's consumer, a member commits by itself."""
+    """Group settings; options override settings. A member commits automatically, as
+    in Kafka's consumer.
+    """
     given = {"enable.auto.commit": "true", **settings}
     if args.has("isolation-level"):
         given["isolation.level"] = args.text("isolation-level")
@@ -120,7 +122,7 @@ async def _consume_as_member(
     tally: Tally,
     client: Client,
 ) -> None:
-    """Share the topics with the group; what was printed is committed at times, and at the end."""
+    """Read as a group member; printed records are committed periodically and at the end."""
     async with GroupConsumer(client, group, settings) as consumer:
         if args.has("include"):
             consumer.subscribe(pattern=topic_pattern(args.text("include")).pattern)
@@ -129,9 +131,9 @@ async def _consume_as_member(
         try:
             await _print_all(args, formatter, tally, partial(consumer.poll, POLL_MS))
         finally:
-            # Leaving the group commits positions, so they go back to what was not printed.
+            # Leaving the group commits positions, so move them back to the first unprinted record.
             for each in reversed(tally.unprinted):
-                with suppress(ConfigError):  # the partition has moved to another member
+                with suppress(ConfigError):  # the partition belongs to another member now
                     consumer.seek(each.partition, Offset(each.record.offset))
 
 
@@ -141,7 +143,7 @@ async def _print_all(
     tally: Tally,
     poll: Callable[[], Awaitable[list[ConsumedRecord]]],
 ) -> None:
-    """Print until enough or too late."""
+    """Print until the limit or the timeout."""
     limit, patience_ms = args.find_number("max-messages"), args.find_number("timeout-ms")
     if args.has("no-wait-at-logend"):
         patience_ms = 0
@@ -152,7 +154,7 @@ async def _print_all(
         for each in records[:left]:
             _print(args, formatter, each)
             tally.printed += 1
-        sys.stdout.flush()  # fails if the reader has left
+        sys.stdout.flush()  # raises if the reader has closed the pipe
         tally.unprinted = records[left:]
         if records:
             last = time.monotonic()
@@ -174,7 +176,7 @@ def _print(args: Arguments, formatter: Formatter, record: ConsumedRecord) -> Non
 async def _topics(args: Arguments, client: Client) -> list[TopicMetadata]:
     name = args.find("topic")
     if name is not None:
-        # Like Kafka's consumer, lets the broker create the topic.
+        # Let the broker create the topic, as Kafka's consumer does.
         return [await client.retrying(partial(client.topic, name, create=True), retry_on=RETRIABLE)]
     pattern = topic_pattern(args.text("include"))
     return [
@@ -190,7 +192,7 @@ async def _positions(
     client: Client,
     topics: Sequence[TopicMetadata],
 ) -> dict[TopicPartition, Offset]:
-    """Where to start, as the options say."""
+    """The start positions of the partitions, from the options."""
     index = args.find_number("partition")
     partitions = [
         TopicPartition(topic.name, each)
@@ -271,7 +273,7 @@ async def chosen_formatter(
 async def _timestamp_types(
     client: Client, topics: Sequence[TopicMetadata], properties: Mapping[str, str]
 ) -> Callable[[str], str]:
-    """`message.timestamp.type` of each topic; asked for only if it is printed."""
+    """`message.timestamp.type` by topic; read only if timestamps are printed."""
     types: dict[str, str] = {}
     if properties.get("print.timestamp", "false").strip().lower() == "true":
         for topic in topics:
@@ -285,7 +287,7 @@ async def _timestamp_types(
 
 
 async def _offsets_retention_ms(client: Client) -> int:
-    """How long the brokers keep a commit."""
+    """How long brokers keep committed offsets."""
     broker = next(iter((await client.cluster()).brokers), BrokerId(0))
     name = "offsets.retention.minutes"
     resource = Resource(ConfigResourceType.BROKER, str(broker))

@@ -82,7 +82,7 @@ def groups(args: Arguments) -> int:
         return 0
     _check(args, action)
     run(args, partial(_act, args, action))
-    return 0  # also after an error that was printed, as Kafka's tool
+    return 0  # 0 even after a printed error, like Kafka's tool
 
 
 def _validate(expression: str) -> None:

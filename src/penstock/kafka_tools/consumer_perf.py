@@ -68,7 +68,7 @@ def consume(args: Arguments) -> int:
     args.require("num-records")
     settings = command_settings(args, "consumer.config", properties=("command-property",))
     hint(settings, "consumer settings")
-    stamp(args)  # refuses a wrong --date-format before anything is read
+    stamp(args)  # check --date-format before anything is read
     settings.setdefault("auto.offset.reset", "latest" if args.has("from-latest") else "earliest")
     run(args, partial(_consume, args, settings), settings, client_id=CLIENT_ID)
     return 0
@@ -78,7 +78,7 @@ def consume(args: Arguments) -> int:
 async def _records(
     args: Arguments, settings: Mapping[str, str], client: "Client"
 ) -> AsyncIterator["Poll"]:
-    """Reads as a member of the group, or all partitions without one."""
+    """Yield a poll function that reads as a group member, or all partitions without a group."""
     from penstock.client.admin import list_topics
     from penstock.client.consume import PARTITION_BYTES, SimpleConsumer
     from penstock.client.listing import EARLIEST, LATEST
@@ -172,7 +172,7 @@ def _row(total: int, size: int, total_count: int, count: int, seconds: float) ->
 
 
 def stamp(args: Arguments) -> str:
-    """The time now, in the format of --date-format."""
+    """The current time in the format of --date-format."""
     return java_date(args.text("date-format"), datetime.now().astimezone())
 
 

@@ -108,7 +108,8 @@ async def _describe(args: Arguments, client: "Client") -> None:
     owners = principals(args, "owner-principal")
     told = f"owners: {_listed(owners)}" if owners else "current user."
     print(f"Calling describe token operation for {told}")
-    # Without an owner Kafka's own tool asks for the tokens of nobody, and so shows none.
+    # Without an owner, Kafka's tool requests the tokens of an empty list of owners, and so shows
+    # none.
     found = [each for each in await list_tokens(client) if not owners or each.owner in owners]
     print(f"Total number of tokens : {len(found)}")
     _print_tokens(found)
@@ -128,7 +129,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _date(time_ms: int) -> str:
-    """In the time zone of this machine, as Kafka's tool shows it."""
+    """The time in this machine's time zone, as Kafka's tool shows it."""
     return datetime.fromtimestamp(time_ms / 1000).astimezone().strftime("%Y-%m-%dT%H:%M")
 
 

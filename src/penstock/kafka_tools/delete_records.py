@@ -20,7 +20,7 @@ def delete(args: Arguments) -> int:
     args.require(FILE)
     wanted = _read(args.text(FILE))
     run(args, partial(_delete, wanted))
-    return 0  # also if a partition failed, as Kafka's tool
+    return 0  # 0 even if a partition failed, like Kafka's tool
 
 
 def _read(path: str) -> "dict[TopicPartition, Offset]":

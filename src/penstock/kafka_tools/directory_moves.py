@@ -1,4 +1,4 @@
-"""Replicas that a plan moves to other log directories: how far they are, in Kafka's words."""
+"""The progress of replicas that a plan moves between log directories, in Kafka's wording."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from penstock.client.reassignment_plan import ANY_DIRECTORY, ReassignmentPlan
 
 
 class DirectoryMove(NamedTuple):
-    """Where a replica is, where it is being copied to, and where the plan wants it."""
+    """A replica's current directory, the one it is being copied to, and the one the plan wants."""
 
     target: str
     current: str | None = None
@@ -18,12 +18,12 @@ class DirectoryMove(NamedTuple):
 
     @property
     def is_done(self) -> bool:
-        """Whether nothing goes on; the replica may be elsewhere all the same."""
+        """Whether no copy is in progress; the replica may still be in an unplanned directory."""
         return self.current is not None and self.future is None
 
 
 def targets(plan: ReassignmentPlan) -> dict[Replica, str]:
-    """The directories that a plan names."""
+    """The directories that a plan names, by replica."""
     return {
         Replica(partition, broker): path
         for partition, target in plan.items()

@@ -1,4 +1,4 @@
-"""`kafka-dump-log.sh`, the former `DumpLogSegments`: what is in files of a log directory."""
+"""`kafka-dump-log.sh`, formerly `DumpLogSegments`: prints the contents of log files."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING

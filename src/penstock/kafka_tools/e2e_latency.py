@@ -1,4 +1,4 @@
-"""`kafka-e2e-latency.sh`: writes a record, waits until it is read, and so on; reports the times."""
+"""`kafka-e2e-latency.sh`: writes records one by one, reads each back, and reports the latencies."""
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -51,7 +51,7 @@ def latency(args: Arguments) -> int:
 
 
 def _old_line(words: Sequence[str]) -> Arguments:
-    """The values without names, in their order; the last may be a file of settings."""
+    """Parse positional values in their fixed order; the last may be a settings file."""
     if len(words) not in OLD_WORDS:
         raise UsageError(
             "Invalid number of arguments. Expected 5 or 6 positional arguments, but got "
@@ -104,7 +104,7 @@ async def _measure(args: Arguments, settings: Mapping[str, str], client: "Client
 
 
 def _records(args: Arguments, topic: str) -> "Iterator[ProducerRecord]":
-    """Of random letters, so that each is known again."""
+    """Records of random letters, so that each can be recognised."""
     from penstock.client.record_sender import ProducerRecord
 
     chance = Random(0)  # noqa: S311
@@ -129,7 +129,7 @@ def _records(args: Arguments, topic: str) -> "Iterator[ProducerRecord]":
 
 
 async def _read(reader: "SimpleConsumer", sent: "ProducerRecord") -> None:
-    """Wait for the record; it must be the only one, and the same."""
+    """Wait for the record; it must be the only one, and unchanged."""
     deadline = time.monotonic() + PATIENCE_S
     while not (found := await reader.poll(1000)):
         if time.monotonic() > deadline:
@@ -157,7 +157,7 @@ def _text(data: "bytes | memoryview | None") -> str:
 
 
 def report(times_ms: Sequence[float]) -> str:
-    """The mean, and percentiles in whole milliseconds."""
+    """The average, and percentiles in whole milliseconds."""
     ordered = sorted(int(each) for each in times_ms)
     at = {share: ordered[int(len(ordered) * share)] for share in (0.5, 0.99, 0.999)}
     return (

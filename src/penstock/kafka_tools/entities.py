@@ -1,4 +1,4 @@
-"""The entities of `kafka-configs.sh`: `--entity-type` with a name, or short as `--topic NAME`."""
+"""Entities of `kafka-configs.sh`: `--entity-type` with a name, or short, as in `--topic NAME`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ OPTIONS: Sequence[Option] = (
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """A type, and a name: None for all of them, "" for their default."""
+    """A type and a name: None stands for all entities, "" for their default."""
 
     type: str
     name: str | None
@@ -57,7 +57,7 @@ class Entity:
 
 
 def entities(args: Arguments) -> list[Entity]:
-    """What was named, in the order of the types."""
+    """The entities that the options name, in the order of the types."""
     types, names = list(args.all("entity-type")), list(args.all("entity-name"))
     for each in types:
         if each not in TYPES:

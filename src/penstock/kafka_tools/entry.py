@@ -1,4 +1,4 @@
-"""The entry point of every script: the script's own name says which tool to run."""
+"""The entry point of all scripts: the script's own name selects the tool."""
 
 import sys
 

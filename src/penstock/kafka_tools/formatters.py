@@ -1,4 +1,4 @@
-"""Formatters of the console consumer: how a record becomes a line."""
+"""Formatters of the console consumer, which turn a record into a line."""
 
 import struct
 from collections.abc import Callable, Mapping
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from penstock.client.consume import ConsumedRecord
 
 Formatter: TypeAlias = "Callable[[ConsumedRecord], bytes | None]"
-"""The bytes to print, None for nothing."""
+"""Returns the bytes to print; None: print nothing."""
 Deserializer: TypeAlias = Callable[[bytes], bytes]
 
 
@@ -53,7 +53,7 @@ def deserializer(name: str | None) -> Deserializer:
 def default_formatter(
     properties: Mapping[str, str], *, timestamp_type: Callable[[str], str]
 ) -> Formatter:
-    """Fields as properties say, such as `print.key=true`, separated by `key.separator`."""
+    """Prints the fields that properties such as `print.key=true` select, with `key.separator`."""
 
     def on(name: str, otherwise: str = "false") -> bool:
         return properties.get(name, otherwise).strip().lower() == "true"
@@ -93,7 +93,7 @@ def default_formatter(
             fields.append(f"Partition:{consumed.partition.partition}".encode())
         if shown["offset"]:
             fields.append(f"Offset:{record.offset}".encode())
-        if shown["delivery"]:  # only members of share groups know it
+        if shown["delivery"]:  # only members of share groups have it
             count = getattr(consumed, "delivery_count", None)
             fields.append(f"Delivery:{'NOT_PRESENT' if count is None else count}".encode())
         if shown["epoch"]:
@@ -114,7 +114,9 @@ def _text(given: str) -> bytes:
 
 
 def logging_formatter(inner: Formatter) -> Formatter:
-    """What it prints is logged, with the record's place before it."""
+    """Prepends timestamp, key and value, as the log line of Kafka's formatter, to
+    what `inner` prints.
+    """
 
     def formatted(consumed: "ConsumedRecord") -> bytes | None:
         record = consumed.record

@@ -1,4 +1,4 @@
-"""`kafka-get-offsets.sh`, the former `GetOffsetShell`: offsets of partitions by time."""
+"""`kafka-get-offsets.sh`, formerly `GetOffsetShell`: prints partition offsets by time."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -72,7 +72,7 @@ async def _print_offsets(args: Arguments, time: int, client: "Client") -> None:
         raise ToolError("Could not match any topic-partitions with the specified filters")
     found = await list_offsets(client, dict.fromkeys(partitions, time))
     for partition in sorted(found):
-        # As a time in the past the answer is no offset where no record is as new.
+        # For a timestamp there is no offset (-1) if no record is that new.
         if found[partition].offset >= 0:
             print(f"{partition.topic}:{partition.partition}:{found[partition].offset}")
 
@@ -97,7 +97,7 @@ def _filter(args: Arguments) -> "Callable[[TopicMetadata, int], bool]":
 
 
 def _range(rule: str) -> Callable[[str, int], bool]:
-    """`topic`, `topic:1`, `topic:0-3` (without 3), `topic:5-`, `topic:-3`."""
+    """Parse `topic`, `topic:1`, `topic:0-3` (without 3), `topic:5-` or `topic:-3`."""
     match = _RANGE.fullmatch(rule)
     if match is None:
         raise ToolError(f"Invalid rule specification: {rule}")

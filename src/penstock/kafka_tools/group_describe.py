@@ -46,7 +46,7 @@ async def _described(client: Client, name: str) -> GroupDescription:
 
 
 def _print_condition(group: GroupDescription) -> None:
-    """A remark on standard error about a group that is not stable."""
+    """Print a remark to standard error if the group is not stable."""
     if group.state == "Empty":
         print(f"\nConsumer group '{group.id}' has no active members.", file=sys.stderr)
     elif group.state in REBALANCING:
@@ -55,7 +55,7 @@ def _print_condition(group: GroupDescription) -> None:
 
 @dataclass(frozen=True, slots=True)
 class OffsetRow:
-    """A partition of a group: its committed offset and the log's end, if known, and its owner."""
+    """A partition of a group: committed offset and log end, if known, and the owning member."""
 
     partition: TopicPartition
     committed: OffsetAndMetadata | None
@@ -115,7 +115,7 @@ async def _print_offsets(client: Client, group: GroupDescription, *, verbose: bo
 def _by_member(
     group: GroupDescription, unassigned: Sequence[TopicPartition]
 ) -> Iterable[tuple[MemberDescription | None, Sequence[TopicPartition]]]:
-    """Members with the most partitions first, then partitions that no member has."""
+    """Members with the most partitions first, then the unassigned partitions."""
     for member in sorted(group.members, key=lambda each: -len(each.partitions)):
         if member.partitions:
             yield member, sorted(member.partitions)
@@ -161,7 +161,7 @@ def _assignment(group: GroupDescription, member: MemberDescription) -> list[str]
 
 
 def spelled(partitions: Iterable[TopicPartition]) -> str:
-    """`t:0,1;u:2`"""
+    """Partitions as `t:0,1;u:2`."""
     by_topic = defaultdict(list)
     for each in sorted(partitions):
         by_topic[each.topic].append(str(each.partition))
@@ -190,7 +190,9 @@ async def _print_state(client: Client, group: GroupDescription, *, verbose: bool
 def print_rows(
     group: str, lines: Sequence[Sequence[str]], widths: Sequence[int], growing: Iterable[int]
 ) -> None:
-    """The header and the rows, each after the group's name; some columns grow with their cells."""
+    """Print header and rows, each after the group's name; columns in `growing` widen to
+    fit their cells.
+    """
     fitted = [
         max([width, *(len(line[index]) for line in lines[1:])]) if index in growing else width
         for index, width in enumerate(widths)

@@ -1,11 +1,11 @@
-"""Failures of the tools about groups, in Kafka's words."""
+"""Errors of the group tools, in Kafka's wording."""
 
 from penstock.client.errors import BrokerRefused
 from penstock.kafka_tools.messages import exception_name, refusal_text
 
 
 class GroupError(Exception):
-    """Something about a group that the tool itself refuses."""
+    """A refusal by the tool itself, not by a broker."""
 
 
 def print_failure(error: Exception, kind: str = "consumer") -> None:

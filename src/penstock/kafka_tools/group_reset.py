@@ -45,7 +45,7 @@ async def reset(args: Arguments, client: Client) -> None:
     moved: dict[str, Offsets] = {}
     for group in groups:
         state = await state_with_members(client, group)
-        if state is not None:  # the others are reset all the same
+        if state is not None:  # the other groups are still reset
             print(
                 f"\nError: Assignments can only be reset if the group '{group}' is inactive, but "
                 f"the current state is {state}."
@@ -70,7 +70,7 @@ def _rows(moved: Mapping[str, Offsets]) -> list[tuple[str, str, int, Offset]]:
 
 
 def print_csv(moved: Mapping[str, Offsets], *, with_group: bool) -> None:
-    """With the group unless exactly one was named, as `--from-file` reads it again."""
+    """Print CSV as `--from-file` reads it, with the group unless exactly one was named."""
     for row in _rows(moved):
         print(",".join(map(str, row if with_group else row[1:])))
     print()
@@ -100,7 +100,7 @@ async def planned(
     partitions: Sequence[TopicPartition],
     committed: Mapping[TopicPartition, OffsetAndMetadata],
 ) -> Offsets:
-    """The new offset of each partition, as the options say."""
+    """The new offset of each partition, from the options."""
     if not partitions:
         return {}
     if args.has("to-earliest"):
@@ -171,17 +171,17 @@ async def at_time(client: Client, partitions: Sequence[TopicPartition], time_ms:
 
 
 async def within(client: Client, wanted: Offsets) -> Offsets:
-    """The offsets, moved into the range of offsets that their partitions have."""
+    """The offsets, clamped to the range that their partitions have."""
     starts = await listed(client, list(wanted), EARLIEST)
     ends = await listed(client, list(wanted), LATEST)
     return {each: max(starts[each], min(at, ends[each])) for each, at in wanted.items()}
 
 
 def _time(args: Arguments) -> int:
-    """Milliseconds since 1970."""
+    """The target time in milliseconds since 1970."""
     duration, datetime_text = args.find("by-duration"), args.find("to-datetime")
     if duration is not None:
-        # Brokers give negative times other meanings.
+        # Negative timestamps are special values in ListOffsets.
         return max(SystemClock().now_ms() - _milliseconds(duration), 0)
     assert datetime_text is not None
     return parse_datetime(datetime_text)
@@ -198,7 +198,7 @@ def _milliseconds(text: str) -> int:
 
 
 def parse_datetime(text: str) -> int:
-    """`2026-01-31T12:00:00.000`, in UTC unless it says otherwise."""
+    """Parse `2026-01-31T12:00:00.000`; UTC unless it has a time zone."""
     if "T" not in text:
         raise GroupError(
             "java.text.ParseException: Error parsing timestamp. It does not contain a 'T' "
@@ -214,7 +214,7 @@ def parse_datetime(text: str) -> int:
 
 
 def from_file(path: str, group: str) -> Offsets:
-    """Rows of topic,partition,offset; with the group before them if there are several."""
+    """Read rows of topic,partition,offset, or group,topic,partition,offset."""
     try:
         lines = Path(path).read_text().splitlines()
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Which groups and partitions options mean: `--all-groups`, `--topic t` or `--topic t:0,2`."""
+"""Selects groups and partitions from options: `--all-groups`, `--topic t` or `--topic t:0,2`."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 
 async def consumer_groups(client: "Client") -> "list[GroupListing]":
-    """The groups that Kafka's consumers form. Share, streams and Connect's groups have tools of
-    their own, and `--delete --all-groups` must not reach them.
+    """Groups of Kafka's consumers. Share, streams and Connect groups have their own tools, and
+    `--delete --all-groups` must not affect them.
     """
     from penstock.client.groups import list_groups  # late: `--help` needs no client
 
@@ -25,14 +25,14 @@ async def consumer_groups(client: "Client") -> "list[GroupListing]":
 
 
 async def named_groups(args: Arguments, client: "Client") -> list[str]:
-    """`--group`, each once, or `--all-groups`."""
+    """The groups of `--group`, without duplicates, or all with `--all-groups`."""
     if args.has("all-groups"):
         return [each.id for each in await consumer_groups(client)]
     return list(dict.fromkeys(args.all("group")))
 
 
 def topic_scope(given: Iterable[str]) -> dict[str, list[int]]:
-    """Indexes by topic; none means all of its partitions."""
+    """Partition indexes by topic; an empty list means all partitions."""
     found: dict[str, list[int]] = {}
     for text in given:
         topic, colon, indexes = text.partition(":")

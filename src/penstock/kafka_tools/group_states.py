@@ -1,4 +1,4 @@
-"""`--state` of the tools about groups: which states are meant."""
+"""Parses filter options of the group tools, such as `--state`."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ from penstock.kafka_tools.parser import Arguments, UsageError
 
 
 def chosen(args: Arguments, option: str, valid: Sequence[str]) -> set[str]:
-    """Those of `valid` that the option names, however it spells them; none means all."""
+    """The values of `valid` that the option names, ignoring case; an empty set means all."""
     given = args.find(option)
     if not given:
         return set()

@@ -33,7 +33,7 @@ def _parts(data: Buffer) -> tuple[int, bytes]:
 
 
 def json_formatter(kinds: Kinds) -> Callable[[ConsumedRecord], bytes | None]:
-    """`{"key":{"type":1,"data":{…}},"value":{"version":4,"data":{…}}}`, as in Kafka 4."""
+    """Prints `{"key":{"type":1,"data":{…}},"value":{"version":4,"data":{…}}}`, as in Kafka 4."""
 
     def formatted(consumed: ConsumedRecord) -> bytes | None:
         record = consumed.record
@@ -62,9 +62,9 @@ def json_formatter(kinds: Kinds) -> Callable[[ConsumedRecord], bytes | None]:
 
 
 def old_offsets_formatter(retention_ms: int) -> Callable[[ConsumedRecord], bytes | None]:
-    """`[group,topic,3]::[OffsetMetadata[20,NO_METADATA],CommitTime …,ExpirationTime …]`.
+    """Prints `[group,topic,3]::[OffsetMetadata[20,NO_METADATA],CommitTime …,ExpirationTime …]`.
 
-    A commit without an expiration of its own expires `retention_ms` after it was made.
+    A commit without an expiration time expires `retention_ms` after its commit time.
     """
 
     def formatted(consumed: ConsumedRecord) -> bytes | None:

@@ -1,4 +1,4 @@
-"""Times in a format of Java's SimpleDateFormat, which `--date-format` is. Pure."""
+"""Formats times by a pattern of Java's SimpleDateFormat, for `--date-format`. Pure."""
 
 import re
 from collections.abc import Callable
@@ -21,14 +21,14 @@ _NUMBERS: Final[dict[str, Callable[[datetime], int]]] = {
     "S": lambda at: at.microsecond // 1000,
     "u": lambda at: at.isoweekday(),
 }
-"""Letters that stand for a number, with as many digits as there are letters."""
+"""Pattern letters for numbers; the number of letters is the minimum number of digits."""
 _TEXTS: Final[dict[str, tuple[str, str]]] = {
     "a": ("%p", "%p"),
     "E": ("%a", "%A"),
     "z": ("%Z", "%Z"),
     "Z": ("%z", "%z"),
 }
-"""For strftime: of up to three letters, and of more."""
+"""strftime formats for up to three letters, and for more."""
 
 
 def java_date(pattern: str, at: datetime) -> str:

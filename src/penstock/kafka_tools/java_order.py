@@ -1,4 +1,4 @@
-"""The order of Java's HashMap, in which Kafka's tools print many of their rows."""
+"""The iteration order of Java's HashMap, in which Kafka's tools print many rows."""
 
 from collections.abc import Callable, Iterable
 from typing import TypeVar
@@ -10,7 +10,7 @@ _LOAD = 0.75
 
 
 def java_hash(text: str) -> int:
-    """`String.hashCode`, as an unsigned number; over UTF-16 units, as Java counts characters."""
+    """`String.hashCode` as an unsigned number, over UTF-16 code units."""
     units = text.encode("utf-16-be")
     code = 0
     for high, low in zip(units[::2], units[1::2], strict=True):
@@ -24,7 +24,7 @@ def partition_hash(partition: TopicPartition) -> int:
 
 
 def java_order(keys: Iterable[K], hashed: Callable[[K], int]) -> list[K]:
-    """Keys in the order of a HashMap that they were put into one after another."""
+    """Keys in the iteration order of a HashMap into which they were put one by one."""
     found = list(dict.fromkeys(keys))
     size = 16
     while len(found) > size * _LOAD:

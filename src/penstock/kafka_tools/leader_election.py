@@ -78,7 +78,7 @@ async def _elect(args: Arguments, client: "Client") -> int:
 async def elect_and_print(
     client: "Client", election: "ElectionType", wanted: "list[TopicPartition] | None"
 ) -> int:
-    """Elect, and say what became of each partition; 1 if one of them failed."""
+    """Elect leaders, and print the result for each partition; returns 1 if any failed."""
     from penstock.client.elections import elect_leaders
     from penstock.client.errors import BrokerRefused
     from penstock.errors import ErrorCode

@@ -1,4 +1,4 @@
-"""Reads a record's key, value and headers from a line, as Kafka's LineMessageReader."""
+"""Parses key, value and headers from a line, like Kafka's LineMessageReader."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ Fields: TypeAlias = tuple[bytes | None, bytes | None, Headers]
 
 @dataclass(slots=True)
 class LineReader:
-    """`parse.key` and `parse.headers` say which fields a line has before its value."""
+    """`parse.key` and `parse.headers` determine which fields precede the value in a line."""
 
     parse_key: bool = False
     parse_headers: bool = False
@@ -97,5 +97,5 @@ class LineReader:
 
 
 def _unescaped(text: str) -> str:
-    r"""`\t` in an argument, which no shell turns into a tab."""
+    r"""Replace `\t` and `\n` in an argument, which the shell leaves as they are."""
     return text.replace("\\t", "\t").replace("\\n", "\n")

@@ -1,4 +1,4 @@
-"""`kafka-log-dirs.sh`: the log directories of brokers, and the replicas in them, as JSON."""
+"""`kafka-log-dirs.sh`: prints the log directories of brokers and their replicas as JSON."""
 
 from functools import partial
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""Runs a tool by its script's name: whatever it raises becomes a sentence and exit code 1."""
+"""Runs the tool of a script; any error becomes a sentence and exit code 1."""
 
 import shlex
 import sys
@@ -14,7 +14,7 @@ from penstock.kafka_tools.usage import usage
 
 INTERRUPTED = 130
 RUN_CLASS, SHELL = "kafka-run-class", "zookeeper-shell"
-"""Their words are for others, so no option table reads them."""
+"""Tools whose arguments are passed on to something else, without an option table."""
 
 
 def main(script: str, words: Sequence[str]) -> int:
@@ -37,7 +37,7 @@ def main(script: str, words: Sequence[str]) -> int:
         return _misused(called, error)
     except KeyboardInterrupt:
         return INTERRUPTED
-    except BrokenPipeError:  # as `head` does
+    except BrokenPipeError:  # the reader closed the pipe, as `head` does
         _drop_output()
         return 0
     except Exception as error:  # noqa: BLE001  the boundary around every tool
@@ -45,7 +45,7 @@ def main(script: str, words: Sequence[str]) -> int:
 
 
 def _run_class(words: Sequence[str]) -> int:
-    """The class that is named after options of the Java process."""
+    """Run the tool of a class name, which may follow options of the Java process."""
     from penstock.kafka_tools.run_class import tool_of
 
     rest = list(words)
@@ -67,7 +67,7 @@ def _run(called: Tool, words: Sequence[str]) -> int:
 
 
 def _unknown(name: str, words: Sequence[str]) -> int:
-    from difflib import get_close_matches  # late: only a mistake needs it
+    from difflib import get_close_matches  # late: only needed for a mistake
 
     nearest = [MISTAKEN[name]] if name in MISTAKEN else get_close_matches(name, MODULES, n=1)
     print(f"{name}.sh: there is no such tool", end="", file=sys.stderr)
@@ -80,7 +80,9 @@ def _unknown(name: str, words: Sequence[str]) -> int:
 
 
 def _misused(called: Tool, error: UsageError) -> int:
-    """A wrong command line: the sentence, and the right line if it can be guessed, else help."""
+    """Print the error of a wrong command line, and the corrected line if it can be
+    guessed, else help.
+    """
     if str(error):
         print(error, file=sys.stderr)
     if error.meant is not None:
@@ -110,7 +112,7 @@ def _failed(called: Tool, raised: Exception, words: Sequence[str]) -> int:
             print(told)
         sys.stdout.flush()
         is_told = called.failed_on_stdout
-    except OSError:  # full, or closed: what is still in its buffer is lost
+    except OSError:  # the disk is full or the pipe closed; buffered output is lost
         _drop_output()
         is_told = False
     if not is_told:
@@ -120,7 +122,9 @@ def _failed(called: Tool, raised: Exception, words: Sequence[str]) -> int:
 
 
 def _drop_output() -> None:
-    """Otherwise the interpreter would try again at exit, and print a traceback."""
+    """Redirect standard output to the null device, or the interpreter would print a
+    traceback at exit.
+    """
     import os
 
     with suppress(OSError):

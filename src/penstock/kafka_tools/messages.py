@@ -1,4 +1,4 @@
-"""Refusals of brokers in Kafka's words."""
+"""Broker errors in Kafka's wording."""
 
 from penstock.client.errors import BrokerRefused
 from penstock.errors import ErrorCode
@@ -28,7 +28,7 @@ TEXTS = {
     "PLAINTEXT/1-way SSL channels and on delegation token authenticated channels.",
     ErrorCode.INVALID_PRINCIPAL_TYPE: "Supplied principalType is not supported.",
 }
-"""What Kafka's client says where the broker sends no text."""
+"""The messages of Kafka's client for errors without a text from the broker."""
 
 _NAMES = {
     "UNKNOWN_TOPIC_OR_PARTITION": "UnknownTopicOrPartitionException",
@@ -47,14 +47,14 @@ _NAMES = {
 
 
 def refusal_text(error: Exception) -> str:
-    """The broker's text, else the one of Kafka's client for this code."""
+    """The broker's text, else that of Kafka's client for this code."""
     if isinstance(error, BrokerRefused):
         return error.text or TEXTS.get(error.code, error.code.name)
     return str(error)
 
 
 def exception_name(error: BrokerRefused) -> str:
-    """The class by which Kafka's client calls the error."""
+    """The class name of the error in Kafka's client."""
     name = _NAMES.get(error.code.name)
     if name is None:
         name = "".join(part.capitalize() for part in error.code.name.split("_"))

@@ -1,4 +1,4 @@
-"""`kafka-metadata-quorum.sh`: the quorum of KRaft, which a cluster with ZooKeeper does not have."""
+"""`kafka-metadata-quorum.sh`: refuses, because a cluster with ZooKeeper has no KRaft quorum."""
 
 from functools import partial
 from typing import TYPE_CHECKING
@@ -49,7 +49,7 @@ def _check_describe(args: Arguments) -> None:
 
 
 async def _refuse(api: str, client: "Client") -> None:
-    """As Kafka's tool says it of a broker without KRaft."""
+    """Fail like Kafka's tool with a broker that has no KRaft."""
     from penstock.client.route import ANY
 
     connection = await client.connection(ANY)

@@ -1,4 +1,4 @@
-"""The option table of a tool: what the parser, the checks and `--help` are made from."""
+"""The option table of a tool, from which parser, checks and `--help` are derived."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,11 +6,11 @@ from enum import Enum
 from typing import TypeAlias, TypedDict, Unpack
 
 Values: TypeAlias = Mapping[str, Sequence[str]]
-"""Texts by option; a flag has none."""
+"""The values of each option; a flag has none."""
 
 
 class Takes(Enum):
-    """How many words follow an option."""
+    """How many arguments follow an option."""
 
     NOTHING = "nothing"
     ONE = "one"
@@ -20,7 +20,7 @@ class Takes(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option; `old` says that today's Kafka no longer takes it."""
+    """One option; `old` marks an option that current Kafka no longer accepts."""
 
     name: str
     help: str
@@ -29,14 +29,14 @@ class Option:
     kind: type[str] | type[int] | type[float] = str
     default: str | None = None
     also: tuple[str, ...] = ()
-    """Other names for the same option, short ones among them."""
+    """Other names of the option, including short ones."""
     repeats: bool = False
     required: bool = False
     old: bool = False
 
 
 class More(TypedDict, total=False):
-    """What an option with a value may have besides; see `Option`."""
+    """Further attributes of an option with a value; see `Option`."""
 
     also: tuple[str, ...]
     repeats: bool
@@ -51,28 +51,28 @@ def flag(name: str, text: str, *, also: tuple[str, ...] = (), old: bool = False)
 def text(
     name: str, metavar: str, about: str, *, default: str | None = None, **more: Unpack[More]
 ) -> Option:
-    """An option with a text."""
+    """An option with a text value."""
     return Option(name, about, Takes.ONE, metavar, default=default, **more)
 
 
 def number(
     name: str, metavar: str, about: str, *, default: int | None = None, **more: Unpack[More]
 ) -> Option:
-    """An option with an integer."""
+    """An option with an integer value."""
     shown = None if default is None else str(default)
     return Option(name, about, Takes.ONE, metavar, int, shown, **more)
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A tool's options, or those of one of its commands."""
+    """The options of a tool, or of one of its subcommands."""
 
     name: str
-    """As its script is called, without `.sh`."""
+    """The script's name without `.sh`."""
     about: str
     options: Sequence[Option]
     commands: Mapping[str, "Table"] = field(default_factory=dict)
-    """Commands such as `cluster-id`, by name; each also takes the options above."""
+    """Subcommands such as `cluster-id`, by name; each also accepts the options above."""
 
     def all_options(self) -> list[Option]:
         return [*self.options, HELP, VERSION]
@@ -91,4 +91,4 @@ ZOOKEEPER = text(
 )
 BROKER_LIST = text("broker-list", "HOST:PORT,...", "As --bootstrap-server.", old=True)
 CLUSTER = (BOOTSTRAP, COMMAND_CONFIG, ZOOKEEPER)
-"""How every tool of administrators finds its cluster."""
+"""The options with which admin tools find their cluster."""

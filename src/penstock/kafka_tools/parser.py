@@ -1,4 +1,4 @@
-"""Reads a command line as Kafka's tools do: one dash or two, abbreviations, `--option=value`."""
+"""Parses a command line like Kafka's tools: one dash or two, abbreviations, `--option=value`."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -6,7 +6,7 @@ from penstock.kafka_tools.options import Option, Table, Takes
 
 
 class UsageError(Exception):
-    """A wrong command line: a sentence, and the line that was probably meant."""
+    """A wrong command line: a sentence, and the command line that was probably meant."""
 
     def __init__(self, sentence: str, meant: Sequence[str] | None = None) -> None:
         super().__init__(sentence)
@@ -14,9 +14,9 @@ class UsageError(Exception):
 
 
 class Arguments:
-    """What was given, by the options' own names.
+    """The parsed options, by their main names.
 
-    `command` is the tool's sub-command, `words` are those that belong to no option.
+    `command` is the subcommand; `words` are the arguments that belong to no option.
     """
 
     def __init__(
@@ -31,27 +31,27 @@ class Arguments:
         self._defaults = {each.name: each.default for each in table.options}
 
     def has(self, *names: str) -> bool:
-        """Whether any of these was given."""
+        """Whether any of these options was given."""
         return any(name in self._values for name in names)
 
     def takes(self, option: Option) -> bool:
-        """Whether the tool has this very option; tools may mean other things by its name."""
+        """Whether the tool has exactly this option; tools may use its name for something else."""
         return option in self._options
 
     def given(self, names: Iterable[str]) -> list[str]:
         return [name for name in names if name in self._values]
 
     def all(self, name: str) -> Sequence[str]:
-        """Every text given for an option that may be repeated."""
+        """All values of a repeatable option."""
         return self._values.get(name, ())
 
     def find(self, name: str) -> str | None:
-        """An option's text; its default if it was not given."""
+        """The option's value, or its default; None if there is neither."""
         values = self._values.get(name)
         return values[-1] if values else self._defaults.get(name)
 
     def text(self, name: str) -> str:
-        """The text of an option that is required or has a default."""
+        """The value of an option that is required or has a default."""
         found = self.find(name)
         if found is None:
             raise UsageError(f'Missing required argument "[{name}]"')
@@ -64,7 +64,7 @@ class Arguments:
     def number(self, name: str) -> int:
         return int(self.text(name))
 
-    # The checks that Kafka's tools make, in their words.
+    # The checks of Kafka's tools, in their wording.
 
     def require(self, *names: str) -> None:
         for name in names:
@@ -72,7 +72,7 @@ class Arguments:
                 raise UsageError(f'Missing required argument "[{name}]"')
 
     def forbid(self, used: str, others: Iterable[str]) -> None:
-        """Options that cannot be used together with `used`."""
+        """Refuse options that cannot be combined with `used`."""
         if self.has(used):
             for name in others:
                 if self.has(name):
@@ -132,19 +132,19 @@ def parse(table: Table, words: Sequence[str]) -> Arguments:
 
 
 def known_options(options: Iterable[Option]) -> dict[str, Option]:
-    """Options by each of their names."""
+    """Options by all their names."""
     return {name: each for each in options for name in (each.name, *each.also)}
 
 
 def looks_like_option(word: str) -> bool:
-    """A dash and something that is no number: `-1` and `-` are values."""
+    """Whether the word is an option: a dash and not a number. `-1` and `-` are values."""
     return word.startswith("-") and not word.lstrip("-").replace(".", "").isdigit() and word != "-"
 
 
 def _recognized(
     options: Mapping[str, Option], name: str, words: Sequence[str], place: int
 ) -> Option:
-    """The option of that name, or the only one that begins so."""
+    """The option with this name, or the only one that begins with it."""
     if name in options:
         return options[name]
     beginning = {each.name: each for key, each in options.items() if key.startswith(name)}
@@ -171,7 +171,7 @@ def _command(table: Table, words: Sequence[str], place: int) -> str:
 
 
 def _nearest(name: str, known: Iterable[str]) -> str | None:
-    from difflib import get_close_matches  # late: only a mistake needs it
+    from difflib import get_close_matches  # late: only needed for a mistake
 
     found = get_close_matches(name, [each for each in known if len(each) > 1], n=1, cutoff=0.75)
     return found[0] if found else None

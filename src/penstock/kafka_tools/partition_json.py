@@ -1,4 +1,4 @@
-"""JSON files that name partitions, as several tools read them."""
+"""Reads the JSON files that name partitions, for several tools."""
 
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ def read_json(path: str, option: str) -> dict[str, Any]:
 
 
 def listed(document: dict[str, Any], key: str, about: str) -> list[dict[str, Any]]:
-    """The objects in the list `key`."""
+    """The list of objects under `key`."""
     found = document.get(key)
     if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
         raise ToolError(f"{about}: {key} must be a list of objects")

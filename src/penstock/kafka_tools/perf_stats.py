@@ -1,4 +1,4 @@
-"""Figures of the perf tests: latencies of records, and lines as Kafka prints them."""
+"""Latency statistics of the perf tests, printed in Kafka's format."""
 
 from collections.abc import Mapping, Sequence
 
@@ -22,7 +22,7 @@ class LatencyStats:
         self._bytes += size_bytes
 
     def window_line(self, now_s: float) -> str:
-        """A report of what came since the last one."""
+        """The report line for the time since the last report."""
         latencies = self._latencies[self._window_first :]
         seconds = max(now_s - self._window_s, 1e-3)
         size = self._bytes - self._window_bytes
@@ -36,7 +36,7 @@ class LatencyStats:
         return line
 
     def metrics(self, now_s: float) -> dict[str, float]:
-        """Of a producer, by Kafka's names."""
+        """The producer's metrics, by Kafka's names."""
         seconds, count = max(now_s - self._started_s, 1e-3), len(self._latencies)
         return {
             "record-send-total": float(count),
@@ -62,7 +62,7 @@ class LatencyStats:
 
 
 def print_metrics(group: str, client_id: str, values: Mapping[str, float]) -> None:
-    """`--print-metrics`: what was measured, by the names and in the form of Kafka's tools."""
+    """Print `--print-metrics`: the figures with the names and layout of Kafka's tools."""
     named = {f"{group}:{name}:{{client-id={client_id}}}": values[name] for name in sorted(values)}
     width = max(map(len, named))
     print(f"\n{'Metric Name':<{width}}   Value")

@@ -1,4 +1,4 @@
-"""`kafka-preferred-replica-election.sh`, which today's Kafka calls `kafka-leader-election.sh`."""
+"""`kafka-preferred-replica-election.sh`, which current Kafka calls `kafka-leader-election.sh`."""
 
 from functools import partial
 from typing import TYPE_CHECKING

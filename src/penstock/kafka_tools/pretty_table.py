@@ -1,4 +1,4 @@
-"""A table as `kafka-transactions.sh` prints it: columns as wide as their widest cell."""
+"""Prints a table like `kafka-transactions.sh`: columns as wide as their widest cell."""
 
 from collections.abc import Iterable, Sequence
 

@@ -1,12 +1,12 @@
-"""Principals such as `User:bob`, as options name them."""
+"""Parses options that name principals, such as `User:bob`."""
 
 from penstock.kafka_tools.parser import Arguments
 from penstock.kafka_tools.tool import ToolError
 
 
 def principals(args: Arguments, option: str) -> list[str]:
-    """Every principal that an option names, once."""
-    from penstock.security.principal import parse_principal  # late: `--help` needs it not
+    """The principals that an option names, without duplicates."""
+    from penstock.security.principal import parse_principal  # late: `--help` does not need it
 
     found = []
     for each in args.all(option):

@@ -63,8 +63,8 @@ def produce(args: Arguments) -> int:
 
 
 def _payload(args: Arguments) -> Callable[[int], bytes]:
-    """The value of the record of that number."""
-    chance = random.Random(0)  # noqa: S311  the same records each time, as Kafka's tool
+    """The function that makes the value of a record from its number."""
+    chance = random.Random(0)  # noqa: S311  the same records each time, like Kafka's tool
     size = args.find_number("record-size")
     if size is not None:
         if size <= 0:

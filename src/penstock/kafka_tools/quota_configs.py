@@ -1,4 +1,4 @@
-"""`kafka-configs.sh` for users, clients and addresses: quotas, and SCRAM credentials of users."""
+"""`kafka-configs.sh` for users, clients and IPs: quotas, and SCRAM credentials of users."""
 
 import re
 import secrets
@@ -23,7 +23,7 @@ ITERATIONS = 4096
 
 
 def _checked(named: Sequence[Entity]) -> dict[str, str | None]:
-    """Entities by the types of quotas; "" is a default, which quotas call None."""
+    """Entity names by quota entity type; "", a default, becomes None."""
     types = [each.type for each in named]
     if len(types) != len(set(types)) or ("ips" in types and len(types) > 1):
         raise UsageError("Only users and clients can be named together")
@@ -60,7 +60,7 @@ def _amount(name: str, text: str | None) -> float | None:
 
 
 def _credential(mechanism: str, text: str | None) -> NewScramCredential | None:
-    """`[iterations=8192,password=secret]`"""
+    """Parse `[iterations=8192,password=secret]`."""
     if text is None:
         return None
     match = re.fullmatch(r"(?:iterations=(\d+),)?password=(.*)", text)

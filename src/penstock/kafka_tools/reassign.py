@@ -1,4 +1,4 @@
-"""`kafka-reassign-partitions.sh`: plans, starts, verifies, lists and cancels moves of replicas."""
+"""`kafka-reassign-partitions.sh`: plans, starts, verifies, lists and cancels reassignments."""
 
 from collections.abc import Sequence
 from functools import partial

@@ -1,4 +1,4 @@
-"""Plans of `kafka-reassign-partitions.sh`: how one is read, and how one is generated."""
+"""Plans of `kafka-reassign-partitions.sh`: reading and generating them."""
 
 import random
 from collections.abc import Iterable, Mapping
@@ -44,7 +44,7 @@ def read_topics(path: str) -> list[str]:
 async def generate(
     client: Client, topics: Iterable[str], brokers: str, *, rack_aware: bool
 ) -> None:
-    """Print the current assignment, and a proposal on the given brokers."""
+    """Print the current assignment, and a proposal for the given brokers."""
     try:
         wanted = [BrokerId(int(each)) for each in brokers.split(",")]
     except ValueError:
@@ -104,7 +104,7 @@ def proposal(
 async def with_directories(
     client: Client, replicas: Mapping[TopicPartition, tuple[BrokerId, ...]]
 ) -> ReassignmentPlan:
-    """The assignment with the log directory of each replica, where its broker tells it."""
+    """The assignment with the log directory of each replica, if its broker reports it."""
     found: dict[tuple[TopicPartition, BrokerId], str] = {}
     live = (await describe_cluster(client)).brokers
     for broker in sorted({each for brokers in replicas.values() for each in brokers} & set(live)):

@@ -43,7 +43,7 @@ Ongoing = Mapping[TopicPartition, OngoingReassignment]
 
 
 async def _known(client: Client, plan: ReassignmentPlan) -> Partitions:
-    """The plan's partitions as they are; raises if one does not exist."""
+    """The current metadata of the plan's partitions; raises if one does not exist."""
     topics = {each.name: each for each in await list_topics(client)}
     for partition in plan:
         if partition.topic not in topics:
@@ -131,7 +131,7 @@ def _limited(
 
 
 def _brokers(plan: ReassignmentPlan, known: Partitions) -> list[BrokerId]:
-    """All brokers between which something moves."""
+    """All brokers that take part in a move."""
     return sorted(
         {each for target in plan.values() for each in target.brokers}
         | {each for partition in known.values() for each in partition.replicas}
@@ -148,7 +148,7 @@ async def _set_rates(
 async def _move_directories(client: Client, moves: Mapping[Replica, str]) -> None:
     if not moves:
         return
-    # A replica that is not there yet is created in that directory.
+    # A replica that does not exist yet will be created in this directory.
     outcomes = await alter_replica_log_dirs(client, moves)
     for replica, error in outcomes.items():
         if error is not None and error.code is not ErrorCode.REPLICA_NOT_AVAILABLE:

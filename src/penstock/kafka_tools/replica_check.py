@@ -1,4 +1,4 @@
-"""Whether replicas of a partition hold the same batches. Pure."""
+"""Checks whether the replicas of a partition have the same batches. Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -7,14 +7,14 @@ from penstock.types import BrokerId, TopicPartition
 
 
 class HeldBatch(NamedTuple):
-    """A batch as a replica has it: where it ends, and its checksum."""
+    """A batch of a replica: its last offset and its checksum."""
 
     last_offset: int
     crc: int
 
 
 class Checked(NamedTuple):
-    """How far replicas were compared, how much is left, and the first difference, if any."""
+    """The offset up to which replicas were compared, the remaining lag and the first difference."""
 
     next_offset: int
     lag: int
@@ -27,9 +27,9 @@ def checked(
     held: Mapping[BrokerId, Sequence[HeldBatch]],
     high_watermark: int,
 ) -> Checked:
-    """Compare from an offset on, as far as every replica has sent.
+    """Compare from an offset on, as far as every replica has sent batches.
 
-    What differs is told once, and passed over, so that what is behind it is compared too.
+    A difference is reported once and then skipped, so that later batches are compared too.
     """
     replicas = sorted(held)
     first, others = replicas[0], replicas[1:]
@@ -37,7 +37,7 @@ def checked(
     for index in range(min(len(batches) for batches in held.values())):
         ours = held[first][index]
         if ours.last_offset >= high_watermark:
-            break  # not yet in all replicas, and may still be truncated
+            break  # not yet replicated everywhere, and may still be truncated
         for other in others:
             theirs = held[other][index]
             if difference is None and theirs.last_offset != ours.last_offset:

@@ -1,4 +1,4 @@
-"""`kafka-replica-verification.sh`: compares the replicas of topics, until it is stopped."""
+"""`kafka-replica-verification.sh`: compares the replicas of topics until it is stopped."""
 
 import re
 import time
@@ -88,7 +88,7 @@ async def _fetched(
     topics: "dict[str, TopicMetadata]",
     offsets: "dict[TopicPartition, int]",
 ) -> "dict[TopicPartition, dict[BrokerId, tuple[list[HeldBatch], int]]]":
-    """What each replica has from the offsets on, and its high watermark."""
+    """The batches of each replica from the offsets on, and its high watermark."""
     from penstock.client.errors import check
     from penstock.client.route import ToBroker
     from penstock.types import TopicPartition
@@ -108,7 +108,7 @@ async def _fetched(
             FetchResponse,
             timeout_ms=wait_ms + client.request_timeout_ms,
         )
-        # Only the first is waited for: what it has, the others have or will have soon.
+        # Wait only in the first fetch: other replicas have the same records, or will soon.
         wait_ms = 0
         check(response.error_code, f"fetch from broker {broker}")
         for topic in response.responses:

@@ -1,4 +1,4 @@
-"""`kafka-run-class.sh CLASS …`: the tool that Kafka has under that name."""
+"""`kafka-run-class.sh CLASS …`: runs the tool with this Kafka class name."""
 
 from penstock.kafka_tools.options import Table
 from penstock.kafka_tools.parser import Arguments, UsageError
@@ -41,7 +41,7 @@ CLASSES = {
     "VerifiableProducer": "kafka-verifiable-producer",
     "VerifiableShareConsumer": "kafka-verifiable-share-consumer",
 }
-"""Tools by the simple names of their classes: packages change from release to release."""
+"""Tools by simple class names, because packages change between releases."""
 
 
 def tool_of(class_name: str) -> str:
@@ -49,7 +49,7 @@ def tool_of(class_name: str) -> str:
     simple = class_name.rpartition(".")[2].rstrip("$")
     found = CLASSES.get(simple)
     if found is None:
-        from difflib import get_close_matches  # late: only a mistake needs it
+        from difflib import get_close_matches  # late: only needed for a mistake
 
         nearest = get_close_matches(simple, CLASSES, n=1)
         hint = f"; did you mean kafka.tools.{nearest[0]}?" if nearest else ""

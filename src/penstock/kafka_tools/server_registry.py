@@ -1,4 +1,4 @@
-"""Servers that the start scripts started, so that the stop scripts find these and no others."""
+"""Records the servers that start scripts started, so that stop scripts stop only these."""
 
 import os
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ RUN_DIR = "PENSTOCK_RUN_DIR"
 
 
 class StartedServer(msgspec.Struct, frozen=True):
-    """A broker by its data directory, or a ZooKeeper by its process."""
+    """A broker, by its data directory, or a ZooKeeper, by its process."""
 
     kind: str
     directory: str
@@ -19,7 +19,7 @@ class StartedServer(msgspec.Struct, frozen=True):
 
 
 def registry() -> Path:
-    """One folder for each user of this machine."""
+    """The registry folder; each user of this machine has one."""
     given = os.environ.get(RUN_DIR)
     if given:
         return Path(given)

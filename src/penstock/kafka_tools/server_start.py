@@ -17,7 +17,7 @@ USAGE = "USAGE: kafka-server-start.sh [-daemon] server.properties [--override pr
 
 def start(args: Arguments) -> int:
     if not args.words:
-        raise UsageError("")  # the usage alone
+        raise UsageError("")  # prints only the usage
     file = args.words[0]
     settings = read_properties(file, "kafka-server-start.sh")
     overrides = args.all("override")
@@ -32,20 +32,20 @@ def start(args: Arguments) -> int:
     for pair in overrides:
         serve += ["--set", pair]
     remember(StartedServer("broker", str(directory)))
-    os.environ.pop(RUN_DIR, None)  # the broker would take it for a setting
+    os.environ.pop(RUN_DIR, None)  # the broker would read it as a setting
     if args.has("daemon"):
         done = subprocess.run([*serve, "--daemon"], stdout=subprocess.PIPE, text=True, check=False)
         if done.returncode:
             raise ToolError(f"the broker did not start: see {directory}")
         return 0
     sys.stdout.flush()
-    # The broker takes the place of the script.
+    # The broker replaces this process.
     return os.execv(sys.executable, serve)  # noqa: S606
 
 
 def state_directory(logs: Path) -> Path:
-    """Where the broker of a log directory keeps what is no log: beside it, since Kafka refuses
-    folders in a log directory that are no partitions.
+    """The data directory for a log directory. It is beside the logs, because Kafka refuses folders
+    in a log directory that are not partitions.
     """
     return logs.absolute().with_name(f"{logs.absolute().name}.state")
 

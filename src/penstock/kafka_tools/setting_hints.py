@@ -1,4 +1,4 @@
-"""Hints for settings under old or misspelt names: which one is meant today."""
+"""Hints for old or misspelt setting names."""
 
 import sys
 from collections.abc import Iterable
@@ -7,11 +7,11 @@ from typing import Final
 from penstock.config.old_names import OLD_NAMES
 
 OLD_RESETS: Final = {"smallest": "earliest", "largest": "latest"}
-"""Values of `auto.offset.reset`."""
+"""Old values of `auto.offset.reset`, and the current ones."""
 
 
 def hint(names: Iterable[str], about: str) -> None:
-    """Say on standard error which settings have another name today."""
+    """Print to standard error which settings have another name today."""
     for name in names:
         if name in OLD_NAMES:
             print(

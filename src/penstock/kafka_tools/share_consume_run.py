@@ -33,7 +33,7 @@ def max_records(settings: Mapping[str, str]) -> int:
 async def _consume(
     args: Arguments, max_records: int, group: str, tally: Tally, client: Client
 ) -> None:
-    """Print until enough or too late. What was locked but not printed is released at the end."""
+    """Print until the limit or the timeout. Releases acquired but unprinted records at the end."""
     topic, limit = args.text("topic"), args.find_number("max-messages")
     formatter = await chosen_formatter(args, client, await client.existing_topics([topic]))
     patience_ms = args.find_number("timeout-ms")
@@ -45,7 +45,7 @@ async def _consume(
             for each in records[:left]:
                 consumer.acknowledge([each], _printed(args, formatter, each))
                 tally.printed += 1
-            sys.stdout.flush()  # fails if the reader has left
+            sys.stdout.flush()  # raises if the reader has closed the pipe
             for refusal in (await consumer.commit()).values():
                 if refusal is not None:
                     print(refusal, file=sys.stderr)
@@ -56,7 +56,7 @@ async def _consume(
 
 
 def _printed(args: Arguments, formatter: Formatter, record: SharedRecord) -> AcknowledgeType:
-    """Print a record; what is to become of it."""
+    """Print a record; returns how to acknowledge it."""
     try:
         line = formatter(record)
     except ToolError:

@@ -1,4 +1,4 @@
-"""`kafka-share-consumer-perf-test.sh`: reads records as members of a share group, and reports."""
+"""`kafka-share-consumer-perf-test.sh`: reads as members of a share group; reports throughput."""
 
 import asyncio
 import time
@@ -57,7 +57,7 @@ OPTIONS = (
 
 @dataclass(slots=True)
 class Share:
-    """What one member has read, and when."""
+    """The counts and times of one member."""
 
     number: int
     began: float
@@ -71,7 +71,7 @@ class Share:
 
 
 def row(args: Arguments, start: str, size: int, records: int, seconds: float) -> str:
-    """From then to now, in Kafka's columns."""
+    """The figures from `start` until now, in Kafka's columns."""
     seconds = max(seconds, 1e-3)
     return (
         f"{start}, {stamp(args)}, {size / MEGABYTE:.4f}, {size / MEGABYTE / seconds:.4f}, "
@@ -84,7 +84,7 @@ def consume(args: Arguments) -> int:
     if args.number("threads") < 1:
         raise UsageError("--threads must be above 0")
     settings = command_settings(args, "consumer.config", properties=("command-property",))
-    stamp(args)  # refuses a wrong --date-format before anything is read
+    stamp(args)  # check --date-format before anything is read
     if not args.has("hide-header"):
         print(COLUMNS)
     run(args, partial(_consume, args, settings), settings, client_id=CLIENT_ID)
@@ -131,7 +131,7 @@ async def _read(
     mine: Share,
     shares: list[Share],
 ) -> None:
-    """Until all members together have read enough, or none has for too long."""
+    """Read until all members together have enough, or until this one gets nothing for too long."""
     from penstock.client.share_consumer import ShareConsumer
     from penstock.client.share_session import AcknowledgeType
     from penstock.kafka_tools.share_consume_run import max_records

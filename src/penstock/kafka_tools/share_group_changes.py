@@ -56,13 +56,13 @@ async def _has_members(client: Client, group: str) -> bool:
     try:
         return (await describe_share_group(client, group)).state not in {"Empty", "Dead"}
     except BrokerRefused as refused:
-        if refused.code is ErrorCode.GROUP_ID_NOT_FOUND:  # a reset makes it
+        if refused.code is ErrorCode.GROUP_ID_NOT_FOUND:  # the reset will create it
             return False
         raise
 
 
 async def _scope(args: Arguments, client: Client, group: str) -> list[TopicPartition]:
-    """The partitions of the topics named, else of all topics that the group reads."""
+    """The partitions of the named topics, else of all topics that the group reads."""
     scope = topic_scope(args.all("topic"))
     if not scope:
         scope = {each.topic: [] for each in await share_offsets(client, group)}

@@ -129,7 +129,7 @@ async def _act(args: Arguments, action: str, client: "Client") -> int:
                 return await changes.reset(args, client)
     except (KafkaError, GroupError) as error:
         print_failure(error, "share")
-    return 0  # also after an error that was printed, as Kafka's tool
+    return 0  # 0 even after a printed error, like Kafka's tool
 
 
 async def _list(args: Arguments, client: "Client") -> None:

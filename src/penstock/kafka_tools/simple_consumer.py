@@ -1,4 +1,4 @@
-"""`kafka-simple-consumer-shell.sh`, which today's Kafka lacks: prints one partition."""
+"""`kafka-simple-consumer-shell.sh`, which current Kafka no longer has: prints one partition."""
 
 from penstock.kafka_tools.console_consumer import consumer_settings
 from penstock.kafka_tools.options import (

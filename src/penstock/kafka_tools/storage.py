@@ -1,4 +1,4 @@
-"""`kafka-storage.sh`: ids of clusters, and the formatting of log directories."""
+"""`kafka-storage.sh`: generates cluster ids, and formats log directories."""
 
 import secrets
 from pathlib import Path
@@ -25,7 +25,7 @@ def storage(args: Arguments) -> int:
 
 
 def random_id() -> str:
-    """Sixteen random bytes in base64url; not one that begins with a dash, like an option."""
+    """Sixteen random bytes in base64url without a leading dash, which would look like an option."""
     from penstock.types import Uuid, uuid_text
 
     while True:
@@ -40,7 +40,7 @@ def _settings(args: Arguments) -> dict[str, str]:
 
 
 def log_directories(settings: dict[str, str]) -> list[Path]:
-    """The log.dirs of a broker's settings."""
+    """The log.dirs in a broker's settings."""
     given = settings.get("log.dirs") or settings.get("log.dir") or "/tmp/kafka-logs"  # noqa: S108
     return [Path(each.strip()) for each in given.split(",") if each.strip()]
 

@@ -52,7 +52,7 @@ async def reset(args: Arguments, client: Client) -> None:
 
 
 async def _moved(args: Arguments, client: Client, group: DescribedGroup) -> Offsets:
-    """None for a group whose offsets cannot be reset, which is told."""
+    """The new offsets. If the group cannot be reset, print why and return none."""
     if group.group_state not in {"Empty", "Dead"}:
         print(
             f"\nError: Assignments can only be reset if the group '{group.group_id}' is inactive, "
@@ -105,7 +105,7 @@ def _print_moved(moved: Mapping[str, Offsets]) -> None:
 
 
 def _internal(args: Arguments, group: DescribedGroup) -> list[str]:
-    """The group's own topics that are to be deleted with it."""
+    """The group's internal topics to delete."""
     own = internal_topics(group)
     if args.has("delete-all-internal-topics"):
         return own
@@ -158,7 +158,7 @@ def _print_deleted(names: Iterable[str], failures: Mapping[str, str]) -> None:
 
 
 async def _delete_topics(client: Client, topics: Iterable[str]) -> BrokerRefused | None:
-    """The last refusal, if any."""
+    """Delete topics; returns the last error, if any."""
     refusal = None
     for topic in topics:
         try:

@@ -28,7 +28,7 @@ async def describe(args: Arguments, client: Client) -> None:
 
 
 async def _print_offsets(client: Client, group: DescribedGroup, *, verbose: bool) -> None:
-    """Of what the members' active tasks read."""
+    """Print the offsets of the partitions that the members' active tasks read."""
     partitions = java_order(
         (each for member in group.members for each in active_partitions(member, group)),
         partition_hash,
@@ -127,7 +127,7 @@ async def _print_state(client: Client, group: DescribedGroup, *, verbose: bool) 
 def _print_rows(
     group: str, lines: Sequence[Sequence[str]], widths: Sequence[int], growing: Iterable[int]
 ) -> None:
-    """The header and the rows, each after the group's name."""
+    """Print header and rows, each after the group's name."""
     fitted = [
         max([width, *(len(line[index]) for line in lines)]) if index in growing else width
         for index, width in enumerate(widths)

@@ -141,7 +141,7 @@ async def _act(args: Arguments, action: str, client: "Client") -> int:
                 await changes.reset(args, client)
     except (KafkaError, GroupError) as error:
         print_failure(error, "streams")
-        return 1  # unlike the tools about other groups
+        return 1  # unlike the tools for other groups
     return 0
 
 

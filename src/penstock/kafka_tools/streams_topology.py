@@ -1,4 +1,4 @@
-"""What a streams group's topology says about topics. Pure."""
+"""The topics of a streams group's topology. Pure."""
 
 from collections.abc import Iterable
 
@@ -15,14 +15,14 @@ def _subtopologies(group: DescribedGroup) -> list[Subtopology]:
 
 
 def input_topics(group: DescribedGroup) -> list[str]:
-    """Topics of users that the group reads; none that it made for itself."""
+    """The topics of users that the group reads, without its internal topics."""
     internal = set(internal_topics(group))
     found = {name for each in _subtopologies(group) for name in each.source_topics}
     return sorted(found - internal)
 
 
 def internal_topics(group: DescribedGroup) -> list[str]:
-    """Topics that the group made: between its parts, and behind its stores."""
+    """The group's internal topics: repartition topics and changelogs of stores."""
     return sorted(
         {
             info.name
@@ -33,7 +33,7 @@ def internal_topics(group: DescribedGroup) -> list[str]:
 
 
 def tasks(assignment: Assignment, prefix: str = "") -> str:
-    """`ACTIVE: 0:[0,1]; STANDBY: 1:[0]; `"""
+    """Tasks as `ACTIVE: 0:[0,1]; STANDBY: 1:[0]; `."""
     kinds = {
         "ACTIVE": assignment.active_tasks,
         "STANDBY": assignment.standby_tasks,

@@ -1,4 +1,4 @@
-"""The tools by the names of their scripts; a tool's module is imported when it is called."""
+"""Tools by script name; a tool's module is imported when it is called."""
 
 from importlib import import_module
 from typing import Final
@@ -49,7 +49,7 @@ MODULES: Final = {
 }
 
 MISTAKEN: Final = {"kafka-topic": "kafka-topics", "kafka-consumer-group": "kafka-consumer-groups"}
-"""Names that are often written, which have a script that says the right one."""
+"""Common misspellings; each has a script that prints the right name."""
 
 
 def tool(name: str) -> Tool:

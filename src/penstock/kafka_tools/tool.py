@@ -1,4 +1,4 @@
-"""A tool: its option table, what it does, and how it reports a failure."""
+"""A tool: its option table, its function, and how it reports a failure."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -8,15 +8,15 @@ from penstock.kafka_tools.parser import Arguments
 
 
 class ToolError(Exception):
-    """What a tool itself refuses, in Kafka's words."""
+    """A refusal by the tool itself, in Kafka's wording."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """`run` returns the exit code."""
+    """A tool; `run` returns the exit code."""
 
     table: Table
     run: Callable[[Arguments], int]
     failed: Callable[[Exception, Sequence[str]], str] = lambda error, _: f"Error: {error}"
-    """The sentence for a failure, given the command line's words."""
+    """The sentence for a failure, given the command line arguments."""
     failed_on_stdout: bool = False

@@ -1,4 +1,4 @@
-"""The pattern of topics that `--topic` and `--include` name, as Kafka's IncludeList reads it."""
+"""The topic pattern of `--topic` and `--include`, parsed like Kafka's IncludeList."""
 
 import re
 
@@ -6,7 +6,7 @@ from penstock.kafka_tools.tool import ToolError
 
 
 def topic_pattern(words: str) -> re.Pattern[str]:
-    """Names and expressions, separated by commas."""
+    """The pattern of names and regular expressions, separated by commas."""
     cleaned = words.strip().replace(",", "|").replace(" ", "")
     cleaned = re.sub("^[\"']+|[\"']+$", "", cleaned)
     try:

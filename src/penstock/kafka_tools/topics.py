@@ -133,7 +133,7 @@ async def _act(args: Arguments, client: "Client") -> None:
 
 
 async def _matching(args: Arguments, client: "Client") -> "list[TopicMetadata]":
-    """The topics that --topic means, sorted; it must mean one unless --if-exists is given."""
+    """The topics that --topic matches, sorted; none is an error unless --if-exists is given."""
     from penstock.client.admin import list_topics
     from penstock.types import uuid_text
 
@@ -189,7 +189,7 @@ async def _create(args: Arguments, client: "Client") -> None:
 
 
 def assignments(words: str) -> "list[list[BrokerId]]":
-    """`0:1,1:0`: the replicas of each partition, all as many."""
+    """Parse `0:1,1:0`: the replicas of each partition, the same number for all."""
     from penstock.types import BrokerId
 
     try:
@@ -278,7 +278,7 @@ async def _describe(args: Arguments, client: "Client") -> None:
 
 
 async def _moving(client: "Client") -> "dict[TopicPartition, OngoingReassignment]":
-    """Moves of replicas; none if the user may not ask for them, as in Kafka's tool."""
+    """Ongoing reassignments; none if the user may not list them, as in Kafka's tool."""
     from penstock.client.errors import BrokerRefused
     from penstock.client.reassignment import ongoing_reassignments
     from penstock.errors import ErrorCode
@@ -299,7 +299,7 @@ async def _described_configs(client: "Client", topic: str) -> "dict[str, ConfigE
 
 
 async def _settings(client: "Client", topic: str) -> dict[str, str | None]:
-    """What differs from the defaults, in the order of Kafka's output."""
+    """The settings that differ from the defaults, in the order of Kafka's output."""
     from penstock.client.configs import ConfigSource
     from penstock.kafka_tools.java_order import java_hash, java_order
 

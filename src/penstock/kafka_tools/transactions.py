@@ -1,4 +1,4 @@
-"""`kafka-transactions.sh`: lists, describes and aborts transactions, also those that hang."""
+"""`kafka-transactions.sh`: lists, describes and aborts transactions, including hanging ones."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -205,7 +205,8 @@ async def _abort(args: Arguments, client: "Client") -> None:
             args.number("producer-epoch"),
             -1,
             -1,
-            max(args.number("coordinator-epoch"), 0),  # -1: it has never written a marker
+            # -1: the coordinator has never written a marker
+            max(args.number("coordinator-epoch"), 0),
             Offset(-1),
         )
     else:

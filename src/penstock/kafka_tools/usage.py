@@ -1,4 +1,4 @@
-"""`--help` of a tool, made from its option table."""
+"""Prints `--help` of a tool from its option table."""
 
 import shutil
 from textwrap import wrap

@@ -1,4 +1,4 @@
-"""`kafka-verifiable-consumer.sh`: reads a topic as a group; events are lines of JSON."""
+"""`kafka-verifiable-consumer.sh`: reads a topic in a group; prints events as lines of JSON."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -50,7 +50,7 @@ async def _consume(args: Arguments, client: "Client") -> None:
     from penstock.client.group_settings import GroupProtocol, GroupSettings, OffsetReset
 
     class Rebalances(RebalanceListener):
-        """An event for each change of the assignment."""
+        """Prints an event for each change of the assignment."""
 
         async def on_assigned(self, partitions: "Sequence[TopicPartition]") -> None:
             event("partitions_assigned", partitions=[_row(each) for each in sorted(partitions)])
@@ -110,7 +110,7 @@ def record_event(consumed: "ConsumedRecord") -> None:
 
 
 def _consumed(records: "list[ConsumedRecord]", *, verbose: bool) -> "dict[TopicPartition, Offset]":
-    """Events for these records; the offsets after them."""
+    """Print the events of these records; returns the offsets after them."""
     from penstock.types import Offset
 
     seen: dict[TopicPartition, list[int]] = {}

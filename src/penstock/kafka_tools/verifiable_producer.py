@@ -1,4 +1,4 @@
-"""`kafka-verifiable-producer.sh`: writes increasing numbers; each outcome is a line of JSON."""
+"""`kafka-verifiable-producer.sh`: writes increasing numbers; prints each result as a JSON line."""
 
 import time
 from collections.abc import Mapping
@@ -53,7 +53,7 @@ def produce(args: Arguments) -> int:
 
 
 def event(name: str, **fields: Any) -> None:
-    """A line of JSON with the time and the event's name."""
+    """Print a line of JSON with the time and the event's name."""
     import msgspec
 
     row = {"timestamp": round(time.time() * 1000), "name": name, **fields}

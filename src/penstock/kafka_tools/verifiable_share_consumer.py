@@ -1,4 +1,4 @@
-"""`kafka-verifiable-share-consumer.sh`: reads as a share group; events are lines of JSON."""
+"""`kafka-verifiable-share-consumer.sh`: reads in a share group; prints events as lines of JSON."""
 
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -84,7 +84,7 @@ async def _set_reset(client: "Client", group: str, strategy: str) -> None:
 
 
 def _consumed(records: "list[SharedRecord]", *, verbose: bool) -> "dict[TopicPartition, list[int]]":
-    """Events for these records; their offsets."""
+    """Print the events of these records; returns their offsets."""
     seen: dict[TopicPartition, list[int]] = {}
     for each in records:
         seen.setdefault(each.partition, []).append(each.record.offset)

@@ -13,19 +13,19 @@ USAGE = "USAGE: zookeeper-shell.sh zookeeper_host:port[/path] [-zk-tls-config-fi
 
 
 def shell(words: Sequence[str]) -> int:
-    """Everything after the address is for ZooKeeper, which then takes this process's place."""
+    """Pass everything after the address to ZooKeeper's shell, which replaces this process."""
     from penstock.kafka_tools.zookeeper_start import java
     from penstock.local.zookeeper import shell_classpath
 
     if not words or words[0].startswith("-"):
-        raise UsageError("")  # the usage alone
+        raise UsageError("")  # prints only the usage
     command = java(shell_classpath(), MAIN, "-server", *words)
     sys.stdout.flush()
     return os.execv(command[0], command)  # noqa: S606
 
 
 def no_words(_args: Arguments) -> int:
-    raise UsageError("")  # the usage alone
+    raise UsageError("")  # prints only the usage
 
 
 TOOL = Tool(Table("zookeeper-shell", USAGE, ()), no_words)

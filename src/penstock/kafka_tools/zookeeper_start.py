@@ -17,7 +17,7 @@ START_S = 30.0
 
 
 def java(jars: str, main: str, *words: str) -> list[str]:
-    """The command line of a class of ZooKeeper's."""
+    """The command line that runs one of ZooKeeper's classes."""
     found = shutil.which("java")
     if found is None:
         raise ToolError("ZooKeeper needs Java 11 or later: apt-get install default-jre-headless")
@@ -30,7 +30,7 @@ def start(args: Arguments) -> int:
     from penstock.local.zookeeper import MAIN, answers, classpath
 
     if not args.words:
-        raise UsageError("")  # the usage alone
+        raise UsageError("")  # prints only the usage
     file = args.words[0]
     settings = read_properties(file, "zookeeper-server-start.sh")
     data = Path(settings.get("dataDir", "/tmp/zookeeper"))  # noqa: S108  Kafka's default
@@ -40,7 +40,7 @@ def start(args: Arguments) -> int:
         began = start_time(os.getpid()) or ""  # exec keeps pid and start time
         remember(StartedServer("zookeeper", str(data.absolute()), os.getpid(), began))
         sys.stdout.flush()
-        # ZooKeeper takes the place of the script.
+        # ZooKeeper replaces this process.
         return os.execv(command[0], command)  # noqa: S606
     output = data.absolute().with_name(f"{data.absolute().name}.out")
     process = start_process(command, output)

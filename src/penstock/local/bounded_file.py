@@ -1,7 +1,7 @@
-"""A program of its own: copies what it reads to a file that is kept within bounds.
+"""A separate program: copies its input to a file of bounded size.
 
-For the output of servers that do not rotate it. It runs without the rest of Penstock, so that it
-takes little memory, and ends with the process whose output it reads.
+For the output of servers that do not rotate it. It runs without the rest of Penstock, to take
+little memory, and ends with the process whose output it reads.
 """
 
 import os
@@ -13,7 +13,7 @@ OLD = ".1"
 
 
 def copy(source: int, path: Path, bound_bytes: int) -> None:
-    """Until the source ends. The file and the one before it take up to twice the bound."""
+    """Copy until the source ends. The file and its predecessor take up to twice the bound."""
     file = path.open("ab", buffering=0)
     while data := os.read(source, min(bound_bytes, 1 << 16)):
         try:
@@ -23,7 +23,7 @@ def copy(source: int, path: Path, bound_bytes: int) -> None:
                 file = path.open("ab", buffering=0)
             file.write(data)
         except OSError:
-            continue  # the disk is full: who writes must not wait for us
+            continue  # the disk is full: drop the data, so that the writer does not block
     file.close()
 
 

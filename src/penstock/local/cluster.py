@@ -1,6 +1,6 @@
-"""A cluster in one directory: its plan, and its processes.
+"""A local cluster in one directory: its plan, and its processes.
 
-`cluster.json` holds both. Starting the cluster again starts what is down, on its old data.
+`cluster.json` holds both. Starting the cluster again starts what is down, with its old data.
 """
 
 import os
@@ -86,7 +86,7 @@ class LocalCluster:
     def create(cls, directory: Path, plan: ClusterPlan, *, tied: bool = False) -> "LocalCluster":
         """A new cluster; if `tied`, its processes end with the one that started them."""
         cluster = cls(directory, _File(plan=plan), tied=tied)
-        cluster.warnings()  # rejects wrong settings before anything is saved
+        cluster.warnings()  # raises for wrong settings before anything is saved
         try:
             directory.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -143,7 +143,7 @@ class LocalCluster:
             raise
 
     def _end_again(self, brokers: Sequence[int], *, zookeeper: bool) -> None:
-        """Kill, without a controlled shutdown: there may be no controller to answer it."""
+        """Kill the processes. A controlled shutdown could hang without a controller."""
         for broker in brokers:
             if broker in self._file.brokers:
                 end(self._file.brokers[broker], kill=True, patience_s=STOP_S)
@@ -177,7 +177,7 @@ class LocalCluster:
     def _serve(self, broker: int) -> list[str]:
         command = [sys.executable, "-P", "-m", "penstock", "serve"]
         command += ["--dir", str(self.folder(broker))]
-        command += ["--log-file", str(self._output(broker))]  # which is rotated
+        command += ["--log-file", str(self._output(broker))]  # a log file is rotated
         for name, value in self._settings(broker).items():
             command += ["--set", f"{name}={value}"]
         return command

@@ -1,4 +1,4 @@
-"""The web console of a broker: a process of its own, if penstock.console.listen is set."""
+"""Runs the web console beside the broker, in its own process, if penstock.console.listen is set."""
 
 import logging
 from importlib.util import find_spec
@@ -22,8 +22,8 @@ logger = logging.getLogger(__name__)
 
 
 def check_console(config: ServicesConfig) -> None:
-    """Before the broker starts: who may log in must be known, and the libraries must be there:
-    a console that cannot start would be started again and again.
+    """Check users file and libraries before the broker starts: a console that cannot start would be
+    restarted again and again.
     """
     if not config.penstock_console_listen:
         return
@@ -47,7 +47,7 @@ class ConsoleProcess:
         self._process = ServiceProcess("console", config, ("console",))
 
     async def run_alongside(self, broker: RunningBroker) -> None:
-        """Until cancelled."""
+        """Run the console until cancelled."""
         if not self._config.penstock_console_listen:
             return
         connection = self._process.connection(broker.state)

@@ -1,4 +1,6 @@
-"""The delay service of a broker: a process of its own, once there is a delay or retry topic."""
+"""Runs the delay service beside the broker, in its own process, once there is a delay
+or retry topic.
+"""
 
 import asyncio
 import logging
@@ -23,16 +25,16 @@ def has_delays(image: ClusterImage) -> bool:
 
 
 class DelayProcess:
-    """Starts the service when it is wanted; ends it with the broker."""
+    """Starts the service when it is needed; ends it with the broker."""
 
     def __init__(self, config: BrokerConfig, directory: Path) -> None:
         self._process = ServiceProcess("delay", config)
         self._folder = directory / "delay"
-        # In the environment, since everybody can see the arguments of a process.
+        # Passed in the environment, because all users can see the arguments of a process.
         self._secrets = {"PENSTOCK_DELAY_STORE": config.services.delay_store()}
 
     async def run_alongside(self, broker: RunningBroker) -> None:
-        """Until cancelled."""
+        """Wait for a delay or retry topic, then run the service until cancelled."""
         while not has_delays(broker.services.cluster.image):
             await asyncio.sleep(LOOK_S)
         connection = self._process.connection(broker.state)

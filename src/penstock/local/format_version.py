@@ -1,6 +1,6 @@
-"""The version of a JSON file of ours, read before anything else of it.
+"""The version of one of our JSON files, read before the rest of it.
 
-A newer Penstock may have changed whatever stands beside the version.
+A newer Penstock may have changed every other field.
 """
 
 from pathlib import Path
@@ -15,7 +15,7 @@ class _Versioned(msgspec.Struct, frozen=True):
 
 
 def refuse_newer(data: msgspec.Raw | bytes, path: Path, known: int) -> None:
-    """Raises `msgspec.DecodeError` for what is no such file."""
+    """Raise `ConfigError` for a newer version, `msgspec.DecodeError` for data without a version."""
     found = msgspec.json.decode(data, type=_Versioned).version
     if found > known:
         raise ConfigError(

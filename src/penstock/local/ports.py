@@ -5,13 +5,13 @@ import socket
 from contextlib import ExitStack
 
 LOW, HIGH = 15_000, 32_000
-"""Below the kernel's ephemeral ports, which any outgoing connection could take."""
+"""Below the kernel's ephemeral ports, which outgoing connections could take."""
 
 
 def free_ports(count: int = 1) -> int:
     """The first of `count` consecutive ports that are free on every loopback address."""
     while True:
-        first = random.randrange(LOW, HIGH - count)  # noqa: S311  only spreads
+        first = random.randrange(LOW, HIGH - count)  # noqa: S311  only avoids collisions
         with ExitStack() as held:
             try:
                 for port in range(first, first + count):

@@ -21,14 +21,14 @@ POLL_S = 0.02
 WRITER_S = 5
 
 _children: dict[int, subprocess.Popen[bytes]] = {}
-"""Children that have not been reaped. Dropping a live Popen object would raise a warning."""
+"""Children that have not been reaped. Dropping a live Popen object would cause a warning."""
 
 _writers: dict[Path, subprocess.Popen[bytes]] = {}
-"""Of outputs that are bounded."""
+"""The writer processes of bounded outputs."""
 
 
 class StartedProcess(msgspec.Struct, frozen=True):
-    """Pid and start time: the system reuses a pid after its process has ended."""
+    """Pid and start time, because the system reuses pids."""
 
     pid: int
     began: str
@@ -64,8 +64,8 @@ def start(
 
 
 def _bounded(output: Path) -> IO[bytes]:
-    """A pipe to a process that writes the file, and ends with the last one that holds the pipe."""
-    output.touch()  # what cannot be written is found here
+    """A pipe to a process that writes the file, and that ends with the pipe's last holder."""
+    output.touch()  # raises if the file cannot be written
     _finish(output)
     writer = subprocess.Popen(
         [sys.executable, "-I", "-S", bounded_file.__file__, output],
@@ -92,12 +92,12 @@ def start_time(pid: int) -> str | None:
     _reap(pid)
     began = process_start(pid)
     if began is None:
-        _reap(pid)  # it ended meanwhile
+        _reap(pid)  # it ended in the meantime
     return began
 
 
 def _reap(pid: int) -> None:
-    """Wait for an ended child of ours, which is a zombie until then."""
+    """Reap an ended child of ours, which is a zombie until then."""
     child = _children.get(pid)
     if child is not None and child.poll() is not None:
         del _children[pid]
@@ -124,9 +124,10 @@ def polls(seconds: float) -> Iterator[None]:
 
 
 def last_line(output: Path, since: int = 0, *, is_shared: bool = False) -> str:
-    """The last line of output, without the program name; `since`: the size of the file before.
+    """The last line of output, without the program's name; `since` is the file's earlier size.
 
-    `is_shared`: a broker that runs may log there too, so a line that names the program is meant.
+    `is_shared`: a running broker may log there too, so lines that begin with the program's name are
+    preferred.
     """
     _finish(output)
     try:

@@ -1,4 +1,6 @@
-"""The schema registry of a broker: a process of its own, if penstock.registry.listen is set."""
+"""Runs the schema registry beside the broker, in its own process, if
+penstock.registry.listen is set.
+"""
 
 import logging
 from pathlib import Path
@@ -17,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 
 def check_registry(config: ServicesConfig) -> None:
-    """Before the broker starts: a registry that cannot start would be started again and again."""
+    """Check before the broker starts: a registry that cannot start would be restarted forever."""
     if config.penstock_registry_listen:
         users = config.penstock_registry_users
         host = http_address(config.penstock_registry_listen, NAME).host
@@ -33,7 +35,7 @@ class RegistryProcess:
         self._process = ServiceProcess("registry", config)
 
     async def run_alongside(self, broker: RunningBroker) -> None:
-        """Until cancelled."""
+        """Run the registry until cancelled."""
         if not self._config.penstock_registry_listen:
             return
         connection = self._process.connection(broker.state)

@@ -1,4 +1,4 @@
-"""The HTTP service of a broker: a process of its own, if penstock.rest.listen is set."""
+"""Runs the REST service beside the broker, in its own process, if penstock.rest.listen is set."""
 
 import logging
 
@@ -9,13 +9,13 @@ from penstock.config.services import ServicesConfig
 from penstock.local.service_process import ServiceProcess
 from penstock.rest.token import checked_token
 
-TOKEN_VARIABLE = "PENSTOCK_REST_TOKEN"  # noqa: S105 - a name
+TOKEN_VARIABLE = "PENSTOCK_REST_TOKEN"  # noqa: S105  a name, not a secret
 
 logger = logging.getLogger(__name__)
 
 
 def check_rest(config: ServicesConfig) -> None:
-    """Before the broker starts: who may write must be said."""
+    """Check before the broker starts that a token is configured, or disabled on purpose."""
     if config.penstock_rest_listen:
         host = http_address(config.penstock_rest_listen, "penstock.rest.listen").host
         checked_token(config.rest_token(), host, "penstock.rest.token")
@@ -29,7 +29,7 @@ class RestProcess:
         self._process = ServiceProcess("rest", config)
 
     async def run_alongside(self, broker: RunningBroker) -> None:
-        """Until cancelled."""
+        """Run the service until cancelled."""
         listen = self._config.penstock_rest_listen
         if not listen:
             return
@@ -41,7 +41,7 @@ class RestProcess:
             )
             return
         options = ["--listen", listen, "--log-topic", self._config.penstock_rest_log_topic]
-        # Not as an option: those are seen by every user of the machine.
+        # Passed in the environment, because all users of the machine can see options.
         await self._process.run(
             [*connection, *options], {TOKEN_VARIABLE: self._config.rest_token()}
         )

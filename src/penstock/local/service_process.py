@@ -1,4 +1,4 @@
-"""A service beside the broker: a process of its own, which is started again when it dies."""
+"""A service beside the broker: a separate process, which is restarted when it dies."""
 
 import asyncio
 import logging
@@ -18,14 +18,14 @@ from penstock.local.restarts import restart
 STOP_S: Final = 5.0
 LONGEST_LINE_BYTES: Final = 1 << 20
 HEAD: Final = re.compile(r"\[[^]]*\] ([A-Z]+) ")
-"""How a line of a log begins, see `cli.logging`."""
+"""The beginning of a log line, see `cli.logging`."""
 OF_USERS: Final = ("PENSTOCK_BOOTSTRAP", "PENSTOCK_CLIENT_", "PENSTOCK_COMMAND_CONFIG")
 
 logger = logging.getLogger(__name__)
 
 
 def services_address(config: BrokerConfig, state: BrokerState) -> str | None:
-    """A PLAINTEXT listener, if there is one."""
+    """The address of a PLAINTEXT listener, if there is one."""
     for each in config.listener.endpoints():
         if each.protocol is SecurityProtocol.PLAINTEXT and each.listener in state.listeners:
             return state.listeners[each.listener]
@@ -33,16 +33,16 @@ def services_address(config: BrokerConfig, state: BrokerState) -> str | None:
 
 
 def service_environment(environ: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
-    """Without the client settings and the profile of whoever started the broker: those are for
-    other clusters, and here they could weaken acks or fail every connection.
+    """The environment without the client settings and profile of the user who started the broker:
+    they are for other clusters, and could weaken acks or break connections here.
     """
     kept = {name: text for name, text in environ.items() if not name.startswith(OF_USERS)}
     return {**kept, "PENSTOCK_PROFILE": "", **own}
 
 
 def of_log(line: str) -> tuple[int, str]:
-    """The level and the text of a line of a service's log. Others are failures: a sentence, or a
-    part of a traceback.
+    """The level and text of a service's log line. Lines in another format are errors: a sentence,
+    or part of a traceback.
     """
     head = HEAD.match(line)
     if head is None:
@@ -51,7 +51,7 @@ def of_log(line: str) -> tuple[int, str]:
 
 
 class ServiceProcess:
-    """A command of penstock, as a client of the broker beside it; `NAME serve` unless given."""
+    """A penstock command, run as a client of the broker beside it; by default `NAME serve`."""
 
     def __init__(
         self, name: str, config: BrokerConfig, command: tuple[str, ...] | None = None
@@ -60,7 +60,7 @@ class ServiceProcess:
         self._command = command or (name, "serve")
 
     def connection(self, state: BrokerState) -> list[str] | None:
-        """The options by which the service connects; None: it cannot."""
+        """The connection options of the service; None if it cannot connect."""
         file = self._config.services.client_file()
         if file is not None:
             return ["--bootstrap-server", state.bootstrap, "--command-config", str(file)]
@@ -70,14 +70,14 @@ class ServiceProcess:
     async def run(
         self, options: Sequence[str], environment: Mapping[str, str] | None = None
     ) -> None:
-        """Until cancelled, which ends the process."""
+        """Run and restart the process until cancelled, which ends it."""
         variables = service_environment(os.environ, environment or {})
         clock, deaths = SystemClock(), 0
         while True:
             started_ms = clock.monotonic_ms()
             try:
                 await self._run(options, variables)
-            except OSError as error:  # no memory, or too many processes: the broker goes on
+            except OSError as error:  # no memory, or too many processes: the broker continues
                 logger.error("the %s service cannot be started: %s", self._name, error.strerror)
             again = restart(clock.monotonic_ms() - started_ms, deaths)
             deaths = again.quick_deaths
@@ -106,11 +106,11 @@ class ServiceProcess:
             await self._ended(process)
 
     async def _relay(self, lines: asyncio.StreamReader) -> None:
-        """Its log becomes part of the broker's, which is rotated and has levels."""
+        """Copy the service's log into the broker's, which is rotated and has levels."""
         while True:
             try:
                 line = await lines.readline()
-            except ValueError:  # it is too long
+            except ValueError:  # the line is too long
                 continue
             if not line:
                 return
@@ -118,7 +118,7 @@ class ServiceProcess:
             logger.log(level, "%s: %s", self._name, text)
 
     async def _ended(self, process: asyncio.subprocess.Process) -> None:
-        """Waits for its end; when cancelled, ends it."""
+        """Wait for the process to end; when cancelled, end it."""
         try:
             await process.wait()
         except asyncio.CancelledError:

@@ -1,4 +1,4 @@
-"""All services beside a broker."""
+"""All services that run beside a broker."""
 
 import asyncio
 import time
@@ -20,8 +20,8 @@ ORPHANED_S, POLL_S = 10.0, 0.05
 
 
 def check_free(config: ServicesConfig, *, was_killed: bool = False) -> None:
-    """Refuse addresses that are taken. Only the log would say so of a process that is started
-    when the broker is ready. The services of a broker that was killed notice it a little later.
+    """Refuse addresses in use, because a service that is started later could only report it in the
+    log. Services of a killed broker take a moment to notice and end, so wait for them.
     """
     deadline = time.monotonic() + (ORPHANED_S if was_killed else 0.0)
     while True:
@@ -48,7 +48,7 @@ def _bind_each(config: ServicesConfig) -> None:
 
 
 class Services:
-    """One of each per machine; each is started only when it is wanted."""
+    """The services beside a broker, one of each per machine; each starts only if it is needed."""
 
     def __init__(self, config: BrokerConfig, directory: Path) -> None:
         self._all = (
@@ -59,7 +59,7 @@ class Services:
         )
 
     async def run_alongside(self, broker: RunningBroker) -> None:
-        """Until cancelled."""
+        """Run the services until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             for each in self._all:
                 tasks.create_task(each.run_alongside(broker))

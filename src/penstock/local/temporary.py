@@ -17,10 +17,10 @@ def temporary_cluster(
     directory: Path | None = None,
     one_by_one: bool = False,
 ) -> Iterator[LocalCluster]:
-    """Brokers and ZooKeeper, which end with this process, however it ends.
+    """Run brokers and ZooKeeper, which end with this process, however it ends.
 
     In the caller's `directory` they shut down cleanly and leave their data. Otherwise they are
-    killed, and their data deleted.
+    killed, and their data is deleted.
     """
     with TemporaryDirectory(prefix="penstock-") as folder:
         port = free_ports(brokers + 1)
@@ -39,7 +39,7 @@ def temporary_cluster(
             cluster.change(brokers=brokers, settings=settings)
         try:
             for broker in range(brokers if one_by_one else 0):
-                cluster.start(broker)  # the first of them becomes the controller
+                cluster.start(broker)  # the first one becomes the controller
             cluster.start()
             yield cluster
         finally:

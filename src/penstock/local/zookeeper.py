@@ -12,7 +12,7 @@ from penstock.errors import ConfigError
 
 MAIN = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 TICK_MS = 500
-"""Session timeouts are counted in ticks; the least is two."""
+"""Session timeouts are at least two ticks."""
 
 
 def command(folder: Path, port: int) -> list[str]:
@@ -48,7 +48,9 @@ def classpath() -> str:
 
 
 def shell_classpath() -> str:
-    """For ZooKeeper's command line, which needs more jars than the server: all places together."""
+    """The classpath for ZooKeeper's shell, which needs more jars than the server:
+    all places together.
+    """
     return os.pathsep.join([classpath(), *_classpaths()])
 
 
@@ -64,7 +66,7 @@ def _classpaths() -> Iterator[str]:
     debian = Path("/usr/share/java")
     if (debian / "zookeeper.jar").exists():
         yield f"/etc/zookeeper/conf:{debian / 'zookeeper.jar'}:{debian}/*"
-    pyspark = find_spec("pyspark")  # not imported; it has all the jars needed
+    pyspark = find_spec("pyspark")  # not imported; it includes all the jars needed
     if pyspark is not None and pyspark.origin is not None:
         jars = Path(pyspark.origin).parent / "jars"
         if any(jars.glob("zookeeper-*.jar")):
@@ -72,7 +74,7 @@ def _classpaths() -> Iterator[str]:
 
 
 def answers(port: int) -> bool:
-    """Whether the server serves requests; it may listen before it does."""
+    """Whether the server serves requests; it may accept connections before it does."""
     with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1) as connection:
         connection.sendall(b"srvr")
         return b"Mode: " in connection.recv(4096)

@@ -1,1 +1,1 @@
-"""A schema registry with Confluent's REST API, whose state is a compacted topic."""
+"""A schema registry with Confluent's REST API; a compacted topic stores its state."""

@@ -1,4 +1,4 @@
-"""Confluent's REST API: what each route asks of the service, and in which role."""
+"""Confluent's REST API: the operation behind each route, and the role that it needs."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
@@ -28,7 +28,7 @@ from penstock.types import Offset
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request without HTTP."""
+    """A request, independent of HTTP."""
 
     variables: Mapping[str, str]
     query: Mapping[str, str]
@@ -49,14 +49,14 @@ class Asked:
             raise RegistryError(400, f"{name} is {text!r}, must be a number") from None
 
     def page(self, found: list[Any]) -> list[Any]:
-        """The part that `offset` and `limit` mean."""
+        """The slice that the parameters `offset` and `limit` select."""
         start, limit = max(0, self.number("offset", 0)), self.number("limit", -1)
         return found[start:] if limit < 0 else found[start : start + limit]
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """JSON; and the offset behind what was written, if anything was."""
+    """The JSON of a response, and the offset after the written records, if there are any."""
 
     json: Any
     end: Offset | None = None
@@ -67,7 +67,7 @@ Do: TypeAlias = Callable[[RegistryService, Asked], Awaitable[Answer]]
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """A row of the table below."""
+    """A row of the table of operations below."""
 
     method: str
     path: str
@@ -132,7 +132,7 @@ async def subjects(service: RegistryService, asked: Asked) -> Answer:
     if prefix.startswith(":.") or prefix == ":*:":
         prefix = prefix.removeprefix(":*:").removeprefix(":.:")
         if prefix.startswith(":."):
-            return Answer([])  # there is only the default context
+            return Answer([])  # only the default context exists
     found = []
     for each in state.subjects():
         alive = bool(state.versions(each))
@@ -195,7 +195,7 @@ async def look_up(service: RegistryService, asked: Asked) -> Answer:
     given = posted(asked.body, PostedSchema).given()
     deleted = asked.flag("deleted")
     if not asked.flag("normalize"):
-        # What clients ask for most, in the words that are stored: nothing needs to be understood.
+        # Fast path: clients mostly send the stored text, which needs no parsing.
         same = changes.find_exact(service.state, asked.subject, given, deleted=deleted)
         if same is not None:
             return Answer(described_version(same))
@@ -244,7 +244,7 @@ async def compatible(service: RegistryService, asked: Asked) -> Answer:
     except RegistryError as error:
         if not verbose or error.code != errors.INVALID_SCHEMA:
             raise
-        reasons = [error.message]  # whoever asks why is told why, of a broken schema too
+        reasons = [error.message]  # with verbose, a broken schema is a reason, not an error
     messages = {"messages": reasons} if verbose else {}
     return Answer({"is_compatible": not reasons, **messages})
 
@@ -305,7 +305,7 @@ async def unset_mode(service: RegistryService, asked: Asked) -> Answer:
 
 
 class RawText(str):
-    """An answer that is the text itself, not a JSON string."""
+    """A response whose body is the text itself, not a JSON string."""
 
     __slots__ = ()
 
@@ -332,7 +332,7 @@ def _version(state: RegistryState, asked: Asked) -> Version:
 
 
 async def _formatted(service: RegistryService, asked: Asked, schema: Schema) -> str | None:
-    """None: as it is stored."""
+    """The text in the requested format; None: return it as stored."""
     name = asked.query.get("format", "")
     if not name:
         return None

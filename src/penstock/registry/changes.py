@@ -1,6 +1,6 @@
-"""What a request changes: the records to write, and the answer. Pure.
+"""Decides what a request changes: the records to write, and the response. Pure.
 
-An operation reads the state and decides; the state changes when its records are replayed.
+An operation reads the state and decides; the state changes only when its records are replayed.
 """
 
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ MAX_ID: Final = (1 << 31) - 1
 
 
 class Registered(NamedTuple):
-    """The records of a registration, none if it was there; and what was registered."""
+    """The id and version of a schema, and the records to write; none if it is registered."""
 
     records: tuple[Record, ...]
     id: int
@@ -36,11 +36,11 @@ class Registered(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """A schema to register; only in mode IMPORT the client gives the id, and maybe the version."""
+    """A schema to register. Only in mode IMPORT the client gives the id, maybe also the version."""
 
     subject: str
     schema: Schema
-    """With its canonical text."""
+    """Has the canonical text."""
     parsed: ParsedSchema
     id: int | None = None
     version: int | None = None
@@ -74,7 +74,7 @@ def register(state: RegistryState, asked: Registration, parse: Parse) -> Registe
 def find_exact(
     state: RegistryState, subject: str, schema: Schema, *, deleted: bool = False
 ) -> Version | None:
-    """The version with this very text, the newest if there are several."""
+    """The newest version with exactly this text."""
     there = state.all_versions(subject) if deleted else state.versions(subject)
     return next((each for each in reversed(there) if each.schema == schema), None)
 
@@ -88,13 +88,14 @@ def find(
     *,
     deleted: bool = False,
 ) -> Version | None:
-    """The version with this schema, the newest if there are several."""
+    """The newest version with this schema."""
     same = find_exact(state, subject, schema, deleted=deleted)
     if same is not None:
         return same
     there = state.all_versions(subject) if deleted else state.versions(subject)
     for each in reversed(there):
-        # Written by a registry that stores other texts: the meaning counts.
+        # Another registry may have stored a different text of the same schema, so compare the
+        # canonical forms.
         same_kind = each.schema.type is schema.type and each.schema.references == schema.references
         if same_kind and _canonical(each.schema, parse) == parsed.canonical:
             return each
@@ -102,7 +103,7 @@ def find(
 
 
 def _canonical(schema: Schema, parse: Parse) -> str | None:
-    """None if another registry took a schema that this one does not understand."""
+    """None if another registry accepted a schema that this one cannot parse."""
     try:
         return parse(schema).canonical
     except RegistryError:
@@ -110,7 +111,7 @@ def _canonical(schema: Schema, parse: Parse) -> str | None:
 
 
 class Deleted(NamedTuple):
-    """The records of a deletion, and the numbers of the versions."""
+    """The records of a deletion, and the numbers of the deleted versions."""
 
     records: tuple[Record, ...]
     versions: list[int]
@@ -190,7 +191,7 @@ def unset_mode(state: RegistryState, subject: str | None) -> tuple[Record, str]:
 
 
 def kept_last_id(state: RegistryState) -> Record:
-    """Keeps the last id, since compaction removes the schema that had it."""
+    """A record that preserves the last id, because compaction removes the schema that had it."""
     return Record(NoopKey(), {LAST_ID: state.last_id})
 
 
@@ -224,7 +225,7 @@ def _check_references(state: RegistryState, schema: Schema) -> None:
 
 
 def _imported(state: RegistryState, asked: Registration) -> Registered:
-    """A client that copies a registry gives ids; nothing is checked against other versions."""
+    """Register with a given id, for a client that copies a registry; checks no compatibility."""
     if asked.id is None:
         raise errors.not_permitted(f"Subject {asked.subject} is in import mode")
     if not 0 < asked.id <= MAX_ID:

@@ -1,4 +1,4 @@
-"""Which earlier versions a new schema is compared with, and in which direction. Pure."""
+"""Compatibility levels: the earlier versions to compare with, and in which direction. Pure."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple, TypeAlias
@@ -9,18 +9,18 @@ from penstock.registry.schema import Schema
 from penstock.registry.state import Version
 
 Parse: TypeAlias = Callable[[Schema], ParsedSchema]
-"""Understands a schema with its references."""
+"""Parses a schema together with its references."""
 
 
 class Level(NamedTuple):
-    """What a compatibility level promises of a new version."""
+    """The guarantees of a compatibility level for a new version."""
 
     reads_old: bool
-    """Backward: it can read what earlier versions have written."""
+    """Backward: the new version can read data of earlier versions."""
     read_by_old: bool
-    """Forward: earlier versions can read what it writes."""
+    """Forward: earlier versions can read data of the new version."""
     all_versions: bool
-    """Transitive: every earlier version, not only the latest."""
+    """Transitive: all earlier versions, not only the latest."""
 
 
 LEVELS: Final = {
@@ -35,7 +35,7 @@ LEVELS: Final = {
 
 
 def compared(level: str, versions: Sequence[Version]) -> Sequence[Version]:
-    """The versions to compare with, newest first, of those that are there."""
+    """The versions to compare with, newest first."""
     newest_first = versions[::-1]
     return newest_first if LEVELS[level].all_versions else newest_first[:1]
 
@@ -43,7 +43,7 @@ def compared(level: str, versions: Sequence[Version]) -> Sequence[Version]:
 def incompatibilities(
     level: str, new: Schema, parsed: ParsedSchema, versions: Iterable[Version], parse: Parse
 ) -> list[str]:
-    """Why the schema must not follow these versions; empty: it may."""
+    """Why the schema must not follow these versions; empty if it may."""
     promise = LEVELS[level]
     if not (promise.reads_old or promise.read_by_old):
         return []
@@ -65,7 +65,7 @@ def incompatibilities(
 def _compared(promise: Level, new: ParsedSchema, old_schema: Schema, parse: Parse) -> list[str]:
     try:
         old = parse(old_schema)
-    except RegistryError as error:  # another registry took it
+    except RegistryError as error:  # another registry accepted it
         return [f"the earlier schema is not understood: {error}"]
     try:
         reasons = new.cannot_read(old) if promise.reads_old else []

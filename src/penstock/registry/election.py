@@ -1,5 +1,5 @@
-"""Which instance writes: elected by the group protocol, like Confluent's registries, with which
-ours can share a group.
+"""Elects the instance that writes, with the group protocol, as Confluent's registries do. Both can
+be members of one group.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ logger = logging.getLogger(__name__)
 
 
 class Identity(msgspec.Struct, frozen=True):
-    """An instance, and where others reach it; the names in JSON are Confluent's."""
+    """An instance and its address; the JSON field names are Confluent's."""
 
     host: str
     port: int
@@ -59,7 +59,7 @@ class Identity(msgspec.Struct, frozen=True):
 
 
 class Assignment(msgspec.Struct, frozen=True):
-    """What each member is told: who writes; nobody if none may."""
+    """The assignment of each member: the elected leader, or none if no instance is eligible."""
 
     error: int = 0
     leader: str | None = msgspec.field(default=None, name="master")
@@ -68,7 +68,7 @@ class Assignment(msgspec.Struct, frozen=True):
 
 
 def elected(members: Mapping[str, Identity | None]) -> Assignment:
-    """The same for all members, whoever computes it. Pure."""
+    """The leader of these members. Deterministic: any member computes the same. Pure."""
     urls = [each.url for each in members.values() if each is not None]
     if len(set(urls)) < len(urls):
         return Assignment(error=DUPLICATE_URLS)
@@ -80,7 +80,7 @@ def elected(members: Mapping[str, Identity | None]) -> Assignment:
 
 
 def identity_of(metadata: bytes) -> Identity | None:
-    """None: the member is no registry. It must not stop the others."""
+    """The identity in a member's metadata. None: the member is not a registry, and is ignored."""
     try:
         return msgspec.json.decode(metadata, type=Identity)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -88,7 +88,7 @@ def identity_of(metadata: bytes) -> Identity | None:
 
 
 class Election:
-    """A membership of the group. `run` until cancelled; then it leaves."""
+    """A membership in the group. `run` stays a member until cancelled, then leaves."""
 
     def __init__(
         self,
@@ -97,13 +97,14 @@ class Election:
         own: Identity,
         on_leader: Callable[[Identity | None], Awaitable[None]],
     ) -> None:
-        self._client = client.twin()  # a join waits at the broker, so it needs its own connection
+        # a join blocks its connection at the broker, so it gets a client of its own
+        self._client = client.twin()
         self._group, self._own, self._on_leader = group, own, on_leader
         self._member, self._generation = "", -1
         self._again = asyncio.Event()
 
     def rejoin(self) -> None:
-        """Elect anew: the leader has found out that it is not."""
+        """Start a new election, because this instance found that it does not lead any more."""
         self._again.set()
 
     async def run(self) -> None:
@@ -123,11 +124,11 @@ class Election:
                 async with asyncio.timeout(RETRY_S):
                     await self._leave()
             except (KafkaError, TimeoutError):
-                pass  # the session ends by itself
+                pass  # the session will time out
             await self._client.close()
 
     async def _take_part(self) -> None:
-        """One generation: join, learn who leads, and stay until the group changes."""
+        """One generation: join, learn the leader, and send heartbeats until the group changes."""
         joined = await self._joined()
         self._again.clear()
         assignment = await self._synced(joined)

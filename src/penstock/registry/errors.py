@@ -1,4 +1,6 @@
-"""The registry's refusals, with Confluent's error codes; the first three digits are HTTP's."""
+"""The registry's errors, with Confluent's error codes; their first three digits are
+the HTTP status.
+"""
 
 from http import HTTPStatus
 from typing import Final
@@ -18,7 +20,7 @@ LEVELS: Final = (
 
 
 class RegistryError(Exception):
-    """A refusal as the client sees it: `{"error_code": …, "message": …}`."""
+    """An error as the client sees it: `{"error_code": …, "message": …}`."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)

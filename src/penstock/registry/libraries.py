@@ -1,4 +1,4 @@
-"""What the schema registry needs beside the core's packages."""
+"""The optional libraries that the schema registry needs."""
 
 from importlib.util import find_spec
 from typing import Final
@@ -10,9 +10,10 @@ LIBRARIES: Final = ("avro", "google.protobuf", "grpc_tools", "jsonschema")
 
 
 def check_libraries() -> None:
-    """Say at the start what is missing, not when somebody registers a schema.
+    """Report a missing library at start-up, not when a schema is registered.
 
-    Nothing is imported: a broker asks too, before it starts the registry as a process of its own.
+    The libraries are not imported: a broker calls this too, before it starts the registry as a
+    separate process.
     """
     for each in LIBRARIES:
         if not _is_there(each):
@@ -22,5 +23,5 @@ def check_libraries() -> None:
 def _is_there(name: str) -> bool:
     try:
         return find_spec(name) is not None
-    except ModuleNotFoundError:  # of a part's parent
+    except ModuleNotFoundError:  # the parent package is missing
         return False

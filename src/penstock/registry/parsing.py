@@ -1,4 +1,4 @@
-"""Understands schemas of all types; what was understood once is remembered."""
+"""Parses schemas of all types, with a cache."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -13,7 +13,7 @@ REMEMBERED: Final = 1_000
 
 
 class Parser:
-    """Parses against the references of the current state. Not for two threads at a time."""
+    """Parses against the references of the current state. Not thread-safe."""
 
     def __init__(self, state: Callable[[], RegistryState]) -> None:
         self._state = state
@@ -42,7 +42,7 @@ class Parser:
 
 
 def parsed(kind: SchemaType, text: str, imported: Imported) -> ParsedSchema:
-    # Late: each needs a library of its own.
+    # Late imports: each format needs a library of its own.
     match kind:
         case SchemaType.AVRO:
             from penstock.registry.formats.avro import parse_avro

@@ -1,4 +1,4 @@
-"""The bodies of requests."""
+"""Request bodies."""
 
 from typing import Any, TypeVar
 
@@ -10,7 +10,7 @@ from penstock.registry.schema import Reference, Schema, SchemaType
 
 
 class PostedSchema(msgspec.Struct):
-    """A schema to register, look up or compare; names are Confluent's."""
+    """A schema to register, look up or compare; the field names are Confluent's."""
 
     schema: str | None = None
     schemaType: str | None = None  # noqa: N815
@@ -34,7 +34,7 @@ class PostedSchema(msgspec.Struct):
 
 
 class PostedLevel(msgspec.Struct):
-    """A compatibility level, as a PUT of /config has it; and what is not supported there."""
+    """The body of PUT /config: a compatibility level, and settings that are not supported."""
 
     compatibility: str | None = None
     normalize: bool | None = None
@@ -53,7 +53,7 @@ class PostedLevel(msgspec.Struct):
 
 
 class PostedMode(msgspec.Struct):
-    """A mode, as a PUT of /mode has it."""
+    """The body of PUT /mode."""
 
     mode: str = ""
 

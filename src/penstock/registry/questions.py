@@ -1,4 +1,4 @@
-"""The registry's answers that change nothing. Pure."""
+"""Read-only answers of the registry. Pure."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ MAX_VERSION = (1 << 31) - 1
 
 
 def version_number(text: str) -> int | None:
-    """The number in a path; None means the latest."""
+    """The version number in a path; None means the latest."""
     if text in {"latest", "-1"}:
         return None
     is_number = text.isascii() and text.isdigit() and len(text) < 12
@@ -23,7 +23,7 @@ def version_number(text: str) -> int | None:
 def find_version(
     state: RegistryState, subject: str, text: str, *, deleted: bool = False
 ) -> Version:
-    """The version that a path means; 40401 or 40402 if it is not there."""
+    """The version that a path names; 40401 or 40402 if it does not exist."""
     number = version_number(text)
     there = state.all_versions(subject) if deleted else state.versions(subject)
     if not there:
@@ -37,7 +37,7 @@ def find_version(
 
 
 def described(schema: Schema, text: str | None = None) -> dict[str, Any]:
-    """A schema as JSON; Avro is what a client takes it for unless told."""
+    """A schema as JSON. The type is left out for Avro, which clients assume."""
     found: dict[str, Any] = {}
     if schema.type is not SchemaType.AVRO:
         found["schemaType"] = schema.type.value
@@ -57,7 +57,7 @@ def described_version(version: Version, text: str | None = None) -> dict[str, An
 
 
 def formatted(schema: Schema, name: str, parse: Parse) -> str:
-    """The text in a format that the client asks for, such as Protobuf's `serialized`."""
+    """The text in a requested format, such as Protobuf's `serialized`."""
     found = parse(schema).formatted(name) if name else schema.text
     if found is None:
         raise errors.invalid_schema(f"{schema.type.value} has no format {name!r}")
@@ -67,9 +67,10 @@ def formatted(schema: Schema, name: str, parse: Parse) -> str:
 def check_compatible(
     state: RegistryState, subject: str, text: str | None, schema: Schema, parse: Parse
 ) -> list[str]:
-    """Why the schema cannot follow: a version, or all that the subject's level compares with.
+    """Why the schema cannot follow version `text`, or the versions that the subject's level
+    compares with if `text` is None.
 
-    Whatever comes first follows nothing: there is no latest version that could forbid it.
+    For a subject without versions, `latest` is no error: any first schema is compatible.
     """
     level = state.effective_level(subject)
     parsed = parse(schema)

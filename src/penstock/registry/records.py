@@ -1,4 +1,4 @@
-"""The records of the topic `_schemas`, as Confluent's registry reads and writes them.
+"""The records of the topic `_schemas`, in the format of Confluent's registry.
 
 Keys and values are JSON. Compaction compares keys byte by byte, so the order of a key's fields is
 part of the format.
@@ -14,7 +14,7 @@ TOPIC: Final = "_schemas"
 
 
 class Key(msgspec.Struct, frozen=True, tag_field="keytype"):
-    """What a record is about."""
+    """The key of a record."""
 
 
 class SchemaKey(Key, frozen=True, tag="SCHEMA"):
@@ -26,35 +26,35 @@ class SchemaKey(Key, frozen=True, tag="SCHEMA"):
 
 
 class ConfigKey(Key, frozen=True, tag="CONFIG"):
-    """The compatibility of a subject; None: of all that have none."""
+    """The compatibility level of a subject; subject None: the global level."""
 
     subject: str | None
     magic: int = 0
 
 
 class ModeKey(Key, frozen=True, tag="MODE"):
-    """The mode of a subject; None: of all that have none."""
+    """The mode of a subject; subject None: the global mode."""
 
     subject: str | None
     magic: int = 0
 
 
 class DeleteSubjectKey(Key, frozen=True, tag="DELETE_SUBJECT"):
-    """All versions up to the one in the value are soft-deleted."""
+    """Soft-deletes all versions up to the one in the value."""
 
     subject: str
     magic: int = 0
 
 
 class ClearSubjectKey(Key, frozen=True, tag="CLEAR_SUBJECT"):
-    """Soft-deleted versions are forgotten. Read, but never written."""
+    """Removes soft-deleted versions. Read, but never written."""
 
     subject: str
     magic: int = 0
 
 
 class NoopKey(Key, frozen=True, tag="NOOP"):
-    """Marks a position. Confluent's registry does not read its value; ours has the last id."""
+    """Marks a position. Confluent's registry ignores its value; ours stores the last id there."""
 
     magic: int = 0
 
@@ -63,7 +63,7 @@ LogKey: TypeAlias = SchemaKey | ConfigKey | ModeKey | DeleteSubjectKey | ClearSu
 
 
 class Record(NamedTuple):
-    """A record; a value of None deletes what the key means."""
+    """A record; a value of None is a tombstone."""
 
     key: LogKey
     value: dict[str, Any] | None
@@ -74,7 +74,7 @@ class Record(NamedTuple):
 
 
 class UnreadableRecord(ValueError):
-    """Not a record of a registry, or one that only a newer registry knows."""
+    """Not a registry record, or of a type that only a newer registry knows."""
 
 
 _KEY: Final = msgspec.json.Decoder(LogKey)
@@ -92,7 +92,7 @@ def read_record(key: bytes | None, value: bytes | None) -> Record:
 
 
 class SchemaValue(msgspec.Struct, frozen=True):
-    """The fields of a version's value that matter here."""
+    """The fields of a version's value that are used here."""
 
     subject: str
     version: int

@@ -1,4 +1,4 @@
-"""The API over HTTP: who asks, what is answered, and what another instance answers instead."""
+"""The API over HTTP: authorisation, responses, and forwarding to the leader."""
 
 import asyncio
 import logging
@@ -31,7 +31,7 @@ from penstock.types import Offset
 
 CONTENT_TYPE: Final = "application/vnd.schemaregistry.v1+json"
 FORWARDED: Final = "x-forward"
-"""Confluent's header: a request that was sent here by another instance goes no further."""
+"""Confluent's header: a request that another instance forwarded is not forwarded again."""
 END: Final = "x-penstock-offset"
 FORWARD_S: Final = 60.0
 LIMITS: Final = Limits(body_bytes=4 * 1024 * 1024, connections=1_000)
@@ -41,7 +41,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestSettings:
-    """Where and to whom an instance answers."""
+    """Address, access rules and TLS of an instance."""
 
     host: str
     port: int
@@ -49,11 +49,11 @@ class RestSettings:
     advertised: str | None = None
     tls: ssl.SSLContext | None = None
     to_leader: ssl.SSLContext | None = None
-    """Trusts the other instances, if they serve TLS."""
+    """Trusts the certificates of the other instances, if they serve TLS."""
 
 
 class RestApi:
-    """Answers requests for a service."""
+    """Serves HTTP requests for a service."""
 
     def __init__(self, service: RegistryService, settings: RestSettings, client: Client) -> None:
         self._service, self._settings, self._client = service, settings, client
@@ -74,7 +74,7 @@ class RestApi:
         return answer if isinstance(answer, HttpResponse) else await answer
 
     async def refusal(self, request: HttpRequest) -> HttpResponse | None:
-        """Of somebody who may do nothing at all; its body is not read."""
+        """The refusal of a client without any role, sent without reading its body."""
         try:
             await self._settings.access.check(request, Role.VIEWER)
         except Denied as denied:
@@ -82,7 +82,7 @@ class RestApi:
         return None
 
     def _pages(self) -> list[Route]:
-        """For whoever watches the process; they tell nothing, so nobody logs in."""
+        """Health pages for monitoring. They reveal nothing, so they need no login."""
 
         def readyz(_: HttpRequest, __: Mapping[str, str]) -> HttpResponse:
             ready = self._service.is_ready
@@ -125,7 +125,9 @@ class RestApi:
         return replace(answer, headers={})
 
     async def _wait_for(self, end: str) -> None:
-        """Whoever has written here must be able to read it here."""
+        """Wait until this instance has replayed what the client wrote through it, so that it can
+        read its own write.
+        """
         if end.isdigit():
             try:
                 await self._service.log.caught_up(Offset(int(end)))
@@ -159,11 +161,11 @@ class RunningRegistry:
 async def running_registry(
     client: Client, settings: RestSettings, *, topic: str = TOPIC, group: str = GROUP
 ) -> AsyncIterator[RunningRegistry]:
-    """At the end of the block the instance has left the group and closed its connections."""
+    """Run an instance. On exit it leaves the group and closes its connections."""
     api: list[RestApi] = []
 
     async def answer(request: HttpRequest) -> HttpResponse:
-        # The service needs the port, so the server starts before it.
+        # The service needs the bound port, so the server starts before it.
         return await api[0](request) if api else plain(HTTPStatus.SERVICE_UNAVAILABLE)
 
     async def admit(request: HttpRequest) -> HttpResponse | None:

@@ -1,4 +1,4 @@
-"""What is registered: a schema's text, its type, and the schemas that it refers to."""
+"""A registered schema: its text, its type, and its references."""
 
 from enum import Enum
 
@@ -6,7 +6,7 @@ import msgspec
 
 
 class SchemaType(Enum):
-    """The types that Confluent's registry knows."""
+    """The types of Confluent's registry."""
 
     AVRO = "AVRO"
     JSON = "JSON"
@@ -14,7 +14,7 @@ class SchemaType(Enum):
 
 
 class Reference(msgspec.Struct, frozen=True):
-    """A version of another subject, under the name by which the schema's text calls it."""
+    """A reference to a version of another subject; `name` is its name in the schema's text."""
 
     name: str
     subject: str
@@ -22,7 +22,7 @@ class Reference(msgspec.Struct, frozen=True):
 
 
 class Schema(msgspec.Struct, frozen=True):
-    """Two schemas with the same type, text and references have the same id."""
+    """A schema. Schemas with the same type, text and references have the same id."""
 
     text: str
     type: SchemaType = SchemaType.AVRO

@@ -1,5 +1,5 @@
-"""One instance of the registry: follows the topic, takes part in the election, and changes what
-clients ask for, or sends them to the instance that may.
+"""One instance of the registry: follows the topic, takes part in the election, and makes changes,
+or redirects them to the elected instance.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 
 class Elsewhere(Exception):
-    """Another instance writes."""
+    """Another instance is the writer."""
 
     def __init__(self, leader: Identity) -> None:
         super().__init__(leader.url)
@@ -42,7 +42,7 @@ Decide: TypeAlias = Callable[[RegistryState, Parse], tuple[Sequence[Record], T]]
 
 
 class RegistryService:
-    """Use `run` in a task group. All methods belong to its loop."""
+    """Run `run` in a task group, and call all methods in its event loop."""
 
     def __init__(
         self, client: Client, own: Identity, *, topic: str = TOPIC, group: str = GROUP
@@ -65,7 +65,7 @@ class RegistryService:
         return self.log.is_loaded and self._leader is not None
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Follow the topic and take part in the election until cancelled."""
         await create_schemas_topic(self._client, self._topic)
         try:
             async with asyncio.TaskGroup() as tasks:
@@ -76,8 +76,8 @@ class RegistryService:
             self._threads.shutdown(wait=False)
 
     async def schema(self, number: int) -> Schema | None:
-        """The schema of an id. None is final for whoever reads values by it, so that an instance
-        which lags behind the others reads on first.
+        """The schema with this id. Clients take None as final, so an instance that may lag behind
+        reads to the end of the topic first.
         """
         found = self.state.schema(number)
         if found is not None:
@@ -90,15 +90,15 @@ class RegistryService:
         return self.state.schema(number)
 
     async def read(self, ask: Callable[[RegistryState, Parse], T]) -> T:
-        """Ask on another thread, since schemas may take long to understand."""
+        """Run `ask` in another thread, since parsing may take long."""
         loop = asyncio.get_running_loop()
         async with self.log.changing:
             return await loop.run_in_executor(self._threads, ask, self.state, self._parser)
 
     async def change(self, decide: Decide[T]) -> tuple[T, Offset | None]:
-        """Decide, write and replay; `Elsewhere` if another instance writes.
+        """Decide, write and replay; raises `Elsewhere` if another instance is the writer.
 
-        With the answer comes the offset behind what was written, if anything was.
+        Returns the answer, and the offset after the written records, if there are any.
         """
         leader = await self._known_leader()
         if leader != self._own:
@@ -109,12 +109,13 @@ class RegistryService:
                     await self.log.take_over()
                 records, answer = await self.read(decide)
                 if records and not self.log.is_writer:
-                    # Another instance was elected while this one decided.
+                    # Another instance was elected in the meantime.
                     raise RegistryError(50003, "This instance does not lead any more; try again")
                 end = await self.log.append(records) if records else None
             except KafkaError as error:
                 if error.code in FENCED:
-                    # Another instance has taken over: ask the group who, before any other change.
+                    # Another instance has taken over: learn its identity from the group before any
+                    # other change.
                     self._leader = None
                     self._election.rejoin()
                 if error.code is ErrorCode.MESSAGE_TOO_LARGE:

@@ -1,4 +1,4 @@
-"""What the topic's records mean: subjects, versions, ids, compatibility levels and modes. Pure.
+"""The state of the registry: subjects, versions, ids, compatibility levels and modes. Pure.
 
 Every instance replays the same records in the same order, so all have the same state.
 """
@@ -29,7 +29,9 @@ LAST_ID: Final = "lastId"
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A schema as a version of a subject; `value` is the record's, with fields that others set."""
+    """A schema as a version of a subject; `value` is the whole record value, including fields
+    of other registries.
+    """
 
     subject: str
     number: int
@@ -41,18 +43,18 @@ class Version:
 
 @dataclass(slots=True)
 class RegistryState:
-    """Changes only by `replay`."""
+    """The state; only `replay` changes it."""
 
     _subjects: dict[str, dict[int, Version]] = field(default_factory=dict)
     _holders: dict[int, dict[tuple[str, int], None]] = field(default_factory=dict)
-    """The versions that have an id, soft-deleted ones too."""
+    """The versions that have an id, including soft-deleted ones."""
     _ids: dict[Schema, int] = field(default_factory=dict)
     _users: dict[tuple[str, int], set[tuple[str, int]]] = field(default_factory=dict)
-    """Versions by what they refer to."""
+    """Versions that refer to a version, by that version."""
     _levels: dict[str | None, dict[str, Any]] = field(default_factory=dict)
     _modes: dict[str | None, dict[str, Any]] = field(default_factory=dict)
     last_id: int = 0
-    """The highest id ever given, even if its schema is gone."""
+    """The highest id ever assigned, even if its schema was deleted."""
 
     def replay(self, record: Record) -> None:
         match record.key:
@@ -76,16 +78,16 @@ class RegistryState:
                 assert_never(never)
 
     def subjects(self) -> list[str]:
-        """All names, also of subjects whose versions are all soft-deleted."""
+        """All names, including subjects with only soft-deleted versions."""
         return sorted(self._subjects)
 
     def all_versions(self, subject: str) -> list[Version]:
-        """In order, with soft-deleted ones."""
+        """In order, including soft-deleted versions."""
         found = self._subjects.get(subject, {})
         return [found[number] for number in sorted(found)]
 
     def versions(self, subject: str) -> list[Version]:
-        """In order, without soft-deleted ones."""
+        """In order, without soft-deleted versions."""
         return [each for each in self.all_versions(subject) if not each.deleted]
 
     def version(self, subject: str, number: int) -> Version | None:
@@ -97,7 +99,7 @@ class RegistryState:
         return None
 
     def holders(self, schema_id: int) -> Iterator[Version]:
-        """The versions with this id, soft-deleted ones too."""
+        """The versions with this id, including soft-deleted ones."""
         for subject, number in self._holders.get(schema_id, ()):
             yield self._subjects[subject][number]
 
@@ -110,7 +112,7 @@ class RegistryState:
         return [each for each in found if each is not None and not each.deleted]
 
     def level(self, subject: str | None) -> str | None:
-        """The level that was set for it; None: none was."""
+        """The level set for the subject itself; None if there is none."""
         found = self._levels.get(subject, {}).get(LEVEL)
         return found if isinstance(found, str) else None
 
@@ -155,7 +157,7 @@ class RegistryState:
 
     def _delete_subject(self, subject: str, data: dict[str, Any] | None) -> None:
         if data is None:
-            return  # all its versions are gone by then
+            return  # the versions have tombstones of their own
         last = data.get("version")
         if not isinstance(last, int):
             raise UnreadableRecord("the deletion of a subject has no version")
@@ -171,9 +173,9 @@ class RegistryState:
 def referenced(
     state: RegistryState, references: Iterable[Reference]
 ) -> Iterator[tuple[str, Schema]]:
-    """Names and schemas that are referred to, directly or not; each before those that need it.
+    """The direct and indirect references with their schemas, each before those that need it.
 
-    A reference to what is not there is left out.
+    References to missing versions are left out.
     """
     seen: set[str] = set()
 

@@ -1,7 +1,7 @@
-"""The topic `_schemas`: every instance follows it; the elected one writes.
+"""The topic `_schemas`: every instance follows it, and the elected instance writes it.
 
-Writes are transactions under one transactional id. Whoever is elected starts by fencing all earlier
-writers and reading to the end, so an id is given once even if an old one wakes up later.
+Writes are transactions with one transactional id. A newly elected instance first fences earlier
+writers and reads to the end, so that no id is assigned twice, even if an old writer wakes up later.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 
 
 async def create_schemas_topic(client: Client, name: str) -> None:
-    """Make it, unless it is there; refuse one that would lose schemas."""
+    """Create the topic unless it exists. A topic whose settings would lose schemas is refused."""
     topic = NewTopic(
         name=name,
         partitions=1,
@@ -49,7 +49,7 @@ async def create_schemas_topic(client: Client, name: str) -> None:
     if len(found.partitions) != 1:
         raise ConfigError(f"topic {name} has {len(found.partitions)} partitions, must have one")
     policy = None
-    for wait_s in (0.1, 0.2, 0.4, 0.8, 1.6, 0):  # a broker may learn of a new topic's settings late
+    for wait_s in (0.1, 0.2, 0.4, 0.8, 1.6, 0):  # a new topic's settings may reach a broker late
         configs = await describe_configs(client, Resource(ConfigResourceType.TOPIC, name))
         policy = configs["cleanup.policy"].value
         if policy == "compact":
@@ -61,7 +61,7 @@ async def create_schemas_topic(client: Client, name: str) -> None:
 
 
 class SchemaLog:
-    """The state, kept up to date by `follow`; and the writer, on the elected instance."""
+    """The state, kept up to date by `follow`, and the writer on the elected instance."""
 
     def __init__(self, client: Client, topic: str) -> None:
         self._client, self._reading = client, client.twin()
@@ -69,7 +69,7 @@ class SchemaLog:
         self._producer: TransactionalProducer | None = None
         self._moved = asyncio.Condition()
         self.changing = asyncio.Lock()
-        """Held while records are replayed, and by threads that read the state."""
+        """Held while records are replayed, and while a thread reads the state."""
         self.state = RegistryState()
         self.applied = Offset(0)
         """The next offset to replay."""
@@ -98,36 +98,37 @@ class SchemaLog:
             await self._moved.wait_for(lambda: self.is_loaded and self.applied >= offset)
 
     async def read_to_end(self) -> None:
-        """Wait until all that is committed by now is replayed."""
+        """Wait until everything committed so far is replayed."""
         wanted = {self._partition: LATEST}
         end = await list_offsets(self._client, wanted, isolation=IsolationLevel.READ_COMMITTED)
         await self.caught_up(end[self._partition].offset)
 
     async def take_over(self) -> None:
-        """Become the only writer, with all that others have written."""
+        """Become the only writer, after replaying everything that others wrote."""
         self.give_up()
         producer = TransactionalProducer(
             self._client, f"penstock-registry-{self._partition.topic}", timeout_ms=10_000
         )
-        await producer.init()  # from now on no other instance can write
+        await producer.init()  # fences all other instances
         end = await list_offsets(self._client, {self._partition: LATEST})
         await self.caught_up(end[self._partition].offset)
-        # Shows that writing works; and keeps the last id from compaction.
+        # Tests that writing works, and protects the last id from compaction.
         await self._write(producer, [kept_last_id(self.state)])
         self._producer = producer
 
     def give_up(self) -> None:
-        """Write no more. What is being written goes on; the next writer ends it."""
+        """Stop writing. The next writer completes or aborts an open transaction."""
         self._producer = None
 
     async def append(self, records: Sequence[Record]) -> Offset:
-        """Write the records, all or none, and replay them; returns the offset behind them."""
+        """Write the records atomically and replay them; returns the offset after them."""
         producer = self._producer
         assert producer is not None, "only the elected instance writes"
         try:
             return await self._write(producer, records)
         except BaseException:
-            # Whether it was written is unknown: nothing more before the log is read to its end.
+            # It is unknown whether the records were written: write nothing more before the log is
+            # read to its end.
             self.give_up()
             raise
 
@@ -151,7 +152,7 @@ class SchemaLog:
             self._reading, {self._partition: start}, isolation=IsolationLevel.READ_COMMITTED
         ) as consumer:
             consumer.ids[self._partition.topic] = topic.id
-            # Requests get the former state until the new one is complete.
+            # Requests use the former state until the new one is complete.
             while consumer.positions[self._partition] < end:
                 self._replay(fresh, await consumer.poll())
             async with self.changing:

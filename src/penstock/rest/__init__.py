@@ -1,1 +1,1 @@
-"""Records over HTTP: `POST /topics/{name}` and `POST /log`."""
+"""Produces records over HTTP: `POST /topics/{name}` and `POST /log`."""

@@ -1,4 +1,4 @@
-"""What a request's body says: the records to write. Pure.
+"""Parses a request's body into records. Pure.
 
 | Content-Type | records |
 |---|---|
@@ -7,8 +7,8 @@
 | `application/vnd.kafka.binary.v2+json` | the same, keys and values in base64 |
 | any other | one: the body, as it is; `?key=` gives its key |
 
-The two of Kafka's are those of Confluent's REST proxy (v2), with `headers`, `partition` and
-`timestamp` beside them.
+The two Kafka types are those of Confluent's REST proxy (v2), plus `headers`, `partition` and
+`timestamp` for each record.
 """
 
 import base64
@@ -26,12 +26,12 @@ NDJSON: Final = "application/x-ndjson"
 JSON_BATCH: Final = "application/vnd.kafka.json.v2+json"
 BINARY_BATCH: Final = "application/vnd.kafka.binary.v2+json"
 HEADER: Final = "penstock-header-"
-"""A request's header `penstock-header-trace: 7` becomes the record's header `trace`."""
+"""The request header `penstock-header-trace: 7` becomes the record header `trace`."""
 MOST_RECORDS: Final = 100_000
 
 
 class BadBody(Exception):
-    """The body cannot be used; the text says why, and where."""
+    """The body is invalid; the text says why, and where."""
 
 
 Int32: TypeAlias = Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]
@@ -57,7 +57,7 @@ _TEXT: Final = msgspec.json.Decoder(str | None)
 def records_of(request: HttpRequest, topic: str) -> list[ProducerRecord]:
     """The records of a request to `/topics/{name}`."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    # A key may be any bytes, none of them too.
+    # A key may be any bytes, or empty.
     asked = parse_qs(request.query, keep_blank_values=True, errors="surrogateescape")
     query = {name: values[-1] for name, values in asked.items()}
     if kind in {JSON_BATCH, BINARY_BATCH}:
@@ -65,7 +65,7 @@ def records_of(request: HttpRequest, topic: str) -> list[ProducerRecord]:
     elif kind == NDJSON:
         headers = _headers(request.headers)
         lines = request.body.split(b"\n", MOST_RECORDS + 1)
-        if len(lines) > MOST_RECORDS + 1:  # the last one is empty, or begins the rest
+        if len(lines) > MOST_RECORDS + 1:  # the last item is empty, or the start of the excess
             raise BadBody(f"more than {MOST_RECORDS} lines are too many at a time")
         records = [
             ProducerRecord(topic, each.rstrip(b"\r"), headers=headers)
@@ -111,9 +111,9 @@ def _batch(
 
 
 def _as_json(raw: msgspec.Raw) -> bytes | None:
-    """The JSON text itself: numbers keep all their digits. Null is none."""
+    """The JSON text itself, so that numbers keep all their digits; None for null."""
     data = bytes(raw).strip()
-    data.decode()  # JSON is UTF-8, and a raw part of it was not looked at
+    data.decode()  # raises if it is not UTF-8: msgspec does not check raw parts
     return None if data == b"null" else data
 
 

@@ -1,7 +1,8 @@
-"""Writes the records of many requests: what arrives for a topic while a write to it is on its way
-goes with the next. A topic that cannot be written, as without a leader, holds up no other.
+"""Writes the records of many requests. Records that arrive for a topic during a write to it are
+batched into the next write. A topic that cannot be written, as without a leader, does not block
+others.
 
-Bounded: beyond `MOST_BYTES` that wait, a request is refused (429) and its client tries again.
+Bounded: if more than `MOST_BYTES` are waiting, a request is refused (429), and its client retries.
 """
 
 import asyncio
@@ -19,21 +20,21 @@ logger = logging.getLogger(__name__)
 
 MOST_BYTES: Final = 64 * 1024 * 1024
 MOST_IDLE: Final = 16
-"""Producers that are kept; another one costs a request."""
+"""How many idle producers are kept for reuse; creating one costs a request to a broker."""
 
 Result: TypeAlias = RecordMetadata | BrokerRefused
 Producer: TypeAlias = IdempotentProducer | PlainProducer
 Lane: TypeAlias = tuple[Acks, str]
-"""The records of a topic that wait are written one batch after the other."""
+"""The records of one topic and acks level; a lane has one write in flight."""
 _Waiting: TypeAlias = tuple[list[ProducerRecord], "asyncio.Future[list[Result]]"]
 
 
 class TooMuchWaits(Exception):
-    """The brokers take less than the clients send."""
+    """Too many records wait: the brokers are slower than the clients."""
 
 
 class RestSender:
-    """`run` sends, a task for each topic to which something is to be sent; requests call `send`."""
+    """`run` writes, with one task per lane that has records; requests call `send`."""
 
     def __init__(self, client: Client, *, most_bytes: int = MOST_BYTES) -> None:
         self._client, self._most_bytes = client, most_bytes
@@ -43,7 +44,7 @@ class RestSender:
             Acks.NONE: lambda: PlainProducer(client, acks=Acks.NONE),
         }
         self._idle: dict[Acks, list[Producer]] = {acks: [] for acks in self._makers}
-        """Each is for one task at a time."""
+        """Idle producers; each is used by one task at a time."""
         self._queues: dict[Lane, list[_Waiting]] = {}
         self._new: asyncio.Queue[Lane] = asyncio.Queue()
         self._bytes = 0
@@ -51,8 +52,8 @@ class RestSender:
     async def send(
         self, records: list[ProducerRecord], acks: Acks, *, create: bool = False
     ) -> list[Result]:
-        """The result of each record, all of one topic. Raises for a topic or partition that is not
-        there; `create` lets the broker create the topic.
+        """Write records of one topic, and return the result of each. Raises if the topic or
+        partition does not exist; `create` lets the broker create the topic.
         """
         await self._check(records, create=create)
         size_bytes = sum(each.size_bytes for each in records)
@@ -71,8 +72,10 @@ class RestSender:
             self._bytes -= size_bytes
 
     async def _check(self, records: list[ProducerRecord], *, create: bool) -> None:
-        """Before they are mixed with those of others: one bad partition would fail all."""
-        # The response that starts a creation says UNKNOWN_TOPIC_OR_PARTITION.
+        """Check partitions before records are batched with those of others: one bad partition would
+        fail the whole write.
+        """
+        # The response that triggers a creation is UNKNOWN_TOPIC_OR_PARTITION, so retry it.
         topic = await self._client.retrying(
             lambda: self._client.topic(records[0].topic, create=create),
             retry_on=RETRIABLE if create else ALWAYS_RETRIABLE,
@@ -83,7 +86,7 @@ class RestSender:
                 raise BrokerRefused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, about)
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Write until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             while True:
                 tasks.create_task(self._empty(await self._new.get()))
@@ -103,7 +106,7 @@ class RestSender:
         try:
             results = await producer.deliver(records, past_refused=True)
         except Exception as error:
-            if not isinstance(error, KafkaError):  # a request must not end the service
+            if not isinstance(error, KafkaError):  # an unexpected error must not end the service
                 logger.exception("records were not written")
             for _, future in waiting:
                 if not future.done():

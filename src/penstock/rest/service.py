@@ -1,10 +1,10 @@
-"""The HTTP service: who may write, which records, and what the client is told.
+"""The HTTP service: authorisation, parsing, and responses.
 
     POST /topics/{name}   records; 200 with partition and offset of each
     POST /log             one record for `penstock.rest.log.topic`: `curl host/log -d "…"`
 
-400 for a body that cannot be read, 401 without the token, 404 for an unknown topic, 413 for a
-record or body that is too large, 429 if more waits than is allowed, 503 if no broker answers.
+400 for an invalid body, 401 without the token, 404 for an unknown topic, 413 for a record or body
+that is too large, 429 if too many records wait, 503 if no broker answers.
 """
 
 import asyncio
@@ -43,12 +43,12 @@ STATUS: Final = {
     ErrorCode.INVALID_TIMESTAMP: HTTPStatus.BAD_REQUEST,
     ErrorCode.TOPIC_AUTHORIZATION_FAILED: HTTPStatus.FORBIDDEN,
 }
-"""Of a refusal; any other means that the cluster is not well: 503."""
+"""The HTTP status of a broker error; any other error is a problem of the cluster: 503."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestSettings:
-    """Where to listen, and who may write; a token of None: whoever reaches the address."""
+    """The address to listen on, and the token that writers must send; None: no token needed."""
 
     host: str
     port: int
@@ -76,7 +76,7 @@ async def running_rest(client: Client, settings: RestSettings) -> AsyncIterator[
 
 
 class RestService:
-    """Answers requests."""
+    """Handles the requests."""
 
     def __init__(self, sender: RestSender, settings: RestSettings) -> None:
         self.sender, self._settings = sender, settings
@@ -116,10 +116,10 @@ class RestService:
             return failed(status_of(error), str(error))
 
     async def refusal(self, request: HttpRequest) -> HttpResponse | None:
-        """Of somebody who may not write; its body is not read."""
+        """The refusal of a client that may not write, sent without reading its body."""
         if self._authorization is None:
             try:
-                check_local(request)  # a page in the user's browser reaches loopback too
+                check_local(request)  # pages in the user's browser can reach loopback, too
             except Denied as denied:
                 return failed(denied.status, str(denied))
             return None
@@ -135,7 +135,9 @@ def status_of(error: KafkaError) -> HTTPStatus:
 
 
 def written(results: list[Result]) -> HttpResponse:
-    """200 if any record was written, and each that was not says so; else the first refusal's."""
+    """200 if any record was written, with an error for each other one; else the status of
+    the first error.
+    """
     refusals = [each for each in results if isinstance(each, BrokerRefused)]
     status = HTTPStatus.OK
     if refusals and len(refusals) == len(results):
@@ -145,7 +147,7 @@ def written(results: list[Result]) -> HttpResponse:
 
 def _told(result: Result) -> dict[str, object]:
     if isinstance(result, RecordMetadata):
-        known = result.offset >= 0  # with acks=0 nobody says it
+        known = result.offset >= 0  # with acks=0 there is no offset
         return {
             "partition": result.partition.partition,
             "offset": result.offset if known else None,

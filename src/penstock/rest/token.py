@@ -1,17 +1,17 @@
-"""The token that a client must send, and when none is needed."""
+"""The token that clients must send, and when none is needed."""
 
 from typing import Final
 
 from penstock.errors import ConfigError
 from penstock.http.access import is_loopback
 
-NO_TOKEN: Final = "none"  # noqa: S105 - a word for its absence
+NO_TOKEN: Final = "none"  # noqa: S105  the value that disables it
 
 
 def checked_token(token: str, host: str, setting: str, without: str = "") -> str | None:
-    """None: no token is asked for. Without one only this machine may write.
+    """The token to require; None if it is disabled, which is allowed only on loopback.
 
-    `without` is what a message says instead of the word.
+    `without` replaces the setting's value in error messages.
     """
     if not token:
         raise ConfigError(

@@ -1,1 +1,1 @@
-"""What tests of Penstock, and of applications on it, may build upon."""
+"""Test kit for Penstock itself and for applications that use it."""

@@ -3,12 +3,13 @@
     with EmbeddedBroker() as broker:
         producer = Producer({"bootstrap.servers": broker.bootstrap})
 
-With pytest, ask for the fixture `broker`; see `penstock.testing.plugin`.
+With pytest, use the fixture `broker`; see `penstock.testing.plugin`.
 
-Records of delay and retry topics are delivered too: the service starts with the first such topic.
+Records of delay and retry topics are delivered too: the delay service starts with the first such
+topic.
 
-`EmbeddedBroker(workers=2)` starts processes instead, as `penstock serve --workers 2` does, for
-tests of what depends on where partitions are led.
+`EmbeddedBroker(workers=2)` starts separate processes, as `penstock serve --workers 2` does, for
+tests that depend on which broker leads a partition.
 """
 
 import asyncio
@@ -31,9 +32,10 @@ START_S = 30.0
 
 
 class EmbeddedBroker:
-    """Starts on entry and stops cleanly at the end; `settings` are broker settings by name.
+    """Starts on entry and stops cleanly on exit; `settings` are broker settings by name.
 
-    Data stay in the caller's `directory`, if given, for the next EmbeddedBroker that uses it.
+    If the caller gives a `directory`, the data stays there for the next EmbeddedBroker that uses
+    it.
     """
 
     def __init__(
@@ -71,17 +73,17 @@ class EmbeddedBroker:
         *,
         configs: Mapping[str, str] | None = None,
     ) -> None:
-        """Create a topic; returns when it can be written. Defaults apply to what is not given."""
+        """Create a topic; returns when it can be written. Omitted values are broker defaults."""
         make_topic(self.bootstrap, name, partitions, None, configs)
 
     @property
     def state(self) -> BrokerState:
-        """Its process, addresses and workers, as in `broker.json`."""
+        """The broker's process, addresses and workers, as in `broker.json`."""
         return self.running.state if self._state is None else self._state
 
     @property
     def running(self) -> RunningBroker:
-        """The broker in this process; there is none with several workers."""
+        """The broker object in this process; not available with several workers."""
         assert self._state is None, "the workers are processes of their own"
         assert self._running is not None, "the broker has not been started"
         return self._running
@@ -127,7 +129,7 @@ class EmbeddedBroker:
         try:
             with asyncio.Runner(loop_factory=new_event_loop) as runner:
                 runner.run(self._until_stopped())
-        except BaseException as failure:  # noqa: BLE001  for the test's thread to raise
+        except BaseException as failure:  # noqa: BLE001  raised in the test's thread
             self._error = failure
         finally:
             self._ready.set()
@@ -156,4 +158,4 @@ class EmbeddedBroker:
 
 
 Broker = EmbeddedBroker
-"""The name in version 0.1, for tests that were written with it."""
+"""The name in version 0.1, kept for tests that use it."""

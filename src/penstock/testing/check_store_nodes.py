@@ -1,4 +1,4 @@
-"""The contract of a metadata store, first part: nodes, versions and multis."""
+"""The contract of a metadata store, part one: nodes, versions and multis."""
 
 from penstock.metadata.errors import BadVersion, NodeExists, NoNode, NotEmpty
 from penstock.metadata.store import Check, Create, Delete, Set

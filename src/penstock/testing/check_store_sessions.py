@@ -1,4 +1,4 @@
-"""The contract of a metadata store, second part: sessions, watches and the order of writes."""
+"""The contract of a metadata store, part two: sessions, watches and the order of writes."""
 
 import asyncio
 

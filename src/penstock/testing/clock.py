@@ -1,16 +1,16 @@
-"""A clock that moves when the test says so.
+"""A clock that moves only when the test advances it.
 
     clock = ManualClock()
     consumer = Consumer(config, ["orders"], commit=AsyncCommit(every_ms=1_000), clock=clock)
     clock.advance(1_000)
 
-The clients of `penstock.sdk` take their time-outs from it: commits, retries in place, the wait for
-room in a producer's queue. librdkafka's own time-outs stay real.
+The clients of `penstock.sdk` use it for their timeouts: commits, retries in place, and waiting for
+space in a producer's queue. librdkafka's own timeouts use real time.
 """
 
 
 class ManualClock:
-    """Wall and monotonic time in milliseconds, both standing still."""
+    """Wall and monotonic time in milliseconds; both stand still until `advance`."""
 
     def __init__(self, now_ms: int = 1_700_000_000_000) -> None:
         self._now_ms, self._monotonic_ms = now_ms, 0

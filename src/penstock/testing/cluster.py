@@ -5,8 +5,8 @@
         cluster.kill(0)
         ...
 
-With pytest, ask for the fixture `cluster`; see `penstock.testing.plugin`. It needs Java and
-ZooKeeper (Debian: `apt-get install zookeeper`) and starts in about three seconds.
+With pytest, use the fixture `cluster`; see `penstock.testing.plugin`. It needs Java and ZooKeeper
+(Debian: `apt-get install zookeeper`) and starts in about three seconds.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ from penstock.testing.topics import make_topic
 class TemporaryCluster:
     """Starts on entry; `settings` apply to all brokers, whose ids count from 0.
 
-    Data stay in the caller's `directory`, if given; otherwise they are deleted at the end.
+    If the caller gives a `directory`, the data stays there; otherwise it is deleted at the end.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class TemporaryCluster:
         *,
         configs: Mapping[str, str] | None = None,
     ) -> None:
-        """Create a topic; the brokers' defaults apply to what is not given."""
+        """Create a topic; the brokers' defaults replace omitted values."""
         make_topic(self.bootstrap, name, partitions, replicas, configs)
 
     @property
@@ -107,4 +107,4 @@ class TemporaryCluster:
 
 
 Cluster = TemporaryCluster
-"""The name in version 0.1, for tests that were written with it."""
+"""The name in version 0.1, kept for tests that use it."""

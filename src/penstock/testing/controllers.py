@@ -1,4 +1,4 @@
-"""A controller on a tree of the test's own, with brokers that only record state changes."""
+"""A real controller on a test's own metadata tree, with fake brokers that record state changes."""
 
 import asyncio
 from collections.abc import (
@@ -49,7 +49,7 @@ class RecordingBrokers:
                     and (broker, each.topic_partition) not in self._not_deleted
                 ):
                     self.controller.replicas_deleted(broker, [each.topic_partition])
-        for _ in range(3):  # responses arrive while the controller goes on
+        for _ in range(3):  # let responses arrive while the controller continues
             await asyncio.sleep(0)
         return self.failed
 
@@ -62,7 +62,7 @@ class RecordingBrokers:
 
 
 class CrashError(Exception):
-    """The simulated process died at this point."""
+    """The simulated process crashed."""
 
 
 class CrashingStore(EmbeddedStore):
@@ -84,17 +84,17 @@ class CrashingStore(EmbeddedStore):
 
 
 class LossyStore(EmbeddedStore):
-    """Loses the connection during a write to the node at `loses`, if that is set.
+    """Loses the connection during a write to the node at `loses`, if set.
 
-    Its disk is full after `room` more writes, if that is set.
+    Its disk is full after `room` more writes, if set.
     """
 
     loses: str | None = None
     takes_place = False
-    """Whether the server applies the lost write; the client does not learn of it."""
+    """Whether the server applies the lost write, without the client learning of it."""
     room: int | None = None
     denied: str | None = None
-    """An access control list refuses writes to this node."""
+    """The node to which an ACL refuses writes."""
     denials = 0
 
     async def multi_many(
@@ -126,7 +126,7 @@ class LossyStore(EmbeddedStore):
 
 
 class RunningController:
-    """An active controller, its store, and the changes that it sent to the brokers."""
+    """An active controller, its store, and the state changes sent to brokers."""
 
     def __init__(
         self, controller: Controller, store: EmbeddedStore, brokers: RecordingBrokers
@@ -135,7 +135,7 @@ class RunningController:
 
     async def settled(self) -> None:
         """Wait until the controller has processed its queue."""
-        for _ in range(2):  # the brokers answer the first round
+        for _ in range(2):  # the brokers respond to the first round
             await self.controller.elect_leaders(ElectionType.PREFERRED, [])
 
     @property
@@ -154,11 +154,12 @@ async def running_controller(
     writes: int | None = None,
     crashed: Container[int] = (),
 ) -> AsyncIterator[RunningController]:
-    """Broker 0 is the controller; others are registered in the same session and die with it.
+    """Run a controller on broker 0; the other brokers are registered in the same session, and
+    expire with it.
 
     The `crashed` brokers register after an unclean shutdown.
 
-    With `writes`, the store crashes after so many transactions, including those of the start.
+    With `writes`, the store crashes after that many transactions, including those of the start.
     """
     clock = clock or SystemClock()
     chance = Random(seed)  # noqa: S311 (placement, not a secret)

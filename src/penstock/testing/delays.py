@@ -1,6 +1,6 @@
-"""The delay service of an `EmbeddedBroker`: in its loop, once there is a delay or retry topic.
+"""The delay service of an `EmbeddedBroker`: runs in its loop once a delay or retry topic exists.
 
-`penstock serve` starts a process instead; a test would wait for it.
+`penstock serve` starts a separate process instead, which would slow down tests.
 """
 
 import asyncio
@@ -16,20 +16,20 @@ LOOK_S: Final = 0.05
 
 
 async def deliver_delays(config: BrokerConfig, broker: RunningBroker, directory: Path) -> None:
-    """Until cancelled; does nothing where no listener is PLAINTEXT."""
+    """Deliver delayed records until cancelled; does nothing without a PLAINTEXT listener."""
     address = services_address(config, broker.state)
     if address is None:
         return
     while not has_delays(broker.services.cluster.image):
         await asyncio.sleep(LOOK_S)
 
-    from penstock.client.address import parse_addresses  # late: most tests delay nothing
+    from penstock.client.address import parse_addresses  # late: rarely needed
     from penstock.client.cluster import Client
     from penstock.retry.serve import serve_delays
     from penstock.retry.store.sqlite import SqliteIndex
 
     async def ready() -> None:
-        """Nobody waits for it: what is produced before is delivered too."""
+        """Nothing waits for it: records produced before the service is ready are delivered too."""
 
     index = SqliteIndex(directory / "delay" / "index.sqlite")
     try:

@@ -26,7 +26,8 @@ def lose_everything(_kind: str, _count: int) -> int:
 class _Inode:
     data: bytearray = field(default_factory=bytearray)
     synced: bytes = b""
-    unsynced: list[tuple[int, bytes | None]] = field(default_factory=list)  # None: truncated here
+    # None: truncated to the position
+    unsynced: list[tuple[int, bytes | None]] = field(default_factory=list)
     modified_ms: int = 0
 
     def write(self, position: int, data: bytes) -> None:
@@ -134,7 +135,9 @@ class FakeFile:
 
 
 class FakeFiles:
-    """The file system. `now_ms` stamps modifications; `operations` counts the calls so far."""
+    """The fake file system. `now_ms` is the time of modifications; `operations` counts the
+    calls so far.
+    """
 
     def __init__(self) -> None:
         self.now_ms = 0
@@ -151,7 +154,7 @@ class FakeFiles:
         self._failing_at.clear()
 
     def fail_next(self, operation: str, error: int) -> None:
-        """Make the next call of a method named `operation` fail with this errno."""
+        """Make the next call of the method named `operation` fail with this errno."""
         self._failing[operation] = error
 
     def fail_at(self, operation_number: int, error: int) -> None:

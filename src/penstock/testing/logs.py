@@ -1,4 +1,4 @@
-"""A log store for tests, on files that can crash."""
+"""A log store for tests, on a file system that can crash."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -46,7 +46,7 @@ def batch_of(
 
 
 class LogRig:
-    """A log store with one partition, and its disk."""
+    """A log store with one partition, and its file system."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class LogRig:
             self.store.checkpoint(log_dir)
 
     def restart(self) -> None:
-        """Clean shutdown and restart."""
+        """Shut down cleanly and restart."""
         self.store.close()
         self.store = self._open_store()
 

@@ -33,7 +33,7 @@ class ManualLoop:
         return sum(not call.cancelled for call in self._calls)
 
     def advance(self, seconds: float = 0) -> None:
-        """Run every call that is due by then, in order, including those that they schedule."""
+        """Run all calls due by then, in order, including those that they schedule."""
         until = self.now_s + seconds
         while due := [c for c in self._calls if c.when_s <= until and not c.cancelled]:
             first = min(due, key=lambda call: call.when_s)

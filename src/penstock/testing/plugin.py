@@ -9,9 +9,9 @@
 settings, such as `{"auto.create.topics.enable": "false"}`; `group.initial.rebalance.delay.ms` is 0
 unless set there.
 
-`registry` is a schema registry at `registry.url`, with the test's `broker`.
+`registry` is a schema registry at `registry.url`, for the test's `broker`.
 
-`cluster` and `shared_cluster` are three brokers with ZooKeeper, or as many as the fixture
+`cluster` and `shared_cluster` have three brokers with ZooKeeper, or as many as the fixture
 `cluster_size` returns, also with the settings of `broker_settings`.
 """
 
@@ -27,29 +27,31 @@ if TYPE_CHECKING:
 
 
 QUICK = {"group.initial.rebalance.delay.ms": "0"}
-"""Tests need not wait for further consumers: the first one joins seconds earlier."""
+"""Without the delay, the first consumer of a group joins seconds earlier."""
 
 
 @pytest.fixture(scope="session")
 def broker_settings() -> Mapping[str, str]:
-    """Override it to start brokers with other settings."""
+    """Broker settings by name for all Penstock fixtures; override it to change them."""
     return {}
 
 
 @pytest.fixture
 def broker(broker_settings: Mapping[str, str]) -> "Iterator[EmbeddedBroker]":
-    """A broker for this test alone; `broker.bootstrap` is its address."""
+    """A new Penstock broker for this test; `broker.bootstrap` is its address."""
     yield from _started(broker_settings)
 
 
 @pytest.fixture(scope="session")
 def shared_broker(broker_settings: Mapping[str, str]) -> "Iterator[EmbeddedBroker]":
-    """A broker for the whole session: topics are shared, so give each test its own."""
+    """A Penstock broker for the whole session. Tests share its topics, so use a separate
+    topic per test.
+    """
     yield from _started(broker_settings)
 
 
 def _started(settings: Mapping[str, str]) -> "Iterator[EmbeddedBroker]":
-    # Imported late, so that pytest runs without a broker do not pay for it.
+    # Imported late, so that test runs without a broker do not load it.
     from penstock.testing.broker import EmbeddedBroker
 
     with EmbeddedBroker(settings={**QUICK, **settings}) as broker:
@@ -58,7 +60,7 @@ def _started(settings: Mapping[str, str]) -> "Iterator[EmbeddedBroker]":
 
 @pytest.fixture
 def registry(broker: "EmbeddedBroker") -> "Iterator[EmbeddedRegistry]":
-    """A schema registry of the test's broker; `registry.url` is its address."""
+    """A schema registry for the test's broker; `registry.url` is its address."""
     from penstock.testing.registry import EmbeddedRegistry
 
     with EmbeddedRegistry(broker.bootstrap) as registry:
@@ -67,13 +69,15 @@ def registry(broker: "EmbeddedBroker") -> "Iterator[EmbeddedRegistry]":
 
 @pytest.fixture(scope="session")
 def cluster_size() -> int:
-    """Override it to start clusters of another size."""
+    """The number of brokers of `cluster` and `shared_cluster`; override it to change it."""
     return 3
 
 
 @pytest.fixture
 def cluster(cluster_size: int, broker_settings: Mapping[str, str]) -> "Iterator[TemporaryCluster]":
-    """A cluster for this test alone, which may kill its brokers; see `cluster.bootstrap`."""
+    """A new Penstock cluster with ZooKeeper for this test, which may kill its brokers;
+    `cluster.bootstrap` has the addresses.
+    """
     yield from _formed(cluster_size, broker_settings)
 
 
@@ -81,7 +85,9 @@ def cluster(cluster_size: int, broker_settings: Mapping[str, str]) -> "Iterator[
 def shared_cluster(
     cluster_size: int, broker_settings: Mapping[str, str]
 ) -> "Iterator[TemporaryCluster]":
-    """A cluster for the whole session: use separate topics per test, and kill no broker."""
+    """A Penstock cluster with ZooKeeper for the whole session. Use a separate topic per test, and
+    do not kill brokers.
+    """
     yield from _formed(cluster_size, broker_settings)
 
 

@@ -3,7 +3,7 @@
     with EmbeddedRegistry(broker.bootstrap) as registry:
         client = SchemaRegistryClient({"url": registry.url})
 
-With pytest, ask for the fixture `registry`; see `penstock.testing.plugin`.
+With pytest, use the fixture `registry`; see `penstock.testing.plugin`.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ READY_S = 0.01
 
 
 class EmbeddedRegistry:
-    """Starts on entry, against any cluster; its schemas are in the topic `_schemas` there."""
+    """Starts on entry, with any cluster; it stores its schemas there, in the topic `_schemas`."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class EmbeddedRegistry:
 
     @property
     def url(self) -> str:
-        """For `schema.registry.url`."""
+        """The registry's address, for `schema.registry.url`."""
         assert self._running is not None, "the registry has not been started"
         return "http://{}:{}".format(*self._running.address)
 
@@ -69,7 +69,7 @@ class EmbeddedRegistry:
     def _serve(self) -> None:
         try:
             asyncio.run(self._until_stopped())
-        except BaseException as failure:  # noqa: BLE001  for the test's thread to raise
+        except BaseException as failure:  # noqa: BLE001  raised in the test's thread
             self._error = failure
         finally:
             self._ready.set()

@@ -1,4 +1,4 @@
-"""What the checks of a metadata store need: an ensemble to connect to, inboxes, expected errors."""
+"""Helpers for checks of a metadata store: an ensemble to connect to, inboxes, expected errors."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -8,14 +8,14 @@ from penstock.metadata.errors import StoreError
 from penstock.metadata.store import MetadataStore
 
 PATIENCE_S = 10.0
-"""Limit for a watch to fire; a correct store needs a small part of it."""
+"""The limit for a watch to fire; a correct store takes a small part of it."""
 
 Item = TypeVar("Item")
 Raised = TypeVar("Raised", bound=StoreError)
 
 
 class Ensemble(Protocol):
-    """A tree, empty at first, to which sessions connect. It closes the sessions it opened."""
+    """A tree, empty at first, to which sessions connect. It closes the sessions that it opened."""
 
     async def connect(self) -> MetadataStore: ...
 
@@ -25,7 +25,7 @@ class Ensemble(Protocol):
 
 
 class Inbox(Generic[Item]):
-    """Collects what a subscription delivers."""
+    """Collects what a watch delivers."""
 
     def __init__(self) -> None:
         self._items: asyncio.Queue[Item] = asyncio.Queue()

@@ -1,4 +1,4 @@
-"""Topics for tests, without a client library."""
+"""Creates topics for tests, without a client library."""
 
 import asyncio
 from collections.abc import Mapping

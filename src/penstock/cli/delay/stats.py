@@ -56,7 +56,7 @@ def stats(remote: Remote, topics: tuple[str, ...], route_file: Path | None) -> N
 
 
 def stats_row(topic: str, pending: Sequence[Pending], now_ms: int) -> dict[str, Any]:
-    """`pending` is in order."""
+    """`pending` is sorted by due time."""
     return {
         "topic": topic,
         "pending": len(pending),

@@ -1,4 +1,4 @@
-"""Rows and columns of records that wait."""
+"""Rows and columns of pending records."""
 
 from typing import Any
 

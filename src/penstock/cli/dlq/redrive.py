@@ -105,7 +105,7 @@ def redrive(
 
 
 def confirmed(topic: str, found: Redriven) -> Collection[str]:
-    """The targets that a person allows."""
+    """The target topics, after the user has confirmed them."""
     targets = [f"{number} to {name}" for name, number in sorted(found.counts.items())]
     if targets:
         confirm(f"Redrive letters of {topic}: {', '.join(targets)}?")

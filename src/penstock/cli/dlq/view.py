@@ -1,4 +1,4 @@
-"""Rows and columns of dead letters, and options to choose them."""
+"""Rows and columns of dead letters, and the options that select them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -52,7 +52,7 @@ def letter_row(letter: Letter, outcome: Outcome | None) -> dict[str, Any]:
 
 
 def letter_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Options that choose letters; their values are for `chosen_records`."""
+    """Add the options that select letters; their values are for `chosen_records`."""
     origin = click.option(
         "--origin", type=TOPIC_NAME, metavar="TOPIC", help="Only those that came from this topic."
     )

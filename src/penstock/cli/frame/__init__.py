@@ -1,1 +1,1 @@
-"""What all commands share: help, formats, connection, profiles, the terminal."""
+"""Shared by all commands: help, formats, connection, profiles, the terminal."""

@@ -24,7 +24,7 @@ def client_settings(
     profile: str | None,
     environ: Mapping[str, str],
 ) -> dict[str, str]:
-    """All settings by name; `bootstrap.servers` is always among them."""
+    """All settings by name, always including `bootstrap.servers`."""
     if bootstrap is not None and directory is not None:
         raise ConfigError("--bootstrap-server and --dir exclude each other")
     settings = {
@@ -35,7 +35,7 @@ def client_settings(
         **dict(from_pairs(pairs)),
     }
     if any(name.startswith("config.providers") for name in settings):
-        from penstock.config.providers import provided  # late: few clients have any
+        from penstock.config.providers import provided  # late: rarely needed
 
         settings = provided(settings, environ)
     if directory is not None:
@@ -48,13 +48,15 @@ def client_settings(
 
 
 def is_folder(text: str) -> bool:
-    """Neither a host nor a port has a slash in it; a folder beside us may be named without."""
+    """Whether the text names a folder. Hosts and ports have no slash; a folder in the working
+    directory may be named without one.
+    """
     return "/" in text or (":" not in text and Path(text).is_dir())
 
 
 def served_from(directory: Path) -> str:
     """The brokers of a data directory, or of the directory of `penstock cluster start`."""
-    from penstock.broker.startup.state_file import read_state, unfound_broker  # late: seldom used
+    from penstock.broker.startup.state_file import read_state, unfound_broker  # late: rarely needed
 
     if (directory / "cluster.json").is_file():
         from penstock.local.cluster import LocalCluster
@@ -81,7 +83,7 @@ def from_environment(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def from_properties(file: Path) -> dict[str, str]:
-    from penstock.config.sources import from_file  # late: it knows every setting of a broker
+    from penstock.config.sources import from_file  # late: imports all broker settings
 
     return {each.name: each.text for each in from_file(file)}
 
@@ -95,7 +97,7 @@ def from_pairs(pairs: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def _of_profile(name: str | None, environ: Mapping[str, str]) -> Mapping[str, str]:
-    """An empty PENSTOCK_PROFILE uses none, whatever the user's file says."""
+    """The settings of the chosen or current profile. An empty PENSTOCK_PROFILE selects none."""
     path = profiles_path(environ)
     chosen = name or environ.get("PENSTOCK_PROFILE")
     if chosen == "":

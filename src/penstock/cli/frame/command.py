@@ -1,7 +1,7 @@
 """`Verb` and `Noun`: the commands of `penstock`, and groups of them.
 
-Every verb gets the options of `COMMON`, and shows examples in its help. A noun knows aliases, and
-suggests the nearest name for a wrong one.
+Every verb gets the options of `COMMON` and shows examples in its help. A noun resolves aliases, and
+suggests the nearest name for an unknown one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ VERB_ALIASES: Final = {
     "lag": "describe",
     "seek": "reset",
 }
-"""Short or usual words for verbs; a noun has those whose verb it has."""
+"""Aliases of verbs; a noun has those whose verb it has."""
 
 
 class Verb(click.Command):
@@ -80,14 +80,14 @@ class Noun(click.Group):
             )
 
     def summary(self, ctx: click.Context, name: str) -> str:
-        """The first sentence of a command's help, whole."""
+        """The first paragraph of a command's help."""
         command = self.get_command(ctx, name)
         assert command is not None
         return " ".join((command.help or "").partition("\n\n")[0].split())
 
 
 class LazyNoun(Noun):
-    """Knows its verbs by name and summary, and imports the module of one when it is called."""
+    """Knows its verbs by name and summary, and imports the module of a verb when it is called."""
 
     def __init__(
         self, *args: Any, room: str = "", verbs: Mapping[str, str] | None = None, **kwargs: Any
@@ -113,7 +113,7 @@ class LazyNoun(Noun):
 
 
 def did_you_mean(word: str, known: Sequence[str]) -> str:
-    """A hint to add to a message, or nothing."""
+    """A hint to append to a message; empty if no name is near."""
     from difflib import get_close_matches  # late: only needed for a mistake
 
     nearest = get_close_matches(word, known, n=1)

@@ -1,6 +1,4 @@
-"""Suggests the nearest topic, group or topic setting for one that a broker does not know, or to
-create the topic.
-"""
+"""Suggests the nearest name for an unknown topic, group or topic setting, or topic creation."""
 
 import re
 
@@ -14,7 +12,9 @@ UNKNOWN_SETTING = re.compile(r"Unknown topic config name: (\S+)")
 
 
 async def with_nearest(client: Client, error: BrokerRefused) -> BrokerRefused:
-    """The error, with a hint if there is one. Another failure must not hide this one."""
+    """The error, with a hint if one is found. If looking for a hint fails, the error
+    itself is returned.
+    """
     try:
         match error.code:
             case ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if error.about.startswith(TOPIC):
@@ -22,7 +22,7 @@ async def with_nearest(client: Client, error: BrokerRefused) -> BrokerRefused:
                 known = [each.name for each in await client.topics(None)]
                 hint = did_you_mean(name, known) or f" `penstock topic create {name}` creates it."
             case ErrorCode.GROUP_ID_NOT_FOUND if error.about.startswith(GROUP):
-                from penstock.client.groups import list_groups  # late: only for a mistake
+                from penstock.client.groups import list_groups  # late: only needed for a mistake
 
                 known = [each.id for each in await list_groups(client)]
                 hint = did_you_mean(error.about.removeprefix(GROUP), known)
@@ -36,11 +36,11 @@ async def with_nearest(client: Client, error: BrokerRefused) -> BrokerRefused:
 
 
 def _setting_meant(text: str) -> str:
-    """For a setting of a topic under an old name, or misspelt."""
+    """A hint for a topic setting that is misspelt or has an old name."""
     found = UNKNOWN_SETTING.search(text)
     if found is None:
         return ""
-    from penstock.config.setting import settings  # late: only for a mistake
+    from penstock.config.setting import settings  # late: only needed for a mistake
     from penstock.config.topic import TopicConfig
     from penstock.config.unknown import unknown
 

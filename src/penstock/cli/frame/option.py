@@ -1,4 +1,4 @@
-"""Options that every command has, and the sections of help that options stand in."""
+"""The options that every command has, and the help sections of options."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -8,7 +8,7 @@ import click
 FORMAT_KEY: Final = "penstock.format"
 QUIET_KEY: Final = "penstock.quiet"
 YES_KEY: Final = "penstock.yes"
-"""Keys in click's context, where commands and the boundary find what was given."""
+"""Keys in click's context under which commands and the error boundary find these options."""
 
 FORMATS: Final = ("text", "wide", "json", "yaml")
 IS_DATA: Final = frozenset({"json", "yaml"})
@@ -16,19 +16,19 @@ SECTIONS: Final = ("Options", "Connection", "Output")
 
 
 class ConnectionOption(click.Option):
-    """How a cluster is reached."""
+    """An option about how to reach a cluster."""
 
     section = "Connection"
 
 
 class OutputOption(click.Option):
-    """How a result is printed."""
+    """An option about how to print a result."""
 
     section = "Output"
 
 
 def _store_format(context: click.Context, _parameter: click.Parameter, chosen: str) -> str:
-    """Commands distinguish text from data only; `print_json` knows whether it is to be YAML."""
+    """Commands only distinguish text from data; `print_json` decides between JSON and YAML."""
     context.meta[FORMAT_KEY] = chosen
     return "json" if chosen in IS_DATA else "text"
 
@@ -50,7 +50,7 @@ _FORMAT: Final[dict[str, Any]] = {
     "document per object.",
 }
 FORMAT = click.option("--format", "output", cls=OutputOption, **_FORMAT)
-"""Passes `output`: "text", or "json" for data; `cli.output` prints in the format chosen."""
+"""Passes `output`: "text", or "json" for data; `cli.output` prints in the chosen format."""
 
 COMMON: Final[list[click.Option]] = [
     OutputOption(["--format", "output"], expose_value=False, **_FORMAT),
@@ -73,7 +73,7 @@ COMMON: Final[list[click.Option]] = [
 
 
 def named_format(args: Sequence[str]) -> str | None:
-    """The format in words that were not parsed yet."""
+    """The format in arguments that are not parsed yet."""
     for at, word in enumerate(args):
         if word.startswith("--format="):
             word = word.partition("=")[2]

@@ -1,11 +1,11 @@
-"""Client profiles: named sets of client settings, in `profiles.toml` of the user.
+"""Client profiles: named sets of client settings, in the user's `profiles.toml`.
 
     current = "staging"
 
     [profiles.staging]
     "bootstrap.servers" = "kafka1:9092"
 
-`classic` is built in: the figures of older Kafka documentation, where today's defaults differ.
+`classic` is built in: the defaults of older Kafka documentation, where today's differ.
 """
 
 import json
@@ -31,7 +31,7 @@ BUILT_IN: Final[Mapping[str, Mapping[str, str]]] = {"classic": CLASSIC}
 
 @dataclass(frozen=True, slots=True)
 class Profiles:
-    """The profiles of a user, and the one in use."""
+    """The profiles of a user, and the current one."""
 
     current: str | None = None
     own: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -98,7 +98,7 @@ def read_profiles(path: Path) -> Profiles:
 def _settings(
     name: str, table: Mapping[str, object], path: Path, prefix: str = ""
 ) -> Mapping[str, str]:
-    """Dotted names may be written without quotes; TOML reads these as tables in tables."""
+    """The settings of a profile. TOML reads dotted names without quotes as nested tables."""
     found: dict[str, str] = {}
     for key, value in table.items():
         match value:
@@ -123,7 +123,7 @@ def toml_text(profiles: Profiles) -> str:
 
 
 def write_profiles(path: Path, profiles: Profiles) -> None:
-    """Only the user may read it: it may hold passwords."""
+    """Write the file readable only by the user: it may contain passwords."""
     path.parent.mkdir(parents=True, exist_ok=True)
     new = path.with_suffix(".new")
     handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

@@ -14,7 +14,7 @@ REDRAW_S = 0.1
 
 
 def seconds_left(done: float, total: float, elapsed_s: float) -> float | None:
-    """By the rate so far; None while there is none."""
+    """The remaining time at the rate so far; None before any progress."""
     return elapsed_s * (total - done) / done if done > 0 else None
 
 
@@ -35,13 +35,13 @@ def progress_line(label: str, done: float, total: float, elapsed_s: float) -> st
 
 
 def count_line(label: str, done: float, elapsed_s: float) -> str:
-    """For work whose end is not known, as of a pipe."""
+    """The line for work of unknown size, such as input from a pipe."""
     rate = done / elapsed_s if elapsed_s > 0 else 0.0
     return f"{label}: {done:,.0f}  {rate:,.0f}/s"
 
 
 class Progress:
-    """`with Progress("moved", total=100) as progress: progress.at(3)`; None: nobody knows."""
+    """`with Progress("moved", total=100) as progress: progress.at(3)`; total None: unknown."""
 
     def __init__(self, label: str, total: float | None) -> None:
         self.label, self.total = label, total

@@ -1,4 +1,4 @@
-"""What is only for a terminal: colours, questions, pages, and lines that are drawn again."""
+"""Terminal features: colours, questions, pages, and redrawn lines."""
 
 import os
 import shutil
@@ -14,12 +14,12 @@ from penstock.errors import ConfigError
 
 
 def is_terminal(stream: IO[str]) -> bool:
-    """Whether colours, pages and lines that are drawn again work there."""
+    """Whether colours, pages and redrawn lines work there."""
     return is_typed(stream) and os.environ.get("TERM") != "dumb"
 
 
 def is_typed(stream: IO[str]) -> bool:
-    """Whether a person is at the other end."""
+    """Whether the stream is a terminal, so that a person can answer."""
     try:
         return stream.isatty()
     except ValueError:  # closed
@@ -27,12 +27,12 @@ def is_typed(stream: IO[str]) -> bool:
 
 
 def has_colours(stream: IO[str]) -> bool:
-    """See https://no-color.org: whatever NO_COLOR is, unless empty."""
+    """Any value of NO_COLOR except an empty one disables colours: see https://no-color.org."""
     return is_terminal(stream) and not os.environ.get("NO_COLOR")
 
 
 def styled(text: str, **style: object) -> str:
-    """For standard output: as it is, unless that is a terminal with colours."""
+    """The text for standard output, styled only on a terminal with colours."""
     return click.style(text, **style) if has_colours(sys.stdout) else text  # type: ignore[arg-type]
 
 
@@ -41,7 +41,7 @@ def is_quiet() -> bool:
 
 
 def note(text: str) -> None:
-    """A remark about what was done, on standard error; not with --quiet."""
+    """Print a remark to standard error, unless --quiet was given."""
     if not is_quiet():
         click.echo(text, err=True)
 
@@ -51,15 +51,14 @@ def warn(text: str) -> None:
 
 
 def asks() -> bool:
-    """Whether `confirm` asks."""
+    """Whether `confirm` will ask."""
     return not _given(YES_KEY) and is_typed(sys.stdin)
 
 
 def confirm(question: str) -> None:
-    """Ask before something is destroyed, if a person is there to answer, on however plain a
-    terminal.
+    """Ask before something is destroyed, if a terminal of any kind is attached.
 
-    Scripts are not asked: what they say is what they mean. A no ends the command.
+    Scripts are not asked. If the user answers no, the command ends.
     """
     if not asks():
         return
@@ -70,11 +69,11 @@ def confirm(question: str) -> None:
 
 
 class NotConfirmed(ConfigError):
-    """A person answered no."""
+    """The user answered no, or could not be asked."""
 
 
 def print_page(lines: Sequence[str]) -> None:
-    """Print lines; on a terminal that is too low for them, by a pager."""
+    """Print lines, with a pager if the terminal is too low for them."""
     height = shutil.get_terminal_size().lines
     if len(lines) < height or not (is_terminal(sys.stdout) and is_terminal(sys.stdin)):
         for line in lines:

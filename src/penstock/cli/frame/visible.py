@@ -1,4 +1,4 @@
-"""Texts that others chose, such that they stay on their line and do not steer a terminal."""
+"""Escapes untrusted text, so that it stays on its line and cannot control the terminal."""
 
 from typing import Final
 
@@ -8,5 +8,5 @@ _CONTROL: Final = {
 
 
 def visible(text: str) -> str:
-    """With control characters as Python writes them."""
+    """The text with control characters escaped as in Python."""
     return text.translate(_CONTROL)

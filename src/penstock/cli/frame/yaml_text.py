@@ -1,6 +1,6 @@
-"""Writes values as YAML; no library is needed for what JSON can hold.
+"""Writes JSON-like values as YAML, without a library.
 
-Block style, two spaces; a string is quoted as in JSON, unless it is plainly a word. All of it is
+Block style, two spaces; a string is quoted as in JSON, unless it is clearly a word. The output is
 YAML 1.2 and, since words such as `yes` are quoted, means the same in 1.1.
 """
 
@@ -14,15 +14,15 @@ _WORD: Final = re.compile(r"[A-Za-z_/][A-Za-z0-9_./@+-]*(?: [A-Za-z0-9_./@+(),-]
 _MEANS_ELSE: Final = frozenset(
     ["true", "false", "yes", "no", "on", "off", "null", "none", "y", "n", "nan", "inf", "infinity"]
 )
-"""Words that are no texts in some version of YAML, in any case of their letters."""
+"""Words that some version of YAML does not read as text, in upper or lower case."""
 _NOT_PRINTABLE: Final = re.compile(r"[\x7f-\xa0\u2028\u2029\ufeff\ufffe\uffff]")
-"""JSON takes these as they are. YAML refuses them, or takes them for the end of a line."""
+"""Characters that JSON allows unescaped, but YAML refuses or takes for a line end."""
 _LONGEST_KEY: Final = 1024
-"""Characters of a key in the line of its colon; a longer one begins with `? `."""
+"""The longest key that may share a line with its colon; a longer one begins with `? `."""
 
 
 def yaml_text(value: Any) -> str:
-    """`value` is made of what JSON knows; the text ends in a line end."""
+    """The YAML text of a value that JSON can represent, with a final line end."""
     return "\n".join(_lines(value)) + "\n"
 
 
@@ -65,7 +65,7 @@ def _scalar(value: Any) -> str:
 
 def _float(value: float) -> str:
     if not math.isfinite(value):
-        return "null"  # as JSON has it
+        return "null"  # like JSON
     text = repr(value)
-    # In YAML 1.1 a number without a point is a text: 1e+16.
+    # YAML 1.1 reads a number without a point, such as 1e+16, as text.
     return text.replace("e", ".0e", 1) if "e" in text and "." not in text else text

@@ -1,4 +1,4 @@
-"""The groups that a command is for."""
+"""Selects the groups of a command."""
 
 from collections.abc import Collection, Sequence
 
@@ -29,7 +29,7 @@ STATES = (
 
 
 def in_states(groups: Sequence[GroupListing], states: Collection[str]) -> list[GroupListing]:
-    """In any case of letters; a state that does not exist is a mistake, not an empty list."""
+    """The groups in these states, ignoring case. An unknown state is an error, not no groups."""
     known = {each.lower(): each for each in STATES}
     for each in states:
         if each.lower() not in known:

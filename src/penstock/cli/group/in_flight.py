@@ -42,7 +42,7 @@ def read_records(remote: Remote, group: str) -> list[RecordsInFlight]:
 
 
 async def addresses(client: Client, group: str) -> list[Address]:
-    """Of all brokers: each of them may lead partitions that the group reads."""
+    """The HTTP addresses of all brokers, because any may lead a partition that the group reads."""
     described = await describe_group(client, group)
     if described.type != SHARE:
         raise click.UsageError(f"--records is for share groups; {group} is none")

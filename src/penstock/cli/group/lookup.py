@@ -36,17 +36,17 @@ async def described(client: Client, name: str) -> DescribedGroup:
 async def described_groups(
     client: Client, names: Sequence[str], states: Collection[str]
 ) -> list[DescribedGroup]:
-    """These groups, or all of them if none is named, in the states that are wanted."""
+    """These groups, or all if none is named, filtered by state."""
     if not names:
         names = [each.id for each in in_states(await list_groups(client), states)]
     else:
-        in_states((), states)  # raises for a state that does not exist
+        in_states((), states)  # raises for an unknown state
     found = [await described(client, each) for each in names]
     wanted = {each.lower() for each in states}
     return [each for each in found if not wanted or each.group.state.lower() in wanted]
 
 
 def only_with_lag(found: Sequence[DescribedGroup]) -> list[DescribedGroup]:
-    """Groups that lag, with the partitions in which they do."""
+    """The groups with lag, reduced to their lagging partitions."""
     behind = [each._replace(rows=[row for row in each.rows if row["lag"] != 0]) for each in found]
     return [each for each in behind if each.rows]

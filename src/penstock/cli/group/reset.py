@@ -120,7 +120,7 @@ def reset(
         return found
 
     async def all_of_them(client: Client) -> list[KafkaError]:
-        # All of them first: what is wrong with one must not leave others half done.
+        # Plan all groups first, so that an error in one leaves none half done.
         plans = {name: await planned(client, name) for name in names}
         errors: list[KafkaError] = []
         for name, found in plans.items():

@@ -1,4 +1,4 @@
-"""Where a reset moves the offsets of a group, as options say it."""
+"""Parses where a reset moves the offsets of a group."""
 
 import csv
 import re
@@ -36,7 +36,7 @@ class TargetType(click.ParamType[Target]):
 
 
 def duration_ms(text: str) -> int:
-    """`90m`, `2h`, or ISO-8601: `P1DT2H`."""
+    """Milliseconds of `90m`, `2h`, or ISO-8601 such as `P1DT2H`."""
     units = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
     if short := re.fullmatch(r"(\d{1,12})(ms|s|m|h|d)", text):
         return int(short[1]) * units[short[2]]
@@ -48,11 +48,11 @@ def duration_ms(text: str) -> int:
 
 
 def read_offsets(path: Path, group: str) -> dict[TopicPartition, int]:
-    """Lines of `topic,partition,offset`, as kafka-consumer-groups exports; a header, which has
-    no numbers, may precede.
+    """Read lines of `topic,partition,offset`, as kafka-consumer-groups exports them. A first line
+    without numbers is a header.
 
     With four fields the first is the group, as in an export of several groups; lines of other
-    groups do not count.
+    groups are ignored.
     """
     found: dict[TopicPartition, int] = {}
     try:
@@ -85,5 +85,7 @@ def _is_number(cell: str) -> bool:
 
 
 def since(duration: str) -> Target:
-    """Before 1970 is where the log begins: brokers give negative times other meanings."""
+    """The position of so long ago. A time before 1970 becomes 0, the beginning of the log, because
+    negative timestamps are special values.
+    """
     return Target(Position(Since.EPOCH, max(SystemClock().now_ms() - duration_ms(duration), 0)))

@@ -1,4 +1,4 @@
-"""What the group commands show: members, and the lag of each partition."""
+"""Views of the group commands: members, and the lag of each partition."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,12 +22,12 @@ class PartitionLag:
 
     topic_partition: TopicPartition
     offset: Offset | None
-    """None: a member owns the partition, but the group has no offset in it."""
+    """None: a member owns the partition, but the group has no committed offset in it."""
     end: Offset | None
-    """None: the partition has no leader now, or its topic is gone."""
+    """None: the partition has no leader now, or its topic was deleted."""
     metadata: str | None
     unread_since_ms: int | None = None
-    """The timestamp of the first record that the group has not read."""
+    """The timestamp of the first unread record."""
 
     @property
     def lag(self) -> int | None:
@@ -37,7 +37,7 @@ class PartitionLag:
         return max(self.end - self.offset, 0)
 
     def lag_seconds(self, now_ms: int) -> float | None:
-        """How long the first unread record has waited; 0 if all are read."""
+        """The age of the first unread record; 0 without lag."""
         if self.lag == 0:
             return 0.0
         if self.unread_since_ms is None or self.unread_since_ms < 0:
@@ -48,7 +48,7 @@ class PartitionLag:
 async def partition_lags(
     client: Client, group: str, assigned: Collection[TopicPartition]
 ) -> list[PartitionLag]:
-    """All partitions with a committed offset of the group, or owned by a member."""
+    """The lag of all partitions with a committed offset of the group, or owned by a member."""
     committed = await committed_offsets(client, group)
     wanted = {*committed, *assigned}
     ends = await known_ends(client, wanted)
@@ -90,7 +90,7 @@ def share_row(
     end: int | None,
     members: Sequence[MemberDescription],
 ) -> dict[str, Any]:
-    """A partition of a share group: several members may read it."""
+    """The row of a share group's partition, which several members may read."""
     readers = [each for each in members if topic_partition in each.partitions]
     return {
         "topic": topic_partition.topic,
@@ -111,7 +111,7 @@ def held_by(members: Iterable[MemberDescription]) -> dict[TopicPartition, Member
 
 
 def summary_row(group: GroupDescription, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """A group in one row: what it lacks in all, and the worst of its waits."""
+    """A group in one row: its total lag, and the longest wait."""
     waits = [each["lag_seconds"] for each in rows if each["lag_seconds"] is not None]
     return {
         "id": group.id,
@@ -168,7 +168,7 @@ def print_description(group: GroupDescription, rows: Sequence[Mapping[str, Any]]
 
 
 def print_members(members: Sequence[MemberDescription]) -> None:
-    """With the consumer protocol, also each member's epoch and pending changes."""
+    """Print members; with the consumer protocol, also their epochs and pending changes."""
     columns: tuple[str, ...] = ("MEMBER", "INSTANCE", "CLIENT", "HOST", "PARTITIONS")
     rows: list[tuple[object, ...]] = [
         (each.id, each.instance_id or "-", each.client_id, each.host, len(each.partitions))

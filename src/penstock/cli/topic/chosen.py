@@ -1,4 +1,4 @@
-"""The topics that a command is for, and work on each of them."""
+"""Selects the topics of a command, and runs work for each of them."""
 
 import re
 from collections.abc import Awaitable, Callable, Sequence
@@ -28,7 +28,7 @@ VALIDATE_ONLY = click.option(
 
 
 def matching(patterns: Sequence[str], names: Sequence[str]) -> list[str]:
-    """The names that one of the regular expressions means, in order."""
+    """The names that match one of the regular expressions, in order."""
     try:
         compiled = [(each.startswith("__"), re.compile(each)) for each in patterns]
     except re.error as error:
@@ -61,7 +61,7 @@ def confirm_for(names: Sequence[str], what: str) -> None:
 def for_each(
     remote: Remote, names: Sequence[str], work: Callable[[Client, str], Awaitable[None]]
 ) -> None:
-    """Do it for every topic, even if others fail; then raise the errors."""
+    """Do the work for every topic, even if it fails for some; then raise the errors."""
 
     async def all_of_them(client: Client) -> list[KafkaError]:
         errors: list[KafkaError] = []

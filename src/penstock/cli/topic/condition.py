@@ -15,7 +15,7 @@ MIN_ISR = "min.insync.replicas"
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """Which partitions are wanted; all, if nothing is asked for."""
+    """Selects partitions by health; all partitions if no flag is set."""
 
     under_replicated: bool = False
     at_min_isr: bool = False
@@ -42,7 +42,7 @@ class Condition:
 
 
 def conditions(command: Callable[..., None]) -> Callable[..., None]:
-    """Options that are passed as `condition`."""
+    """Add the options; `condition_of` collects them."""
     for name, text in (
         ("--unavailable", "Only partitions without a leader."),
         ("--under-min-isr", "Only partitions with fewer in-sync replicas than needed."),
@@ -54,13 +54,13 @@ def conditions(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def condition_of(given: dict[str, Any]) -> Condition:
-    """Takes its options out of what was given."""
+    """The condition of the options, which are removed from `given`."""
     return Condition(**{name: given.pop(name) for name in Condition.__slots__})
 
 
 async def min_isrs(client: Client, topics: Collection[str]) -> dict[str, int]:
-    """`min.insync.replicas` by topic; without permission to know, 1."""
-    from penstock.client.configs import Resource, describe_configs  # late: most calls need none
+    """`min.insync.replicas` by topic; 1 if it may not be read."""
+    from penstock.client.configs import Resource, describe_configs  # late: rarely needed
     from penstock.config.resource_type import ConfigResourceType
 
     found = {}

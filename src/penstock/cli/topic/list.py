@@ -64,7 +64,7 @@ def list_(
             found = await overriding(client, found)
         rows = [summary(each) for each in found]
         if size or records or lag:
-            from penstock.cli.topic.usage import add_usage  # late: needs more of the client
+            from penstock.cli.topic.usage import add_usage  # late: imports more of the client
 
             await add_usage(client, found, rows, size=size, records=records, lag=lag)
         return rows
@@ -91,6 +91,6 @@ async def meeting(
 
 
 async def overriding(client: Client, topics: list[TopicMetadata]) -> list[TopicMetadata]:
-    from penstock.client.configs import overrides  # late: needs more of the client
+    from penstock.client.configs import overrides  # late: imports more of the client
 
     return [each for each in topics if await overrides(client, each.name)]

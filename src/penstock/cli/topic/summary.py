@@ -1,4 +1,4 @@
-"""A topic in one row. Apart from `view`, since most calls need no more and should start fast."""
+"""A topic in one row. Separate from `view`, so that most commands start fast."""
 
 from typing import Any
 

@@ -77,9 +77,10 @@ def trim(
 
 
 async def check_partitions(client: Client, names: Sequence[str], indexes: Sequence[int]) -> None:
-    """Before anything is deleted: what is wrong with one topic must not leave others half done."""
+    """Check before anything is deleted, so that a mistake in one topic leaves none half done."""
     for topic in await client.existing_topics(names):
         unknown = [each for each in indexes if each not in topic.partitions]
-        if topic.partitions and unknown:  # none: it may not be described, which is told later
+        # without partitions it may not be described, which is reported later
+        if topic.partitions and unknown:
             last = len(topic.partitions) - 1
             raise ConfigError(f"--partition {unknown[0]}: {topic.name} has partitions 0 to {last}")

@@ -1,4 +1,4 @@
-"""How `penstock topic empty` and `trim` show what they deleted."""
+"""The columns in which `penstock topic empty` and `trim` show what they deleted."""
 
 from penstock.cli.output import Column
 

@@ -1,4 +1,4 @@
-"""How much a topic holds: bytes on disk, records, and what its groups have not read."""
+"""The usage of topics: bytes on disk, records, and unread records of groups."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ async def add_usage(
     records: bool,
     lag: bool,
 ) -> None:
-    """Fill in `size_bytes`, `records` and `lag` of the rows, which are those of the topics."""
+    """Set `size_bytes`, `records` and `lag` in the rows of the topics."""
     sizes = await sizes_of(client) if size else {}
     led = led_partitions(topics) if records or lag else []
     ends = offsets(await list_offsets(client, dict.fromkeys(led, LATEST)))
@@ -39,7 +39,7 @@ async def add_usage(
 
 
 def led_partitions(topics: Sequence[TopicMetadata]) -> list[TopicPartition]:
-    """Others cannot be asked for their offsets."""
+    """The partitions with a leader; others cannot report offsets."""
     return [
         TopicPartition(topic.name, each.index)
         for topic in topics
@@ -63,7 +63,7 @@ async def sizes_of(client: Client) -> Mapping[str, int]:
 
 
 async def lags_of(client: Client, ends: Mapping[TopicPartition, Offset]) -> Mapping[str, int]:
-    """Records that groups have not read, summed up over groups, by topic."""
+    """Unread records, summed over groups, by topic."""
     lags = Counter[str]()
     names = {each.id: each.name for each in await client.existing_topics(None)}
     for group in await list_groups(client):

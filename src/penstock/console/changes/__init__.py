@@ -1,1 +1,1 @@
-"""What the console can change, a file for each subject."""
+"""The changes that the console can make, one file per area."""

@@ -1,4 +1,4 @@
-"""Access rules, users and quotas."""
+"""Changes of ACLs, users and quotas."""
 
 import secrets
 from typing import Literal
@@ -24,7 +24,7 @@ MECHANISMS = {each.mechanism: each for each in ScramMechanism}
 
 
 class RuleCreate(Struct, frozen=True, kw_only=True):
-    """`resource` is TYPE:NAME, such as topic:payments or topic:pay* for a prefix, or cluster."""
+    """`resource` is TYPE:NAME, such as topic:payments, topic:pay* for a prefix, or cluster."""
 
     principal: str
     operation: str
@@ -43,7 +43,7 @@ async def create_rule(doing: Doing, wanted: RuleCreate) -> Done:
 
 
 class RuleDelete(Struct, frozen=True, kw_only=True):
-    """Exactly this rule."""
+    """The ACL to delete; all fields must match exactly."""
 
     principal: str
     operation: str
@@ -73,7 +73,7 @@ async def delete_rule(doing: Doing, wanted: RuleDelete) -> Done:
 
 
 class UserAlter(Struct, frozen=True, kw_only=True):
-    """A user that logs in by SCRAM, and its new password."""
+    """A SCRAM user and its new password."""
 
     name: str
     password: str
@@ -91,7 +91,7 @@ async def alter_user(doing: Doing, wanted: UserAlter) -> Done:
 
 
 class UserDelete(Struct, frozen=True, kw_only=True):
-    """All credentials of a user."""
+    """Deletes all SCRAM credentials of a user."""
 
     name: str
 
@@ -105,7 +105,9 @@ async def delete_user(doing: Doing, wanted: UserDelete) -> Done:
 
 
 class QuotaAlter(Struct, frozen=True, kw_only=True):
-    """Whose: `user`, `client_id`, both, or `ip`; <default> is for all without their own."""
+    """The entity is `user`, `client_id`, both, or `ip`; <default> applies to entities without a
+    quota of their own.
+    """
 
     user: str | None = None
     client_id: str | None = None

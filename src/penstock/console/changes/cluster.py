@@ -1,4 +1,4 @@
-"""Transactions that hang, moves of partitions, preferred leaders."""
+"""Changes of a cluster: abort hanging transactions, cancel reassignments, elect leaders."""
 
 from msgspec import Struct
 
@@ -15,7 +15,7 @@ from penstock.types import TopicPartition
 
 
 class TransactionAbort(Struct, frozen=True, kw_only=True):
-    """A transaction by its first offset in a partition."""
+    """A transaction, identified by its first offset in a partition."""
 
     topic: str
     partition: Int32
@@ -23,8 +23,10 @@ class TransactionAbort(Struct, frozen=True, kw_only=True):
 
 
 async def abort(doing: Doing, wanted: TransactionAbort) -> Done:
-    """Only what the page lists: the producer of a transaction that its coordinator still has would
-    commit it, be told that it is committed, and lose the records before the marker.
+    """Abort a transaction that the page lists as hanging, and no other.
+
+    If the coordinator still has the transaction, its producer could commit it, get a success
+    response, and lose the records before the abort marker.
     """
     tp = TopicPartition(wanted.topic, wanted.partition)
     active = (await describe_producers(doing.client, [tp]))[tp]
@@ -42,7 +44,7 @@ async def abort(doing: Doing, wanted: TransactionAbort) -> Done:
 
 
 class ReassignmentCancel(Struct, frozen=True, kw_only=True):
-    """A partition that is being moved."""
+    """A partition that is being reassigned."""
 
     topic: str
     partition: Int32
@@ -58,7 +60,7 @@ async def cancel(doing: Doing, wanted: ReassignmentCancel) -> Done:
 
 
 class LeadersElect(Struct, frozen=True):
-    """All partitions."""
+    """Applies to all partitions."""
 
 
 async def elect(doing: Doing, _: LeadersElect) -> Done:

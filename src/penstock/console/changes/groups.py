@@ -1,4 +1,4 @@
-"""Groups: reset offsets, remove a member, delete."""
+"""Changes of groups: reset offsets, remove a member, delete."""
 
 from urllib.parse import quote
 
@@ -26,9 +26,9 @@ from penstock.types import TopicPartition
 
 
 class GroupReset(Struct, frozen=True, kw_only=True):
-    """Where to: one of `to` (beginning, end, current, N, +N, -N, -2h, @TIME), `shift` and
-    `offsets` (by TOPIC:PARTITION). `topics` are TOPIC or TOPIC:0,2; without: all with offsets.
-    Nothing is changed without `execute`.
+    """The target is one of `to` (beginning, end, current, N, +N, -N, -2h, @TIME), `shift` and
+    `offsets` (by TOPIC:PARTITION). `topics` are TOPIC or TOPIC:0,2; by default, all topics with
+    committed offsets. Without `execute` nothing changes.
     """
 
     group: str
@@ -40,7 +40,9 @@ class GroupReset(Struct, frozen=True, kw_only=True):
 
 
 class OffsetMove(Struct, frozen=True):
-    """An offset as it is and as it will be; `wanted` differs if the partition does not have it."""
+    """A committed offset before and after the reset; `wanted` differs from `after` if the partition
+    does not have that offset.
+    """
 
     topic: str
     partition: int
@@ -108,7 +110,7 @@ def target_of(wanted: GroupReset) -> Target:
 
 
 class GroupDelete(Struct, frozen=True, kw_only=True):
-    """`confirm` repeats the name."""
+    """`confirm` repeats the name of the group."""
 
     group: str
     confirm: str
@@ -121,7 +123,7 @@ async def delete(doing: Doing, wanted: GroupDelete) -> Done:
 
 
 class MemberRemove(Struct, frozen=True, kw_only=True):
-    """A member by its id."""
+    """A member, by its id."""
 
     group: str
     member: str

@@ -1,4 +1,4 @@
-"""Pipelines: start, stop. They run as processes of their own, which outlive the console."""
+"""Changes of pipelines: start and stop. A pipeline is a process that outlives the console."""
 
 import asyncio
 import os
@@ -23,17 +23,17 @@ POLL_S: Final = 0.1
 REMOTE: Final = "sc://"
 
 _children: Final[dict[Path, subprocess.Popen[bytes]]] = {}
-"""What this console started, by project: a child that nobody waits for stays a zombie."""
+"""Processes that this console started, by project. They are polled, or they would stay zombies."""
 
 
 class PipelineStart(Struct, frozen=True, kw_only=True):
-    """A project by its folder, as the list names it."""
+    """The folder of a project, as the list of pipelines names it."""
 
     folder: str
 
 
 class PipelineStop(Struct, frozen=True, kw_only=True):
-    """A project by its folder, as the list names it."""
+    """The folder of a project, as the list of pipelines names it."""
 
     folder: str
 
@@ -56,7 +56,7 @@ async def start(doing: Doing, wanted: PipelineStart) -> Done:
 
 
 def command(folder: Path, last: Run | None) -> list[str]:
-    """As it ran last: on the same Spark, with the same brokers."""
+    """The command that repeats the last run: same Spark master, same brokers."""
     found = [sys.executable, "-P", "-m", "penstock", "pipeline", "run", str(folder), "--follow"]
     if last is not None:
         found += ["--remote" if last.master.startswith(REMOTE) else "--master", last.master]
@@ -65,7 +65,7 @@ def command(folder: Path, last: Run | None) -> list[str]:
 
 
 def begun(folder: Path, words: list[str]) -> subprocess.Popen[bytes]:
-    """Its messages go to a file; its progress is in the run file anyway."""
+    """Start the process, with its standard error in a log file. Its progress is in the run file."""
     try:
         (folder / LOG).parent.mkdir(exist_ok=True)
         with (folder / LOG).open("wb") as log:
@@ -81,7 +81,7 @@ def begun(folder: Path, words: list[str]) -> subprocess.Popen[bytes]:
 
 
 async def began(folder: Path, child: subprocess.Popen[bytes]) -> str:
-    """When the run file is its own; another process may have been quicker."""
+    """Wait until the run file names this process; another may have started the project first."""
     try:
         async with asyncio.timeout(START_S):
             while child.poll() is None:
@@ -109,7 +109,7 @@ async def stop(doing: Doing, wanted: PipelineStop) -> Done:
     try:
         os.kill(process.pid, signal.SIGTERM)
     except ProcessLookupError:
-        pass  # it ended by itself just now
+        pass  # it ended by itself in the meantime
     except PermissionError:
         text = f"process {process.pid} belongs to another user of this machine"
         raise ConfigError(text) from None
@@ -135,7 +135,9 @@ async def ended(folder: Path, process: Process) -> str:
 
 
 def known(doing: Doing, folder: str) -> Path:
-    """Only folders that the console was started with: nobody else's programs are run."""
+    """The project folder, if the console was started with it; any other folder is refused, so that
+    no other program can be started.
+    """
     for each in doing.projects:
         if str(each) == folder:
             return each

@@ -1,4 +1,4 @@
-"""Schemas: test whether one could be the next version, and register it."""
+"""Changes of schemas: test whether a schema could be the next version, and register it."""
 
 import asyncio
 from typing import Literal

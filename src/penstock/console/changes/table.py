@@ -1,4 +1,4 @@
-"""All changes."""
+"""The table of all changes."""
 
 from penstock.console.changes.access import ACCESS
 from penstock.console.changes.cluster import CLUSTER

@@ -1,4 +1,4 @@
-"""Topics: create, clone, configure, extend, empty, delete."""
+"""Changes of topics: create, clone, configure, extend, empty, delete."""
 
 from urllib.parse import quote
 
@@ -22,7 +22,7 @@ from penstock.errors import ConfigError
 
 
 class TopicCreate(Struct, frozen=True, kw_only=True):
-    """A topic to create; numbers that are left out are the broker's defaults."""
+    """A topic to create; the broker's defaults replace omitted numbers."""
 
     name: str
     partitions: Int32 | None = None
@@ -45,7 +45,7 @@ async def create(doing: Doing, wanted: TopicCreate) -> Done:
 
 
 class TopicConfigure(Struct, frozen=True, kw_only=True):
-    """Settings to set, and to reset to their defaults."""
+    """Settings to set, and settings to reset to their defaults."""
 
     topic: str
     configs: dict[str, str] = field(default_factory=dict)
@@ -64,7 +64,7 @@ async def configure(doing: Doing, wanted: TopicConfigure) -> Done:
 
 
 class TopicExtend(Struct, frozen=True, kw_only=True):
-    """How many partitions the topic shall have."""
+    """The total number of partitions that the topic shall have."""
 
     topic: str
     partitions: Int32
@@ -76,7 +76,7 @@ async def extend(doing: Doing, wanted: TopicExtend) -> Done:
 
 
 class TopicConfirm(Struct, frozen=True, kw_only=True):
-    """`confirm` repeats the name of the topic: what is deleted does not come back."""
+    """`confirm` repeats the name of the topic, because deleted records cannot be restored."""
 
     topic: str
     confirm: str
@@ -96,7 +96,9 @@ async def delete(doing: Doing, wanted: TopicConfirm) -> Done:
 
 
 class TopicClone(Struct, frozen=True, kw_only=True):
-    """A new topic with the partitions, replicas and settings of another, and its records."""
+    """A new topic with the partitions, replicas and settings of another; `records` copies
+    its records too.
+    """
 
     topic: str
     target: str
@@ -108,7 +110,7 @@ async def clone(doing: Doing, wanted: TopicClone) -> Done:
     if not wanted.records:
         await clone_topic(client, source, target, records=False)
         return Done(f"created {target} like {source}", page(target))
-    await describe_topics(client, [source])  # a name that is wrong is told at once
+    await describe_topics(client, [source])  # report a wrong name at once, not in the job
 
     async def work(job: Job) -> str:
         made = await clone_topic(client, source, target, records=True, on_progress=job.at)

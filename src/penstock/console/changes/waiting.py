@@ -1,4 +1,4 @@
-"""Cancel what waits; redrive and purge dead letters, one or many."""
+"""Changes of delayed records and dead letters: cancel, redrive and purge, one or many."""
 
 from math import inf
 from urllib.parse import quote
@@ -21,7 +21,7 @@ WAIT_S = 10.0
 
 
 class WaitingCancel(Struct, frozen=True, kw_only=True):
-    """Records by PARTITION:OFFSET."""
+    """Records to cancel, as PARTITION:OFFSET."""
 
     topic: str
     positions: list[str]
@@ -45,7 +45,9 @@ async def cancel(doing: Doing, wanted: WaitingCancel) -> Done:
 
 
 class LettersRedrive(Struct, frozen=True, kw_only=True):
-    """All letters, or those at `positions` (PARTITION:OFFSET) or whose error has this text."""
+    """All dead letters, or those at `positions` (PARTITION:OFFSET), or those whose
+    error contains `error`.
+    """
 
     topic: str
     positions: list[str] = field(default_factory=list)
@@ -73,7 +75,7 @@ async def redrive(doing: Doing, wanted: LettersRedrive) -> Done:
     async def work(job: Job) -> str:
         return told(await redrive_letters(client, wanted.topic, selection, options, job.at))
 
-    await client.retrying(lambda: client.topic(wanted.topic))  # a wrong name is told at once
+    await client.retrying(lambda: client.topic(wanted.topic))  # report a wrong name at once
     doing.start(f"redrive {wanted.topic}", work)
     return Done(f"redriving {wanted.topic}", "/jobs")
 

@@ -1,4 +1,6 @@
-"""Finds the format of keys and values: by the schema registry, if there is one, or by the bytes."""
+"""Detects the format of keys and values, by the schema registry if there is one, or
+by the bytes.
+"""
 
 from typing import Final
 from xml.parsers import expat
@@ -14,16 +16,16 @@ MOST_UNKNOWN: Final = 100_000
 
 
 class Decoder:
-    """Decodes any bytes. Asking the registry blocks: call it in a thread.
+    """Decodes any bytes. The registry request blocks, so call it in a thread.
 
-    What the registry does not know is not asked for again soon: any value may begin with a zero
-    byte, and a registry that is away comes back.
+    A schema id that the registry did not return is not requested again for `UNKNOWN_MS`: any value
+    may begin with a zero byte. The entry expires because the registry may have been down.
     """
 
     def __init__(self, registry: SchemaRegistry | None, clock: Clock) -> None:
         self._registry, self._clock = registry, clock
         self._unknown: dict[bytes, int] = {}
-        """Until when, by schema id."""
+        """Schema prefix to the time until which it counts as unknown."""
 
     def __call__(self, data: bytes) -> Decoded:
         registry, schema_id = self._registry, data[:PREFIX_BYTES]
@@ -33,7 +35,7 @@ class Decoder:
                 try:
                     return registry.decode(data)
                 except Undecodable:
-                    pass  # others with this schema are whole
+                    pass  # only this value is broken, not the schema
                 except ConfigError:
                     if len(self._unknown) >= MOST_UNKNOWN:
                         self._unknown = {}
@@ -47,7 +49,7 @@ class Decoder:
 
 
 def is_xml(data: bytes) -> bool:
-    """Whether it is well-formed. A document that declares entities is not looked into."""
+    """Whether the data is well-formed XML. A document that declares entities counts as not XML."""
     if not data.lstrip().startswith(b"<"):
         return False
     parser = expat.ParserCreate()

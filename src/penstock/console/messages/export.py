@@ -1,4 +1,4 @@
-"""Records as a file: JSON lines, which `penstock produce` and the import read, or CSV. Pure."""
+"""Exports records as JSON lines, which `penstock produce` and the import read, or as CSV. Pure."""
 
 import csv
 import io
@@ -39,9 +39,10 @@ def json_lines(topic: str, hits: Iterable[Hit]) -> bytes:
 
 
 def csv_lines(topic: str, hits: Iterable[Hit]) -> bytes:
-    """Formats are text, hex or null: an empty cell alone would not tell null from empty.
+    """Each key and value has a format column (text, hex or null), because an empty cell could be
+    null or empty.
 
-    A text that a spreadsheet would take for a formula has a `'` before it.
+    A `'` is put before text that a spreadsheet would take for a formula.
     """
     out = io.StringIO()
     writer = csv.writer(out)
@@ -78,4 +79,4 @@ FORMATS: Final[dict[str, tuple[str, bytes, Write]]] = {
     "jsonl": ("application/x-ndjson", b"", json_lines),
     "csv": ("text/csv; charset=utf-8", ",".join(COLUMNS).encode() + b"\r\n", csv_lines),
 }
-"""Media type, first line, and how records are written."""
+"""Media type, first line and writer, by format."""

@@ -1,4 +1,4 @@
-"""Fetches batches of a topic, a bounded piece at a time, and the next piece ahead."""
+"""Fetches batches of a topic in bounded pieces, with the next pieces requested ahead."""
 
 import asyncio
 from collections import OrderedDict
@@ -24,16 +24,16 @@ from penstock.wire.messages.fetch import (
 )
 
 PIECE_BYTES: Final = 1 << 20
-"""Small enough that a broker's other clients do not notice it."""
+"""Small enough not to disturb the broker's other clients."""
 AHEAD: Final = 4
-"""Pieces that are on their way at a time."""
+"""The most pieces in flight."""
 THROTTLED_MS: Final = 10
-"""The least wait for a broker that sends nothing yet."""
+"""The shortest wait when a throttling broker sends an empty response."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """Whole batches from an offset on; `end` is where readers may read to."""
+    """Whole batches from an offset on; `end` is the offset up to which consumers may read."""
 
     batches: list[Batch]
     log_start: int
@@ -45,7 +45,7 @@ class Fetched:
 
 
 class TopicFetcher:
-    """Reads one topic. Only one task may use it. `close` drops what is on its way."""
+    """Reads one topic. Only one task may use it. `close` cancels requests in flight."""
 
     def __init__(self, client: Client, topic: str, *, committed: bool) -> None:
         self._client, self._topic = client, topic
@@ -53,10 +53,12 @@ class TopicFetcher:
         self._ahead: OrderedDict[tuple[int, int], asyncio.Future[FetchResponse]] = OrderedDict()
 
     async def fetch(self, partition: int, offset: int) -> Fetched:
-        """From `offset`, or from the log's start if that is behind it."""
+        """Batches from `offset` on. Without batches, `log_start` and `end` say what
+        the partition has.
+        """
         sent = self._ahead.pop((partition, offset), None)
         if sent is not None:
-            # An error, as when the leader has changed: asked again, with retries.
+            # On an error, such as a changed leader, fall through to a new request with retries.
             with suppress(KafkaError):
                 if (found := await self._answer(partition, sent)) is not None:
                     return found
@@ -71,7 +73,7 @@ class TopicFetcher:
         return await self._client.retrying(attempt)
 
     async def ahead(self, partition: int, offset: int) -> None:
-        """Ask now for what `fetch` will be asked for; what fails now, it tries again."""
+        """Send the request that `fetch` will need next. Ignores errors, because `fetch` retries."""
         if (partition, offset) in self._ahead:
             return
         with suppress(KafkaError):
@@ -102,7 +104,9 @@ class TopicFetcher:
         return connection.send(request, FetchResponse)
 
     async def _answer(self, partition: int, sent: asyncio.Future[FetchResponse]) -> Fetched | None:
-        """None if the console is over its quota: then it has waited, and may ask again."""
+        """The result of a sent request. None if the console is over its quota; the throttle time
+        has then passed.
+        """
         try:
             async with asyncio.timeout(self._client.request_timeout_ms / 1000):
                 response = await sent
@@ -120,7 +124,9 @@ class TopicFetcher:
         return fetched(data, self._isolation)
 
     async def _nothing(self, tp: TopicPartition) -> Fetched:
-        """Kafka does not say where the log starts and ends when it refuses an offset."""
+        """An empty result. Kafka's response to an offset out of range does not name the log's
+        start and end.
+        """
         start = await list_offsets(self._client, {tp: EARLIEST})
         end = await list_offsets(self._client, {tp: LATEST}, isolation=self._isolation)
         return Fetched([], start[tp].offset, end[tp].offset)

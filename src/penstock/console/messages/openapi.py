@@ -1,4 +1,4 @@
-"""The OpenAPI description of the routes of records. Pure."""
+"""The OpenAPI description of the record routes. Pure."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -25,7 +25,7 @@ BYTES = {"application/octet-stream": {"schema": {"type": "string", "format": "bi
 
 
 def with_messages(document: dict[str, Any]) -> dict[str, Any]:
-    """The document, with these routes in it."""
+    """The document with the record routes added."""
     kinds = (MessagePage, MessageDetail, Followed, Imported)
     schemas, components = msgspec.json.schema_components(kinds, ref_template=REF)
     page, detail, followed, imported = map(_json, schemas)

@@ -1,4 +1,6 @@
-"""The pages of records: a list with its search, and one alone. No text of a record is trusted."""
+"""The record pages: the searchable list, and one record. Record text is untrusted, so
+it is escaped.
+"""
 
 import asyncio
 from http import HTTPStatus
@@ -33,15 +35,16 @@ from penstock.record.record import Record
 from penstock.record_view.timestamp import iso_time
 
 PAGE_CHARACTERS = 256 * 1024
-"""Of a value on its own page; the rest is in the file."""
+"""The most characters of a value on the record's page; the download has the whole value."""
 ROW_CHARACTERS = 300
 RESENT_BYTES = LARGEST_BODY // 4
-"""Of a record in the form that sends it again: there each byte may take three, and browsers stop
-for minutes at a text of many megabytes."""
+"""The largest record in the form that sends it again: encoded, each byte may take three, and
+browsers hang for minutes on a text of many megabytes.
+"""
 
 
 class MessagePages:
-    """Also takes the files to import, which are larger than other bodies."""
+    """Serves the record pages and the import, whose bodies are larger than others."""
 
     def __init__(
         self, watch: ClusterWatch, messages: Messages, templates: Environment, audit: Audit
@@ -144,7 +147,7 @@ FORM = tuple(each.name for each in QUERY)
 
 
 def form_values(query: Query) -> dict[str, str]:
-    """The parameters that a search was begun with, for its form."""
+    """The parameters that a search began with, to fill its form."""
     found = {
         "partition": ",".join(map(str, query.partitions)),
         "start": str(query.start or ""),
@@ -166,14 +169,14 @@ def shown_part(part: Part) -> str:
 
 
 def row_text(part: Part) -> str:
-    """The beginning, on one line."""
+    """The beginning of a key or value, on one line."""
     value = part.value
     text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
     return text if len(text) <= ROW_CHARACTERS else text[:ROW_CHARACTERS] + "…"
 
 
 def resend_form(record: Record) -> dict[str, str] | None:
-    """What the form of a new record begins with: this one, byte for byte. None: it is too large."""
+    """The fields of the new-record form, filled with this record byte for byte. None: too large."""
     parts = (record.key, record.value, *(value for _, value in record.headers))
     if sum(len(each or b"") for each in parts) > RESENT_BYTES:
         return None
@@ -188,7 +191,9 @@ def resend_form(record: Record) -> dict[str, str] | None:
 
 
 def editable(data: bytes | None) -> tuple[str, str]:
-    """As a form can hold it. Browsers change a carriage return, so that goes as hexadecimal too."""
+    """Text and encoding that a form preserves. Browsers change carriage returns, so such text is
+    sent as hex.
+    """
     if data is None:
         return "", "null"
     try:

@@ -1,4 +1,4 @@
-"""The parameters of a search, as URLs spell them: their meaning, and their description. Pure."""
+"""The URL parameters of a search: parsing, and descriptions for OpenAPI. Pure."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
@@ -17,7 +17,7 @@ NEWEST, OLDEST = "newest", "oldest"
 
 
 class Parameter(NamedTuple):
-    """A parameter in the query of a URL."""
+    """A query parameter of a URL."""
 
     name: str
     text: str
@@ -61,7 +61,7 @@ TAIL: Final = (*QUERY, Parameter("after", "The id of the last event that was see
 
 
 class Paging(Struct, frozen=True):
-    """How much is asked for."""
+    """How many records to return, how long to search, and where to continue."""
 
     cursor: str = ""
     limit: int = DEFAULT_LIMIT
@@ -69,7 +69,7 @@ class Paging(Struct, frozen=True):
 
 
 def given(pairs: Iterable[tuple[str, str]], known: Iterable[Parameter]) -> dict[str, str]:
-    """The parameters that have a value, as forms send empty fields too."""
+    """The parameters that have a value: forms send empty fields too."""
     names = [each.name for each in known]
     found: dict[str, str] = {}
     for name, value in pairs:
@@ -83,7 +83,7 @@ def given(pairs: Iterable[tuple[str, str]], known: Iterable[Parameter]) -> dict[
 
 
 def query_of(topic: str, values: Mapping[str, str], order: str = NEWEST) -> Query:
-    """`ConfigError` names the parameter that is wrong."""
+    """Parse a query; `ConfigError` names the wrong parameter."""
     query = Query(
         topic,
         _partitions(values.get("partition", "")),

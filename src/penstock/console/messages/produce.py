@@ -1,4 +1,4 @@
-"""Writes records for the console: one from a form or JSON, or a file of many."""
+"""Writes records for the console: one from a form or JSON, or many from a file."""
 
 from base64 import b64decode
 from collections.abc import Iterator
@@ -32,12 +32,12 @@ from penstock.record_view.record_row import spelled
 IMPORT_BYTES: Final = 64 << 20
 """The largest file to import."""
 IMPORT_FORMATS: Final = {"jsonl": "json", "csv": "csv", "text": "text"}
-"""By the name in the URL: what `penstock produce --format` calls it."""
+"""Format names in the URL, and the names that `penstock produce --format` has for them."""
 Encoding: TypeAlias = Literal["text", "base64", "hex", "null"]
 
 
 class NewHeader(Struct, frozen=True, forbid_unknown_fields=True):
-    """A header; without a value it is null."""
+    """A header; without a value and an encoding it is null."""
 
     name: str
     value: str | None = None
@@ -47,7 +47,8 @@ class NewHeader(Struct, frozen=True, forbid_unknown_fields=True):
 class NewMessage(Struct, frozen=True, forbid_unknown_fields=True):
     """A record to write.
 
-    A key or value that is not given is null; with an encoding, but `null`, it is empty.
+    A key or value that is left out is null. With an encoding other than `null`, it is empty
+    instead.
     """
 
     topic: str
@@ -57,8 +58,9 @@ class NewMessage(Struct, frozen=True, forbid_unknown_fields=True):
     value_encoding: Encoding | None = None
     headers: list[NewHeader] = []
     header_lines: str = ""
-    """The same as text, for forms: `name: value` in each line, or `{"key": "name", "value": null}`
-    as exports have it; `value_base64` takes any bytes."""
+    """Headers as text, for forms: each line is `name: value`, or JSON as in exports, such as
+    `{"key": "name", "value": null}`; `value_base64` takes any bytes.
+    """
     partition: Annotated[int, Meta(ge=0, le=MAX_PARTITION)] | None = None
     timestamp_ms: Annotated[int, Meta(ge=0, le=MAX_TIMESTAMP_MS)] | None = None
 
@@ -73,7 +75,7 @@ class Written(Struct, frozen=True):
 
 
 class Imported(Struct, frozen=True):
-    """How many records of a file were written; `error` says which line stopped it."""
+    """How many records of a file were written; `error` is the first broker error, if any."""
 
     written: int
     error: str | None = None
@@ -99,7 +101,7 @@ PRODUCE: Final = Change(
 
 
 async def check_partition(client: Client, topic: str, partition: int | None) -> None:
-    """Now, since a producer would wait for a topic to appear."""
+    """Check that topic and partition exist: a producer would wait for a missing topic."""
     found = await client.existing_topics([topic])
     if not found:
         raise UnknownTopic(f"there is no topic {topic}")
@@ -153,7 +155,7 @@ def _lines(text: str) -> Iterator[tuple[str, bytes | None]]:
 
 
 def header_line(name: str, value: bytes | None) -> str:
-    """A header as a line that is read as the same header."""
+    """A header as a line that parses back to the same header."""
     with suppress(UnicodeDecodeError):
         line = f"{name}: {(value or b'').decode()}"
         if line.isprintable() and list(_unspoilt(line)) == [(name, value)]:
@@ -167,7 +169,7 @@ def _unspoilt(line: str) -> Iterator[tuple[str, bytes | None]]:
 
 
 async def import_lines(client: Client, topic: str, form: str, body: bytes) -> Imported:
-    """Nothing is written if a line cannot be read."""
+    """Import a file. If any line is malformed, nothing is written."""
     if form not in IMPORT_FORMATS:
         raise ConfigError(f"format {form!r} is none of {', '.join(IMPORT_FORMATS)}")
     await check_partition(client, topic, None)
@@ -187,7 +189,7 @@ def lines_of(topic: str, form: str, body: bytes) -> Iterator[ProducerRecord]:
     reader = record_reader(IMPORT_FORMATS[form], topic)
     number = 0
     for number, line in enumerate(body.removesuffix(b"\n").split(b"\n"), 1):
-        if form != "csv":  # its fields may have line ends of their own
+        if form != "csv":  # CSV fields may contain line ends
             line = line.removesuffix(b"\r")
         if body and (found := reader.read(line, number)) is not None:
             yield found

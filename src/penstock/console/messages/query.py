@@ -1,8 +1,8 @@
-"""What a search of a topic looks for, and its cursor: how far it has come. Pure.
+"""A search query, and the cursor that says how far a search has come. Pure.
 
-The cursor is all that a search keeps between two requests, so it can stop anywhere and go on later,
-in another console too. It fixes the range of offsets when the search begins: later records do not
-change the answer.
+The cursor is the only state between two requests, so a search can stop anywhere and continue later,
+even in another console. It fixes the range of offsets when the search begins, so that later records
+do not change the result.
 """
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -19,11 +19,13 @@ LARGEST: Final = (1 << 63) - 1
 
 
 class Query(Struct, frozen=True, omit_defaults=True):
-    """What is looked for. Everything that is given must hold; nothing given: every record."""
+    """The conditions of a search; a record must meet all of them. Without conditions
+    every record matches.
+    """
 
     topic: str
     partitions: tuple[int, ...] = ()
-    """None: all."""
+    """Empty: all partitions."""
     text: str = ""
     """Bytes that the record contains, as UTF-8."""
     place: Place = "any"
@@ -31,22 +33,22 @@ class Query(Struct, frozen=True, omit_defaults=True):
     key: str | None = None
     """The whole key, as UTF-8."""
     expression: str = ""
-    """CEL."""
+    """A CEL expression."""
     start: int = 0
     end: int = LARGEST
-    """Offsets, in each partition."""
+    """The end of the offset range; it applies in each partition."""
     since_ms: int = 0
     until_ms: int = LARGEST
     newest_first: bool = True
     committed: bool = False
-    """Whether records of open and aborted transactions are left out."""
+    """Leaves out records of open and aborted transactions."""
 
 
 class Span(Struct):
     """A partition's range of offsets, and how much of it was searched.
 
-    From `position` the search goes on: upwards, or downwards below it. `bound` is how new, or old,
-    what follows can be at most: records of several partitions are merged by it.
+    The search continues at `position`: upwards from it, or downwards below it. `bound` limits the
+    timestamps of what follows (newest first: the highest possible); partitions are merged by it.
     """
 
     partition: int
@@ -60,16 +62,16 @@ class Span(Struct):
 
 
 class Cursor(Struct, frozen=True):
-    """A search, and how far it has come."""
+    """A search and its progress."""
 
     query: Query
     spans: list[Span]
     matches: int = 0
-    """Records that were found so far."""
+    """Records found so far."""
 
     @property
     def total(self) -> int:
-        """Offsets to search. Compacted topics have fewer records than offsets."""
+        """The number of offsets to search. Compacted topics have fewer records than offsets."""
         return sum(each.end - each.start for each in self.spans)
 
     @property
@@ -83,7 +85,7 @@ class Cursor(Struct, frozen=True):
 
 
 def begun(query: Query, ranges: dict[int, tuple[int, int]]) -> Cursor:
-    """The cursor of a new search in these ranges of offsets, by partition."""
+    """The cursor of a new search in these offset ranges, by partition."""
     spans = []
     for partition, (start, end) in sorted(ranges.items()):
         end = max(start, end)
@@ -93,12 +95,12 @@ def begun(query: Query, ranges: dict[int, tuple[int, int]]) -> Cursor:
 
 
 def token(cursor: Cursor) -> str:
-    """The cursor in a URL."""
+    """The cursor as text for a URL."""
     return urlsafe_b64encode(msgspec.msgpack.encode(cursor)).decode().rstrip("=")
 
 
 def cursor_of(text: str, topic: str) -> Cursor:
-    """`ConfigError` if it is not one of this topic."""
+    """Parse a token; `ConfigError` if it is malformed or of another topic."""
     try:
         data = urlsafe_b64decode(text + "=" * (-len(text) % 4))
         cursor = msgspec.msgpack.decode(data, type=Cursor)

@@ -1,7 +1,7 @@
 """Reads partitions for a search: upwards piece by piece, or downwards window by window.
 
-Kafka reads upwards only. To read downwards, a window of offsets below the position is read upwards;
-its size follows the sizes of records, so that it stays a few pieces.
+Kafka can only fetch upwards. To go downwards, a window of offsets below the position is read
+upwards; its size adapts to the sizes of records, so that a window is a few pieces.
 """
 
 import asyncio
@@ -14,14 +14,14 @@ from penstock.console.messages.search import Batch, Search
 from penstock.errors import ErrorCode, KafkaError
 
 FIRST_WINDOW: Final = 200
-"""Offsets: about what a page shows."""
+"""In offsets: about as many as a page shows."""
 WINDOW_BYTES: Final = 4 << 20
 WIDEST_BYTES: Final = 16 << 20
-"""A window that turns out larger is read again as a smaller one."""
+"""A window that turns out larger is halved and read again."""
 
 
 class RecordsGone(KafkaError):
-    """A partition ends before the range of the search: its leader has lost records."""
+    """A partition ends before the range of the search, because its leader lost records."""
 
     code = ErrorCode.OFFSET_OUT_OF_RANGE
 
@@ -37,7 +37,9 @@ class Fetcher(Protocol):
 async def advance(
     search: Search, fetcher: Fetcher, goes_on: Callable[[], bool], window: int = FIRST_WINDOW
 ) -> None:
-    """Search until it is full or done, or `goes_on` says no; but not without having moved."""
+    """Search until it is full or done. Stops when `goes_on` returns False, but only
+    after some progress.
+    """
     windows: dict[int, int] = {}
     while (span := search.wanted()) is not None:
         if search.goes_down:
@@ -84,7 +86,7 @@ async def _below(fetcher: Fetcher, span: Span, size: int) -> tuple[list[Batch], 
 
 
 def _next(found: Fetched, partition: int, at: int, end: int) -> int:
-    """Where to read on; `end` if there is nothing more before it."""
+    """The offset to read next; `end` if there is nothing more before it."""
     if found.batches:
         return max(at, found.batches[-1].header.next_offset)
     if at < found.log_start:

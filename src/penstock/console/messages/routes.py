@@ -1,4 +1,4 @@
-"""The REST API of records: search, one record, its bytes, a file of many, and new ones at once."""
+"""The REST API of records: search, one record, its bytes, export, and a tail of new records."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -39,7 +39,7 @@ PARTS: Final = ("key", "value")
 
 
 def sees_all(request: Request) -> bool:
-    """Viewers see masked fields."""
+    """Whether the user sees unmasked records; viewers do not."""
     asker: Asker = request.state.asker
     return asker.user is not None and asker.user.role > Role.VIEWER
 
@@ -53,7 +53,7 @@ Refuse = Callable[[HTTPStatus, str], Response]
 
 
 class MessageApi:
-    """`watch` tells whether the cluster answers at all."""
+    """The routes of records. They answer 503 until `watch` has reached the cluster."""
 
     def __init__(self, watch: ClusterWatch, messages: Messages) -> None:
         self._watch, self._messages = watch, messages
@@ -94,7 +94,7 @@ class MessageApi:
         return Response(msgspec.json.encode(shown), media_type=JSON)
 
     async def part(self, request: Request) -> Response:
-        """The bytes as they are. A file to save, never a page: it may be HTML."""
+        """The raw bytes, as a download and never as a page: they may be HTML."""
         given(request.query_params.multi_items(), ())
         name = request.path_params["part"]
         if name not in PARTS:
@@ -113,7 +113,8 @@ class MessageApi:
         limit = number(values, "limit", LARGEST, LARGEST)
         topic = request.path_params["topic"]
         query = query_of(topic, values, OLDEST)
-        self._messages.criteria(query, sees_all=True)  # a wrong expression shows now
+        # report a wrong expression before streaming begins
+        self._messages.criteria(query, sees_all=True)
         cursor = await self._messages.begin(query)
         kind, first, _ = FORMATS[form]
         body = self._lines(form, cursor, limit, sees_all=sees_all(request))
@@ -166,7 +167,7 @@ async def found_hit(messages: Messages, request: Request) -> Hit:
 
 
 def answering(watch: ClusterWatch, handle: Handle, refuse: Refuse) -> Handle:
-    """Answers what is wrong with a request, or the cluster, in a sentence."""
+    """Wraps a handler: errors of the request or the cluster become a response with a sentence."""
 
     async def safely(request: Request) -> Response:
         if watch.last is None:
@@ -188,7 +189,7 @@ def answering(watch: ClusterWatch, handle: Handle, refuse: Refuse) -> Handle:
 
 
 def saved_as(name: str) -> dict[str, str]:
-    """Topic names have no quotes."""
+    """A Content-Disposition header; characters that could break it become underscores."""
     safe = "".join(each if each.isalnum() or each in "._-" else "_" for each in name)
     return {"Content-Disposition": f'attachment; filename="{safe}"'}
 

@@ -1,7 +1,8 @@
-"""Finds the records of a batch that a search wants, and parses few others. Pure.
+"""Finds the records of a batch that match a search, and parses few others. Pure.
 
-Most batches have none: `bytes.find` over the decompressed records says so, at memory speed. Where
-it finds something, only the record around it is parsed: the bytes may be of something else.
+Most batches have no match: `bytes.find` over the decompressed records shows that at memory speed.
+On a hit, only the surrounding record is parsed and then checked, since the bytes may belong to
+another field.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,15 +23,15 @@ class Criteria:
     """A query, ready to be applied to batches."""
 
     needle: bytes
-    """Bytes that are in each record that matches; none: every record is parsed."""
+    """Bytes that each matching record contains; if empty, every record is parsed."""
     matches: Callable[[int, Record], bool]
-    """Whether a record of a partition that has the needle is wanted."""
+    """Whether a candidate record (partition, record) matches the query."""
     decodes: bool = False
-    """Whether that takes long, and may ask a schema registry."""
+    """Whether matching is slow and may block on a schema registry."""
 
 
 def criteria(query: Query, fits: Callable[[TopicPartition, Record], bool] | None) -> Criteria:
-    """`fits` is the compiled expression, or any other rule that must hold too."""
+    """`fits` is the compiled expression, or another condition that must hold too."""
     text, key = query.text.encode(), None if query.key is None else query.key.encode()
     holds = contains(text, query.place)
     any_time = query.since_ms <= 0 and query.until_ms == LARGEST
@@ -47,7 +48,9 @@ def criteria(query: Query, fits: Callable[[TopicPartition, Record], bool] | None
 
 
 def _length(data: bytes) -> bytes:
-    """A key's length precedes it, in as few bytes as possible: so `7` is not found everywhere."""
+    """The varint length that precedes a key in a record. With it, a key such as `7` is
+    not found everywhere.
+    """
     out = bytearray()
     write_varint(out, len(data))
     return bytes(out)
@@ -78,7 +81,7 @@ def contains(text: bytes, place: Place) -> Callable[[Record], bool]:
 
 
 def candidates(payload: bytes, header: BatchHeader, needle: bytes) -> Iterator[Record]:
-    """The records whose bytes contain the needle; without one, all records."""
+    """The records whose bytes contain the needle; all records if the needle is empty."""
     found = payload.find(needle)
     if found < 0:
         return
@@ -108,7 +111,7 @@ def _of_one_record(header: BatchHeader) -> BatchHeader:
 def matching(
     payload: bytes, header: BatchHeader, partition: int, wanted: Criteria
 ) -> Iterator[Record]:
-    """The records of a batch that the search wants, in the order of their offsets."""
+    """The matching records of a batch, in offset order."""
     for record in candidates(payload, header, wanted.needle):
         if wanted.matches(partition, record):
             yield record

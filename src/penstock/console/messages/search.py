@@ -1,8 +1,8 @@
-"""A search as a state machine: it says which partition to read next, and takes what was read. Pure.
+"""A search as a state machine: it names the partition to read next, and takes what was read. Pure.
 
-Partitions are merged by time, whatever the sizes of the reads: a record's place is the lowest
-timestamp so far on the way down its partition (newest first), or the highest on the way up. In a
-partition records stay in the order of their offsets, even if their timestamps do not.
+Partitions are merged by time, independent of the sizes of reads. A record is ordered by the lowest
+timestamp so far on the way down its partition (newest first), or the highest on the way up. Within
+a partition records stay in offset order, even if their timestamps do not.
 """
 
 from collections import deque
@@ -20,9 +20,9 @@ from penstock.record.record import Record
 from penstock.types import Buffer
 
 DECOMPRESSED_BYTES: Final = 1 << 30
-"""Above any limit of a broker; protects against a broken one."""
+"""Above the limit of any broker; protects against a corrupt batch."""
 PAGE_BYTES: Final = 32 << 20
-"""Of the records that are found at a time: a page of large ones is shorter."""
+"""The most bytes of records in a page: a page of large records has fewer of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A record that was found, and the header of its batch."""
+    """A matching record, and the header of its batch."""
 
     partition: int
     record: Record
@@ -44,7 +44,7 @@ class Hit:
 
 @dataclass(slots=True)
 class _Found:
-    """A hit that waits for its turn, and how to find it again."""
+    """A hit that waits to be merged; a later search finds it again from the span `before`."""
 
     order: tuple[int, int]
     hit: Hit
@@ -54,7 +54,7 @@ class _Found:
 class Search:
     """Finds up to `limit` records, in order; with a limit of 0 it only counts them.
 
-    While `wanted` names a partition, read it from its position and `take` the batches.
+    While `wanted` returns a partition, read it from its position and `take` the batches.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class Search:
 
     @property
     def has_moved(self) -> bool:
-        """Whether going on from `cursor` differs from beginning again: hits may wait for others."""
+        """Whether `cursor` has progressed. Hits that wait for other partitions do not move it."""
         return bool(self.hits) or self.cursor().scanned > self._scanned
 
     @property
@@ -83,16 +83,16 @@ class Search:
         return bool(self._limit) and is_long
 
     def wanted(self) -> Span | None:
-        """The partition to read next; None if the search is full, or has seen everything."""
+        """The partition to read next; None if the page is full or everything was searched."""
         if self.is_full:
             return None
         unread = [each for each in self._spans.values() if self._is_unread(each)]
         return min(unread, key=self._order, default=None)
 
     def take(self, partition: int, batches: Sequence[Batch], reached: int) -> None:
-        """Whole batches from the position on, in the order of offsets.
+        """Take whole batches from the position on, in offset order.
 
-        Everything up to `reached` was read: what is missing there does not exist.
+        Everything up to `reached` was read: missing offsets do not exist.
         """
         span, waiting = self._spans[partition], self._waiting[partition]
         left_bytes = self._page_bytes // len(self._spans)
@@ -106,7 +106,7 @@ class Search:
                 hit = Hit(partition, record, batch.header)
                 waiting.append(_Found(self._order(span), hit, before))
                 left_bytes -= size_bytes(record)
-                if len(waiting) == self._limit or left_bytes <= 0:  # no more can be shown
+                if len(waiting) == self._limit or left_bytes <= 0:  # a page shows no more
                     self._merge()
                     return
             header = batch.header
@@ -116,7 +116,7 @@ class Search:
         self._merge()
 
     def cursor(self) -> Cursor:
-        """Where to go on: before the first hit that was not returned."""
+        """Where to continue: before the first hit that was not returned."""
         spans = [
             self._waiting[each.partition][0].before if self._waiting[each.partition] else each
             for each in self._spans.values()
@@ -136,7 +136,7 @@ class Search:
         return reversed(found) if self._down else iter(found)
 
     def _pass(self, span: Span, at_ms: int, first: int, after: int) -> None:
-        """The search has passed a record or batch of this time, and these offsets."""
+        """Note that the search has passed a record or batch with this time and these offsets."""
         span.bound = min(span.bound, at_ms) if self._down else max(span.bound, at_ms)
         self._move(span, first if self._down else after)
 
@@ -152,7 +152,7 @@ class Search:
         return (-span.bound if self._down else span.bound), span.partition
 
     def _merge(self) -> None:
-        """Return hits whose turn has come: nothing that is still unread can precede them."""
+        """Return the hits that no unread record can precede any more."""
         while not self.is_full:
             heads = [each[0] for each in self._waiting.values() if each]
             if not heads:
@@ -168,6 +168,6 @@ class Search:
 
 
 def size_bytes(record: Record) -> int:
-    """Of its key, value and headers."""
+    """The size of key, value and header values."""
     parts = (record.key, record.value, *(value for _, value in record.headers))
     return sum(len(each) for each in parts if each is not None)

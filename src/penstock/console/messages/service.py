@@ -1,4 +1,4 @@
-"""Reads and searches the records of a cluster for the console. Never more than two at a time."""
+"""Reads and searches the records of a cluster for the console, at most two searches at a time."""
 
 import asyncio
 from collections.abc import Callable
@@ -23,7 +23,7 @@ from penstock.record_view.registry import SchemaRegistry
 from penstock.types import TopicPartition
 
 AT_ONCE: Final = 2
-"""Searches of a console that run at the same time; others wait for their turn."""
+"""The most concurrent searches of a console; further ones queue."""
 
 
 class UnknownTopic(ConfigError):
@@ -32,18 +32,18 @@ class UnknownTopic(ConfigError):
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What a search has found within its time; `cursor` is where it goes on."""
+    """What a search found within its time; `cursor` is where it continues."""
 
     hits: list[Hit]
     cursor: Cursor
     left_ms: int
-    """How long the rest would take at this pace."""
+    """The estimated time for the rest."""
     warning: str
-    """Says how many records the expression did not fit, and why the first did not; else empty."""
+    """How many records the expression did not fit, and why the first did not; empty if none."""
 
 
 class Messages:
-    """The records of a cluster. `sees_all` says who asks: for others, fields are masked."""
+    """The records of a cluster. With `sees_all` False, masked fields are hidden."""
 
     def __init__(
         self,
@@ -52,14 +52,14 @@ class Messages:
         registry: SchemaRegistry | None = None,
         masks: Masks | None = None,
     ) -> None:
-        # A client of its own: large responses must not hold up those that pages wait for.
+        # A separate client: large responses must not delay those that pages wait for.
         self.client, self._clock = client.twin(), clock
         self.decode = Decoder(registry, clock)
         self._masks = masks or Masks()
         self._turns = asyncio.Semaphore(AT_ONCE)
 
     async def begin(self, query: Query) -> Cursor:
-        """A search whose range of offsets is fixed now."""
+        """The cursor of a new search; its offset range is fixed now."""
         tps = await self.partitions(query.topic, query.partitions)
         isolation = IsolationLevel(int(query.committed))
         starts = await list_offsets(self.client, dict.fromkeys(tps, EARLIEST))
@@ -87,7 +87,7 @@ class Messages:
         return [TopicPartition(topic, each) for each in sorted(chosen or found[0].partitions)]
 
     async def search(self, cursor: Cursor, limit: int, within_ms: int, *, sees_all: bool) -> Page:
-        """Up to `limit` records, found within that time, or a little more."""
+        """Search for up to `limit` records, and stop soon after `within_ms`."""
         query = cursor.query
         chosen = self._filter(query)
         search = Search(cursor, self._criteria(query, chosen, sees_all=sees_all), limit)
@@ -129,7 +129,7 @@ class Messages:
         return Criteria(found.needle, matches, decodes=True)
 
     def hiding(self, topic: str, *, sees_all: bool) -> Callable[[Record], Record]:
-        """What makes a record one that the asker may see."""
+        """The function that masks a record for this user."""
         masks = self._masks.of(topic)
         if sees_all or not masks:
             return lambda record: record

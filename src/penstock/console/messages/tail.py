@@ -1,7 +1,8 @@
 """Follows a topic: new records as server-sent events, in well under a second.
 
-Each event has the positions after it as its id. A browser that lost its connection, or was paused,
-names the last id and gets what came since. More records than anybody reads are left out, counted.
+The id of each event encodes the positions after it. A browser that reconnects or resumes sends the
+last id and continues from there. If too many records arrive at once, the oldest are left out and
+counted.
 """
 
 import asyncio
@@ -21,13 +22,13 @@ from penstock.errors import ConfigError, KafkaError
 from penstock.types import Offset, TopicPartition
 
 MOST_SHOWN: Final = 100
-"""Records in an event."""
+"""The most records in an event."""
 QUIET_MS: Final = 5_000
-"""After so long without an event, one without records says how far the tail has come."""
+"""After so long without records, an empty event reports the positions."""
 
 
 class Follower:
-    """A topic's new records that a query wants; its range does not matter."""
+    """The new records of a topic that match a query; the query's offset range is ignored."""
 
     def __init__(self, messages: Messages, query: Query, *, sees_all: bool) -> None:
         self._messages, self._query = messages, query
@@ -35,7 +36,7 @@ class Follower:
         self._hide = messages.hiding(query.topic, sees_all=sees_all)
 
     async def positions(self, after: str) -> dict[TopicPartition, Offset]:
-        """Where to begin: after an event, or at the end."""
+        """The start positions: after the event with this id, or the end of the topic."""
         tps = await self._messages.partitions(self._query.topic, self._query.partitions)
         ends = await list_offsets(self._messages.client, dict.fromkeys(tps, LATEST))
         if not after:
@@ -50,20 +51,20 @@ class Follower:
     async def events(
         self, positions: dict[TopicPartition, Offset], still: Callable[[], Awaitable[bool]]
     ) -> AsyncIterator[bytes]:
-        """Until the reader leaves, or has logged out, or its role is another."""
+        """Yield events until the client disconnects, logs out, or its role changes."""
         isolation = IsolationLevel(int(self._query.committed))
         async with (
             self._messages.client.twin() as client,
             SimpleConsumer(client, positions, isolation=isolation) as consumer,
         ):
-            yield event(b"", consumer.positions)  # so that a resume knows where it was
+            yield event(b"", consumer.positions)  # gives a resume its start positions
             now_s = asyncio.get_running_loop().time
             said_s = now_s()
             while True:
                 try:
                     found = await consumer.poll(500)
                     followed = await asyncio.to_thread(self._followed, found) if found else None
-                except (KafkaError, ConfigError) as error:  # an expression may not fit a record
+                except (KafkaError, ConfigError) as error:  # an expression may fail on a record
                     yield failed(str(error))
                     return
                 if not await still():
@@ -88,7 +89,7 @@ class Follower:
 
 
 def event(data: bytes, positions: dict[TopicPartition, Offset]) -> bytes:
-    """JSON has no line ends in it, so that an event is one line of data."""
+    """One event. JSON has no line ends, so the data is one line."""
     known = {tp.partition: offset for tp, offset in positions.items()}
     number = urlsafe_b64encode(msgspec.msgpack.encode(known))
     return b"id: " + number + b"\ndata: " + (data or b"null") + b"\n\n"

@@ -13,19 +13,19 @@ from penstock.record_view.decoded import Decode, Decoded
 from penstock.record_view.timestamp import iso_time
 
 CUT_CHARACTERS: Final = 4096
-"""Of what a list shows of a key, value or header; a record's own page shows more."""
+"""The most characters of a key, value or header in a list; a record's own page shows more."""
 MOST_LEVELS: Final = 200
-"""Deeper JSON could be decoded in a thread, but not encoded where the stack is higher."""
+"""Deeper JSON could be decoded in a thread, but not encoded later, where the stack is deeper."""
 INDENTED: Final = json.JSONEncoder(ensure_ascii=False, indent=2)
 NULL: Final = "null"
 EMPTY: Final = "empty"
 
 
 class Part(Struct, frozen=True):
-    """A key, a value or a header's value, and the format that was recognised.
+    """A key, a value or a header's value, and its detected format.
 
-    `value` is of JSON's types, text, or hexadecimal digits; cut, it is the beginning as text. The
-    format is `null` if there is none, `empty` if it has no bytes, with a size of -1 and 0.
+    `value` is JSON data, text or hexadecimal digits; if it is cut, the beginning as text. The
+    format is `null` (size -1) or `empty` (size 0) if there are no bytes.
     """
 
     format: str
@@ -55,7 +55,7 @@ class Message(Struct, frozen=True):
 
 
 class MessageBatch(Struct, frozen=True):
-    """What the header of a record's batch says; a producer id of -1: not idempotent."""
+    """The header of a record's batch; a producer id of -1: not idempotent."""
 
     base_offset: int
     last_offset: int
@@ -71,17 +71,17 @@ class MessageBatch(Struct, frozen=True):
 
 
 class MessageDetail(Struct, frozen=True):
-    """A record, whole, and its batch."""
+    """A whole record and its batch."""
 
     message: Message
     batch: MessageBatch
 
 
 class MessagePage(Struct, frozen=True):
-    """Records that a search found, and how far it has come.
+    """Records that a search found, and its progress.
 
-    Without `cursor` it is done, and `matches` is the number of all records that it found.
-    `warning` says if the expression did not fit some of the records searched for this page.
+    Without `cursor` the search is done, and `matches` counts all records that it found.
+    `warning` is set if the expression did not fit some of the records searched for this page.
     """
 
     messages: list[Message]
@@ -94,7 +94,7 @@ class MessagePage(Struct, frozen=True):
 
 
 class Followed(Struct, frozen=True):
-    """An event: new records, and how many more there were."""
+    """An event: new records, and the number of others that were left out."""
 
     messages: list[Message]
     left_out: int
@@ -116,7 +116,9 @@ def part(data: bytes | None, decode: Decode, cut: int | None = CUT_CHARACTERS) -
 
 
 def is_deep(data: bytes, value: Any, levels: int = MOST_LEVELS) -> bool:
-    """Whether JSON has more levels; few of its values have so many brackets at all."""
+    """Whether JSON is nested deeper than `levels`; counting brackets first is faster,
+    and usually enough.
+    """
     return data.count(b"[") + data.count(b"{") > levels and _is_deeper(value, levels)
 
 
@@ -128,7 +130,9 @@ def _is_deeper(value: Any, levels: int) -> bool:
 
 
 def shown(value: Any) -> str:
-    """A decoded value as text; in lines, unless it is so deep that most of them are spaces."""
+    """A decoded value as text: indented, unless it is nested so deeply that most of the text
+    would be spaces.
+    """
     if isinstance(value, str):
         return value
     short = json.dumps(value, ensure_ascii=False)
@@ -161,7 +165,7 @@ def messages_of(topic: str, hits: Iterable[Hit], decode: Decode) -> list[Message
 
 
 def header_name(name: str) -> str:
-    """A name that is not UTF-8 is shown with replacement characters."""
+    """A header's name as text; bytes that are not UTF-8 become replacement characters."""
     return name.encode(errors="surrogateescape").decode(errors="replace")
 
 

@@ -1,1 +1,1 @@
-"""Logging in by OpenID Connect: the authorization code flow with PKCE."""
+"""Login by OpenID Connect: the authorization code flow with PKCE."""

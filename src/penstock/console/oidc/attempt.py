@@ -1,8 +1,8 @@
-"""A login that a browser has begun and the provider has not answered yet. Pure.
+"""A login that a browser has begun and that the provider has not answered yet. Pure.
 
-Nothing is kept in memory: the browser has a cookie with a random text, its end and the page to go
-to, signed. State, nonce and PKCE's verifier follow from the random text and our key, so the cookie
-tells none of them, and no other browser can end the login.
+The server keeps no state: a signed cookie in the browser has a random text, its expiry and the page
+to go to. State, nonce and PKCE verifier are derived from the random text and our key, so the cookie
+reveals none of them, and no other browser can complete the login.
 """
 
 import hashlib
@@ -14,12 +14,12 @@ from typing import Final
 ATTEMPT_MS: Final = 10 * 60_000
 COOKIE: Final = "penstock_login"
 LONGEST_PAGE: Final = 2_000
-"""Of the page to go to: browsers keep cookies of 4 KB."""
+"""The longest page address: browsers limit cookies to 4 KB."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """What the provider gets, and what comes back from it."""
+    """The values of one login that go to the provider and are checked on its return."""
 
     state: str
     nonce: str
@@ -33,19 +33,19 @@ class Attempt:
 
 
 class Attempts:
-    """Signs by `key`, which is random and ends with the console."""
+    """Creates and verifies attempts. `key` is random and lives as long as the console."""
 
     def __init__(self, key: bytes) -> None:
         self._key = key
 
     def begin(self, page: str, chance: str, now_ms: int) -> tuple[Attempt, str]:
-        """An attempt and its cookie; `chance` is random."""
+        """A new attempt and its cookie; `chance` is a random text."""
         page = page if len(page) <= LONGEST_PAGE else "/"
         body = f"{chance}.{now_ms + ATTEMPT_MS}.{_encoded(page.encode())}"
         return self._attempt(chance, page), f"{body}.{self._derived('cookie', body)}"
 
     def found(self, cookie: str, state: str, now_ms: int) -> Attempt | None:
-        """The attempt of the browser, if the state is its own, and it is not too late."""
+        """The attempt of this cookie; None if it is forged, expired or has another state."""
         body, _, signature = cookie.rpartition(".")
         if not _equal(signature, self._derived("cookie", body)):
             return None

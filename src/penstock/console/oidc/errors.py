@@ -1,5 +1,5 @@
-"""Why a login by OpenID Connect fails. The texts tell no secret."""
+"""Errors of a login by OpenID Connect. Their texts contain no secrets."""
 
 
 class ProviderFailed(Exception):
-    """The provider cannot be reached, or answers what it should not."""
+    """The provider cannot be reached, or its response is invalid."""

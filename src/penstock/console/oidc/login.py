@@ -1,4 +1,4 @@
-"""Logging in at an identity provider: off to it, and back."""
+"""Login at an identity provider: the redirect to it, and its callback."""
 
 import logging
 import secrets
@@ -18,7 +18,7 @@ from penstock.console.oidc.attempt import ATTEMPT_MS, COOKIE, Attempts
 from penstock.console.oidc.errors import ProviderFailed
 from penstock.security.oauthbearer import InvalidToken
 
-if TYPE_CHECKING:  # needs libraries that a console without it does without
+if TYPE_CHECKING:  # its libraries are optional
     from penstock.console.oidc.provider import Provider
 
 logger = logging.getLogger(__name__)
@@ -26,11 +26,11 @@ logger = logging.getLogger(__name__)
 START: Final = "/login/oidc"
 LONGEST_CODE: Final = 4_096
 TRIES: Final = None
-"""All tries of an address count together: no name is known before the provider answers."""
+"""Login attempts count per address only: the name is unknown before the provider answers."""
 
 
 class OidcLogin:
-    """Ends in a session as a password's does, for users with a line `NAME ROLE oidc`."""
+    """Starts the same session as a password login, for users with a line `NAME ROLE oidc`."""
 
     def __init__(
         self, gate: Gate, templates: Environment, audit: Audit, provider: "Provider | None"
@@ -70,7 +70,7 @@ class OidcLogin:
         return response
 
     async def callback(self, request: Request) -> Response:
-        """The attempt's cookie goes, whatever comes of it: a login is tried once."""
+        """Complete a login. The attempt's cookie is always deleted, so an attempt is used once."""
         if not self._gate.access.needs_login:
             return RedirectResponse("/", HTTPStatus.SEE_OTHER)
         response = await self._answered(request)
@@ -113,8 +113,9 @@ class OidcLogin:
             return self._refused(HTTPStatus.FORBIDDEN, text)
         gate.limit.passed(asker.address, TRIES, tried_ms)
         self._audit.add(name, asker.address, "login", {"by": "oidc"}, "ok")
-        # A page of ours goes on, not a redirect: the session's cookie is SameSite=Strict, and
-        # browsers would not send it on a way that began at the provider.
+        # Respond with a page that navigates on, not with a redirect: the session cookie is
+        # SameSite=Strict, and browsers would not send it in a redirect chain that began at the
+        # provider.
         html = self._templates.get_template("logged_in.html").render(page=own_page(attempt.page))
         return start_session(HTMLResponse(html), gate, request, name, known[1])
 

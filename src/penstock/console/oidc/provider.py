@@ -1,7 +1,7 @@
-"""The identity provider: where it is, its keys, and who has logged in there.
+"""The identity provider's client: discovery, keys and token requests.
 
-Each answer has at most a megabyte; redirects are not followed. What the provider says of itself
-(its endpoints, its keys) is kept for an hour.
+A response may have at most one megabyte; redirects are not followed. Metadata and keys are cached
+for an hour.
 """
 
 import asyncio
@@ -26,9 +26,9 @@ from penstock.security.oauthbearer import InvalidToken
 
 FRESH_MS: Final = 3_600_000
 PAUSE_MS: Final = 60_000
-"""Between two looks for a key that the provider did not list."""
+"""The shortest time between two requests for keys because of an unknown key."""
 RETRY_MS: Final = 5_000
-"""A provider that has failed is left alone for so long: those who wait do not ask one by one."""
+"""After a failure, requests fail at once for so long, so that waiting logins do not each retry."""
 ANSWER_S: Final = 20.0
 AT_A_TIME: Final = 4
 WELL_KNOWN: Final = "/.well-known/openid-configuration"
@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 
 class Metadata(msgspec.Struct, frozen=True):
-    """What the console needs of OpenID Connect Discovery 1.0, section 3."""
+    """The fields that the console needs of OpenID Connect Discovery 1.0, section 3."""
 
     issuer: str
     authorization_endpoint: str
@@ -58,7 +58,7 @@ class _Known(NamedTuple):
 
 
 class Provider:
-    """Asked when somebody logs in: a provider that is away does not keep the console down."""
+    """Contacted only when a user logs in, so that the console starts without it."""
 
     def __init__(self, config: OidcConfig, clock: Clock) -> None:
         self.config, self._clock = config, clock
@@ -66,11 +66,11 @@ class Provider:
         self._failed: tuple[ProviderFailed, int] | None = None
         self._looking = asyncio.Lock()
         self._asking = asyncio.Semaphore(AT_A_TIME)
-        # Its own: passwords are checked in those of the loop.
+        # A separate pool: the loop's default threads check passwords.
         self._threads = ThreadPoolExecutor(AT_A_TIME, "identity-provider")
 
     async def login_url(self, attempt: Attempt) -> str:
-        """Where the browser goes to log in."""
+        """The address where the browser goes to log in."""
         config = self.config
         endpoint = (await self._current(FRESH_MS)).metadata.authorization_endpoint
         query = {
@@ -86,9 +86,9 @@ class Provider:
         return f"{endpoint}{'&' if '?' in endpoint else '?'}{urlencode(query)}"
 
     async def name(self, attempt: Attempt, code: str, issuer: str | None) -> str:
-        """Who has logged in; raises `ProviderFailed` or `InvalidToken`.
+        """The name of the user who has logged in; raises `ProviderFailed` or `InvalidToken`.
 
-        `issuer` is what the browser brings along (RFC 9207).
+        `issuer` is the `iss` parameter of the callback (RFC 9207).
         """
         known, config = await self._current(FRESH_MS), self.config
         is_needed = known.metadata.authorization_response_iss_parameter_supported
@@ -102,7 +102,7 @@ class Provider:
         except InvalidToken:
             if not unknown:
                 raise
-        # The provider may have a new key.
+        # The provider may have a new key: read the keys again, unless they are recent.
         return self._name(token, await self._current(PAUSE_MS), expected)
 
     def _name(
@@ -130,7 +130,7 @@ class Provider:
                 metadata.token_endpoint_auth_methods_supported,
             )
             if "client_secret_basic" in ways or "client_secret_post" not in ways:
-                # RFC 6749, 2.3.1: encoded before they are joined.
+                # RFC 6749, 2.3.1: both are encoded before they are joined.
                 pair = f"{quote(config.client_id, safe='')}:{quote(secret, safe='')}"
                 headers["Authorization"] = f"Basic {b64encode(pair.encode()).decode()}"
             else:
@@ -139,7 +139,7 @@ class Provider:
         return _decoded(data, _Tokens, "the token endpoint answers no id_token").id_token
 
     async def _current(self, most_ms: int) -> _Known:
-        """What the provider says of itself, not older than this."""
+        """The metadata and keys of the provider, at most `most_ms` old."""
         async with self._looking:
             now_ms, known = self._clock.monotonic_ms(), self._known
             if known is not None and now_ms - known.read_ms < most_ms:

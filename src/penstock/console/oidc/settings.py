@@ -1,4 +1,4 @@
-"""Reads the file with the identity provider. Needs none of the provider's libraries."""
+"""Reads the file that configures the identity provider. Does not need the optional libraries."""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,9 +12,10 @@ LIBRARIES: Final = ("jwt", "cryptography")
 
 
 def read_oidc(file: Path, name: str) -> OidcConfig:
-    """`name` is the option or the setting that names the file.
+    """Read and check the file; `name` is the option or setting that names it.
 
-    Nothing is imported: a broker asks too, before it starts the console as a process of its own.
+    Only the presence of the libraries is checked, without importing them: a broker calls this too,
+    before it starts the console as a separate process.
     """
     for each in LIBRARIES:
         if find_spec(each) is None:

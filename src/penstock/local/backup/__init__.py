@@ -1,5 +1,5 @@
 """Backups of a single node: `penstock backup` and `penstock restore`.
 
-A backup is the image that `kill -9` would leave at one moment, copied while the broker goes on.
-Every start can read such an image, so a backup needs nothing that recovery does not have.
+A backup is the image that `kill -9` would leave at one moment, copied while the broker continues.
+Every start can read such an image, so a restore needs nothing beyond normal recovery.
 """

@@ -26,7 +26,7 @@ from penstock.record.crc import crc32c
 
 
 class BackupSummary(Struct, frozen=True):
-    """What was copied, and for how long the broker stood still."""
+    """What was copied, and how long the broker was paused."""
 
     files: int
     size_bytes: int
@@ -34,7 +34,7 @@ class BackupSummary(Struct, frozen=True):
 
 
 def back_up(directory: Path, target: Path, clock: Clock) -> BackupSummary:
-    """Copy what the broker of a data directory has into a new or empty folder."""
+    """Copy the metadata and logs of a data directory into a new or empty folder."""
     if not (directory / STORE).exists():
         raise ConfigError(
             f"{directory / STORE} is not there: a backup is of a single node, by its data "
@@ -72,7 +72,7 @@ def back_up(directory: Path, target: Path, clock: Clock) -> BackupSummary:
 
 @contextmanager
 def _still(directory: Path) -> Iterator[bool]:
-    """While nothing changes: yields whether a broker runs there, and is paused."""
+    """Prevent changes during the block; yields whether a broker runs there and is paused."""
     if not is_held(directory):
         release = hold_directory(directory)
         try:
@@ -88,7 +88,7 @@ def _still(directory: Path) -> Iterator[bool]:
 
 
 def _log_dirs(lines: Sequence[bytes], directory: Path) -> Mapping[Path, list[Path]]:
-    """The log directories that the metadata names; with workers, the folders in each."""
+    """The log directories in the metadata; with workers, the folders inside each."""
     nodes = (saved_node(line).node for line in lines[1:])
     stored = next((each for each in nodes if each.path == PATH), None)
     known = log_dirs_in(stored).values() if stored else ()
@@ -107,7 +107,9 @@ def _log_dirs(lines: Sequence[bytes], directory: Path) -> Mapping[Path, list[Pat
 
 
 def _refuse_within(log_dirs: Iterable[Path], target: Path) -> None:
-    """A folder such as `monday-1` in a log directory would be taken for a partition."""
+    """Refuse a target inside of a log directory: a folder such as `monday-1` would look
+    like a partition.
+    """
     for each in log_dirs:
         if target.resolve().is_relative_to(each.resolve()):
             target.rmdir()
@@ -136,9 +138,10 @@ def _copied(file: ImageFile, target: Path) -> BackupFile:
 
 
 def new_folder(path: Path, option: str = "") -> None:
-    """Readable by its owner alone: the metadata has credentials of users.
+    """Create an empty folder that only its owner can read, because the metadata has credentials of
+    users.
 
-    `option` is how the command takes another one, for the sentence about this one.
+    `option` says in the error message how to name another folder.
     """
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -149,7 +152,7 @@ def new_folder(path: Path, option: str = "") -> None:
 
 
 def write_file(path: Path, chunks: "Sequence[bytes] | Iterator[bytes]") -> None:
-    """Durable when it returns, but for its name."""
+    """Write a file durably, except for its directory entry."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:

@@ -1,7 +1,7 @@
-"""The files of a broker at one moment, held open so that nothing that happens later changes them.
+"""The files of a broker at one moment, held open so that later changes do not affect them.
 
-A log file only grows, and whatever replaces or deletes it leaves the old one to those who have it
-open. So it is enough to open each file and note its size. Small files are read at once.
+A log file only grows, and replacing or deleting it leaves the old file to those who have it open.
+So it is enough to open each file and record its size. Small files are read at once.
 """
 
 import os
@@ -27,14 +27,14 @@ from penstock.metadata.tree import FILE_NAME as STORE
 SMALL = 4096
 CHUNK = 1 << 20
 LEFT_OUT = (BOOT_ID, LOCK, BROKER_LOCK, BROKER_STATE, STORE)
-"""How names of files begin that are about the machine and the process, and the metadata's, which is
-copied by its content: the data directory may be a log directory too.
+"""Prefixes of files that are left out: files about the machine and the process, and the metadata,
+which is exported instead. They may be here because a data directory can be a log directory too.
 """
 
 
 @dataclass(slots=True)
 class ImageFile:
-    """A file's content at the moment: in memory, or in an open file up to a size."""
+    """A file's content at that moment: in memory, or in an open file up to a size."""
 
     path: str
     size_bytes: int
@@ -59,7 +59,7 @@ class ImageFile:
 
 
 def image_of(log_dir: Path, prefix: str) -> Iterator[ImageFile]:
-    """The files of a log directory that a start needs; their paths begin with `prefix`."""
+    """The files of a log directory that a start needs; their paths get `prefix`."""
     entries = _entries(log_dir)
     is_clean = any(each.name == CLEAN_SHUTDOWN for each in entries)
     for entry in entries:
@@ -83,8 +83,9 @@ def _entries(path: Path) -> list[os.DirEntry[str]]:
 
 
 def _wanted(names: Iterable[str], *, is_clean: bool) -> list[str]:
-    """All but deleted files, and indexes that recovery makes anew: those of the last segment are
-    large, because they are preallocated. `.cleaned` files say that `.swap` files are void.
+    """The files to copy: all but deleted files, and the indexes of the last segment, which recovery
+    rebuilds and which are large because they are preallocated. `.cleaned` files are kept: they
+    invalidate `.swap` files.
     """
     kept = [each for each in names if not each.endswith((DELETED, TEMPORARY))]
     last = None if is_clean else max(base_offsets(kept), default=None)
@@ -115,5 +116,5 @@ def _opened(path: Path, name: str) -> ImageFile:
 def raise_file_limit() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
-        with suppress(ValueError, OSError):  # macOS has a lower limit than it says
+        with suppress(ValueError, OSError):  # macOS has a lower limit than it reports
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -1,4 +1,4 @@
-"""The manifest of a backup: written last, so that a backup without one is not complete."""
+"""The manifest of a backup. It is written last, so a backup without one is incomplete."""
 
 from pathlib import Path
 from typing import Annotated
@@ -18,7 +18,7 @@ VERSION = 1
 
 
 class BackupFile(Struct, frozen=True):
-    """One file, by its path in the backup."""
+    """One file, with its path in the backup."""
 
     path: str
     size_bytes: Annotated[int, Meta(ge=0)]
@@ -26,7 +26,7 @@ class BackupFile(Struct, frozen=True):
 
 
 class Manifest(Struct, frozen=True, kw_only=True):
-    """What the backup holds. `log_dirs` are the paths that the broker had, in their order here."""
+    """The contents of a backup. `log_dirs` are the broker's original paths, in this order."""
 
     format: str = FORMAT
     version: int = VERSION
@@ -45,7 +45,9 @@ class _Head(Struct, frozen=True):
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Refuses what is no backup, not a complete one, or one of a newer Penstock."""
+    """Read the manifest; raises for a folder that is not a backup, an incomplete one, or one of
+    a newer version.
+    """
     path = folder / FILE_NAME
     try:
         data = path.read_bytes()
@@ -71,7 +73,9 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def _problem(path: str, log_dirs: int) -> str | None:
-    """Only what `backup` writes is restored: no other file gets into a data directory."""
+    """Why a path must not be restored. Only paths that `backup` writes are allowed, so that no
+    other file gets into a data directory.
+    """
     parts = Path(path).parts
     if Path(path).is_absolute() or ".." in parts or "\0" in path:
         return "outside of the backup"

@@ -1,7 +1,7 @@
-"""Pauses a running broker for the moment of a backup, and lets it go on whatever happens.
+"""Pauses a running broker for a backup, and makes sure that it continues.
 
-SIGSTOP stops all threads of a process between two system calls, so that the files are as `kill -9`
-would leave them. A guard process continues the broker when this one ends, even by `kill -9`.
+SIGSTOP stops all threads of a process between two system calls, so the files are as `kill -9` would
+leave them. A guard process continues the broker when this process ends, even by `kill -9`.
 """
 
 import os
@@ -18,31 +18,33 @@ from penstock.errors import ConfigError
 
 STOP_S, POLL_S = 5.0, 0.001
 LONGEST_S = 10.0
-"""Longer pauses would end sessions of groups and workers."""
+"""A longer pause would time out sessions of groups and workers."""
 
 GUARD = 'pids=; while read -r pid; do pids="$pids $pid"; done; kill -CONT $pids'
 """Each pid is written before its process is stopped. `read` fails when the pipe is closed, by us or
-by our end.
+because we ended.
 """
 
 
 def children(state: BrokerState) -> list[int]:
-    """With workers, the processes of a stopped supervisor that write to the broker's files.
+    """With workers, the child processes of the stopped supervisor, which write to the broker's
+    files.
 
-    Those that the system tells, because one may have ended and its pid be that of a stranger.
+    They are read from the system, because a recorded worker may have ended and its pid may belong
+    to another process now.
     """
     if not state.workers:
         return []
     listed = Path(f"/proc/{state.pid}/task/{state.pid}/children")
     if listed.exists():
         return [int(each) for each in listed.read_text().split()]
-    # The owner of the metadata is missing here; it writes only what workers ask for.
+    # This misses the owner of the metadata store, but that writes only at the request of workers.
     return [each.pid for each in state.workers]
 
 
 @contextmanager
 def paused(state: BrokerState) -> Iterator[None]:
-    """The body must take less than `LONGEST_S`."""
+    """Pause the broker during the block, which must take less than `LONGEST_S`."""
     if not state.is_alive():
         raise ConfigError(f"the broker (pid {state.pid}) has just ended: try again")
     if os.getpid() in {state.pid, *(each.pid for each in state.workers)}:
@@ -57,13 +59,13 @@ def paused(state: BrokerState) -> Iterator[None]:
         ["/bin/sh", "-c", GUARD],
         stdin=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        start_new_session=True,  # Ctrl-C is for us alone
+        start_new_session=True,  # so that Ctrl-C does not reach the guard
     )
     assert guard.stdin is not None
     stopped: list[int] = []
     try:
         with _limited():
-            # The supervisor first: it starts no other workers then.
+            # Stop the supervisor first, so that it cannot start other workers.
             _stop([state.pid], stopped, guard.stdin)
             _stop(children(state), stopped, guard.stdin)
             yield
@@ -115,7 +117,7 @@ def _stop(pids: Sequence[int], stopped: list[int], guard: IO[bytes]) -> None:
 
 
 def _is_still(pid: int) -> bool:
-    """Stopped, or ended and not yet waited for by its parent."""
+    """Whether the process is stopped, or is a zombie."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except FileNotFoundError:

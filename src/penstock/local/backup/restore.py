@@ -1,6 +1,7 @@
-"""Restores a backup into an empty data directory. The metadata comes last.
+"""Restores a backup into an empty data directory. The metadata is restored last.
 
-Until then a start refuses the directory: what is there in its place is no database.
+Until then a start refuses the directory, because a placeholder that is no database stands for the
+metadata.
 """
 
 import asyncio
@@ -22,7 +23,7 @@ from penstock.metadata.tree import Tree
 from penstock.record.crc import crc32c
 
 UNFINISHED = b"A restore into this directory began and did not end: delete it and restore again.\n"
-"""In place of the metadata, so that no broker starts there, whatever its log directories."""
+"""The metadata's placeholder, which keeps a broker from starting, with any log directories."""
 
 
 def verify(backup: Path) -> Manifest:
@@ -35,9 +36,10 @@ def verify(backup: Path) -> Manifest:
 
 
 def restore(backup: Path, directory: Path, log_dirs: Sequence[Path], clock: Clock) -> Manifest:
-    """Into a data directory and log directories that are new or empty.
+    """Restore into a data directory and log directories that are new or empty.
 
-    `log_dirs` are as many as the broker had, in their order; none for `logs` in the data directory.
+    `log_dirs` has as many as the broker had, in the same order; empty: `logs` in the data
+    directory.
     """
     manifest = read_manifest(backup)
     targets = [each.absolute() for each in log_dirs] or default_log_dirs(manifest, directory)
@@ -51,7 +53,8 @@ def restore(backup: Path, directory: Path, log_dirs: Sequence[Path], clock: Cloc
     new_folder(directory, " by --dir, or move this one away")
     for path in targets:
         new_folder(path, " by --log-dirs, or move this one away")
-    release = hold_directory(directory)  # a start would make metadata of its own meanwhile
+    # otherwise a starting broker could create its own metadata meanwhile
+    release = hold_directory(directory)
     try:
         write_file(directory / STORE, [UNFINISHED])
         _restore_logs(backup, manifest, directory, targets)
@@ -111,7 +114,7 @@ def _restore_metadata(
     import_lines(store, lines, clock)
     asyncio.run(_rename_log_dirs(store, manifest.log_dirs, log_dirs, clock))
     log = store.with_name(f"{store.name}-wal")
-    if log.exists() and log.stat().st_size:  # SQLite tells nobody that it could not clear it
+    if log.exists() and log.stat().st_size:  # SQLite does not report that it could not clear it
         raise StorageError(f"{log} could not be written back to the metadata: is the disk full?")
     for suffix in ("-wal", "-shm", ".lock"):
         store.with_name(store.name + suffix).unlink(missing_ok=True)
@@ -122,7 +125,7 @@ def _restore_metadata(
 async def _rename_log_dirs(
     path: Path, former: Sequence[str], new: Sequence[Path], clock: Clock
 ) -> None:
-    """So that a start that lacks one of them names the path where it is now."""
+    """Update the recorded log directories, so that a start that misses one names its new path."""
     with closing(Tree.open(path, clock)) as tree:
         store = EmbeddedStore(tree, asyncio.get_running_loop().call_soon)
         known = dict(await read_known_log_dirs(store))

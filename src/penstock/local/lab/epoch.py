@@ -1,4 +1,4 @@
-"""`lab epoch`: a returning leader truncates what its epoch did not commit, and nothing else."""
+"""`lab epoch`: a returning leader truncates only what its epoch did not commit."""
 
 from penstock.client.errors import RequestTimedOut
 from penstock.local.lab.narration import Narrator, ReplicaSnapshot

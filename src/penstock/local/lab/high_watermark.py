@@ -1,4 +1,4 @@
-"""`lab hw`: a consumer sees what every in-sync replica has, and no more."""
+"""`lab hw`: a consumer sees only what every in-sync replica has."""
 
 from penstock.client.errors import BrokerRefused, RequestTimedOut
 from penstock.errors import ErrorCode

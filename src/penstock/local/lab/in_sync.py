@@ -1,4 +1,4 @@
-"""`lab isr`: which replicas fall out of the in-sync set, and what that changes."""
+"""`lab isr`: how replicas fall out of the in-sync set, and the consequences."""
 
 from penstock.client.errors import BrokerRefused, RequestTimedOut
 from penstock.errors import ErrorCode

@@ -1,7 +1,7 @@
-"""Two replicas of a partition, moved by hand; logs, leaders and followers are the real ones.
+"""Two replicas of a partition, moved step by step, with the real logs, leaders and followers.
 
-What a cluster does within milliseconds happens here step by step, under any truncation rule:
-also under the one that Kafka had before leader epochs, which our brokers do not have.
+What a cluster does within milliseconds happens here in visible steps, with any truncation rule,
+including the one that Kafka had before leader epochs and that our brokers do not have.
 """
 
 from pathlib import Path
@@ -66,7 +66,7 @@ BY_EPOCH = Truncation("truncation by leader epoch", truncation_by_epoch, by_epoc
 
 
 class HandMovedReplicas:
-    """Brokers 0 and 1. At first broker 0 leads epoch 0, and both are in sync."""
+    """Brokers 0 and 1. At first broker 0 leads in epoch 0, and both are in sync."""
 
     def __init__(self, folder: Path, truncation: Truncation) -> None:
         self._folder, self._truncation = folder, truncation
@@ -94,32 +94,32 @@ class HandMovedReplicas:
     # Actions.
 
     def elect(self, broker: int, isr: tuple[int, ...]) -> None:
-        """The controller makes a live broker the leader in a new epoch."""
+        """Make a live broker the leader in a new epoch, as the controller would."""
         self._epoch, self._isr = self._epoch + 1, isr
         self._partition_of(broker).lead(self._epoch, isr, REPLICAS, self._epoch)
 
     def follow(self, broker: int, leader: int) -> None:
-        """Begin to follow; with epochs, first ask the leader for the end of the last epoch."""
+        """Begin to follow; with epochs, first request the end of the last epoch from the leader."""
         partition = self._partition_of(broker)
         partition.follow(leader, self._epoch, REPLICAS, self._epoch)
         log = partition.log
         answer = NOTHING_KNOWN
         if self._truncation.by_epochs:
             if leader not in self._alive or log.epochs.latest is None:
-                return  # no leader to ask, and nothing is truncated on a guess
+                return  # without a leader, nothing is truncated on a guess
             theirs = self._partition_of(leader).log
             answer = EpochEnd(*theirs.epochs.end_offset_for(log.epochs.latest, theirs.end_offset))
         cut = self._truncation.rule(answer, log.epochs, log.end_offset, log.high_watermark)
         self._logs(broker).truncate(TOPIC_PARTITION, cut.offset)
 
     def restart(self, broker: int) -> None:
-        """Clean shutdown and restart: the log is complete, the HW is on disk."""
+        """Shut down cleanly and restart: the log is complete, and the HW is on disk."""
         self._partitions[broker][0].close()
         self._partitions[broker] = self._opened(broker)
         self._alive.add(broker)
 
     def lose_power(self, broker: int, flushed: int) -> None:
-        """Lose what was not flushed with the page cache; the broker is down."""
+        """Lose the unflushed records in the page cache; the broker is down."""
         self._logs(broker).truncate(TOPIC_PARTITION, flushed)
         self._alive.discard(broker)
 
@@ -131,7 +131,7 @@ class HandMovedReplicas:
         self._partition_of(broker).append(batch, read_header(batch), 1, 0)
 
     def send_fetch(self, broker: int) -> None:
-        """A follower's fetch reaches its leader, and acknowledges what it has."""
+        """A follower's fetch reaches its leader, and acknowledges the records before its offset."""
         partition = self._partition_of(broker)
         request = next_fetch(partition, 1 << 20)
         if not self._truncation.by_epochs:
@@ -169,7 +169,7 @@ class HandMovedReplicas:
         )
 
     def receive_fetch(self, broker: int) -> None:
-        """The leader's response arrives."""
+        """The leader's response reaches the follower."""
         assert self._request is not None
         assert self._response is not None
         partition, logs, rule = (

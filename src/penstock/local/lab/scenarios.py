@@ -21,4 +21,4 @@ SCENARIOS: Final[dict[str, Callable[[Narrator], None]]] = {
 }
 
 BY_HAND: Final = frozenset({"fetch", "truncation", "divergence"})
-"""These move two replicas in one process; the others start a cluster."""
+"""Scenarios that move two replicas in one process; the others start a cluster."""

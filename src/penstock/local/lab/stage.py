@@ -1,4 +1,4 @@
-"""A real cluster for a scenario: actions on it, and what its brokers report."""
+"""A real cluster for a scenario: actions on it, and observations."""
 
 import asyncio
 import time
@@ -53,7 +53,7 @@ def stage(settings: Mapping[str, str]) -> "Iterator[Stage]":
 
 
 class Stage:
-    """The cluster of one scenario; topics have one partition, whose first replica leads."""
+    """The cluster of one scenario; topics have one partition, led by its first replica."""
 
     def __init__(self, cluster: LocalCluster) -> None:
         self._cluster = cluster
@@ -96,14 +96,14 @@ class Stage:
                     ProduceResponse,
                     to=ToLeader(TopicPartition(topic, 0)),
                     check=raise_refusal,
-                    retry_on=frozenset(),  # a second attempt would be a second record
+                    retry_on=frozenset(),  # a retry would write a second record
                 )
 
         self._ask(work)
 
     def pause(self, broker: int) -> None:
-        """Stop the broker from fetching; its last fetch, which may wait at the leader, has been
-        answered when this returns.
+        """Stop the broker's process. Waits long enough that its last fetch, which may be waiting at
+        the leader, was answered.
         """
         self._cluster.pause(broker)
         self._paused.add(broker)
@@ -122,7 +122,9 @@ class Stage:
     # Observations.
 
     def replicas(self, topic: str) -> list[ReplicaSnapshot]:
-        """Every replica as its broker reports it, else with the log end that its leader knows."""
+        """Each replica as its broker reports it; for a broker that is down, the log end that
+        the leader knows.
+        """
         pages = {each.broker: each for each in self._pages(topic)}
         leader = next((each for each in pages.values() if each.leader == each.broker), None)
         if leader is None:
@@ -141,14 +143,14 @@ class Stage:
         return found
 
     def leaders(self, topic: str) -> set[int]:
-        """The leaders that the live brokers report; -1 for none."""
+        """The leaders that live brokers report; -1 for none."""
         return {each.leader for each in self._pages(topic)}
 
     def ends(self, topic: str) -> dict[int, int | None]:
         return {each.broker: each.log_end_offset for each in self.replicas(topic)}
 
     def readable(self, topic: str) -> list[str]:
-        """What a consumer reads from the beginning."""
+        """The values that a consumer reads from the beginning."""
         topic_partition = TopicPartition(topic, 0)
 
         async def work(client: Client) -> list[str]:

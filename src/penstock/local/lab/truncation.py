@@ -1,4 +1,4 @@
-"""`lab fetch`, `lab truncation`, `lab divergence`: why truncation goes by epochs (KIP-101)."""
+"""`lab fetch`, `lab truncation`, `lab divergence`: why truncation uses leader epochs (KIP-101)."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""`lab unclean`: what epochs cannot protect from."""
+"""`lab unclean`: a loss of records that leader epochs cannot prevent."""
 
 from penstock.client.errors import RequestTimedOut
 from penstock.local.lab.epoch import led_by

@@ -1,7 +1,8 @@
-"""Finds logs that lack committed records, though the metadata takes their replicas for in sync.
+"""Finds logs that lack committed records although the metadata lists their replicas as in sync.
 
-That is so after a restore of metadata from before the ISR shrank. If no leader was elected since,
-no leader epoch tells; but what is in sync has everything before the high watermark of any replica.
+This happens after a restore of metadata from before the ISR shrank. If no leader was elected since,
+no leader epoch shows it; but a replica that is in sync has everything below the high watermark of
+any replica.
 """
 
 from collections.abc import Container, Iterable, Mapping
@@ -30,7 +31,7 @@ class _Replica(NamedTuple):
 def logs_behind(
     files: Files, directories: Iterable[FoundDirectory], topics: Mapping[str, Topic]
 ) -> list[Path]:
-    """The directories of partitions that are in sync only by name. Logs are read only where the
+    """The directories of partitions that are in sync only in the metadata. Logs are read only where
     high watermarks differ.
     """
     replicas: dict[TopicPartition, list[_Replica]] = {}
@@ -55,7 +56,7 @@ def _behind(files: Files, together: Iterable[_Replica], isr: Container[int]) -> 
     if all(each.high_watermark == highest for each in together if each.broker in isr):
         return []
     ends = {each: _end_offset(files, each.path) for each in together}
-    # A checkpoint may be that of a deleted topic: only what its own log has is known to be written.
+    # A checkpoint entry may be of a deleted topic, so only what is in the replica's own log counts.
     committed = max(min(each.high_watermark, end) for each, end in ends.items())
     return [each.path for each, end in ends.items() if each.broker in isr and end < committed]
 
@@ -64,11 +65,11 @@ def _high_watermarks(files: Files, directory: Path) -> dict[TopicPartition, int]
     try:
         return read_offsets(files, directory / HIGH_WATERMARKS)
     except StorageError:
-        return {}  # damage is left to the worker's own start
+        return {}  # the worker's own start handles damage
 
 
 def _end_offset(files: Files, partition: Path) -> int:
-    """By the headers of batches: what is damaged is found by recovery."""
+    """The log's end offset by batch headers; recovery finds damaged records."""
     try:
         end = max(base_offsets(files.names(partition)), default=0)
         path = offset_path(partition, end, LOG)

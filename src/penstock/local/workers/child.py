@@ -1,7 +1,7 @@
-"""A forked process: what it tells its supervisor, and how it hears that this is gone.
+"""A forked process: its reports to the supervisor, and how it notices that the supervisor is gone.
 
 The supervisor has imported everything and runs no thread and no loop, so a fork is safe, takes
-milliseconds, and shares the memory of all that was imported.
+milliseconds, and shares the memory of all imports.
 """
 
 import asyncio
@@ -23,18 +23,20 @@ logger = logging.getLogger(__name__)
 
 EXPECTED = (ConfigError, KafkaError, StorageError, OSError)
 HANDLED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
-"""Signals that the supervisor handles, and its children in another way."""
+"""Signals that the supervisor and its children handle differently."""
 
 
 class ProcessReport(msgspec.Struct, frozen=True):
-    """What a process tells: it is ready, with its state if it is a broker; or why it failed."""
+    """A report of a process: it is ready, with its state if it is a broker; or why it failed."""
 
     state: BrokerState | None = None
     failure: str | None = None
 
 
 class Channel:
-    """A process's end of the pipes: reports go up, the end of the supervisor comes down."""
+    """A process's ends of the pipes: it writes reports to one, and the other closes
+    with the supervisor.
+    """
 
     def __init__(self, reports: int, life: int) -> None:
         self._reports, self.life = reports, life
@@ -45,15 +47,16 @@ class Channel:
 
 
 def fork(run: Callable[[Channel], None], life: tuple[int, int]) -> tuple[int, int]:
-    """Start `run` in a child. Returns its pid, and the pipe with its reports.
+    """Run `run` in a child. Returns its pid, and the pipe with its reports.
 
-    `life` is a pipe to which nobody writes: when the supervisor ends, however, readers see its end.
+    `life` is a pipe that is never written to: readers see its end when the supervisor ends, however
+    that happens.
     """
     incoming, outgoing = os.pipe()
     for stream in (sys.stdout, sys.stderr):
-        stream.flush()  # or both would write it
-    # Blocked until the child has handlers of its own: with those of the supervisor it would lose a
-    # SIGTERM, and the supervisor would wait for it to stop.
+        stream.flush()  # otherwise both processes would write the buffered output
+    # Block signals until the child has its own handlers: with those of the supervisor it would lose
+    # a SIGTERM, and the supervisor would wait for it to stop.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, HANDLED)
     try:
         pid = os.fork()
@@ -72,7 +75,8 @@ def fork(run: Callable[[Channel], None], life: tuple[int, int]) -> tuple[int, in
         os.close(life[1])
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGINT, signal.SIGHUP):
-            signal.signal(number, signal.SIG_IGN)  # a terminal sends them to all; ours decides
+            # a terminal sends them to all processes; the supervisor decides
+            signal.signal(number, signal.SIG_IGN)
         for number in (signal.SIGTERM, signal.SIGCHLD):
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
@@ -96,14 +100,16 @@ def _run(run: Callable[[Channel], None], channel: Channel) -> int:
 
 
 def alone(error: Exception) -> Exception:
-    """The cause inside a task group's error."""
+    """The first cause inside a task group's error."""
     while isinstance(error, ExceptionGroup):
         error = error.exceptions[0]
     return error
 
 
 def listen_for_stop(channel: Channel, stop: Stop) -> None:
-    """Stop with SIGTERM, and when the supervisor is gone: nobody would start this one again."""
+    """Stop on SIGTERM, and when the supervisor is gone: without it, nothing
+    restarts this process.
+    """
     loop = asyncio.get_running_loop()
 
     def supervisor_gone() -> None:

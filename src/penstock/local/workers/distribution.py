@@ -1,8 +1,8 @@
-"""Which replicas change their worker when the number of workers changes. Pure.
+"""Decides which replicas move when the number of workers changes. Pure.
 
-Each topic is spread evenly, and so are the rests of all topics together. A replica never goes to a
-worker that has one of the same partition, not even one that leaves: so each move stands for itself,
-and can be repeated after a crash.
+Each topic is spread evenly, and so are the remainders of all topics together. A replica never moves
+to a worker that has one of the same partition, not even if that one leaves: so each move is
+independent, and can be repeated after a crash.
 """
 
 from collections import Counter, defaultdict
@@ -18,7 +18,7 @@ class TooManyReplicas(ConfigError):
 
 
 def moves(holders: Mapping[TopicPartition, Collection[int]], workers: int) -> list[Move]:
-    """The moves that give each of `workers` workers its share; `holders` are workers by index."""
+    """The moves that give each of `workers` workers its share; `holders` are worker indexes."""
     by_topic: defaultdict[str, list[TopicPartition]] = defaultdict(list)
     for topic_partition in sorted(holders):
         by_topic[topic_partition.topic].append(topic_partition)
@@ -35,8 +35,8 @@ def moves(holders: Mapping[TopicPartition, Collection[int]], workers: int) -> li
 
 
 def _shares(counts: Mapping[int, int], totals: list[int], workers: int) -> list[int]:
-    """How many replicas of a topic each worker gets. What cannot be divided goes to the workers
-    with the fewest so far, and among those to the ones that have them already.
+    """How many replicas of a topic each worker gets. The remainder goes to the workers with the
+    fewest replicas so far, and among those to the ones that have replicas of the topic already.
     """
     share, rest = divmod(sum(counts.values()), workers)
     shares = [share] * workers
@@ -49,7 +49,7 @@ def _shares(counts: Mapping[int, int], totals: list[int], workers: int) -> list[
 def _moved(
     topic_partition: TopicPartition, held_by: set[int], counts: Counter[int], shares: list[int]
 ) -> Iterable[Move]:
-    """The moves of one partition; `counts` follows them."""
+    """The moves of one partition; `counts` is updated."""
     workers = len(shares)
     taken = set(held_by)
     for source in sorted(held_by):

@@ -1,7 +1,8 @@
-"""`workers.json` in the data directory: how many workers its logs are laid out for.
+"""`workers.json` in the data directory: the number of workers for which its logs are laid out.
 
-One worker has its partitions in the log directories themselves, as Kafka has. Several have a folder
-each in every log directory, `worker.0`, `worker.1` and so on, which Kafka can read one by one.
+With one worker the partitions are in the log directories themselves, as in Kafka. With several,
+each worker has a folder in every log directory, `worker.0`, `worker.1` and so on, which Kafka can
+read one by one.
 """
 
 from collections.abc import Iterable
@@ -20,7 +21,7 @@ PREFIX = "worker."
 
 
 class Move(msgspec.Struct, frozen=True):
-    """A replica that goes from one worker to another."""
+    """A replica that moves from one worker to another."""
 
     topic: str
     partition: int
@@ -29,11 +30,11 @@ class Move(msgspec.Struct, frozen=True):
 
 
 class Resize(msgspec.Struct, frozen=True):
-    """A change that has begun. Whoever starts next completes it first."""
+    """A change of the number of workers that has begun. The next start completes it first."""
 
     workers: int
     broker_ids: tuple[int, ...]
-    """Of the workers before and after, by index; none if ZooKeeper hands them out."""
+    """Broker ids of the workers before and after, by index; empty if ZooKeeper assigns them."""
     moves: tuple[Move, ...] = ()
 
 
@@ -56,7 +57,7 @@ def folders(log_dirs: Iterable[Path], workers: int) -> list[list[Path]]:
 
 
 def read_layout(directory: Path) -> Layout:
-    """That of one worker, if nothing else was written."""
+    """The layout; that of one worker if there is no file."""
     path = directory / FILE_NAME
     try:
         data = path.read_bytes()
@@ -76,14 +77,14 @@ def read_layout(directory: Path) -> Layout:
 
 
 def write_layout(files: Files, directory: Path, layout: Layout) -> None:
-    """Durable when it returns."""
+    """Write the layout; it is durable on return."""
     replace(files, directory / FILE_NAME, msgspec.json.format(msgspec.json.encode(layout)))
 
 
 def adopt_layout(files: Files, directory: Path, folders: Iterable[Path]) -> list[Path]:
-    """The log directories of workers' folders, of which there are two or more. If `workers.json` is
-    lost or knows of one worker only, it is written again, also for workers whose folders were not
-    named.
+    """The log directories of the workers' folders, of which there are at least two. If
+    `workers.json` is lost or has only one worker, it is rewritten, also for workers whose folders
+    were not named.
     """
     log_dirs = list(dict.fromkeys(each.parent for each in folders))
     layout = read_layout(directory)

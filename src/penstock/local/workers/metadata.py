@@ -1,4 +1,4 @@
-"""A resize in the metadata: who holds which replica. No broker runs meanwhile."""
+"""Changes the metadata for a resize: which broker has which replica. No broker runs meanwhile."""
 
 from collections.abc import Iterable, Mapping
 
@@ -19,7 +19,7 @@ from penstock.types import BrokerId, TopicPartition
 
 
 async def holders(store: MetadataStore) -> dict[TopicPartition, tuple[BrokerId, ...]]:
-    """The brokers with a replica, those included that are being added."""
+    """The brokers of each partition's replicas, including those being added."""
     return {
         TopicPartition(topic, index): replicas
         for topic, assignment in (await _assignments(store)).items()
@@ -28,7 +28,7 @@ async def holders(store: MetadataStore) -> dict[TopicPartition, tuple[BrokerId, 
 
 
 async def move_replicas(store: MetadataStore, resize: Resize) -> None:
-    """One transaction; what has moved already stays as it is."""
+    """Move replicas in one transaction. Repeating it changes nothing more."""
     by_partition: dict[TopicPartition, dict[BrokerId, BrokerId]] = {}
     for each in resize.moves:
         ids = by_partition.setdefault(TopicPartition(each.topic, each.partition), {})
@@ -75,7 +75,9 @@ def _moved_assignment(
 
 
 def _moved_state(state: PartitionState, ids: Mapping[BrokerId, BrokerId]) -> PartitionState:
-    """Without a leader if that has moved: the controller elects the new one, in a new epoch."""
+    """The state after a move. If the leader moved there is none: the controller elects it in
+    a new epoch.
+    """
     leader = NO_LEADER if state.leader in ids else state.leader
     return msgspec.structs.replace(state, leader=leader, isr=_replaced(state.isr, ids))
 

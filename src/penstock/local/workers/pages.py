@@ -1,6 +1,6 @@
-"""The machine's HTTP pages: one for all workers, whose own pages are asked.
+"""The machine's HTTP pages, merged from the pages of all workers.
 
-Where the workers are is read from `broker.json`, which the supervisor keeps up to date.
+The addresses of the workers come from `broker.json`, which the supervisor keeps up to date.
 """
 
 import asyncio
@@ -51,7 +51,7 @@ def readiness(state: BrokerState, answers: Mapping[WorkerState, tuple[int, bytes
 
 
 def own_lines(workers: Iterable[WorkerState], answered: Mapping[str, str]) -> Iterator[str]:
-    """What no worker can tell of itself."""
+    """Metrics about the workers that they cannot report themselves."""
     known = list(workers)
     yield "# HELP penstock_worker_up Whether the worker answers.\n"
     yield "# TYPE penstock_worker_up gauge\n"
@@ -64,8 +64,8 @@ def own_lines(workers: Iterable[WorkerState], answered: Mapping[str, str]) -> It
 
 
 def merged(texts: Mapping[str, str]) -> Iterator[str]:
-    """The metrics of all workers, each with the label `worker`; a metric's lines together, as the
-    format demands.
+    """The metrics of all workers, each with the label `worker`. The lines of a metric are together,
+    as the format requires.
     """
     heads: dict[str, list[str]] = {}
     samples: dict[str, list[str]] = {}
@@ -86,7 +86,7 @@ def merged(texts: Mapping[str, str]) -> Iterator[str]:
 
 
 def labelled(line: str, worker: str) -> str:
-    """A sample with one more label, before its others."""
+    """The sample line with one more label, before the others."""
     name, brace, rest = line.partition("{")
     if brace and " " not in name:
         return f'{name}{{worker="{worker}",{rest}'
@@ -95,7 +95,7 @@ def labelled(line: str, worker: str) -> str:
 
 
 async def asked(workers: Iterable[WorkerState], path: str) -> dict[WorkerState, tuple[int, bytes]]:
-    """The status and body that each worker answers with; one that does not is left out."""
+    """The status and body of each worker's response; workers that do not answer are left out."""
     found: dict[WorkerState, tuple[int, bytes]] = {}
 
     async def ask(worker: WorkerState, address: str) -> None:
@@ -113,7 +113,7 @@ async def asked(workers: Iterable[WorkerState], path: str) -> dict[WorkerState, 
 
 
 async def get(address: str, path: str) -> tuple[int, bytes]:
-    """HTTP 1.0, so that the body ends with the connection."""
+    """GET by HTTP 1.0, so that the body ends with the connection."""
     host, _, port = address.rpartition(":")
     reader, writer = await asyncio.open_connection(host.strip("[]"), int(port))
     try:

@@ -1,7 +1,7 @@
-"""Lays a data directory out for a number of workers, before any of them starts.
+"""Lays out a data directory for a number of workers, before any of them starts.
 
-Decided are: what a crash left half done, whether logs and metadata belong together, and which
-partitions move. What cannot be is refused before anything is changed.
+It completes what a crash left half done, checks that logs and metadata belong together, and moves
+partitions. Anything impossible is refused before anything changes.
 """
 
 import asyncio
@@ -66,9 +66,9 @@ def prepare(
     clock: Clock | None = None,
     chance: Random | None = None,
 ) -> int:
-    """Returns the number of workers: `workers`, or as many as there were.
+    """Prepare the directory; returns the number of workers: `workers`, or as many as before.
 
-    `check` is called with it before anything is changed, and refuses what would stop the start.
+    `check` is called with that number before anything changes, and raises if the start would fail.
     """
     files, chance = files or DiskFiles(), chance or random.SystemRandom()
     layout = read_layout(directory)
@@ -76,7 +76,7 @@ def prepare(
     log_dirs = [Path(each).absolute() for each in config.identity.directories]
     _check_layout(files, directory, layout, log_dirs)
     if wanted == 1 and layout.workers == 1 and layout.resize is None:
-        return 1  # as a broker alone has it, which looks for itself
+        return 1  # a broker alone checks its directories itself
     if wanted > 1:
         check_workers(config, wanted)
     check(wanted)
@@ -96,7 +96,7 @@ def prepare(
 
 
 def _check_layout(files: Files, directory: Path, layout: Layout, log_dirs: Sequence[Path]) -> None:
-    """Refuse folders of workers that are unknown, and partitions that no worker would serve."""
+    """Refuse unknown workers' folders, and partitions that no worker would serve."""
     if layout.resize:
         return
     found = [(log_dir, name) for log_dir in log_dirs for name in _folder_names(files, log_dir)]
@@ -123,7 +123,7 @@ def _check_layout(files: Files, directory: Path, layout: Layout, log_dirs: Seque
 
 
 def _is_replica(files: Files, path: Path) -> bool:
-    """Whether it holds a log: many names end in a number, of backups and of other brokers."""
+    """Whether the folder has a log: names of backups and other folders may end in a number, too."""
     found = parse_dir_name(path.name)
     if found is None or found.role is not Role.CURRENT or path.name in IGNORED:
         return False
@@ -135,7 +135,7 @@ def _is_replica(files: Files, path: Path) -> bool:
 
 
 def _folder_names(files: Files, log_dir: Path) -> list[str]:
-    """None of a directory that cannot be read: its worker takes it offline."""
+    """The folders of a log directory; none if it cannot be read, as its worker takes it offline."""
     try:
         if files.is_dir(log_dir):
             return [name for name in files.names(log_dir) if files.is_dir(log_dir / name)]
@@ -151,7 +151,7 @@ def _lock(files: Files, locks: ExitStack, log_dirs: Iterable[Path], workers: int
 
 
 class _Preparation:
-    """What both stores need."""
+    """The preparation steps, with ZooKeeper or the embedded store."""
 
     def __init__(
         self,
@@ -165,7 +165,9 @@ class _Preparation:
         self._log_dirs, self._chance = log_dirs, chance
 
     def on_zookeeper(self, layout: Layout, workers: int) -> None:
-        """Other brokers may be running: only whole workers come, or go when they are empty."""
+        """Other brokers may be running, so only whole workers are added, or removed when
+        they are empty.
+        """
         if layout.resize is not None:
             layout = self._moved(layout, layout.resize)
         if layout.workers == workers:
@@ -181,7 +183,7 @@ class _Preparation:
 
     async def on_embedded_store(self, layout: Layout, workers: int, clock: Clock) -> None:
         self._directory.mkdir(parents=True, exist_ok=True)
-        # Sessions are kept: the workers' own starts end them, and nobody else's is there.
+        # Sessions are kept: the workers' own starts end them, and there are no others.
         tree = Tree.open(self._directory / STORE_FILE, clock)
         try:
             store = EmbeddedStore(tree, asyncio.get_running_loop().call_soon)
@@ -244,10 +246,10 @@ class _Preparation:
         return [[folder(each, worker) for each in self._log_dirs] for worker in range(workers)]
 
     async def _broker_ids(self, store: EmbeddedStore, workers: int) -> list[BrokerId]:
-        """Of the workers there are. The first may have none yet, nor any log.
+        """The broker ids of the existing workers. The first may have none yet, nor any log.
 
-        Another one without an id has lost its folders: it is the broker that the metadata still
-        has replicas of, or one that never had any.
+        Another one without an id has lost its folders: it is a broker that the metadata still lists
+        for replicas, or one that never had any.
         """
         first = self._config.identity.number or identity.FIRST_BROKER
         stated = [
@@ -278,8 +280,8 @@ class _Preparation:
         return decode_meta_properties(self._files.read(meta), str(meta))
 
     async def _verify(self, store: EmbeddedStore, layout: Layout) -> None:
-        """Logs and metadata belong together, over all workers. In the midst of a resize, partitions
-        may be where they were and where they will be.
+        """Check that logs and metadata belong together, over all workers. During a resize,
+        partitions may be in their old or new places.
         """
         known = await stored_metadata(store, self._config, self._directory, is_standalone=True)
         workers = [*self._folders(layout.workers)]
@@ -298,7 +300,7 @@ class _Preparation:
             raise StartRefused(refused.why)
 
     def _with_epochs(self, workers: list[list[FoundDirectory]]) -> list[list[FoundDirectory]]:
-        """With the last leader epochs of partitions of which there are several replicas."""
+        """Add the last leader epochs of partitions with several replicas."""
         count = Counter(log.partition for paths in workers for each in paths for log in each.logs)
 
         def with_epoch(log: FoundLog) -> FoundLog:
@@ -320,14 +322,16 @@ class _Preparation:
         return msgspec.structs.replace(found, others=others)
 
     async def _mark_behind(self, store: EmbeddedStore, workers: int) -> None:
-        """A worker that lacks committed records leads only after those that have them."""
+        """Make sure that a worker without some committed records leads only after those
+        that have them.
+        """
         found = [self._look_into(path) for paths in self._folders(workers) for path in paths]
         for each in logs_behind(self._files, found, (await read_image(store)).topics):
             logger.warning("%s lacks records that are committed: other replicas lead first", each)
             replace(self._files, each.parent / UNCLEAN_SHUTDOWN, b"")
 
     async def _record(self, store: EmbeddedStore, workers: int) -> None:
-        """The directories in the store, so that one that is missing is noticed."""
+        """Record the log directories in the store, so that a missing one is noticed."""
         stated = map(self._stated, chain.from_iterable(self._folders(workers)))
         cluster = await broker_registration.cluster_id(
             store,
@@ -340,7 +344,7 @@ class _Preparation:
         ids = await self._broker_ids(store, workers)
         for broker, folders in zip(ids, self._folders(workers), strict=True):
             for each in folders:
-                self._files.make_dir(each)  # a log directory was added, or a lost one forgotten
+                self._files.make_dir(each)  # a log directory was added, or a lost one was forgotten
             paths |= identity.write(self._files, folders, broker, cluster, self._fresh_id)
         await write_known_log_dirs(store, paths)
 

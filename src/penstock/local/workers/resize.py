@@ -1,7 +1,7 @@
-"""Carries out a resize on disk: whole partitions change their worker by a rename.
+"""Carries out a resize on disk: whole partitions move to another worker by a rename.
 
-Every step can be repeated, so a crash at any moment leaves what the next start completes. Nothing
-is copied but rows of checkpoint files, which are on disk before the partition they speak of moves.
+Every step can be repeated, so after a crash at any moment the next start completes it. Only rows of
+checkpoint files are copied, and they are on disk before their partition moves.
 """
 
 import logging
@@ -36,11 +36,13 @@ logger = logging.getLogger(__name__)
 
 CHECKPOINTS = (RECOVERY_POINTS, HIGH_WATERMARKS, LOG_STARTS, CLEANER_OFFSETS)
 FILES = (META_PROPERTIES, *CHECKPOINTS, CLEAN_SHUTDOWN, UNCLEAN_SHUTDOWN, BOOT_ID)
-"""What a broker has in a log directory beside its partitions."""
+"""The broker's files in a log directory, beside the partitions."""
 
 
 def carry_out(files: Files, log_dir: Path, workers: int, resize: Resize, unique: str) -> None:
-    """In one log directory, which was laid out for `workers`. `unique` names what is set aside."""
+    """Resize one log directory, which is laid out for `workers`. `unique` is part of names
+    of stray logs.
+    """
     if resize.workers == 1 and workers == 1:
         return
     for worker in range(max(workers, resize.workers)):
@@ -53,7 +55,8 @@ def carry_out(files: Files, log_dir: Path, workers: int, resize: Resize, unique:
     for (source, target), moves in sorted(by_way.items()):
         partitions = [TopicPartition(each.topic, each.partition) for each in moves]
         _move(files, folder(log_dir, source), folder(log_dir, target), partitions, unique)
-    for worker in range(resize.workers, workers):  # what the metadata does not know is kept
+    # also keeps partitions that the metadata does not know
+    for worker in range(resize.workers, workers):
         gone = folder(log_dir, worker)
         _move(files, gone, folder(log_dir, 0), _partitions(files, gone), unique)
         _remove(files, gone)
@@ -63,7 +66,7 @@ def carry_out(files: Files, log_dir: Path, workers: int, resize: Resize, unique:
 
 
 def _make_folder(files: Files, log_dir: Path, path: Path, resize: Resize, worker: int) -> None:
-    """A new one is clean, and knows whose it is, which is written last."""
+    """Create a worker's folder as cleanly shut down. Its meta.properties is written last."""
     files.make_dir(path)
     if files.exists(path / META_PROPERTIES):
         return
@@ -80,7 +83,7 @@ def _make_folder(files: Files, log_dir: Path, path: Path, resize: Resize, worker
 
 
 def _move_all(files: Files, source: Path, target: Path) -> None:
-    """A broker's whole log directory becomes another one."""
+    """Move a broker's whole log directory."""
     names = [each for each in files.names(source) if not each.startswith(PREFIX)]
     for name in names:
         is_partition = files.is_dir(source / name) and parse_dir_name(name) is not None
@@ -104,7 +107,7 @@ def _move(
         and files.is_dir(source / name)
     }
     if not names:
-        return  # all of them have moved, and the rows with them
+        return  # all have moved already, and their rows with them
     collisions = {name for name in names if files.exists(target / name)}
     moved = {
         each.topic_partition
@@ -125,7 +128,7 @@ def _move(
 
 
 def _pass_on_state(files: Files, source: Path, target: Path) -> None:
-    """The target is as clean as the dirtiest: its logs are then checked when they are loaded."""
+    """Make the target as unclean as the source, so that its logs are checked when loaded."""
     if files.exists(source / UNCLEAN_SHUTDOWN):
         replace(files, target / UNCLEAN_SHUTDOWN, b"")
     if files.exists(source / CLEAN_SHUTDOWN):
@@ -160,7 +163,7 @@ def _partitions(files: Files, path: Path) -> list[TopicPartition]:
 
 
 def _remove(files: Files, path: Path) -> None:
-    """A folder that has nothing left but a broker's files."""
+    """Remove a folder that has only a broker's files left."""
     if not files.exists(path):
         return
     for name in files.names(path):
@@ -171,7 +174,7 @@ def _remove(files: Files, path: Path) -> None:
 
 
 def occupied(files: Files, log_dirs: Iterable[Path], workers: Iterable[int]) -> Path | None:
-    """A partition's directory of one of these workers."""
+    """The directory of any partition of these workers; None if there is none."""
     for worker in workers:
         for log_dir in log_dirs:
             path = folder(log_dir, worker)
@@ -181,7 +184,7 @@ def occupied(files: Files, log_dirs: Iterable[Path], workers: Iterable[int]) -> 
 
 
 def lock_names(log_dirs: Iterable[Path], workers: int) -> list[Path]:
-    """What another broker would hold."""
+    """The lock files that another broker would hold."""
     found = []
     for log_dir in log_dirs:
         found.append(log_dir / LOCK)

@@ -1,4 +1,4 @@
-"""`serve --workers N`: everything that the processes share, and who runs what."""
+"""`serve --workers N`: opens what the processes share, and runs them."""
 
 import gc
 import logging
@@ -54,7 +54,7 @@ SOCKET_NAME = "store.sock"
 SOCKET_PATH_BYTES = 100
 """A little less than the system's limit, 104 or 108."""
 OWN_FILES = 64
-"""What a process has open beside sockets of workers."""
+"""Open files of a process, besides the sockets of workers."""
 
 
 def check_file_limit(workers: int, listeners: int) -> None:
@@ -77,8 +77,8 @@ def check_process_limit(workers: int) -> None:
 
 
 def check_start(resolved: Resolved, workers: int) -> None:
-    """Refuse limits that are too low, keys that cannot be used and ports that are taken, before a
-    directory is laid out for another number of workers.
+    """Refuse too low limits, unusable keys and ports in use, before a directory is laid out for
+    another number of workers.
     """
     config, texts = resolved.config, resolved.texts()
     endpoints = config.listener.endpoints()
@@ -112,7 +112,8 @@ def serve_workers(
     log_as: Callable[[str], None],
     on_ready: Callable[[BrokerState], object],
 ) -> None:
-    """Until a signal says to stop. The directory is held, and laid out for these workers.
+    """Serve until a signal to stop. The caller holds the directory, and has laid it out for these
+    workers.
 
     `log_as` is called first in each process, with its name.
     """
@@ -123,9 +124,9 @@ def serve_workers(
         machine.supervisor = supervisor
         names = [f"worker {index}" for index in range(workers)]
         warm()
-        gc.freeze()  # a collection in a child would write to pages that are shared
+        gc.freeze()  # so that collections in a child do not write to shared pages
         try:
-            if supervisor.start([STORE, *names]):  # workers wait for the store's answer
+            if supervisor.start([STORE, *names]):  # workers wait for the store
                 state = machine.write_state()
                 logger.info("%d workers are ready behind %s", workers, state.bootstrap)
                 on_ready(state)
@@ -151,7 +152,7 @@ class _Machine:
         self.supervisor: Supervisor
 
     def open(self, stack: ExitStack) -> None:
-        """Take every port first, so that one that is taken is told before anything starts."""
+        """Bind all ports first, so that one in use is reported before anything starts."""
         config = self._resolved.config
         listener, network = config.listener, config.network
         own_endpoints = worker_endpoints(listener, self._count)
@@ -201,7 +202,7 @@ class _Machine:
         self._store = StoreProcess(self._directory, file, sock, self._http)
 
     def _socket_path(self, stack: ExitStack) -> Path:
-        """In the data directory, unless its path is too long for a socket."""
+        """The path of the store's socket: in the data directory, unless that path is too long."""
         path = (self._directory / SOCKET_NAME).absolute()
         if len(os.fsencode(path)) <= SOCKET_PATH_BYTES:
             return path
@@ -228,7 +229,7 @@ class _Machine:
         return {STORE: named(STORE, partial(run_store, self._store)), **workers}
 
     def write_state(self) -> BrokerState:
-        """`broker.json`, for whoever looks for the broker."""
+        """Write `broker.json`, with which others find the broker."""
         found = []
         for each in self._workers:
             state, restarts = self.supervisor.state(each.name)
@@ -266,7 +267,9 @@ class _Machine:
         return state
 
     def update_state(self) -> None:
-        """A full disk ends no worker: commands and pages know the former process till the next."""
+        """Update `broker.json`. On a full disk, commands and pages see the former process until
+        the next update.
+        """
         try:
             self.write_state()
         except OSError as error:

@@ -1,4 +1,4 @@
-"""What a worker's settings are, given the machine's. Pure."""
+"""Derives a worker's settings from those of the machine. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -22,11 +22,13 @@ ONE_REPLICA = {
     "share.coordinator.state.topic.replication.factor": "1",
     "share.coordinator.state.topic.min.isr": "1",
 }
-"""On one machine a second replica would be lost with the first."""
+"""A second replica on the same machine would be lost with the first."""
 
 
 def worker_endpoints(listener: ListenerConfig, workers: int) -> list[tuple[Endpoint, ...]]:
-    """Where each worker listens: behind the shared port, or on free ports if that is 0."""
+    """The endpoints of each worker: on the ports after the shared port, or on free ports if
+    that is 0.
+    """
     shared = listener.endpoints()
     found = [
         tuple(replace(each, port=each.port + 1 + index if each.port else 0) for each in shared)
@@ -53,10 +55,10 @@ def worker_endpoints(listener: ListenerConfig, workers: int) -> list[tuple[Endpo
 def advertised_endpoints(
     listener: ListenerConfig, shared: Mapping[str, int], own: Mapping[str, int], index: int
 ) -> tuple[Endpoint, ...]:
-    """What clients are told of the worker. `shared` and `own` are the bound ports by listener.
+    """The advertised endpoints of a worker. `shared` and `own` are the bound ports by listener.
 
-    An advertised port is as far behind the worker's as it is behind the shared one, as behind a
-    router that forwards a range. A range that was written is taken as it is.
+    The distance between advertised and bound port is the same as for the shared port, as with a
+    router that forwards a range. A configured range is used as it is.
     """
     ranges = listener.advertised_ranges()
     return tuple(
@@ -94,7 +96,7 @@ def check_ranges(listener: ListenerConfig, workers: int) -> None:
 
 
 def check_workers(config: BrokerConfig, workers: int) -> None:
-    """Refuse what the settings alone show to be impossible, before anything is changed."""
+    """Refuse settings that are impossible with workers, before anything changes."""
     check_ranges(config.listener, workers)
     worker_endpoints(config.listener, workers)
     access, inter_broker = config.authorization, config.listener.inter_broker()
@@ -119,7 +121,7 @@ def worker_settings(
     advertised: Sequence[Endpoint],
     log_dirs: Sequence[Path],
 ) -> Resolved:
-    """The settings of one worker; the first one has `broker.id`."""
+    """The settings of one worker; only the first keeps `broker.id`."""
     changed = dict(_changed(resolved, index, listeners, advertised, log_dirs))
     given = {
         **{name: each for name, each in resolved.given.items() if name not in changed},
@@ -140,7 +142,7 @@ def _changed(
     advertised: Sequence[Endpoint],
     log_dirs: Sequence[Path],
 ) -> Iterator[tuple[str, str | None]]:
-    """None takes a setting back."""
+    """The changed settings; None removes a setting."""
     yield "listeners", ",".join(map(str, listeners))
     yield "advertised.listeners", ",".join(map(str, advertised))
     yield "controller.listener.names", None
@@ -154,7 +156,7 @@ def _changed(
         yield "broker.id", None
         yield "node.id", None
     if resolved.config.zookeeper.zookeeper_connect is None:
-        # They stop together: there is no worker to move leadership to.
+        # All workers stop together, so there is none to move leadership to.
         yield "controlled.shutdown.enable", "false"
         yield from one_replica(resolved).items()
 
@@ -164,5 +166,5 @@ def _own_folder(cordoned: str, index: int) -> str:
 
 
 def one_replica(resolved: Resolved) -> dict[str, str]:
-    """Settings of internal topics that were not given."""
+    """Settings for one replica of internal topics, except those that were given."""
     return {name: text for name, text in ONE_REPLICA.items() if name not in resolved.given}

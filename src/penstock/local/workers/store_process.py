@@ -1,4 +1,4 @@
-"""What the owner of the metadata store runs. It also serves the machine's HTTP pages."""
+"""The process that owns the metadata store, and serves the machine's HTTP pages."""
 
 import asyncio
 import logging
@@ -22,13 +22,13 @@ from penstock.metadata.tree import Tree
 logger = logging.getLogger(__name__)
 
 PATIENCE_S = 10.0
-"""For workers that still stop: a service manager sends SIGTERM to all processes at once, and
-without their supervisor they end by themselves.
+"""How long to wait for workers that are still stopping: a service manager sends SIGTERM to all
+processes at once, and without a supervisor the workers end by themselves.
 """
 
 
 class StoreProcess(Struct, frozen=True):
-    """What the process has: on ZooKeeper, the pages only."""
+    """The files and sockets of the process; on ZooKeeper, only those of the pages."""
 
     directory: Path
     file: Path | None

@@ -1,4 +1,4 @@
-"""Starts processes, starts again what dies, and ends them in order.
+"""Starts processes, restarts those that die, and ends them in order.
 
 It runs no loop and no thread, so that it can fork at any time, and does little else that could end
 it.
@@ -22,13 +22,13 @@ from penstock.local.workers.child import Channel, ProcessReport, fork
 logger = logging.getLogger(__name__)
 
 STOP_S = 300.0
-"""Logs may have much to sync; killed, they would be recovered at the next start."""
+"""Logs may have much to sync; killed workers would have to recover them at the next start."""
 PIPE_BYTES = 1 << 16
 INIT = 1
 
 
 class _Process:
-    """One of the processes, from start to start."""
+    """One supervised process, across restarts."""
 
     def __init__(self, name: str, run: Callable[[Channel], None]) -> None:
         self.name, self.run = name, run
@@ -37,7 +37,7 @@ class _Process:
         self.unread = b""
         self.started_ms = 0
         self.start_at_ms: int | None = None
-        """When to start it again."""
+        """When to restart it; None: not scheduled."""
         self.quick_deaths = 0
         self.restarts = 0
         self.is_ready = False
@@ -46,9 +46,9 @@ class _Process:
 
 
 class Supervisor:
-    """Belongs to the main thread, whose signals it takes.
+    """Use it in the main thread only; it handles that thread's signals.
 
-    `on_change` is called whenever a process has become ready again.
+    `on_change` is called when a restarted process has become ready.
     """
 
     def __init__(
@@ -71,14 +71,14 @@ class Supervisor:
         self._selector.register(self._wake[0], selectors.EVENT_READ)
 
     def state(self, name: str) -> tuple[BrokerState | None, int]:
-        """What a process reported, and how often it was started again."""
+        """The last state that a process reported, and its number of restarts."""
         process = self._processes[name]
         return process.state, process.restarts
 
     def start(self, names: Sequence[str]) -> bool:
-        """Start these; returns when all are ready, or False if told to stop meanwhile.
+        """Start these processes; returns when all are ready, or False if told to stop meanwhile.
 
-        A process that fails now has a reason that its next start would have as well.
+        A failure at this first start raises, because a restart would fail for the same reason.
         """
         starting = [self._processes[name] for name in names]
         for process in starting:
@@ -93,12 +93,12 @@ class Supervisor:
         return True
 
     def run(self) -> None:
-        """Until a signal says to stop."""
+        """Supervise until a signal to stop."""
         while not self._is_stopping:
             self._turn()
 
     def stop(self, names: Sequence[str], seconds: float = STOP_S) -> None:
-        """End these processes, in order if they can, and wait for them."""
+        """Terminate these processes and wait; those that do not end in time are killed."""
         self._is_stopping = True
         ending = [self._processes[name] for name in names]
         for process in ending:
@@ -122,7 +122,7 @@ class Supervisor:
         self._selector.register(process.incoming, selectors.EVENT_READ, process)
 
     def _turn(self) -> None:
-        """Wait for what comes next, and do what is due."""
+        """Wait for the next event, and handle it."""
         due = [
             each.start_at_ms
             for each in self._processes.values()
@@ -144,7 +144,7 @@ class Supervisor:
                 process.restarts += 1
                 try:
                     self._start(process)
-                except OSError as error:  # no memory, or too many processes: the others go on
+                except OSError as error:  # no memory, or too many processes: the others continue
                     process.failure = f"it cannot be started: {error.strerror}"
                     self._start_later(process, process.failure)
 
@@ -187,17 +187,17 @@ class Supervisor:
             self._reap_orphans()
 
     def _reap_orphans(self) -> None:
-        """As PID 1 of a container: the services of a worker that was killed are children now."""
+        """Reap the orphaned services of a killed worker, which PID 1 of a container inherits."""
         own = {each.pid: each for each in self._processes.values() if each.pid}
-        with suppress(ChildProcessError):  # there is none at all
+        with suppress(ChildProcessError):  # there are no children
             while (ended := os.waitpid(-1, os.WNOHANG))[0]:
                 pid, status = ended
-                if pid in own:  # it has died since it was asked for
+                if pid in own:  # it died after the check above
                     self._ended(own[pid], os.waitstatus_to_exitcode(status))
 
     def _ended(self, process: _Process, code: int) -> None:
         if process.incoming >= 0:
-            self._read(process)  # it may have said why
+            self._read(process)  # it may have reported why
         if process.incoming >= 0:
             self._selector.unregister(process.incoming)
             os.close(process.incoming)

@@ -1,4 +1,4 @@
-"""Workers that end with the process that started them, for tests."""
+"""Workers for tests, which end with the process that started them."""
 
 import sys
 from collections.abc import Iterator, Mapping
@@ -17,7 +17,7 @@ OUTPUT = "output"
 def temporary_workers(
     directory: Path, workers: int, settings: Mapping[str, str]
 ) -> Iterator[BrokerState]:
-    """On free ports; they stop in good order at the end and leave their data."""
+    """Run workers on free ports; at the end they stop cleanly and leave their data."""
     output = directory / OUTPUT
     command = [sys.executable, "-P", "-m", "penstock", "serve", "--strict", "--port", "0"]
     command += ["--dir", str(directory), "--workers", str(workers)]

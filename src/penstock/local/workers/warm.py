@@ -1,4 +1,4 @@
-"""What each worker would import and compile as it starts: done once, before they are forked."""
+"""Imports and compiles what each worker needs at its start, once before the fork."""
 
 from contextlib import suppress
 from importlib import import_module
@@ -8,15 +8,15 @@ from penstock.wire.codec import decoder, encoder
 from penstock.wire.header import API_VERSIONS
 
 LATE_MODULES = ("uvloop", "encodings.idna")
-"""Imported by a loop and by the first name that is resolved."""
+"""Modules imported late: by a new loop, and by the first name resolution."""
 LEADER_AND_ISR, UPDATE_METADATA = 4, 6
 STARTING = (API_VERSIONS, LEADER_AND_ISR, UPDATE_METADATA)
-"""Requests between brokers by which a worker joins."""
+"""The requests between brokers with which a worker joins."""
 
 
 def warm() -> None:
     for name in LATE_MODULES:
-        with suppress(ImportError):  # uvloop is not everywhere
+        with suppress(ImportError):  # uvloop is optional
             import_module(name)
     for key in STARTING:
         api = APIS[key]

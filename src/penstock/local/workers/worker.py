@@ -1,4 +1,4 @@
-"""What a worker's process runs: a broker on sockets and a store that the machine shares."""
+"""The process of a worker: a broker on shared sockets and a shared store."""
 
 import asyncio
 import socket
@@ -25,7 +25,7 @@ from penstock.metadata.shared.store import open_shared
 from penstock.metadata.store import MetadataStore
 
 CONNECT_MS = 60_000
-"""The store's owner may be starting again."""
+"""Long, because the store's owner may be restarting."""
 
 
 class Worker(Struct, frozen=True):
@@ -38,9 +38,11 @@ class Worker(Struct, frozen=True):
     directory: Path
     """The data directory of all workers."""
     store: Path | None
-    """The socket of the store's owner; None on ZooKeeper."""
+    """The socket of the store's owner; None with ZooKeeper."""
     sockets: Mapping[str, socket.socket]
-    """Its own listening sockets, by listener, held by the supervisor: they outlive the process."""
+    """Its own listening sockets, by listener. The supervisor holds them, so they
+    outlive the process.
+    """
     shared: Mapping[str, socket.socket]
 
     @property
@@ -49,7 +51,7 @@ class Worker(Struct, frozen=True):
 
 
 def run_worker(worker: Worker, channel: Channel) -> None:
-    """Returns when the broker was told to stop."""
+    """Run the broker; returns when it was told to stop."""
 
     def on_ready(state: BrokerState) -> None:
         channel.send(ProcessReport(state))
@@ -62,7 +64,7 @@ def run_worker(worker: Worker, channel: Channel) -> None:
                 lambda stop: listen_for_stop(channel, stop),
                 on_ready,
                 _machine(worker),
-                # One for the machine is enough: its service serves all partitions.
+                # The first worker runs the services for the whole machine.
                 alongside=Services(worker.settings.config, worker.directory).run_alongside
                 if worker.index == 0
                 else None,

@@ -1,1 +1,1 @@
-"""Avro, Protobuf and JSON Schema: what a text means, and which schema can read which data."""
+"""Avro, Protobuf and JSON Schema: parsing, and which schema can read the data of which other."""

@@ -1,4 +1,4 @@
-"""Avro: parsed and compared by Apache's library."""
+"""Avro schemas, parsed and compared by Apache's library."""
 
 import json
 from functools import cached_property
@@ -9,7 +9,7 @@ from penstock.registry.formats.parsed import BrokenSchema, Imported, ParsedSchem
 
 
 class AvroSchema:
-    """A parsed schema, and the library's view of it."""
+    """A parsed schema: its JSON, and the library's object."""
 
     def __init__(self, text: str, imported: Imported) -> None:
         from avro.name import Names  # late: rarely needed
@@ -34,7 +34,7 @@ class AvroSchema:
         from avro.compatibility import ReaderWriterCompatibilityChecker, SchemaCompatibilityType
 
         assert isinstance(writer, AvroSchema)
-        # A checker for each pair: it remembers pairs by their addresses in memory.
+        # A new checker for each comparison: it caches pairs by their memory addresses.
         checker: Any = ReaderWriterCompatibilityChecker()  # type: ignore[no-untyped-call]
         found = checker.get_compatibility(self._schema, writer._schema)  # noqa: SLF001  its own class
         if found.compatibility is SchemaCompatibilityType.compatible:
@@ -62,7 +62,7 @@ def _read(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError as error:
-        # As Confluent's registry does, take a bare word for the name of a type.
+        # Like Confluent's registry, take a bare word for the name of a type.
         if text.strip().isalpha():
             return text.strip()
         raise BrokenSchema(f"not JSON: {error}") from None

@@ -1,6 +1,6 @@
-"""An Avro schema as text in the form of Java's `Schema.toString()`, which registries store.
+"""Prints an Avro schema in the form of Java's `Schema.toString()`, which registries store.
 
-Two texts that mean the same to Java become the same text, so they have the same id.
+Texts with the same meaning in Java become the same text, and so get the same id.
 """
 
 import json
@@ -16,7 +16,7 @@ _PRIMITIVE: Final = frozenset(
 
 
 def avro_text(node: Any, *, sort_properties: bool = False) -> str:
-    """The text of a schema that is known to be valid; `sort_properties` for the normalized form."""
+    """The text of a valid schema; `sort_properties` gives the normalized form."""
     printed = _Printer(sort_properties=sort_properties).schema(node, "")
     return json.dumps(printed, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
@@ -34,7 +34,7 @@ class _Printer:
             return _reference(node, space)
         kind = node["type"]
         if isinstance(kind, dict | list):
-            return self.schema(kind, space)  # as in Java, what stands beside it is dropped
+            return self.schema(kind, space)  # Java drops the attributes beside it, too
         match kind:
             case "record" | "error":
                 return self._record(node, space)
@@ -106,7 +106,7 @@ def _full_name(node: Any, space: str) -> str:
 
 
 def _reference(name: str, space: str) -> str:
-    """A type's name, without the namespace that is the enclosing one."""
+    """A type's name, without the namespace if that is the enclosing one."""
     if name in _PRIMITIVE or not space:
         return name
     return name.removeprefix(f"{space}.") if name.rpartition(".")[0] == space else name

@@ -1,9 +1,9 @@
-"""Can one JSON Schema read what another has written? Decided by comparison, keyword by keyword.
+"""Decides whether one JSON Schema can read the data of another, by comparing keyword by keyword.
 
-The rules are Confluent's, with its terms. A content model is *open* if an object may have any
-further property, *closed* if it may have none, and *partially open* if further properties have a
-schema. A property that is added to an open model breaks readers: old data may have it with any
-type. What cannot be decided by comparison, such as another `not`, counts as incompatible.
+The rules and terms are Confluent's. A content model is *open* if an object may have any additional
+property, *closed* if it may have none, and *partially open* if additional properties have a schema.
+Adding a property to an open model breaks readers, because old data may have it with any type. What
+a comparison cannot decide, such as a changed `not`, counts as incompatible.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
@@ -27,7 +27,7 @@ _UNCHANGED: Final = (
     "maxContains",
     "propertyNames",
 )
-"""Keywords of a reader that must be the writer's too."""
+"""If a reader has one of these keywords, the writer must have it with the same value."""
 _SAY_NOTHING: Final = frozenset(
     {
         "$ref",
@@ -43,21 +43,23 @@ _SAY_NOTHING: Final = frozenset(
         "deprecated",
     }
 )
-"""Keywords that allow and forbid nothing, beside a reference."""
+"""Keywords beside a reference that do not constrain data."""
 MAX_DEPTH: Final = 200
 MAX_STEPS: Final = 20_000
-"""Alternatives within alternatives take exponential time; a second or so is the limit."""
+"""Nested alternatives take exponential time; this limits a comparison to about a second."""
 
 
 class References:
-    """The references of one schema. What stands beside one holds too, since draft 2019-09; before,
-    it has no meaning.
+    """The references of one schema. Since draft 2019-09, keywords beside a reference apply too;
+    earlier drafts ignore them.
     """
 
     def __init__(self, resolve: Resolve, *, have_siblings: bool) -> None:
         self._resolve, self._have_siblings = resolve, have_siblings
         self._joined: dict[int, tuple[Node, Node]] = {}
-        """By the id of the node, which is kept: a schema that contains itself is known by ids."""
+        """Joined nodes by the id of the original, which is kept alive: recursive schemas are
+        detected by ids.
+        """
 
     def resolved(self, node: Node) -> Node:
         for _ in range(MAX_DEPTH):
@@ -70,7 +72,7 @@ class References:
 
     def _with_siblings(self, node: Node) -> Node:
         if id(node) not in self._joined:
-            self._joined[id(node)] = node, {}  # while it leads to itself
+            self._joined[id(node)] = node, {}  # placeholder, in case the schema refers to itself
             target = self.resolved(self._resolve(node["$ref"]))
             own = {key: value for key, value in node.items() if key not in _SAY_NOTHING}
             self._joined[id(node)] = node, _both(target, own)
@@ -78,7 +80,7 @@ class References:
 
 
 def _both(one: Node, other: dict[str, Any]) -> Node:
-    """A schema that says what both say."""
+    """A schema with the constraints of both."""
     if not isinstance(one, dict):
         return other if one else False
     shared = {key: other[key] for key in one.keys() & other.keys()}
@@ -87,12 +89,12 @@ def _both(one: Node, other: dict[str, Any]) -> Node:
 
 
 class JsonRules:
-    """One comparison. Each schema has references of its own."""
+    """One comparison of a reader's and a writer's schema."""
 
     def __init__(self, reader: References, writer: References) -> None:
         self._reader, self._writer = reader, writer
         self._open: set[tuple[int, int]] = set()
-        """Pairs under comparison: a schema that contains itself ends there."""
+        """Pairs being compared; a recursive schema stops at a pair that is already open."""
         self._steps = 0
 
     def reasons(self, reader: Node, writer: Node, path: str = "#") -> Iterator[str]:
@@ -125,7 +127,7 @@ class JsonRules:
         return not any(self.reasons(reader, writer))
 
     def _combined(self, reader: Node, writer: Node, path: str) -> Iterator[str]:
-        """Each alternative of the writer must be readable as some alternative of the reader."""
+        """Each alternative of the writer must be readable by some alternative of the reader."""
         for every in reader.get("allOf", ()):
             if not any(self._reads(every, each) for each in _alternatives(writer, "allOf")):
                 yield f"{path}/allOf: a condition was added"
@@ -144,7 +146,7 @@ class JsonRules:
 
     def _objects(self, reader: Node, writer: Node, path: str) -> Iterator[str]:
         if _has_alternatives(writer) and not _has_alternatives(reader):
-            return  # compared above, alternative by alternative
+            return  # compared in `_combined`, alternative by alternative
         yield from self._properties(reader, writer, path)
         required = set(writer.get("required", ()))
         for name in reader.get("required", ()):
@@ -251,7 +253,7 @@ def _has_alternatives(node: Node) -> bool:
 
 
 def _alternatives(node: Node, *names: str) -> list[Node]:
-    """Its alternatives, or itself if it has none; what is said beside them holds for each."""
+    """The node's alternatives, each with the keywords beside them; the node itself if none."""
     return [_merged(node, name, each) for name in names if name in node for each in node[name]] or [
         node
     ]
@@ -264,7 +266,7 @@ def _merged(node: Node, name: str, alternative: Node) -> Node:
 
 
 def _further(node: Node) -> Node:
-    """What further properties may be: True, False or a schema."""
+    """The schema of additional properties, or True or False."""
     found = node.get("additionalProperties", node.get("unevaluatedProperties", True))
     return True if found == {} else found
 
@@ -275,7 +277,7 @@ def _tuple(node: Node) -> list[Node]:
 
 
 def _rest(node: Node) -> Node:
-    """What items behind a tuple may be."""
+    """The schema of the items after a tuple."""
     items = node.get("items", True)
     return node.get("additionalItems", True) if isinstance(items, list) else items
 
@@ -294,7 +296,7 @@ def _enumerated(node: Mapping[str, Any]) -> list[Any]:
 
 
 def _comparable(value: Any) -> Hashable:
-    """Equal where JSON's values are, and in a set: 1 is 1.0, but not true."""
+    """A hashable form that is equal for equal JSON values: 1 equals 1.0, but not true."""
     if isinstance(value, bool):
         return "boolean", value
     if isinstance(value, list):

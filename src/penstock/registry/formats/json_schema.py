@@ -1,4 +1,4 @@
-"""JSON Schema, drafts 4 to 2020-12."""
+"""JSON Schema, drafts 4 to 2020-12: parsing, references and comparison."""
 
 import json
 from collections.abc import Iterator
@@ -11,10 +11,10 @@ from penstock.registry.formats.parsed import BrokenSchema, Imported, ParsedSchem
 _DEFAULT: Final = "http://json-schema.org/draft-07/schema#"
 """Confluent's default for a schema that names no draft."""
 _DATED: Final = "json-schema.org/draft/20"
-"""In the names of drafts 2019-09, 2020-12 and later."""
+"""Part of the names of drafts 2019-09, 2020-12 and later."""
 
 _DATA: Final = {"enum", "const", "default", "examples"}
-"""What stands there is no schema, whatever it looks like."""
+"""Keywords whose values are data, even if they look like schemas."""
 _NAMED: Final = {
     "$defs",
     "definitions",
@@ -23,14 +23,14 @@ _NAMED: Final = {
     "patternProperties",
     "properties",
 }
-"""Schemas by names that are chosen freely: a property may be called `const`."""
+"""Keywords that map freely chosen names to schemas: a property may be called `const`."""
 
 ENUM: Final = 100
-"""So many values of an enum are checked."""
+"""How many values of an enum the meta-schema check looks at."""
 
 
 class JsonSchema:
-    """A parsed schema with those that it refers to by name."""
+    """A parsed schema, and the schemas that it refers to by name."""
 
     def __init__(self, text: str, imported: Imported) -> None:
         self._node = _read(text)
@@ -99,7 +99,9 @@ def _read(text: str) -> Any:
 
 
 def _own_references_as(name: str, document: Any) -> Any:
-    """A document that another refers to: references into itself name it as the other one does."""
+    """An imported document whose references into itself are rewritten to the name under which
+    it is imported.
+    """
     own = _id(document)
 
     def renamed(node: Any, *, are_names: bool = False) -> Any:
@@ -134,7 +136,7 @@ def _written(node: Any) -> str:
 
 
 def _check(node: Any) -> None:
-    """By the meta-schema of the draft that it names."""
+    """Check the schema against the meta-schema of its draft."""
     from jsonschema.exceptions import SchemaError  # late: rarely needed
     from jsonschema.validators import validator_for
 
@@ -150,7 +152,9 @@ def _check(node: Any) -> None:
 
 
 def _with_short_enums(node: Any) -> Any:
-    """As the meta-schema sees it: it may compare each value of an enum with each other."""
+    """The schema with shortened enums: the meta-schema's uniqueness check may compare all
+    pairs of values.
+    """
     if isinstance(node, list):
         return [_with_short_enums(each) for each in node]
     if not isinstance(node, dict):
@@ -162,7 +166,7 @@ def _with_short_enums(node: Any) -> Any:
 
 
 def _references(node: Any) -> list[str]:
-    """Every $ref."""
+    """The targets of all `$ref`."""
     found = (each.get("$ref") for each in _schemas(node))
     return [each for each in found if isinstance(each, str)]
 
@@ -175,7 +179,7 @@ def _anchored(node: Any, anchor: str, reference: str) -> Any:
 
 
 def _schemas(node: Any) -> Iterator[dict[str, Any]]:
-    """Every object that is a schema, or may be one: what a keyword holds that is not known."""
+    """Every object that is or may be a schema, including values of unknown keywords."""
     waiting = [node]
     while waiting:
         each = waiting.pop()
@@ -191,6 +195,6 @@ def _schemas(node: Any) -> Iterator[dict[str, Any]]:
 
 
 def _id(node: Any) -> str | None:
-    """Draft 4 calls it `id`, so that `$id` may be anything there."""
+    """The schema's id. Draft 4 calls it `id`, and there `$id` may be anything."""
     found = node.get("$id", node.get("id")) if isinstance(node, dict) else None
     return found if isinstance(found, str) else None

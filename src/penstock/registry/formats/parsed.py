@@ -1,10 +1,10 @@
-"""What the registry asks of a schema language."""
+"""The interface that the registry needs of each schema language."""
 
 from collections.abc import Sequence
 from typing import Protocol, TypeAlias
 
 Imported: TypeAlias = Sequence[tuple[str, str]]
-"""Names and texts of the schemas that are referred to, each before those that need it."""
+"""Names and texts of the referenced schemas, each before those that need it."""
 
 
 class BrokenSchema(ValueError):
@@ -12,17 +12,17 @@ class BrokenSchema(ValueError):
 
 
 class ParsedSchema(Protocol):
-    """A schema that was understood. All its methods are pure."""
+    """A parsed schema. All its methods are pure."""
 
     @property
     def canonical(self) -> str:
-        """The text that is stored: the same for schemas that differ in white space only."""
+        """The text to store: equal for schemas that differ only in white space."""
 
     def normalized(self) -> str:
-        """The same for schemas that mean the same."""
+        """A text that is equal for schemas with the same meaning."""
 
     def formatted(self, name: str) -> str | None:
-        """The text in another format, such as Protobuf's `serialized`; None: not known."""
+        """The text in another format, such as Protobuf's `serialized`; None if that is unknown."""
 
     def cannot_read(self, writer: "ParsedSchema") -> list[str]:
-        """Why data of `writer`, a schema of the same type, may be unreadable; empty: it is not."""
+        """Why data of `writer`, of the same type, may be unreadable; empty if all is readable."""

@@ -1,4 +1,4 @@
-"""Protobuf: texts are compiled by protoc, which `grpcio-tools` has as a library."""
+"""Protobuf schemas, compiled by protoc, which `grpcio-tools` includes as a library."""
 
 import re
 import tempfile
@@ -22,7 +22,7 @@ _one_at_a_time = threading.Lock()
 
 
 class ProtobufSchema:
-    """A compiled file. It may be given as a text, or as a descriptor in base64."""
+    """A compiled file, from text or from a base64 descriptor."""
 
     def __init__(self, text: str, imported: Imported) -> None:
         texts = [(name, _as_text(each)) for name, each in imported]
@@ -48,11 +48,11 @@ class ProtobufSchema:
 
     @property
     def _files(self) -> list[Any]:
-        """Its own, then those that it imports."""
+        """Its own file, then those that it imports."""
         return [self._file, *self._imported]
 
     def _printed(self, given: str, imported: Imported) -> str:
-        """The text in one style, if it means the same; what cannot be printed stays as given."""
+        """The text in a uniform style if it compiles to the same descriptor; else as given."""
         for absolute in (False, True):
             try:
                 text = protobuf_text(self._file, absolute=absolute)
@@ -78,7 +78,7 @@ def _as_text(given: str) -> str:
 
 
 def _compiled(text: str, imported: Imported) -> tuple[Any, list[Any]]:
-    """The descriptor, without what only tells where it came from; and those of all imports."""
+    """The file's descriptor without name and source positions, and those of all imports."""
     import grpc_tools
     from grpc_tools import _protoc_compiler, protoc
 
@@ -91,7 +91,7 @@ def _compiled(text: str, imported: Imported) -> tuple[Any, list[Any]]:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(each)
         try:
-            # protoc's own main prints its errors, which the client should see.
+            # protoc's own main would print its errors; this call returns them for the client.
             _protoc_compiler.get_protos(_OWN.encode(), [directory.encode(), known.encode()])
         except _protoc_compiler.ProtocErrors as errors:
             raise BrokenSchema("; ".join(_message(each) for each in errors.args[0])) from None
@@ -108,7 +108,7 @@ def _own_file(data: bytes) -> tuple[Any, list[Any]]:
 
     files = FileDescriptorSet()
     files.ParseFromString(data)
-    *imported, file = files.file  # each behind those that it needs
+    *imported, file = files.file  # dependencies come first, so the own file is last
     file.ClearField("name")
     file.ClearField("source_code_info")
     return file, imported

@@ -1,6 +1,6 @@
-"""Can one Protobuf file read what another has written? The rules are Confluent's.
+"""Decides whether one Protobuf file can read the data of another. The rules are Confluent's.
 
-Fields are told apart by their numbers, so names may change, and fields may come and go.
+Fields are identified by their numbers, so names may change, and fields may be added and removed.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,29 +22,31 @@ _SAME_BYTES: Final = (
     {Field.TYPE_FIXED32, Field.TYPE_SFIXED32},
     {Field.TYPE_FIXED64, Field.TYPE_SFIXED64},
 )
-"""Types within a set are written alike."""
+"""Types in the same set have the same wire encoding."""
 _LENGTH_FIRST: Final = {Field.TYPE_STRING, Field.TYPE_BYTES, Field.TYPE_MESSAGE}
 _MESSAGES: Final = {Field.TYPE_MESSAGE, Field.TYPE_GROUP}
 
 
 class _Type(NamedTuple):
-    """A message that fields have as their type."""
+    """A message that is the type of a field."""
 
     name: str
     """Without its file's package, which may change."""
     message: Any
     is_own: bool
-    """Of the schema's own file, all of whose messages are compared anyway."""
+    """Whether it is in the schema's own file, all of whose messages are compared anyway."""
 
 
 def cannot_read(reader: Sequence[Any], writer: Sequence[Any]) -> Iterator[str]:
-    """The files of each: its own, then those that it imports."""
+    """The reasons why `reader` cannot read data of `writer`; each has its own file first,
+    then its imports.
+    """
     rules = _Rules(dict(_types(reader)), dict(_types(writer)))
     yield from rules.messages(reader[0].message_type, writer[0].message_type, "#")
 
 
 def _types(files: Sequence[Any]) -> Iterator[tuple[str, _Type]]:
-    """By full name, as fields have it."""
+    """All messages by their full name, as fields refer to them."""
 
     def walk(messages: Any, outer: str, package: str, *, is_own: bool) -> Iterator[Any]:
         for each in messages:
@@ -63,14 +65,14 @@ class _Rules:
     def __init__(self, reader: Mapping[str, _Type], writer: Mapping[str, _Type]) -> None:
         self._reader, self._writer = reader, writer
         self._seen: set[tuple[str, str]] = set()
-        """Pairs of imported messages: one may contain itself."""
+        """Pairs of imported messages already compared; a message may contain itself."""
 
     def messages(self, mine: Any, theirs: Any, path: str) -> Iterator[str]:
         known = {each.name: each for each in mine}
         for each in theirs:
             at = f"{path}/{each.name}"
             if each.options.map_entry:
-                continue  # compared by the field that has it, whose name may change
+                continue  # compared with the field that uses it, whose name may change
             if each.name not in known:
                 yield f"{{errorType:'MESSAGE_REMOVED', at '{at}'}}"
                 continue
@@ -92,7 +94,7 @@ class _Rules:
         yield from self.messages(mine.nested_type, theirs.nested_type, path)
 
     def _changed(self, mine: Any, theirs: Any) -> str | None:
-        """What is wrong with another declaration of the same number."""
+        """The error type if a field number was redeclared incompatibly."""
         if mine.type != theirs.type:
             if not any({mine.type, theirs.type} <= each for each in _SAME_BYTES):
                 scalar = not {mine.type, theirs.type} & _MESSAGES
@@ -101,7 +103,7 @@ class _Rules:
             return "FIELD_NAMED_TYPE_CHANGED"
         repeated = {each.label == Field.LABEL_REPEATED for each in (mine, theirs)}
         if len(repeated) > 1 and mine.type not in _LENGTH_FIRST:
-            return "FIELD_NUMERIC_LABEL_CHANGED"  # numbers are packed if they are repeated
+            return "FIELD_NUMERIC_LABEL_CHANGED"  # repeated numbers are packed
         return None
 
     def _is_same_type(self, mine_name: str, theirs_name: str) -> bool:
@@ -120,7 +122,7 @@ class _Rules:
 
 
 def _oneofs(mine: Any, theirs: Any, path: str) -> Iterator[str]:
-    """Two fields of which both may be set must not come to exclude each other."""
+    """Fields that could be set together must not become exclusive."""
     before, now = _grouped(theirs), _grouped(mine)
     alone = {each.number for each in theirs.field} - {n for each in before.values() for n in each}
     for name, numbers in now.items():

@@ -1,4 +1,4 @@
-"""A Protobuf file descriptor as the text of a `.proto` file."""
+"""Prints a Protobuf file descriptor as the text of a `.proto` file."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
@@ -28,13 +28,15 @@ _TEXTUAL: Final = {Field.TYPE_STRING, Field.TYPE_BYTES}
 
 
 class CannotPrint(Exception):
-    """The descriptor has something for which there is no text here, such as a group."""
+    """The descriptor has something that this printer does not support, such as a group."""
 
 
 def protobuf_text(file: Any, *, absolute: bool = False) -> str:
-    """In the style of Confluent's registry: two spaces, an empty line between declarations.
+    """The text in the style of Confluent's registry: two spaces, an empty line between
+    declarations.
 
-    Absolute names of types begin with a dot; others are short, and might mean another type.
+    `absolute` prints type names with a leading dot. Short names are nicer, but may resolve to
+    another type.
     """
     printer = _Printer(file, absolute=absolute)
     blocks = [list(printer.head())]
@@ -204,7 +206,7 @@ def _bracketed(options: Iterable[tuple[str, str]]) -> str:
 
 
 def _options(options: Any, skipped: Iterable[str] = ()) -> Iterator[tuple[str, str]]:
-    """The options that Protobuf itself defines; those of others are not known here."""
+    """The options that Protobuf itself defines; custom options cannot be printed."""
     for field, value in options.ListFields():
         if field.is_extension or field.message_type is not None:
             raise CannotPrint("an option of one's own")
