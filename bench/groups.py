@@ -184,7 +184,7 @@ def measure(subject: Subject, folder: Path, args: argparse.Namespace, report: Re
             report.add(workload, name, {"s until stable": took_s}, {"s until stable": "<= 0.7"})
     if wanted(f"{COMMITTERS} members commit"):
         figure = {"commits/s": commits(port, seconds)}
-        report.add(f"{COMMITTERS} members commit", name, figure, {"commits/s": "5,000/s"})
+        report.add(f"{COMMITTERS} members commit", name, figure, {"commits/s": ">= 5000 /s"})
     for protocol in ("classic", "consumer"):
         workload = f"{groups:,} groups of {EACH}, {protocol}"
         if wanted(workload):

@@ -26,7 +26,6 @@ from penstock.console.messages.service import Messages
 
 PARTITIONS = 3
 PROBES = 1000
-CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 SEARCHES = {
     "text, newest first": {"text": "needle"},
     "text, oldest first": {"text": "needle", "newest_first": False},

@@ -238,6 +238,9 @@ JSON = {
     "nothing": (INT, False, FORWARD),
     "a longer string": ({**TEXT, "maxLength": 5}, {**TEXT, "maxLength": 9}, BACKWARD),
     "a shortest string": (TEXT, {**TEXT, "minLength": 1}, FORWARD),
+    "a string of any length": (TEXT, {**TEXT, "minLength": 0}, BOTH),
+    "a minimum of zero": (INT, {**INT, "minimum": 0}, FORWARD),
+    "a minimum raised to zero": ({**INT, "minimum": -5}, {**INT, "minimum": 0}, FORWARD),
     "a pattern is changed": ({**TEXT, "pattern": "a"}, {**TEXT, "pattern": "b"}, NEITHER),
     "a maximum is removed": ({**INT, "maximum": 9}, INT, BACKWARD),
     "an exclusive minimum is raised": (

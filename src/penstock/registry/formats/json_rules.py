@@ -15,7 +15,9 @@ from penstock.registry.formats.parsed import BrokenSchema
 Node: TypeAlias = Any
 Resolve: TypeAlias = Callable[[str], Node]
 
-_LOWER_BOUNDS: Final = ("minLength", "minItems", "minProperties", "minimum", "exclusiveMinimum")
+_COUNTS: Final = ("minLength", "minItems", "minProperties")
+"""Lower bounds of numbers that are never negative: 0 allows every value."""
+_LOWER_BOUNDS: Final = (*_COUNTS, "minimum", "exclusiveMinimum")
 _UPPER_BOUNDS: Final = ("maxLength", "maxItems", "maxProperties", "maximum", "exclusiveMaximum")
 _UNCHANGED: Final = (
     "not",
@@ -235,7 +237,7 @@ def _bounds(reader: Node, writer: Node, path: str) -> Iterator[str]:
     for names, is_narrower in ((_LOWER_BOUNDS, gt), (_UPPER_BOUNDS, lt)):
         for name in names:
             new, old = reader.get(name), writer.get(name)
-            if isinstance(new, bool) or new is None or (name.startswith("min") and new == 0):
+            if isinstance(new, bool) or new is None or (name in _COUNTS and new == 0):
                 if new is True and old is not True:  # draft 4's exclusiveMinimum
                     yield f"{path}/{name}: it was added"
                 continue
