@@ -69,6 +69,10 @@ class LedSharePartition:
         self.refused: KafkaError | None = None
         """Why it could not be loaded."""
         self.state_epoch = 0
+        self._has_start = True
+        """False: where it begins is not written yet. Nobody gets records before: whoever loads it
+        after a failed write may begin behind them.
+        """
         self._letters = 0
         """Dead letters that are being written."""
         self._timer: Handle | None = None
@@ -126,9 +130,8 @@ class LedSharePartition:
         if isinstance(start, Exception):
             self.lose(PartitionOffline(str(start)))
             return
-        self.state = SharePartition(start, is_new=True)
+        self.state, self._has_start = SharePartition(start, is_new=True), False
         self._write()
-        self._waiters.changed(self)
 
     def lose(self, why: KafkaError) -> None:
         """Stop; whatever is not written is refused. The next request makes it anew."""
@@ -161,7 +164,7 @@ class LedSharePartition:
 
     def fetch_offset(self) -> int | None:
         """Where to read next; None: nothing can be handed out now."""
-        if self.state is None:
+        if self.state is None or not self._has_start:
             return None
         now_ms = self._clock.monotonic_ms()
         self.state.log_starts_at(self.partition.log.log_start_offset)
@@ -270,6 +273,7 @@ class LedSharePartition:
             # Its state may be another by now: the next request loads it again.
             self.lose(refused)
             return
+        self._has_start = True
         self._waiters.changed(self)
         if self._limits().backoff_ms or self._breaker.open_until_ms is not None:
             self._arm()
