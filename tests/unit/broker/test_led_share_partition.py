@@ -354,6 +354,20 @@ def test_a_try_whose_record_was_deleted_is_made_again() -> None:
     assert story.shared.fetch_offset() == 5
 
 
+def test_acknowledgements_of_finished_records_do_not_move_the_circuit_breaker() -> None:
+    """They come late, or twice: such as of records whose locks had ended, which counted then."""
+    story = Story()
+    story.rules = DeliveryRules(failures=10, pause_ms=100)
+    story.accept(0, 4)
+    story.persister.answer()
+    story.shared.acknowledge("a", [Acknowledgement(0, 4, AcknowledgeType.RELEASE)])
+    assert story.shared.failed_in_a_row == 0
+    story.shared.acknowledge("a", [Acknowledgement(3, 6, AcknowledgeType.RELEASE)])
+    assert story.shared.failed_in_a_row == 2
+    story.accept(0, 4)
+    assert story.shared.failed_in_a_row == 2
+
+
 def test_a_circuit_breaker_that_is_switched_off_holds_nothing_up() -> None:
     story = tried()
     story.rules = DeliveryRules()

@@ -195,13 +195,15 @@ class LedSharePartition:
     def acknowledge(self, member: str, given: Sequence[Acknowledgement]) -> Transition:
         if self.state is None:
             raise NotLeader(f"{self.key} is being loaded")
-        now_ms = self._clock.monotonic_ms()
+        now_ms, start = self._clock.monotonic_ms(), self.state.start_offset
         transition = self.state.acknowledge(member, given, self._limits(), now_ms)
         for first, last, kind in given:
+            if last < start:
+                continue  # finished before: it says nothing about deliveries now
             if kind is AcknowledgeType.ACCEPT:
                 self._breaker.succeeded()
             elif kind in {AcknowledgeType.RELEASE, AcknowledgeType.REJECT}:
-                self._failed(last - first + 1, now_ms)
+                self._failed(last - max(first, start) + 1, now_ms)
         self._write()
         return transition
 
