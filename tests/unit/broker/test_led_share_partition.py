@@ -223,6 +223,21 @@ def test_where_a_group_begins_is_written_before_anything_is_acknowledged() -> No
     assert story.persister.calls == []
 
 
+def test_nobody_gets_records_before_their_start_is_written() -> None:
+    """If that fails, the next one begins at the end of the log: they would come to nobody again."""
+    story = Story(msgspec.structs.replace(EMPTY, start_offset=NO_START))
+    attempts: list[int | None] = []
+    parked: Parked[bool] = Parked(
+        [story.shared], 500, lambda: attempts.append(story.shared.fetch_offset()), lambda: False
+    )
+    story.waiters.park(parked, lambda _: None)
+    story.loop.advance()
+    assert story.shared.fetch_offset() is None
+    story.persister.answer()
+    story.loop.advance()
+    assert attempts == [70]
+
+
 def test_a_start_that_cannot_be_found_is_told_and_looked_for_again() -> None:
     """Nobody but this partition minds: a broker would end by an error in one of its tasks."""
     nowhere = msgspec.structs.replace(EMPTY, start_offset=NO_START)
@@ -337,6 +352,20 @@ def test_a_try_whose_record_was_deleted_is_made_again() -> None:
     story = tried()
     story.partition.log.log_start_offset = 5
     assert story.shared.fetch_offset() == 5
+
+
+def test_acknowledgements_of_finished_records_do_not_move_the_circuit_breaker() -> None:
+    """They come late, or twice: such as of records whose locks had ended, which counted then."""
+    story = Story()
+    story.rules = DeliveryRules(failures=10, pause_ms=100)
+    story.accept(0, 4)
+    story.persister.answer()
+    story.shared.acknowledge("a", [Acknowledgement(0, 4, AcknowledgeType.RELEASE)])
+    assert story.shared.failed_in_a_row == 0
+    story.shared.acknowledge("a", [Acknowledgement(3, 6, AcknowledgeType.RELEASE)])
+    assert story.shared.failed_in_a_row == 2
+    story.accept(0, 4)
+    assert story.shared.failed_in_a_row == 2
 
 
 def test_a_circuit_breaker_that_is_switched_off_holds_nothing_up() -> None:

@@ -1,12 +1,21 @@
-"""What a member of a share group asks several brokers for, if one of them cannot be reached."""
+"""What a member of a share group asks several brokers for, if one of them cannot be reached, or
+partitions move.
+"""
 
 from penstock.client.errors import ConnectionFailed
 from penstock.client.route import Route, ToBroker
 from penstock.client.share_session import FetchLimits
 from penstock.spark.client.settings import ClientSettings
 from penstock.spark.source.share.consumer import ShareConsumer
+from penstock.spark.source.share.held_records import IdentifiedRecords
 from penstock.spark.source.share.offset_ranges import parse_ranges
 from penstock.types import BrokerId, TopicPartition, Uuid
+from penstock.wire.messages.share_acknowledge import PartitionData as AcknowledgedPartition
+from penstock.wire.messages.share_acknowledge import (
+    ShareAcknowledgeRequest,
+    ShareAcknowledgeResponse,
+    ShareAcknowledgeTopicResponse,
+)
 from penstock.wire.messages.share_fetch import (
     AcquiredRecords,
     PartitionData,
@@ -24,6 +33,8 @@ class AnsweringBroker:
 
     def __init__(self, partition: int, *, is_broken: bool = False) -> None:
         self.partition, self.is_broken, self.is_closed = partition, is_broken, False
+        self.versions = {79: 2}
+        self.accepted: list[tuple[int, int, int]] = []
 
     def send(self, request: ShareFetchRequest, _: type[ShareFetchResponse]) -> ShareFetchRequest:
         if self.is_broken:
@@ -34,6 +45,21 @@ class AnsweringBroker:
         assert timeout_ms > 0
         part = PartitionData(self.partition, acquired_records=[AcquiredRecords(0, 9, 1)])
         return ShareFetchResponse(responses=[ShareFetchableTopicResponse(TOPIC, [part])])
+
+    def call(
+        self, request: ShareAcknowledgeRequest, _: type[ShareAcknowledgeResponse]
+    ) -> ShareAcknowledgeResponse:
+        given = [
+            (part, each)
+            for topic in request.topics
+            for part in topic.partitions
+            for each in part.acknowledgement_batches
+        ]
+        self.accepted += [
+            (part.partition_index, each.first_offset, each.last_offset) for part, each in given
+        ]
+        parts = [AcknowledgedPartition(part.partition_index) for part, _ in given]
+        return ShareAcknowledgeResponse(responses=[ShareAcknowledgeTopicResponse(TOPIC, parts)])
 
     def close(self) -> None:
         self.is_closed = True
@@ -46,9 +72,10 @@ class ThreeBrokers:
 
     def __init__(self) -> None:
         self.open = {1: AnsweringBroker(0), 3: AnsweringBroker(2)}
+        self.led = {BrokerId(1): [FIRST], BrokerId(2): [SECOND], BrokerId(3): [THIRD]}
 
     def by_leader(self, _: object) -> dict[BrokerId, list[TopicPartition]]:
-        return {BrokerId(1): [FIRST], BrokerId(2): [SECOND], BrokerId(3): [THIRD]}
+        return self.led
 
     def connection(self, to: Route) -> AnsweringBroker:
         assert isinstance(to, ToBroker)
@@ -82,4 +109,28 @@ def test_a_connection_that_breaks_ends_its_session_only() -> None:
     brokers.open[1].is_broken = True
     assert fetched(consumer) == 10
     assert brokers.open[1].is_closed
+    assert consumer._held.locked() == {THIRD: parse_ranges("0-9")}
+
+
+def test_records_of_a_partition_that_went_to_another_member_are_accepted() -> None:
+    """They are locked, and this member processes them."""
+    brokers = ThreeBrokers()
+    consumer = member(brokers)
+    fetched(consumer)
+    brokers.led = {BrokerId(1): [SECOND], BrokerId(3): [THIRD]}
+    fetched(consumer)
+    consumer._held.finished(IdentifiedRecords({FIRST: parse_ranges("0-9")}, {"orders": TOPIC}))
+    with consumer._guard:
+        consumer._accept_once()
+    assert brokers.open[1].accepted == [(0, 0, 9)]
+    assert consumer._held.locked() == {THIRD: parse_ranges("0-9")}
+
+
+def test_what_a_former_leader_had_locked_is_lost() -> None:
+    """The new leader knows of no lock, and hands it out to anybody."""
+    brokers = ThreeBrokers()
+    consumer = member(brokers)
+    fetched(consumer)
+    brokers.led = {BrokerId(3): [FIRST, THIRD]}
+    fetched(consumer)
     assert consumer._held.locked() == {THIRD: parse_ranges("0-9")}

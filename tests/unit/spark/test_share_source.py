@@ -260,7 +260,7 @@ def test_a_session_forgets_partitions_that_went_to_others() -> None:
     request = mine.fetch([OTHER], LIMITS)
     forgotten = {each.topic_id: each.partitions for each in request.forgotten_topics_data}
     assert forgotten == {Uuid(b"o" * 16): [0], Uuid(b"a" * 16): [3]}
-    assert mine.partitions == {OTHER}
+    assert mine.partitions == {TP, OTHER, audit}, "it may have locked records of them still"
 
 
 GIVEN = {"kafka.bootstrap.servers": "localhost:9092", "subscribe": "orders", "shareGroup": "g"}

@@ -69,6 +69,10 @@ class LedSharePartition:
         self.refused: KafkaError | None = None
         """Why it could not be loaded."""
         self.state_epoch = 0
+        self._has_start = True
+        """False until the start offset is written. No records are delivered before that: a load
+        after a failed write may begin behind them.
+        """
         self._letters = 0
         """The number of dead letters being written."""
         self._timer: Handle | None = None
@@ -126,9 +130,8 @@ class LedSharePartition:
         if isinstance(start, Exception):
             self.lose(PartitionOffline(str(start)))
             return
-        self.state = SharePartition(start, is_new=True)
+        self.state, self._has_start = SharePartition(start, is_new=True), False
         self._write()
-        self._waiters.changed(self)
 
     def lose(self, why: KafkaError) -> None:
         """Stop; unwritten decisions are refused. The next request loads it again."""
@@ -161,7 +164,7 @@ class LedSharePartition:
 
     def fetch_offset(self) -> int | None:
         """The offset to read from next; None if nothing can be delivered now."""
-        if self.state is None:
+        if self.state is None or not self._has_start:
             return None
         now_ms = self._clock.monotonic_ms()
         self.state.log_starts_at(self.partition.log.log_start_offset)
@@ -192,13 +195,15 @@ class LedSharePartition:
     def acknowledge(self, member: str, given: Sequence[Acknowledgement]) -> Transition:
         if self.state is None:
             raise NotLeader(f"{self.key} is being loaded")
-        now_ms = self._clock.monotonic_ms()
+        now_ms, start = self._clock.monotonic_ms(), self.state.start_offset
         transition = self.state.acknowledge(member, given, self._limits(), now_ms)
         for first, last, kind in given:
+            if last < start:
+                continue  # finished before: it says nothing about deliveries now
             if kind is AcknowledgeType.ACCEPT:
                 self._breaker.succeeded()
             elif kind in {AcknowledgeType.RELEASE, AcknowledgeType.REJECT}:
-                self._failed(last - first + 1, now_ms)
+                self._failed(last - max(first, start) + 1, now_ms)
         self._write()
         return transition
 
@@ -270,6 +275,7 @@ class LedSharePartition:
             # The stored state may differ by now: the next request loads it again.
             self.lose(refused)
             return
+        self._has_start = True
         self._waiters.changed(self)
         if self._limits().backoff_ms or self._breaker.open_until_ms is not None:
             self._arm()

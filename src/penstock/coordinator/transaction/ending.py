@@ -76,7 +76,7 @@ def _is_retry(transaction: TransactionMetadata, producer: ProducerIdAndEpoch) ->
 def _check(
     transaction: TransactionMetadata, producer: ProducerIdAndEpoch, *, is_retry: bool
 ) -> None:
-    if is_retry:
+    if is_retry or producer == transaction.producer:  # which may have the next id already
         return
     if producer.id != transaction.producer_id:
         raise InvalidProducerIdMapping(

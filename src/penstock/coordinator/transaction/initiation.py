@@ -75,12 +75,13 @@ def _next_producer(
 
 
 def _check_id(transaction: TransactionMetadata, known: ProducerIdAndEpoch) -> None:
-    """Refuse a producer id that is not the current one.
+    """Refuse a producer id that is not the current one, nor the one that follows it once markers
+    are written.
 
     The previous id is accepted in its last epoch: epochs ran out, and its owner may have missed
     the response with the new id.
     """
-    if known.id == transaction.producer_id:
+    if known.id in {transaction.producer_id, transaction.producer.id}:
         return
     if known.id != transaction.previous_producer_id or known.epoch < LAST_EPOCH - 1:
         raise ProducerFenced(f"producer id {known.id} is not the current {transaction.producer_id}")

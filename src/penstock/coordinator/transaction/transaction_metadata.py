@@ -54,7 +54,12 @@ class TransactionMetadata(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, state=state, updated_ms=now_ms, **changes)
 
     def check(self, producer: ProducerIdAndEpoch) -> None:
-        """Refuse all but the current producer, and that one too while markers are being written."""
+        """Refuse all but the current producer, and that one too while markers are being written.
+
+        Its producer may have the next id by then: the response to its commit has told it.
+        """
+        if self.state.is_decided and producer == self.producer:
+            raise ConcurrentTransactions("the transaction's markers are being written")
         if producer.id != self.producer_id:
             raise InvalidProducerIdMapping(f"the producer is {self.producer_id}, not {producer.id}")
         if producer.epoch != self.producer_epoch:

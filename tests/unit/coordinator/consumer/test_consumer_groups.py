@@ -144,6 +144,19 @@ def test_a_heartbeat_in_a_stable_group_writes_nothing_and_returns_no_assignment(
     assert cluster.log.end_offset == before
 
 
+def test_a_member_that_waits_for_partitions_writes_nothing(
+    cluster: Cluster, a: Consumer, b: Consumer
+) -> None:
+    """It sends heartbeats twice per second until the other revokes, which may take minutes."""
+    a.join()
+    b.join()
+    written, member = len(cluster.log.batches), cluster.group.members["b"]
+    assert member.state is MemberState.UNRELEASED_PARTITIONS
+    b.beat()
+    assert len(cluster.log.batches) == written
+    assert cluster.group.members["b"].previous_epoch == member.previous_epoch < member.epoch
+
+
 def test_a_full_heartbeat_gets_the_whole_assignment(a: Consumer) -> None:
     a.join()
     again = a.beat(rebalance_timeout_ms=5000, topics=frozenset({"t"}))

@@ -30,6 +30,7 @@ from penstock.coordinator.group.streams.task import NOTHING, TaskId
 from penstock.coordinator.group.streams.topology import StatusCode
 from penstock.errors import InvalidRequest, KafkaError
 from penstock.types import TopicPartition
+from penstock.wire.messages.streams_group_topology_value import Subtopology
 from support.groups.group_transcript import GROUP
 from support.groups.streams_members import (
     AT_ONCE,
@@ -426,6 +427,11 @@ def raise_if_error(reply: object) -> None:
             InvalidTopology,
             "at most 10000",
         ),
+        (
+            {"topology": topology(reading("0", "t", repartition_sink_topics=["a b", ".."]))},
+            InvalidTopology,
+            "Topic names a b,.. are not valid topic names.",
+        ),
         ({"epoch": 1, "topology": None}, GroupIdNotFound, f"Streams group {GROUP} not found."),
     ],
 )
@@ -434,6 +440,24 @@ def test_invalid_heartbeats_are_refused(
 ) -> None:
     with pytest.raises(error, match=why):
         a.join(**fields)
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        {"source_topics": ["t", "__consumer_offsets"]},
+        {"repartition_sink_topics": ["__consumer_offsets"]},
+        {"repartition_source_topics": [internal("__consumer_offsets")]},
+        {"state_changelog_topics": [internal("__consumer_offsets")]},
+    ],
+)
+def test_a_topology_cannot_name_topics_of_the_brokers(
+    cluster: StreamsCluster, a: StreamsThread, named: dict[str, Any]
+) -> None:
+    """A missing one would be created with the settings that the client wants."""
+    with pytest.raises(InvalidTopology, match="Use of Kafka internal topics __consumer_offsets in"):
+        a.join(topology=topology(Subtopology("0", **{"source_topics": ["t"], **named})))
+    assert cluster.groups.shards()[0].streams_groups == {}
 
 
 def test_a_member_that_waits_for_tasks_writes_nothing(

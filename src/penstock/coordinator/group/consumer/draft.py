@@ -220,7 +220,7 @@ class ConsumerGroupDraft:
             owned,
             lambda: group.held_by_others(member_id),
         )
-        if after is before:
+        if after == before:
             return
         self.put_current(after)
         revokes = after.state is MemberState.UNREVOKED_PARTITIONS

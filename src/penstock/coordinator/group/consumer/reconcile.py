@@ -44,7 +44,7 @@ def reconciled(
         member,
         state=MemberState.STABLE if free == missing else MemberState.UNRELEASED_PARTITIONS,
         epoch=target_epoch,
-        previous_epoch=member.epoch,
+        previous_epoch=member.previous_epoch if member.epoch == target_epoch else member.epoch,
         assigned=retained | free,
         revoking=NO_PARTITIONS,
     )

@@ -67,15 +67,30 @@ def join(draft: ConsumerGroupDraft, request: GroupJoin) -> Joined:
     refresh(draft, is_change=draft.group.epoch > epoch)
     draft.reconcile(member_id, owned(subscription, draft.context.topics))
     draft.renew_session(member_id)
-    draft.set_deadlines(
-        member_id, rebalance_deadline_ms=draft.now_ms + request.rebalance_timeout_ms
-    )
+    deadline_ms = _deadline_ms(draft, known, draft.group.members[member_id])
+    draft.set_deadlines(member_id, rebalance_deadline_ms=deadline_ms)
     draft.finish()
     members = draft.group.members
     was_consumer = replaced is not None and replaced.classic is None
     if was_consumer and may_downgrade(draft, members.values()):
         downgrade(draft, members.values())
     return Joined(member_id, members[member_id].epoch, CONSUMER, request.protocols[0].name, None)
+
+
+def _deadline_ms(
+    draft: ConsumerGroupDraft, before: ConsumerGroupMember | None, after: ConsumerGroupMember
+) -> int:
+    """Until when it has to sync, or to revoke. If it joins again and has not revoked what it must,
+    its time goes on: others wait for that.
+    """
+    if (
+        before is not None
+        and before.rebalance_deadline_ms is not None
+        and after.state is MemberState.UNREVOKED_PARTITIONS
+        and before.revoking == after.revoking
+    ):
+        return before.rebalance_deadline_ms
+    return draft.now_ms + after.rebalance_timeout_ms
 
 
 def _subscription(request: GroupJoin) -> ConsumerProtocolSubscription:
@@ -145,7 +160,8 @@ def sync(draft: ConsumerGroupDraft, request: GroupSync) -> Synced | KafkaError:
         # A member that has to revoke has joined in this epoch, and joins again once it has.
         return _rejoin_required(draft, member)
     draft.renew_session(member.id)
-    draft.set_deadlines(member.id, rebalance_deadline_ms=None)
+    if not revokes:
+        draft.set_deadlines(member.id, rebalance_deadline_ms=None)
     assignment = assignment_bytes(
         names_of(member.assigned, draft.context.topics), terms.protocol.metadata
     )

@@ -27,8 +27,14 @@ from penstock.coordinator.group.streams.member import (
 )
 from penstock.coordinator.group.streams.records import Topology, current_record, member_record
 from penstock.coordinator.group.streams.task import NOTHING, TaskAssignment, Tasks
-from penstock.coordinator.group.streams.topology import GroupStatus, InternalTopic, StatusCode
+from penstock.coordinator.group.streams.topology import (
+    GroupStatus,
+    InternalTopic,
+    StatusCode,
+    named_topics,
+)
 from penstock.errors import InvalidRequest
+from penstock.metadata.topic_names import INTERNAL_TOPICS, is_legal
 
 JOIN_EPOCH, LEAVE_EPOCH, LEAVE_STATIC_EPOCH = 0, -1, -2
 MOST_PARTITIONS = 10_000
@@ -125,6 +131,7 @@ def check(request: StreamsHeartbeat) -> None:
 def _check_topology(topology: Topology) -> None:
     if topology.epoch < 0:
         raise InvalidHeartbeat(f"The topology epoch {topology.epoch} is negative.")
+    _check_names(topology)
     for each in topology.subtopologies:
         if each.source_topic_regex:
             raise InvalidHeartbeat("Regular expressions for source topics are not supported yet.")
@@ -150,6 +157,20 @@ def _check_topology(topology: Topology) -> None:
                         f"A copartition group of subtopology {each.subtopology_id} names topics "
                         "that the subtopology does not have."
                     )
+
+
+def _check_names(topology: Topology) -> None:
+    """Missing topics are created as a topology wants them, so it names none of the brokers'."""
+    names = dict.fromkeys(name for each in topology.subtopologies for name in named_topics(each))
+    prohibited = [name for name in names if name in INTERNAL_TOPICS]
+    if prohibited:
+        raise InvalidTopology(
+            f"Use of Kafka internal topics {','.join(prohibited)} in a Kafka Streams topology is "
+            "prohibited."
+        )
+    illegal = [name for name in names if not is_legal(name)]
+    if illegal:
+        raise InvalidTopology(f"Topic names {','.join(illegal)} are not valid topic names.")
 
 
 def heartbeat(draft: StreamsGroupDraft, request: StreamsHeartbeat) -> StreamsHeartbeatReply:

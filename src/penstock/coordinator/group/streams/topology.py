@@ -5,7 +5,7 @@ it; topics that are joined must have equal counts; a changelog has one partition
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import IntEnum
 
 import msgspec
@@ -89,6 +89,14 @@ def stateful(topology: Topology) -> frozenset[str]:
 def sources(subtopology: Subtopology) -> list[str]:
     repartitioned = [info.name for info in subtopology.repartition_source_topics]
     return [*subtopology.source_topics, *repartitioned]
+
+
+def named_topics(subtopology: Subtopology) -> Iterator[str]:
+    """Every topic that a subtopology names, also those that it only writes."""
+    yield from subtopology.source_topics
+    yield from subtopology.repartition_sink_topics
+    for info in (*subtopology.repartition_source_topics, *subtopology.state_changelog_topics):
+        yield info.name
 
 
 def configured(topology: Topology, topics: Topics) -> ConfiguredTopology:

@@ -6,8 +6,9 @@ that takes.
 
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from itertools import chain
 from time import monotonic
 from typing import Final
 from uuid import uuid4
@@ -186,6 +187,7 @@ class ShareConsumer:
 
     def _fetch_once(self, limits: FetchLimits) -> int:
         by_leader = self._client.by_leader(self._assigned or ())
+        self._forget_moved(by_leader)
         sent: list[tuple[BrokerId, BlockingConnection, SentRequest[ShareFetchResponse]]] = []
         found, failed = 0, None
         for broker, partitions in by_leader.items():
@@ -208,6 +210,16 @@ class ShareConsumer:
         if failed is not None and not found:
             raise failed
         return found
+
+    def _forget_moved(self, by_leader: Mapping[BrokerId, Iterable[TopicPartition]]) -> None:
+        """What a former leader had locked is lost: the new one hands it out to anybody."""
+        locked = self._held.locked()
+        for broker, (_, session) in self._sessions.items():
+            elsewhere = (led for other, led in by_leader.items() if other != broker)
+            moved = session.partitions.intersection(chain.from_iterable(elsewhere))
+            session.forget(moved)
+            for tp in moved & locked.keys():
+                self._held.lost(tp, locked[tp])
 
     def _received(self, response: ShareFetchResponse) -> int:
         check(response.error_code, "share fetch", response.error_message)

@@ -23,10 +23,16 @@ class MemberSession:
     def __init__(self, session: ShareSession, ids: Mapping[str, Uuid]) -> None:
         self._session, self._ids = session, ids
         self.partitions: frozenset[TopicPartition] = frozenset()
+        """Those of which it may have locked records: also some that other members read by now."""
 
     def fetch(self, wanted: Iterable[TopicPartition], limits: FetchLimits) -> ShareFetchRequest:
-        self.partitions = frozenset(wanted)
-        return self._session.fetch(map(self._by_id, self.partitions), limits)
+        now = frozenset(wanted)
+        self.partitions |= now
+        return self._session.fetch(map(self._by_id, now), limits)
+
+    def forget(self, moved: Iterable[TopicPartition]) -> None:
+        """Another broker leads them."""
+        self.partitions -= frozenset(moved)
 
     def acknowledge(
         self, kind: AcknowledgeType, records: Mapping[TopicPartition, OffsetRanges]
