@@ -184,11 +184,19 @@ class Loading:
                     store.checkpoint(copy.log_dir, RECOVERY_POINTS, LOG_STARTS)
 
     def _finish_promotions(self) -> None:
-        """A copy whose log is gone was about to replace it when the broker died."""
-        store = self._store
+        """A copy whose log is gone was about to replace it when the broker died.
+
+        Unless the log is there, marked, its disk was lost or replaced: the copy may lack records.
+        """
+        store, replaced = self._store, {partition for partition, _ in self._marked}
         for partition in store.future_logs.keys() - store.logs.keys():
             log = store.logs[partition] = store.future_logs.pop(partition)
             with log.log_dir:
+                if partition not in replaced:
+                    logger.warning(
+                        "%s has no log; the copy %s takes its place", partition, log.path
+                    )
+                    log.log_dir.mark_unclean_shutdown()
                 store.rename(log, Role.CURRENT)
 
     def _remove_marked(self, *, is_whole: bool) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from penstock.errors import ConfigError, ErrorCode, StorageError
 from penstock.log.disk import DiskFiles
-from penstock.log.files import DirectoryLocked, storage_error
+from penstock.log.files import DirectoryLocked, remove_flat_dir, storage_error
 from penstock.log.follower_append import append_as_follower
 from penstock.log.loading import load_logs
 from penstock.log.log_dir import HIGH_WATERMARKS, LOG_STARTS, LogDirOffline
@@ -379,6 +379,21 @@ def test_a_crash_between_the_two_renames_of_a_move_loses_nothing() -> None:
     assert rig.log.path == ROOT / "d1" / "orders-0"
     assert [value for _, value in rig.read_all()] == [b"x"]
     assert rig.store.future_logs == {}
+    assert not rig.store.had_unclean_shutdown, "the copy had all of it"
+
+
+def test_a_copy_whose_log_was_lost_with_its_disk_may_lack_records() -> None:
+    rig = LogRig(dirs=TWO)
+    rig.append(batch_of(b"x"))
+    rig.store.create(PARTITION, TOPIC_ID, 0, path=ROOT / "d1", future=True)
+    copied(rig)
+    rig.append(batch_of(b"lost"))
+    rig.store.close()
+    remove_flat_dir(rig.files, ROOT / "d0" / "orders-0")
+    rig.store = rig._open_store()
+    assert [value for _, value in rig.read_all()] == [b"x"]
+    rig.restart()
+    assert rig.store.had_unclean_shutdown, "other replicas lead first"
 
 
 def test_a_copy_is_not_taken_for_the_log_while_a_directory_is_offline() -> None:
