@@ -18,7 +18,7 @@ from penstock.testing.logs import PARTITION, TOPIC_ID, LogRig, batch_of
 from penstock.types import BrokerId, LeaderEpoch, Uuid
 
 ME, OTHER = BrokerId(1), BrokerId(2)
-IN_LOG, IN_STORE = 4, 1
+IN_LOG, IN_STORE = 4, LeaderEpoch(1)
 ANOTHER_ID = Uuid(bytes(16)[:-1] + b"\x01")
 
 
