@@ -131,7 +131,7 @@ def test_a_cleaning_that_ends_after_a_truncation_marks_nothing_as_clean() -> Non
 
 def test_a_mark_is_not_written_with_that_of_another_log_before_its_names_are_synced() -> None:
     other = TopicPartition("other", 0)
-    seen: list[dict[TopicPartition, int]] = []
+    is_cleaned, seen = False, list[dict[TopicPartition, int]]()
 
     class Syncing(FakeFiles):
         """While the first sync after the cleaning takes its time, another topic is deleted."""
@@ -150,7 +150,6 @@ def test_a_mark_is_not_written_with_that_of_another_log_before_its_names_are_syn
                 is_cleaned = True
                 yield answer
 
-    is_cleaned = False
     rig = LogRig(CONFIG, Syncing())
     append(rig, (b"k", b"old"))
     append(rig, (b"k", None))
