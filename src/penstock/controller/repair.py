@@ -70,6 +70,7 @@ def _repaired(
     if any(each in trusted for each in partition.isr):
         live = trusted
     # The leader's machine may have crashed and come back while there was no controller to see it.
+    # If it leads on, then in a new epoch: a replica out of sync may have what it has lost.
     is_suspect = partition.leader in unclean and partition.controller_epoch < context.epoch.number
     is_whole = partition.leader in live and all(each in live for each in partition.isr)
     is_changed_elsewhere = topic_partition in context.changed_elsewhere
@@ -91,7 +92,7 @@ def _repaired(
             outcome.leader,
         )
     is_same = (outcome.leader, outcome.isr) == (partition.leader, partition.isr)
-    return None if is_same and not is_changed_elsewhere else outcome
+    return None if is_same and not is_suspect and not is_changed_elsewhere else outcome
 
 
 def leave_unwritten(

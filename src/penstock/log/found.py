@@ -11,12 +11,16 @@ from penstock.errors import StorageError
 from penstock.log.corrupt import CorruptFile
 from penstock.log.epochs import EPOCHS, LeaderEpochs
 from penstock.log.files import DirectoryLocked, Files
-from penstock.log.log_dir import LogDir
+from penstock.log.leftovers import base_offsets
+from penstock.log.log_dir import CLEAN_SHUTDOWN, LogDir
 from penstock.log.meta_properties import FILE_NAME as META_PROPERTIES
 from penstock.log.meta_properties import MetaProperties, decode_meta_properties
 from penstock.log.naming import Role, dir_name, parse_dir_name
 from penstock.log.partition_metadata import FILE_NAME as PARTITION_METADATA
 from penstock.log.partition_metadata import decode_partition_metadata
+from penstock.log.scan import headers
+from penstock.log.segment_files import LOG, offset_path
+from penstock.record.batch import CorruptBatch
 from penstock.types import TopicPartition, Uuid, random_uuid
 
 logger = logging.getLogger(__name__)
@@ -100,13 +104,42 @@ def scan_log_dir(files: Files, path: Path) -> FoundDirectory:
 
 
 def last_epoch(files: Files, log: FoundLog) -> int:
-    """The last leader epoch of a log; -1 if it states none. Damage is left to its recovery."""
-    path = log.path / EPOCHS
+    """The last leader epoch of a log; -1 if it has none. Damage is left to its recovery."""
     try:
-        latest = LeaderEpochs.decode(files.read(path)).latest if files.exists(path) else None
+        return stated_epoch(files, log.path)
     except StorageError:
         return -1
-    return -1 if latest is None else latest
+
+
+def stated_epoch(files: Files, partition: Path) -> int:
+    """The last leader epoch of the log in this directory; `CorruptFile` if its list is damaged.
+
+    The list is written by flushes. After a crash it may lack the last epochs, which the last
+    batches have.
+    """
+    path = partition / EPOCHS
+    listed = LeaderEpochs.decode(files.read(path), str(path)).latest if files.exists(path) else None
+    latest = -1 if listed is None else listed
+    if files.exists(partition.parent / CLEAN_SHUTDOWN):
+        return latest
+    return max(latest, _last_written_epoch(files, partition))
+
+
+def _last_written_epoch(files: Files, partition: Path) -> int:
+    """The largest leader epoch in the last segment that has batches."""
+    for base in reversed(base_offsets(files.names(partition))):
+        file = files.open(offset_path(partition, base, LOG))
+        latest = None
+        try:
+            for _, header in headers(file, 0, file.size):
+                latest = max(header.leader_epoch, -1 if latest is None else latest)
+        except CorruptBatch:
+            pass  # the last write was torn
+        finally:
+            file.close()
+        if latest is not None:
+            return latest
+    return -1
 
 
 def _topic_id(files: Files, directory: Path) -> Uuid | None:

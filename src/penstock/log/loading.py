@@ -15,7 +15,7 @@ from penstock.log.partition_metadata import decode_partition_metadata
 from penstock.log.recovery import load_log
 from penstock.log.store import LogStore
 from penstock.log.truncation import truncate_to
-from penstock.types import TopicPartition
+from penstock.types import TopicPartition, Uuid
 
 logger = logging.getLogger(__name__)
 
@@ -34,6 +34,8 @@ class Loading:
         """Directories named `-delete`."""
         self._spare: list[tuple[TopicPartition, Path]] = []
         """Directories named `-future` of a partition that has such a copy already."""
+        self._copy_ids: dict[TopicPartition, Uuid] = {}
+        """The topic ids that copies state. Their logs may be of other topics."""
 
     def run(self) -> None:
         store = self._store
@@ -45,6 +47,7 @@ class Loading:
                 raise ConfigError(f"{error}; raise the limit of open files (ulimit -n)") from None
             except StorageError:
                 store.unread.append(log_dir)  # offline from the start; the others serve
+        self._set_copies_aside()
         is_whole = len(store.online) == len(store.dirs)
         self._drop_spare(is_whole=is_whole)
         self._truncate_copies()
@@ -115,9 +118,12 @@ class Loading:
                 log.set_high_watermark(high_watermarks.get(partition, 0))
                 logs[partition] = log
                 log_dir.stale_names.discard(partition)
-                self._read_topic_id(partition, path)
+                ids = store.topic_ids if logs is store.logs else self._copy_ids
+                self._read_topic_id(partition, path, ids)
 
-    def _read_topic_id(self, partition: TopicPartition, path: Path) -> None:
+    def _read_topic_id(
+        self, partition: TopicPartition, path: Path, ids: dict[TopicPartition, Uuid]
+    ) -> None:
         store, metadata = self._store, path / PARTITION_METADATA
         if store.files.exists(metadata):
             try:
@@ -125,7 +131,21 @@ class Loading:
             except CorruptFile as error:
                 logger.warning("%s; it will be written again", error)
             else:
-                store.topic_ids[partition] = topic_id
+                ids[partition] = topic_id
+
+    def _set_copies_aside(self) -> None:
+        """Keep the copies of deleted topics whose names were used again from becoming logs of the
+        new ones. The disk of such a copy failed, so it was not deleted with its topic.
+        """
+        store = self._store
+        for partition, topic_id in self._copy_ids.items():
+            if partition not in store.logs:
+                store.topic_ids[partition] = topic_id  # it may replace its log, which is gone
+            elif store.topic_ids.get(partition, topic_id) != topic_id:
+                with suppress(StorageError):  # its directory goes offline, and logs why
+                    store.set_copy_aside(
+                        partition, "has a copy with the id of a deleted topic whose name was reused"
+                    )
 
     def _drop_spare(self, *, is_whole: bool) -> None:
         """Keep one of several copies: a move to a disk that failed was started again to another.
@@ -164,11 +184,20 @@ class Loading:
                     store.checkpoint(copy.log_dir, RECOVERY_POINTS, LOG_STARTS)
 
     def _finish_promotions(self) -> None:
-        """Promote copies without a log: they were about to replace it when the broker died."""
-        store = self._store
+        """Promote copies without a log: they were about to replace it when the broker died.
+
+        Unless the log is there, marked for deletion, its disk was lost or replaced: then the copy
+        may lack records.
+        """
+        store, replaced = self._store, {partition for partition, _ in self._marked}
         for partition in store.future_logs.keys() - store.logs.keys():
             log = store.logs[partition] = store.future_logs.pop(partition)
             with log.log_dir:
+                if partition not in replaced:
+                    logger.warning(
+                        "%s has no log; the copy %s takes its place", partition, log.path
+                    )
+                    log.log_dir.mark_unclean_shutdown()
                 store.rename(log, Role.CURRENT)
 
     def _remove_marked(self, *, is_whole: bool) -> None:

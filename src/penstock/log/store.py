@@ -235,22 +235,29 @@ class LogStore:
         It is closed before, so that it is whole if an operator renames it back. A copy in another
         directory comes first: without the log, the next start would take the copy for it.
         """
-        for logs in (self.future_logs, self.logs):
-            log = logs.get(partition)
-            if log is not None:
-                with log.log_dir:
-                    log.close()
-                    self.rename(log, Role.STRAY, for_good=True)
-                del logs[partition]
-                log.log_dir.stale_names.add(partition)
-                self.stray.append(log.path)
-                logger.warning(
-                    "partition %s %s; its log is kept as %s until you remove it",
-                    partition,
-                    why,
-                    log.path,
-                )
+        self.set_copy_aside(partition, why)
+        self._keep_as_stray(self.logs, partition, why)
         self.topic_ids.pop(partition, None)
+
+    def set_copy_aside(self, partition: TopicPartition, why: str) -> None:
+        """As `set_aside`, for a copy alone: the log itself is served."""
+        self._keep_as_stray(self.future_logs, partition, why)
+
+    def _keep_as_stray(
+        self, logs: dict[TopicPartition, PartitionLog], partition: TopicPartition, why: str
+    ) -> None:
+        log = logs.get(partition)
+        if log is None:
+            return
+        with log.log_dir:
+            log.close()
+            self.rename(log, Role.STRAY, for_good=True)
+        del logs[partition]
+        log.log_dir.stale_names.add(partition)
+        self.stray.append(log.path)
+        logger.warning(
+            "partition %s %s; its log is kept as %s until you remove it", partition, why, log.path
+        )
 
     def count_stray(self) -> int:
         """How many stray directories there are; an operator may have removed some."""

@@ -20,11 +20,15 @@ from penstock.config.sources import resolve
 from penstock.errors import ConfigError
 from penstock.log.disk import DiskFiles
 from penstock.log.inspection.adopt import adopted_topics
+from penstock.log.log_dir import CLEAN_SHUTDOWN, RECOVERY_POINTS
 from penstock.log.meta_properties import FILE_NAME as META_PROPERTIES
 from penstock.metadata.backup import export_lines, import_lines
 from penstock.metadata.tree import FILE_NAME
 from penstock.record.batch import read_header
+from penstock.replication.partition import Partition
 from penstock.testing.logs import batch_of
+
+LATER = 7
 
 
 @asynccontextmanager
@@ -118,6 +122,36 @@ def test_metadata_older_than_a_topic_is_refused_until_it_is_repaired(
         for path in tmp_path.glob(f"{FILE_NAME}*"):
             path.unlink()
         import_lines(tmp_path / FILE_NAME, lines, SystemClock())
+
+    asyncio.run(main())
+
+
+def test_metadata_older_than_an_epoch_of_a_log_is_raised_to_it(tmp_path: Path) -> None:
+    """What a leader wrote in an older one would be cut by the recovery after the next crash."""
+
+    async def main() -> None:
+        file = tmp_path / FILE_NAME
+        async with broker(tmp_path) as started:
+            await make(started, "t")
+            old = list(export_lines(file))
+            partition = started.services.replicas.partitions.get("t", 0)
+            partition.lead(LATER, (1,), (1,), 1)
+            append(partition)
+        for path in tmp_path.glob(f"{FILE_NAME}*"):
+            path.unlink()
+        import_lines(file, old, SystemClock())
+        async with broker(tmp_path) as started:
+            partition = started.services.replicas.partitions.get("t", 0)
+            assert partition.leader_epoch >= LATER
+            append(partition)
+        (tmp_path / CLEAN_SHUTDOWN).unlink()
+        (tmp_path / RECOVERY_POINTS).unlink()
+        async with broker(tmp_path) as started:
+            assert end_of(started, "t") == 3
+
+    def append(partition: Partition) -> None:
+        batch = batch_of(b"kept")
+        partition.append(batch, read_header(batch), 1, 0)
 
     asyncio.run(main())
 

@@ -10,6 +10,7 @@ from penstock.clock import SystemClock
 from penstock.log.disk import DiskFiles
 from penstock.log.epochs import EPOCHS
 from penstock.log.inspection.adopt import NotAdoptable, adopted_topics
+from penstock.log.log_dir import CLEAN_SHUTDOWN
 from penstock.log.meta_properties import FILE_NAME as META_PROPERTIES
 from penstock.log.meta_properties import MetaProperties, encode_meta_properties
 from penstock.log.partition_metadata import FILE_NAME as PARTITION_METADATA
@@ -20,6 +21,7 @@ from penstock.metadata.image import ClusterImage
 from penstock.metadata.reader import read_image
 from penstock.metadata.records import ProducerIdBlock, decode
 from penstock.metadata.tree import FILE_NAME
+from penstock.record.batch import assign
 from penstock.testing.logs import TOPIC_ID, batch_of
 from penstock.types import TopicPartition
 
@@ -39,6 +41,12 @@ def partition(directory: Path, name: str, epoch: int, batches: int, torn: bytes 
     (path / EPOCHS).write_text(f"0\n1\n{epoch} 0\n")
     data = b"".join(number.to_bytes(8) + batch_of(b"v")[8:] for number in range(batches))
     (path / f"{0:020d}.log").write_bytes(data + torn)
+
+
+def written_in(epoch: int, offset: int) -> bytes:
+    batch = batch_of(b"v")
+    assign(batch, offset, epoch)
+    return bytes(batch)
 
 
 def workers(home: Path) -> list[Path]:
@@ -87,6 +95,29 @@ def test_of_several_replicas_only_the_one_that_goes_furthest_is_in_sync(
     assert set(found.replicas) == {1, 1001}
     assert found.isr == (found.leader,) == ((1, 1001)[longest],)
     assert found.leader_epoch == 8
+
+
+def test_an_epoch_that_was_not_flushed_before_a_crash_counts(tmp_path: Path) -> None:
+    """A leader of an earlier one would append what recovery takes for damage."""
+    one, two = workers(tmp_path)
+    partition(one, "t-0", epoch=2, batches=2)
+    partition(two, "t-0", epoch=3, batches=1)
+    rolled = one / "t-0" / f"{2:020d}.log"
+    rolled.write_bytes(written_in(5, 2) + b"\x00" * 500)
+    (one / "t-0" / f"{3:020d}.log").touch()
+    image, _ = registered(tmp_path, [one, two])
+    found = image.partition(TopicPartition("t", 0))
+    assert found is not None
+    assert (found.leader, found.leader_epoch) == (1, 6)
+
+
+def test_after_a_clean_stop_the_listed_epochs_are_all(tmp_path: Path) -> None:
+    one, _ = workers(tmp_path)
+    partition(one, "t-0", epoch=2, batches=2)
+    (one / CLEAN_SHUTDOWN).touch()
+    (one / "t-0" / f"{2:020d}.log").write_bytes(written_in(5, 2))
+    found = adopted_topics(DiskFiles(), one)
+    assert found.topics[0].partitions[0].last_epoch == 2
 
 
 def test_a_worker_is_adopted_beside_another_that_is_registered(tmp_path: Path) -> None:

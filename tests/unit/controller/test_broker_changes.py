@@ -278,6 +278,31 @@ def test_a_leader_whose_unclean_shutdown_no_controller_saw_does_not_stay(tree: T
     assert asyncio.run(next_start((0, 1, 2))) == 2
 
 
+def test_a_leader_alone_in_sync_that_lost_records_begins_an_epoch(tree: Tree) -> None:
+    """A follower out of sync may have what was lost, at offsets where the leader writes anew: in
+    the same epoch nothing would tell the two apart.
+    """
+    epochs = []
+
+    async def work(running: RunningController) -> None:
+        await running.controller.alter_isrs(BrokerId(1), -1, [wanted(state(running), (1,))])
+        assert state(running).isr == (1,)
+        epochs.append(state(running).leader_epoch)
+
+    with_topic(tree, work, replicas=((1, 2),))
+
+    async def next_start(crashed: tuple[int, ...]) -> None:
+        async with running_controller(tree, brokers=(0, 1, 2), crashed=crashed) as running:
+            await running.settled()
+            assert (state(running).leader, state(running).isr) == (1, (1,))
+            epochs.append(state(running).leader_epoch)
+
+    asyncio.run(next_start((2,)))
+    asyncio.run(next_start((1,)))
+    asyncio.run(next_start(()))
+    assert epochs == [0, 0, 1, 1]
+
+
 def test_after_a_power_cut_of_all_brokers_one_leads_once_all_are_back(tree: Tree) -> None:
     async def work(running: RunningController) -> None:
         await die(running, 1, 2)

@@ -7,7 +7,7 @@ import pytest
 
 from penstock.errors import ConfigError, ErrorCode, StorageError
 from penstock.log.disk import DiskFiles
-from penstock.log.files import DirectoryLocked, storage_error
+from penstock.log.files import DirectoryLocked, remove_flat_dir, storage_error
 from penstock.log.follower_append import append_as_follower
 from penstock.log.loading import load_logs
 from penstock.log.log_dir import HIGH_WATERMARKS, LOG_STARTS, LogDirOffline
@@ -342,6 +342,32 @@ def test_a_copy_whose_disk_was_offline_follows_a_log_that_was_truncated(deleted:
         assert rig.read_all(copied(rig))[-3:] == [(1, b"b"), (2, b"c"), (3, b"d")]
 
 
+@pytest.mark.parametrize("at", ["d0", "d1"])
+def test_a_copy_of_a_deleted_topic_is_not_one_of_the_topic_that_has_its_name(at: str) -> None:
+    """Its disk had failed when the topic was deleted, and is back."""
+    rig = LogRig(dirs=TWO)
+    for value in (b"old", b"older"):
+        rig.append(batch_of(value))
+    rig.store.create(PARTITION, TOPIC_ID, 0, path=ROOT / "d1", future=True)
+    copied(rig)
+    if at == "d1":
+        rig.store.promote_future(PARTITION)
+        rig.store.create(PARTITION, TOPIC_ID, 0, path=ROOT / "d0", future=True)
+        copied(rig)
+    del rig.store.future_logs[PARTITION]
+    rig.store.delete(PARTITION)
+    again = Uuid(bytes(15) + b"2")
+    rig.store.create(PARTITION, again, 0, path=ROOT / at)
+    rig.append(batch_of(b"new"))
+    rig.restart()
+    assert rig.store.topic_ids == {PARTITION: again}
+    assert rig.read_all() == [(0, b"new")]
+    assert not rig.store.future_logs
+    [stray] = rig.store.stray
+    assert stray.parent != ROOT / at
+    assert rig.files.exists(stray)
+
+
 def test_a_crash_between_the_two_renames_of_a_move_loses_nothing() -> None:
     rig = LogRig(dirs=TWO)
     rig.append(batch_of(b"x"))
@@ -353,6 +379,21 @@ def test_a_crash_between_the_two_renames_of_a_move_loses_nothing() -> None:
     assert rig.log.path == ROOT / "d1" / "orders-0"
     assert [value for _, value in rig.read_all()] == [b"x"]
     assert rig.store.future_logs == {}
+    assert not rig.store.had_unclean_shutdown, "the copy had all of it"
+
+
+def test_a_copy_whose_log_was_lost_with_its_disk_may_lack_records() -> None:
+    rig = LogRig(dirs=TWO)
+    rig.append(batch_of(b"x"))
+    rig.store.create(PARTITION, TOPIC_ID, 0, path=ROOT / "d1", future=True)
+    copied(rig)
+    rig.append(batch_of(b"lost"))
+    rig.store.close()
+    remove_flat_dir(rig.files, ROOT / "d0" / "orders-0")
+    rig.store = rig._open_store()
+    assert [value for _, value in rig.read_all()] == [b"x"]
+    rig.restart()
+    assert rig.store.had_unclean_shutdown, "other replicas lead first"
 
 
 def test_a_copy_is_not_taken_for_the_log_while_a_directory_is_offline() -> None:

@@ -16,6 +16,7 @@ from typing import BinaryIO
 from penstock.broker.startup.state_file import FILE_NAME as BROKER_STATE
 from penstock.broker.startup.state_file import LOCK_NAME as BROKER_LOCK
 from penstock.errors import ConfigError
+from penstock.local.workers.layout import FILE_NAME as LAYOUT
 from penstock.log.files import TEMPORARY
 from penstock.log.found import IGNORED
 from penstock.log.leftovers import base_offsets, offset_of
@@ -26,9 +27,10 @@ from penstock.metadata.tree import FILE_NAME as STORE
 
 SMALL = 4096
 CHUNK = 1 << 20
-LEFT_OUT = (BOOT_ID, LOCK, BROKER_LOCK, BROKER_STATE, STORE)
-"""Prefixes of files that are left out: files about the machine and the process, and the metadata,
-which is exported instead. They may be here because a data directory can be a log directory too.
+LEFT_OUT = (BOOT_ID, LOCK, BROKER_LOCK, BROKER_STATE, LAYOUT, STORE)
+"""Prefixes of files that are left out: files about the machine and the process, the metadata, which
+is exported instead, and the layout of workers, which is copied beside the logs. They may be here
+because a data directory can be a log directory too.
 """
 
 

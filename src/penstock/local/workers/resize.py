@@ -140,19 +140,20 @@ def _pass_on_state(files: Files, source: Path, target: Path) -> None:
 
 
 def _pass_on_rows(files: Files, source: Path, target: Path, moved: set[TopicPartition]) -> None:
+    """A row that the target has of a moved partition is of a former log of its name."""
+    known = _rows(files, target)
+    kept = {each: at for each, at in known.items() if each not in moved}
+    passed = {each: at for each, at in _rows(files, source).items() if each in moved}
+    if kept | passed != known:
+        checkpoint.write_offsets(files, target, kept | passed)
+
+
+def _rows(files: Files, path: Path) -> dict[TopicPartition, int]:
     try:
-        rows = checkpoint.read_offsets(files, source)
+        return checkpoint.read_offsets(files, path)
     except CorruptFile as error:
         logger.warning("%s; it is ignored", error)
-        return
-    passed = {each: at for each, at in rows.items() if each in moved}
-    if not passed:
-        return
-    try:
-        known = checkpoint.read_offsets(files, target)
-    except CorruptFile:
-        known = {}
-    checkpoint.write_offsets(files, target, {**known, **passed})
+        return {}
 
 
 def _partitions(files: Files, path: Path) -> list[TopicPartition]:

@@ -22,7 +22,7 @@ from penstock.log.compaction.transactions import CleanedTransactions
 from penstock.log.corrupt import CorruptFile
 from penstock.log.files import Files
 from penstock.log.segment import IndexLimits
-from penstock.log.segment_files import INDEX, LOG, TIME_INDEX, TXN_INDEX, offset_path
+from penstock.log.segment_files import CLEANED, INDEX, LOG, TIME_INDEX, TXN_INDEX, offset_path
 from penstock.log.txn_index import ENTRY_BYTES, AbortedTxn, decode_aborted
 from penstock.record.batch import BatchHeader, read_header
 from penstock.record.control import EndTransactionMarker, read_marker
@@ -52,6 +52,7 @@ class _Cleaning:
 
     def run(self) -> Iterator[CleanedGroup | Finished]:
         job = self._job
+        self._remove_leftovers()
         offsets = self._offset_map()
         cleaned_to = offsets.latest_offset + 1
         this = CleaningRound(offsets, job.now_ms, job.delete_retention_ms, job.max_records_bytes)
@@ -64,6 +65,14 @@ class _Cleaning:
             written_bytes += done.size_bytes
             yield done
         yield Finished(cleaned_to, self._read_bytes, written_bytes)
+
+    def _remove_leftovers(self) -> None:
+        """Files of a cleaning that was stopped. Beside them a restart would take the replacement of
+        a later segment for unfinished, and drop it after what it replaces.
+        """
+        for name in self._files.names(self._directory):
+            if name.endswith(CLEANED):
+                self._files.remove(self._directory / name)
 
     def _offset_map(self) -> OffsetMap:
         """The newest offset of each key from the first dirty one on, as far as memory reaches."""

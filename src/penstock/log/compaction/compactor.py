@@ -193,7 +193,10 @@ class Compactor:
                         if log.generation != job.generation:
                             return  # `truncated` has marked it as dirty from there on
                         with log.log_dir:
-                            await asyncio.to_thread(self.note_cleaned(log, cleaned_to))
+                            # Before the mark: whoever writes that of another log writes this too.
+                            await asyncio.to_thread(self._sync_names, log)
+                            if log.generation == job.generation:
+                                await asyncio.to_thread(self.note_cleaned(log, cleaned_to))
                     case Failed():
                         self._failed(log, job, answer)
                     case Died(exit_code):
@@ -278,12 +281,15 @@ class Compactor:
         cleaned = self._cleaned(log)
         cleaned[log.topic_partition] = cleaned_to
         write = log.log_dir.checkpoints.writer(CLEANER_OFFSETS, dict(cleaned))
-        home = log.segments.home
 
         def sync_and_write() -> None:
-            with home.in_use:
-                if not home.is_gone:
-                    self._files.sync_dir(home.directory)
+            self._sync_names(log)
             write()
 
         return sync_and_write
+
+    def _sync_names(self, log: PartitionLog) -> None:
+        home = log.segments.home
+        with home.in_use:
+            if not home.is_gone:
+                self._files.sync_dir(home.directory)

@@ -10,8 +10,8 @@ import msgspec
 from penstock.config.setting import settings
 from penstock.config.topic import TopicConfig
 from penstock.errors import ConfigError
-from penstock.log.epochs import EPOCHS, LeaderEpochs
 from penstock.log.files import Files
+from penstock.log.found import stated_epoch
 from penstock.log.inspection.kraft import FOLDER as KRAFT_METADATA
 from penstock.log.inspection.kraft import topic_configs
 from penstock.log.inspection.verify import WORKER
@@ -93,7 +93,7 @@ def adopted_topics(files: Files, *directories: Path) -> AdoptedTopics:
         logs = partitions[topic, _topic_id(files, path)].setdefault(number, [])
         if any(each.broker_id == owner for each in logs):
             raise NotAdoptable(f"{path.name} is in two of the directories")
-        logs.append(_Log(owner, path, _last_epoch(files, path)))
+        logs.append(_Log(owner, path, stated_epoch(files, path)))
     configs = _configs(files, directories)
     default = {} if _has_settings(files, directories) else KEEPS_ALL
     topics = [
@@ -227,12 +227,6 @@ def _topic_id(files: Files, partition: Path) -> str:
     if not files.exists(path):
         raise NotAdoptable(f"{path} is missing: the topic was written before it had an id")
     return uuid_text(decode_partition_metadata(files.read(path), str(path)))
-
-
-def _last_epoch(files: Files, partition: Path) -> int:
-    path = partition / EPOCHS
-    latest = LeaderEpochs.decode(files.read(path), str(path)).latest if files.exists(path) else None
-    return -1 if latest is None else latest
 
 
 def _refuse_if_ambiguous(topics: list[AdoptedTopic]) -> None:

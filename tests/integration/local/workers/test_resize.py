@@ -24,7 +24,7 @@ from penstock.log.disk import DiskFiles
 from penstock.log.disk_file import DiskFile
 from penstock.log.epochs import EPOCHS, EpochStart, LeaderEpochs
 from penstock.log.inspection.adopt import adopted_topics
-from penstock.log.log_dir import CLEAN_SHUTDOWN, LOG_STARTS, RECOVERY_POINTS
+from penstock.log.log_dir import CLEAN_SHUTDOWN, CLEANER_OFFSETS, LOG_STARTS, RECOVERY_POINTS
 from penstock.log.meta_properties import decode_meta_properties
 from penstock.metadata.backup import export_lines, import_lines
 from penstock.metadata.tree import FILE_NAME as STORE_FILE
@@ -272,6 +272,25 @@ def test_a_second_crash_while_completing_loses_nothing(home: Path) -> None:
         else:
             break
     held(home, 3)
+
+
+@pytest.mark.parametrize("is_damaged", [False, True])
+def test_what_a_worker_knew_of_a_former_topic_does_not_apply_to_a_new_one(
+    home: Path, is_damaged: bool
+) -> None:
+    """Old values of a key that was deleted would be back once its tombstone is gone."""
+    assert prepare(home, config(home), 2) == 2
+    logs, files = home / "logs", DiskFiles()
+    before = held(home, 2)
+    for worker in (0, 1):
+        path = folder(logs, worker) / CLEANER_OFFSETS
+        rows = {each: 1000 for each in PARTITIONS if str(each) not in before[worker]}
+        checkpoint.write_offsets(files, path, rows)
+        if is_damaged and worker == 1:
+            path.write_text("damaged")
+    assert prepare(home, config(home), 1) == 1
+    rows = checkpoint.read_offsets(files, logs / CLEANER_OFFSETS)
+    assert not {each for each in rows if str(each) in before[1]}
 
 
 def test_workers_after_an_unclean_stop_are_as_unclean(home: Path) -> None:

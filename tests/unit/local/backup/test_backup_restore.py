@@ -159,7 +159,8 @@ def test_a_manifest_that_is_not_utf8_is_refused(backup: Path) -> None:
 def test_files_of_the_data_directory_are_no_logs(data: Path, tmp_path: Path) -> None:
     """With `log.dirs` at the data directory: a former write-ahead log would undo the restore."""
     logs = data / "logs"
-    for name in (FILE_NAME, f"{FILE_NAME}-wal", f"{FILE_NAME}.lock", "broker.json", "broker.lock"):
+    own = ("broker.json", "broker.lock", "workers.json")
+    for name in (FILE_NAME, f"{FILE_NAME}-wal", f"{FILE_NAME}.lock", *own):
         (logs / name).write_bytes(b"x")
     assert run("backup", tmp_path / "b", "--dir", data).exit_code == 0
     assert files(tmp_path / "b") == {

@@ -7,6 +7,7 @@ would be alive again.
 import asyncio
 from collections.abc import AsyncGenerator
 from itertools import islice
+from pathlib import Path
 from typing import cast
 
 from penstock.clock import SystemClock
@@ -20,7 +21,9 @@ from penstock.log.compaction.swap import swap_in
 from penstock.log.log_dir import CLEANER_OFFSETS
 from penstock.record.build import build_batch
 from penstock.record.record import Record
+from penstock.testing.files import FakeFiles
 from penstock.testing.logs import PARTITION, TOPIC_ID, LogRig
+from penstock.types import TopicPartition
 
 CONFIG = TopicConfig(cleanup_policy=("compact",), delete_retention_ms=100, segment_bytes=200)
 
@@ -124,6 +127,40 @@ def test_a_cleaning_that_ends_after_a_truncation_marks_nothing_as_clean() -> Non
     compactor = compactor_of(rig)
     assert asyncio.run(compactor.clean_dirtiest(cast("CleaningProcess", Process())))
     assert rig.log.log_dir.checkpoints.read(CLEANER_OFFSETS).get(PARTITION, 0) == 0
+
+
+def test_a_mark_is_not_written_with_that_of_another_log_before_its_names_are_synced() -> None:
+    other = TopicPartition("other", 0)
+    is_cleaned, seen = False, list[dict[TopicPartition, int]]()
+
+    class Syncing(FakeFiles):
+        """While the first sync after the cleaning takes its time, another topic is deleted."""
+
+        def sync_dir(self, path: Path) -> None:
+            if is_cleaned and not seen and path == rig.log.path:
+                log_dir = rig.log.log_dir
+                compactor.forget(log_dir, [other])
+                seen.append(log_dir.checkpoints.read(CLEANER_OFFSETS))
+            super().sync_dir(path)
+
+    class Process:
+        async def clean(self, job: CleaningJob) -> AsyncGenerator[Answer]:
+            nonlocal is_cleaned
+            for answer in list(clean(rig.files, job)):
+                is_cleaned = True
+                yield answer
+
+    rig = LogRig(CONFIG, Syncing())
+    append(rig, (b"k", b"old"))
+    append(rig, (b"k", None))
+    rig.log.roll(0)
+    rig.flush()
+    rig.log.advance_high_watermark(2)
+    rig.log.log_dir.checkpoints.writer(CLEANER_OFFSETS, {other: 7})()
+    compactor = compactor_of(rig)
+    assert asyncio.run(compactor.clean_dirtiest(cast("CleaningProcess", Process())))
+    assert seen == [{}]
+    assert rig.log.log_dir.checkpoints.read(CLEANER_OFFSETS) == {PARTITION: 2}
 
 
 def test_batches_written_after_a_truncation_are_dirty() -> None:

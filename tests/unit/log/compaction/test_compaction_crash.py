@@ -16,7 +16,7 @@ from penstock.log.old_segments import delete_old_segments
 from penstock.log.open_segments import OpenSegments
 from penstock.log.partition_log import PartitionLog
 from penstock.log.recovery import load_log
-from penstock.log.segment_files import CLEANED, DELETED, SWAP
+from penstock.log.segment_files import CLEANED, DELETED, LOG, SWAP, offset_path
 from penstock.record.batch import batches, read_header
 from penstock.record.build import build_batch
 from penstock.record.control import build_marker
@@ -209,6 +209,21 @@ def test_a_second_crash_while_the_first_is_resolved_changes_nothing() -> None:
             with suppress(StorageError):
                 load(files, recovery_point)
             files.crash(keep_half)
+        assert read(load(files, recovery_point)) in allowed, f"operation {number}"
+
+
+def test_files_of_an_earlier_cleaning_do_not_make_a_crash_drop_what_was_swapped_in() -> None:
+    """It was killed, and began a file where no group of this one begins."""
+    allowed = states()
+    for number in range(1, operations() + 4):
+        files, log = written()
+        recovery_point, second = log.recovery_point, list(log.segments)[1].base_offset
+        files.open(offset_path(log.path, second, LOG + CLEANED), create=True)
+        files.sync_dir(log.path)
+        files.fail_at(files.operations + number, errno.EIO)
+        with suppress(StorageError):
+            compact(files, log)
+        files.crash(keep_everything)
         assert read(load(files, recovery_point)) in allowed, f"operation {number}"
 
 
