@@ -1,4 +1,4 @@
-"""Record batches, sound and broken, as bytes."""
+"""Record batches, valid and broken, as bytes."""
 
 import time
 from struct import pack
@@ -69,7 +69,7 @@ def patched(data: bytes, **changed: int) -> bytes:
 
 
 def framed(payload: bytes, count: int = 1, **changed: int) -> bytes:
-    """A sound header around any payload."""
+    """A valid header around any payload."""
     sound = batch(max(count, 1))[:HEADER_BYTES] + payload
     length = HEADER_BYTES - LENGTH_END + len(payload)
     return patched(sound, batch_length=length, record_count=count, **changed)
@@ -86,7 +86,7 @@ def record(
     tail: bytes = b"",
     size: int | None = None,
 ) -> bytes:
-    """One record, whose lengths may lie."""
+    """One record, whose length fields may be wrong."""
     body = bytearray([attributes])
     write_varint(body, timestamp_delta)
     write_varint(body, offset_delta)

@@ -1,4 +1,4 @@
-"""The brokers that are compared: started with the same settings, on memory where there is some."""
+"""The brokers that are compared: started with the same settings, in memory where possible."""
 
 import os
 import sys
@@ -20,15 +20,15 @@ SETTINGS: Mapping[str, object] = {
     "group.streams.assignment.interval.ms": 0,
     "group.streams.initial.rebalance.delay.ms": 0,
 }
-"""Of both, where the default would hide a difference."""
+"""Settings of both brokers where the defaults would hide a difference."""
 
-MEMORY = Path("/dev/shm")  # a thousand new partitions are a thousand fsyncs elsewhere
+MEMORY = Path("/dev/shm")  # on a disk, a thousand new partitions are a thousand fsyncs
 
 
 @contextmanager
 def kafka() -> Iterator[Subject]:
-    """A cluster of our own: the one that other tests share holds what they left in it."""
-    # The controller otherwise waits 25 ms for company before it writes a new topic.
+    """A separate cluster: the one that other tests share contains their topics."""
+    # Otherwise the controller waits 25 ms to batch the writes of new topics.
     settings = {**SETTINGS, "controller.quorum.append.linger.ms": 0}
     with _folder() as folder, KafkaCluster(settings=settings, folder=folder) as cluster:
         yield Subject(cluster.port(0))
@@ -75,4 +75,4 @@ Start = Callable[[], AbstractContextManager[Subject]]
 
 SUBJECTS: dict[str, Start] = {"penstock": penstock, "kafka": kafka}
 SUBJECT = os.environ.get("PENSTOCK_COMPARED", "penstock")
-"""What is compared with Kafka. `kafka` itself shows which answers are a matter of chance."""
+"""The broker compared with Kafka. `kafka` itself shows which answers vary by chance."""

@@ -1,8 +1,8 @@
-"""A case is data: what is created first, what is asked, at which versions.
+"""A case is data: what is created first, which requests are sent, at which versions.
 
-Names that begin with "~" belong to the case: each subject sees them behind a prefix of the case
-and version, so that no case meets the topics of another. See `symbols.py` for what else has a
-name of its own on each broker.
+Names that begin with "~" belong to the case: each subject sees them with a prefix of the case and
+version, so that no case meets the topics of another. See `symbols.py` for other names that differ
+between brokers.
 """
 
 import re
@@ -17,7 +17,7 @@ from penstock.wire.messages.create_topics import CreatableTopic
 from penstock.wire.schema import Message
 
 SHARE_STATE = range(83, 88)
-"""Between brokers, and the same in Kafka."""
+"""Requests between brokers that are the same in Kafka."""
 API_OF = {
     api.request: api for api in APIS.values() if not api.inter_broker or api.key in SHARE_STATE
 }
@@ -29,22 +29,22 @@ HIGHEST = {
     "StreamsGroupHeartbeat": 0,
     "TxnOffsetCommit": 5,
 }
-"""Where Kafka 4.3 ends earlier than our table, which is that of 4.4."""
+"""Highest versions of APIs for which Kafka 4.3 ends below our table, which is that of 4.4."""
 
 
 @dataclass(frozen=True)
 class Raw:
-    """Bytes as they stand, framed or not; what comes back is read as `answered_as`, if at all."""
+    """Bytes sent unchanged, framed or not; the response is read as `answered_as`, if given."""
 
     data: bytes
     answered_as: tuple[str, int] | None = None
     ends: bool = False
-    """Nothing follows: the sender closes its side, as one that died would."""
+    """Nothing follows: the sender closes its side, like one that died."""
 
 
 @dataclass(frozen=True)
 class Eventually:
-    """Asked until the answer is as wanted: some changes reach a broker after their reply."""
+    """Repeated until the answer is as wanted: some changes reach a broker after their reply."""
 
     request: Message
     wanted: Callable[[Any], bool]
@@ -52,7 +52,7 @@ class Eventually:
 
 @dataclass(frozen=True)
 class At:
-    """A request at a version of its own, whatever that of the case is."""
+    """A request at a fixed version, whatever the case's version."""
 
     version: int
     request: Message
@@ -63,9 +63,9 @@ Step: TypeAlias = Message | At | Raw | Eventually
 
 @dataclass(frozen=True)
 class Case:
-    """Every request's answer is compared, in order; the first of the case's API has the version.
+    """The answers to all requests are compared, in order.
 
-    Requests of the API under test go out at the case's version, all others at their highest.
+    Requests of the API under test are sent at the case's version, all others at their highest.
     """
 
     name: str
@@ -75,18 +75,20 @@ class Case:
     since: int = 0
     until: int = 32767
     rules: Mapping[str, Mapping[str, Rule]] = field(default_factory=dict)
-    """What may differ in this case beyond `rules.RULES`, in the same form."""
+    """Additional rules for this case, in the form of `rules.RULES`."""
 
     @property
     def versions(self) -> tuple[int, ...]:
-        """The lowest, a middle and the highest that both brokers have and the case allows."""
+        """The lowest, a middle and the highest version that both brokers support and the case
+        allows.
+        """
         low = max(self.api.low, self.since)
         high = min(highest(self.api), self.until)
         assert low <= high, self.name
         return tuple(sorted({low, (low + high) // 2, high}))
 
     def prefix(self, version: int) -> str:
-        """The name in letters that a topic may have; the CRC keeps what they cannot show."""
+        """The case's name in characters that a topic may have; the CRC keeps names distinct."""
         letters = re.sub("[^a-z0-9]+", "-", self.name.lower()).strip("-")
         return f"{letters}-{crc32(self.name.encode()) & 0xFFFF:04x}-v{version}-"
 

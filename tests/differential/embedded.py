@@ -1,4 +1,4 @@
-"""Topics' names inside of what is opaque bytes to a broker: consumers write them there."""
+"""Topic names inside bytes that are opaque to a broker: consumers write them there."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -15,11 +15,11 @@ FIELDS: Mapping[str, type[Message]] = {
     "assignment": ConsumerProtocolAssignment,
     "member_assignment": ConsumerProtocolAssignment,
 }
-"""What stands in the fields of these names, if it is a consumer's."""
+"""The content of the fields with these names, if a consumer wrote them."""
 
 
 def renamed(name: str, data: bytes, mapped: Callable[[Any], Any]) -> bytes:
-    """The bytes with other names in them; what cannot be read stays as it is."""
+    """The bytes with other names in them; bytes that cannot be parsed stay unchanged."""
     version = int.from_bytes(data[:2], "big")
     if not 0 <= version <= 3:
         return data

@@ -1,4 +1,6 @@
-"""Where Penstock means to differ from Kafka, and why. An entry that nothing needs must go."""
+"""Where Penstock differs from Kafka on purpose, and why. An entry that no case needs must be
+removed.
+"""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -39,9 +41,9 @@ class Expected:
     paths: str
     reason: str
     always: bool = True
-    """False: Kafka itself does not answer the same at all times."""
+    """False: Kafka's own answer varies."""
     silent: bool = False
-    """Only where Kafka sends no text; where it does, ours is the same."""
+    """Covers only paths where Kafka sends no text; where it does, ours is the same."""
 
     def covers(self, case: str, path: str, kafka: str) -> bool:
         if self.silent and kafka not in {"None", "''"}:
@@ -88,7 +90,7 @@ EXPECTED: tuple[Expected, ...] = (
     ),
     *_features("metadata", "eligible.leader.replicas"),
     Expected("ApiVersions: *", "supported_features[[]kraft.version].*", FEATURES),
-    # Told once the quorum has agreed on it, some time after the broker serves.
+    # Returned once the quorum has agreed on it, some time after the broker starts to serve.
     Expected("ApiVersions: *", "finalized_features[[]kraft.version].*", FEATURES, always=False),
     Expected("UpdateFeatures: one of two refused", "error_message", "the first one is named"),
     Expected("UpdateFeatures: down as old*", "*", "Kafka 4 passes allow_downgrade (v0) over"),
@@ -148,7 +150,7 @@ EXPECTED: tuple[Expected, ...] = (
 
 
 class Expectations:
-    """Sorts expected from other differences, and remembers which entries were needed."""
+    """Separates expected from other differences, and remembers which entries were needed."""
 
     def __init__(self, entries: Iterable[Expected] = EXPECTED) -> None:
         self._entries = tuple(entries)
@@ -170,6 +172,6 @@ class Expectations:
 
 
 def _is_refusal_instead_of_a_bug(path: str, kafka: str, other: str) -> bool:
-    """UNKNOWN_SERVER_ERROR is an exception that Kafka did not foresee: any refusal is as good."""
+    """UNKNOWN_SERVER_ERROR is an unforeseen exception in Kafka: any error code is as good."""
     is_code = path.endswith("error_code") and other != ABSENT
     return is_code and kafka.startswith("-1 ") and not other.startswith("0 ")

@@ -1,4 +1,4 @@
-"""An answer as lines that a person can compare: a path, and what stands there."""
+"""An answer as lines that a person can compare: a path, and its value."""
 
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -27,7 +27,7 @@ def flat(message: Message, version: int, more: Mapping[str, Rule]) -> Flat:
 def _struct(
     path: str, where: str, message: Message, version: int, rules: Mapping[str, Rule]
 ) -> Iterator[tuple[str, str]]:
-    """`path` has indexes and is printed; `where` has none and finds rules."""
+    """`path` has indexes and is printed; `where` has none and is used to find rules."""
     dot = "." if path else ""
     for field in _fields(type(message), version):
         yield from _value(
@@ -98,11 +98,11 @@ def _text(value: object) -> str:
 ABSENT = "absent"
 
 Difference = tuple[str, str, str]
-"""A path, and what stands there on the left and on the right."""
+"""A path, and the values there on the left and on the right."""
 
 
 def difference(left: Flat, right: Flat) -> list[Difference]:
-    """Where the two are not equal."""
+    """The paths at which the two differ."""
     paths = [*left, *(path for path in right if path not in left)]
     pairs = ((path, left.get(path, ABSENT), right.get(path, ABSENT)) for path in paths)
     return [(path, there, here) for path, there, here in pairs if there != here]

@@ -11,20 +11,20 @@ from penstock.wire.messages.api_versions import ApiVersionsRequest
 CORRELATION_ID = 41
 PROBE_ID = 42
 PROBE = bytes(request_frame(APIS[API_VERSIONS], 0, PROBE_ID, None, ApiVersionsRequest()))
-"""Follows every request: what has not been answered before its answer never is."""
+"""Sent after every request: a request without an answer before this one's never gets one."""
 
 TIMEOUT_S = 15
 
 
 class Link:
-    """Connects when first used, and anew after the broker has closed."""
+    """Connects at first use, and again after the broker has closed the connection."""
 
     def __init__(self, port: int) -> None:
         self._port = port
         self._socket: socket.socket | None = None
 
     def ask(self, data: bytes, *, ends: bool = False) -> tuple[list[bytes], str]:
-        """The frames that come back, and what became of the connection."""
+        """The frames received, and the state of the connection afterwards."""
         link = self._connected()
         frames: list[bytes] = []
         try:

@@ -1,4 +1,4 @@
-"""The few requests that most cases are made of."""
+"""The requests that most cases are made of."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from penstock.wire.messages.produce import PartitionProduceData, ProduceRequest,
 
 
 def topic(name: str = "~t", partitions: int = 1, **configs: str) -> CreatableTopic:
-    """A topic with settings, whose dots are written as underscores."""
+    """A topic with settings, given with underscores for dots."""
     return CreatableTopic(
         name=name,
         num_partitions=partitions,
@@ -35,7 +35,7 @@ def produce(
     timeout_ms: int = 5000,
     transactional_id: str | None = None,
 ) -> ProduceRequest:
-    """One partition's records: the batches in one go, or null."""
+    """Records for one partition: all batches together, or null."""
     records = b"".join(b for b in batches if b is not None) if batches != (None,) else None
     return produce_to(
         sent(to, PartitionProduceData(index=partition, records=records)),
@@ -74,7 +74,7 @@ def fetch(
     log_start_offset: int = -1,
     **request: Any,
 ) -> FetchRequest:
-    """One partition from `offset`, at once."""
+    """Fetch one partition from `offset`, without waiting."""
     wanted = FetchPartition(
         partition=partition,
         fetch_offset=offset,
@@ -115,7 +115,7 @@ def wanted_of(of: str, *partitions: FetchPartition) -> FetchTopic:
 
 
 def seen(name: str, partitions: int) -> Eventually:
-    """Wait until the broker knows so many partitions of the topic."""
+    """Wait until the broker knows this many partitions of the topic."""
     asked = MetadataRequest(
         topics=[MetadataRequestTopic(name=name)], allow_auto_topic_creation=False
     )

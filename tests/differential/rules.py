@@ -1,8 +1,8 @@
-"""What may differ between two honest brokers, per message and field. All else must be equal.
+"""What may differ between two correct brokers, per message and field. All else must be equal.
 
-A rule turns a value into what is compared. It stands beside a path without indexes, such as
-`topics.partitions`, in the response that it belongs to, so that nobody has to guess what the
-suite lets pass.
+A rule turns a value into what is compared. It is listed by a path without indexes, such as
+`topics.partitions`, under the response that it belongs to, so that the tolerated differences are
+easy to see.
 """
 
 import re
@@ -15,7 +15,7 @@ Rule: TypeAlias = Callable[[Any], Any]
 
 
 def presence(text: str | None) -> str | None:
-    """A text may say what it likes, but null, empty and something are three answers."""
+    """Any text is accepted, but null, empty and some text are different."""
     return "some text" if text else text
 
 
@@ -24,7 +24,7 @@ def a_time(time_ms: int) -> object:
 
 
 def a_number(number: int) -> object:
-    """Any number that is not negative: those below zero have meanings."""
+    """Any non-negative number is accepted: negative ones have meanings."""
     return "a number" if number >= 0 else number
 
 
@@ -37,9 +37,9 @@ def in_any_order(values: list[Any]) -> list[Any]:
 
 
 def by(*names: str) -> Rule:
-    """A list whose order means nothing, by the fields that name its elements.
+    """A list without a meaningful order, by the fields that identify its elements.
 
-    An element that comes twice is seen: its second key has a number.
+    A duplicate element is noticed: its second key has a number.
     """
 
     def keyed(structs: list[Any] | None) -> object:
@@ -57,7 +57,7 @@ def by(*names: str) -> Rule:
 
 
 def own(*names: str) -> Rule:
-    """As `by`, of what belongs to the case alone: the broker also holds what other cases left."""
+    """Like `by`, but only elements of this case: the broker also has those of other cases."""
     keyed = by(*names)
 
     def owned(structs: list[Any] | None) -> object:
@@ -73,7 +73,7 @@ def _text(part: object) -> str:
 
 
 def without_times(text: str | None) -> str | None:
-    """A text whose times are those at which its broker was asked."""
+    """A text without the times at which its broker was asked."""
     return text and re.sub(r"-?\d{13,}", "a time", text)
 
 
@@ -81,15 +81,15 @@ EVERYWHERE: dict[str, Rule] = {
     "batch_index_error_message": without_times,
     "documentation": presence,
 }
-"""By the name of the field: texts for people. Those of errors are compared: people and scripts look
-for Kafka's words.
+"""Texts for people, by field name. Error texts are compared: people and scripts look for Kafka's
+words.
 """
 
 TOPIC_AND_ID = by("name", "topic_id")
 
 
 def by_entity(entries: list[Any] | None) -> object:
-    """Quotas by whom they are for: the parts of that are a hash map's in Kafka."""
+    """Quotas by entity; the order of an entity's parts is that of a hash map in Kafka."""
     return (
         None
         if entries is None
@@ -119,7 +119,7 @@ RULES: dict[str, dict[str, Rule]] = {
     },
     "MetadataResponse": {"topics": TOPIC_AND_ID, "topics.partitions": by("partition_index")},
     "ProduceResponse": {
-        "responses": TOPIC_AND_ID,  # a hash map's order in Kafka
+        "responses": TOPIC_AND_ID,  # the order of a hash map in Kafka
         "responses.partition_responses": by("index"),
         "responses.partition_responses.log_append_time_ms": a_time,
     },
@@ -162,7 +162,7 @@ RULES: dict[str, dict[str, Rule]] = {
     "DescribeLogDirsResponse": {
         "results.topics": by("name"),
         "results.topics.partitions": by("partition_index"),
-        "results.total_bytes": a_number,  # the disk is the machine's
+        "results.total_bytes": a_number,  # depends on the machine's disk
         "results.usable_bytes": a_number,
     },
     "AlterReplicaLogDirsResponse": {
@@ -197,7 +197,7 @@ RULES: dict[str, dict[str, Rule]] = {
         "groups.topics.partitions": by("partition_index"),
     },
     "UpdateFeaturesResponse": {"results": by("feature")},
-    # While partitions move, we ask members to come more often.
+    # While partitions move, we ask members for more frequent heartbeats.
     "ConsumerGroupHeartbeatResponse": {"heartbeat_interval_ms": a_number},
     "StreamsGroupHeartbeatResponse": {"heartbeat_interval_ms": a_number},
     "StreamsGroupDescribeResponse": {"groups": by("group_id"), "groups.members": by("member_id")},

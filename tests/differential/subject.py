@@ -1,4 +1,4 @@
-"""A broker under comparison: what it says of itself, and one case played to it."""
+"""A broker under comparison: its identity, and how a case is played to it."""
 
 import time
 from dataclasses import replace
@@ -47,7 +47,7 @@ class Subject:
         producer = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1000)
         given = Eventually(producer, lambda answer: answer.error_code == ErrorCode.NONE)
         _wait(link, Symbols("", self.identity), given)
-        # So it makes the topic of groups when the first coordinator is looked for.
+        # Likewise it creates the topic of groups when the first coordinator is looked up.
         names = [f"group-{number}" for number in range(20)]
         found = FindCoordinatorRequest(coordinator_keys=names)
         _wait(link, Symbols("", self.identity), Eventually(found, _are_coordinated))
@@ -156,7 +156,8 @@ def _create(link: Link, symbols: Symbols, case: Case) -> None:
 
 def _tell_coordinator(link: Link, symbols: Symbols, topics: list[str]) -> None:
     """Wait until the coordinator of the case's group knows the topics, which is later still: a
-    member of that very group has partitions. Then the group is as if it had never been.
+    temporary member of that group gets partitions. Afterwards the group is as if it had never
+    existed.
     """
     apart = replace(symbols, members=[])
     join = ConsumerGroupHeartbeatRequest(

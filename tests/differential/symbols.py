@@ -1,9 +1,8 @@
 """Names that differ from broker to broker, as both sides of a case spell them.
 
-Ids of topics, members and producers, a fetch session, a port, a cluster id and a log directory
-are the broker's own choice.
-Requests carry symbols for them, answers are turned back into symbols: so a wrong topic id is seen
-as a difference, where ignoring the field would hide it.
+Ids of topics, members and producers, a fetch session, a port, a cluster id and a log directory are
+chosen by the broker. Requests contain symbols for them, and answers are translated back: so a wrong
+topic id shows as a difference, where ignoring the field would hide it.
 """
 
 from collections.abc import Callable
@@ -21,29 +20,29 @@ from penstock.wire.messages.init_producer_id import InitProducerIdResponse
 from penstock.wire.schema import Message
 
 SESSION = 1
-"""The first fetch session that the case was given."""
+"""The first fetch session of the case."""
 PRODUCER = 7_000_001
-"""The first producer id that the case was given; the next is one more."""
+"""The first producer id of the case; the next is one more."""
 PRODUCER_ID_AT = 43
-"""Where a batch names its producer."""
+"""The position of the producer id in a batch."""
 PORT = 9092
 LOG_DIR = "~dir"
 CLUSTER = "~cluster"
 
 
 def member(number: int = 1) -> str:
-    """Stands for a member id: the first that the case was told, or a later one."""
+    """Stands for a member id: the first one that the case received, or a later one."""
     return f"~member {number}"
 
 
 def topic_id(name: str, life: int = 1) -> Uuid:
-    """Stands for the id of the case's topic, in its first life or after deletion a later one."""
+    """Stands for the id of the case's topic: the first one, or a later one after deletions."""
     return Uuid(f"{name}#{life}".encode().ljust(16, b"\0"))
 
 
 @dataclass(frozen=True)
 class Identity:
-    """What a broker calls itself."""
+    """A broker's own values."""
 
     port: int
     cluster_id: str
@@ -52,7 +51,7 @@ class Identity:
 
 @dataclass
 class Symbols:
-    """What one broker calls the things of one case."""
+    """One broker's names for the things of one case."""
 
     prefix: str
     broker: Identity
@@ -62,11 +61,11 @@ class Symbols:
     producers: list[int] = field(default_factory=list)
 
     def concrete(self, message: Any) -> Any:
-        """A request as this broker must see it."""
+        """A request in this broker's terms."""
         return _mapped(message, self._concrete)
 
     def symbolic(self, message: Any) -> Any:
-        """An answer as the case spells it; what it names for the first time is learnt."""
+        """An answer in the case's terms; new names in it are learned."""
         self._learn(message)
         return _mapped(message, self._symbolic)
 
@@ -90,7 +89,7 @@ class Symbols:
         return value
 
     def _with_real_producers(self, data: bytes) -> bytes:
-        """Batches name their producer as well; those of others are left as they are."""
+        """Batches contain a producer id as well; those of other producers stay unchanged."""
         out = bytearray(data)
         try:
             found = list(batches(data))

@@ -1,4 +1,4 @@
-"""Lets atheris loose on one target: `PYTHONPATH=src:tests python -m fuzz wire -max_total_time=60`.
+"""Runs atheris on one target: `PYTHONPATH=src:tests python -m fuzz wire -max_total_time=60`.
 
 Only Penstock's own functions are instrumented: those of all libraries together take a minute.
 """
@@ -14,7 +14,7 @@ import atheris
 
 def main() -> None:
     _, name, *options = sys.argv
-    logging.disable()  # what damaged input makes a broker write would fill the terminal
+    logging.disable()  # a broker's log about damaged input would fill the terminal
     target = importlib.import_module(f"fuzz.{name}_target")
     for each in gc.get_objects():
         if isinstance(each, FunctionType) and str(each.__module__).startswith("penstock."):

@@ -15,7 +15,7 @@ WANTED = RecordBounds()
 
 
 def fuzz_decode(data: bytes) -> None:
-    """Read `data` as an answer's bytes, and as the records of a batch with a fitting header."""
+    """Read `data` as a response's bytes, and as the records of a batch with a matching header."""
     for fetched in (data, _as_batch(data)):
         found = [
             _columns(decoder, fetched)
@@ -28,7 +28,7 @@ def fuzz_decode(data: bytes) -> None:
 
 
 def _columns(decoder: RecordDecoder, fetched: bytes) -> list[object]:
-    # The bytes have no CRC that matches; what is behind it is what is looked for.
+    # The bytes have no matching CRC, and the bugs to find are behind that check.
     batches = VisibleBatches(WANTED, [], check_crcs=False, scratch=None)
     try:
         decoded = [*decoder.decode(memoryview(fetched), batches, plain=True), *decoder.rest()]

@@ -26,7 +26,7 @@ KEYS = parse_keys(
 
 
 def fuzz_login(data: bytes) -> None:
-    """Read `data` as each message of a login, and as each text that comes from elsewhere."""
+    """Read `data` as each message of a login, and as each untrusted text."""
     scram = ScramExchange(MECHANISM, lambda _: KNOWN, "nonce", b"secret")
     begun = ScramExchange(MECHANISM, lambda _: KNOWN, "nonce", b"secret")
     begun.step(b"n,,n=a,r=b")

@@ -18,7 +18,7 @@ OTHERS = ("leader-epoch-checkpoint", "partition.metadata")
 
 
 def fuzz_recovery(data: bytes) -> None:
-    """The first byte chooses a file, and whether `data` follows what is there or replaces it."""
+    """The first byte chooses a file, and whether `data` is appended to it or replaces it."""
     choice, rest = (data[0], data[1:]) if data else (0, b"")
     rig = LogRig(CONFIG)
     for number in range(4):
@@ -37,7 +37,7 @@ def fuzz_recovery(data: bytes) -> None:
 
     rig.crash(damage=damage)
     if not rig.offline:
-        with suppress(CorruptBatch):  # records inside a batch that its CRC fits
+        with suppress(CorruptBatch):  # records inside a batch with a matching CRC
             found = rig.read_all()
             assert choice & 0x80 or found[:4] == [(n, b"%d" % n) for n in range(4)]
         rig.append(batch_of(b"later"))

@@ -12,7 +12,7 @@ MAX_FRAME_BYTES = 1 << 16
 
 
 def fuzz_wire(data: bytes) -> None:
-    """The bytes as a client's stream: only ProtocolError may come of it."""
+    """Read the bytes as a client's stream: only ProtocolError may be raised."""
     buffer = FrameBuffer(MAX_FRAME_BYTES)
     while data:
         room = buffer.space()

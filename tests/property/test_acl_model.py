@@ -1,4 +1,4 @@
-"""Any ACLs, added and removed in any order, decide as the rules written down plainly."""
+"""Any set of ACLs, added and removed in any order, decides like a plain model of Kafka's rules."""
 
 from typing import Any, cast
 
@@ -129,7 +129,7 @@ def test_some_topic_is_allowed_if_and_only_if_there_is_one(
 
     found = any(may(AclOperation.WRITE, TOPIC, name) for name in names)
     assert lists.allows_any(user("alice"), "h1", AclOperation.WRITE, TOPIC) is found
-    # Who may write any topic at all may write idempotently, and who the cluster lets do so.
+    # An idempotent write needs write access to any topic, or the cluster's permission.
     idempotent = may(AclOperation.IDEMPOTENT_WRITE, CLUSTER, CLUSTER_NAME) or found
     assert is_given_a_producer_id(lists) is idempotent
 

@@ -1,4 +1,4 @@
-"""For any subscriptions: each partition has one owner, assignments are even, little moves."""
+"""For any subscriptions, each partition has one owner, assignments are even, and little moves."""
 
 from collections import Counter
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Avro values: whatever fastavro writes is read back, and no bytes make the reader fail."""
+"""Avro values: everything that fastavro writes is read back, and no bytes make the reader fail."""
 
 import io
 import json
@@ -50,14 +50,14 @@ def schema_of(kinds: list[Any]) -> dict[str, Any]:
 
 
 def as_written(value: Any) -> Any:
-    """Arrow tells of a map as pairs."""
+    """Arrow represents a map as pairs."""
     if isinstance(value, dict):
         return [(key, as_written(each)) for key, each in value.items()]
     return [as_written(each) for each in value] if isinstance(value, list) else value
 
 
 @given(st.data())
-def test_what_is_written_is_read(data: st.DataObject) -> None:
+def test_written_values_are_read_back(data: st.DataObject) -> None:
     kinds = data.draw(st.lists(types(), min_size=1, max_size=4))
     rows = data.draw(st.lists(st.tuples(*map(values, kinds)), max_size=3))
     schema, written = schema_of(kinds), []

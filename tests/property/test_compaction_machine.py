@@ -1,4 +1,4 @@
-"""A compacted log on disks that crash: the newest value of each key is there after anything.
+"""A compacted log on disks that crash always has the newest value of each key.
 
 It moves between two directories, loses its first records and its topic, and changes its policy.
 """
@@ -48,11 +48,11 @@ KEYS = [b"a", b"b", b"c"]
 PRODUCER = 1
 DAMAGED = {".log", ".index", ".timeindex", ".txnindex", ".snapshot", ".cleaned", ".swap"}
 
-# Kafka's CRC covers neither base offset nor leader epoch: a bit flipped there cannot be told.
+# Kafka's CRC covers neither base offset nor leader epoch: a bit flipped there may go unnoticed.
 UNCOVERED_BYTES = {*range(8), *range(12, 16)}
 
 pairs = st.lists(st.tuples(st.sampled_from(KEYS), st.booleans()), min_size=1, max_size=4)
-"""Keys, and whether it is a tombstone."""
+"""Keys, and whether each record is a tombstone."""
 fractions = st.integers(0, 1_000)
 steps = st.integers(1, 150)
 
@@ -67,7 +67,7 @@ class Kept:
 
 
 class Reports(logging.Handler):
-    """Collects what the log says of damage."""
+    """Collects the damage that the log reports."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -78,12 +78,12 @@ class Reports(logging.Handler):
 
 
 def is_grown(machine: "CompactionMachine") -> bool:
-    """There is something to lose: what drops everything does not come too early."""
+    """Whether there is enough to lose: rules that drop everything must not run too early."""
     return machine.serial > 40
 
 
 class CompactionMachine(RuleBasedStateMachine):
-    """A log that is cleaned beside all that was ever written to it and not cut off."""
+    """A log under compaction beside a model of everything written to it and not truncated."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -102,9 +102,10 @@ class CompactionMachine(RuleBasedStateMachine):
         self.written: dict[int, Kept] = {}
         self.flushed_end = 0
         self.start = 0
-        """Records before it were deleted; a log's start does not move by itself."""
+        """Records before this offset were deleted; a log's start does not move by itself."""
         self.cleaned_end = 0
-        """What lies before it may have lost records to a newer one that lies before it too."""
+        """Records before this offset may have been removed in favour of newer ones, also before it.
+        """
         self.clock = 0
         self.serial = 0
 
@@ -118,7 +119,7 @@ class CompactionMachine(RuleBasedStateMachine):
         for key, is_tombstone in made:
             value = None if is_tombstone else b"%d" % self.serial * 9
             self.serial += 1
-            # Noted first: should the disk fail, the batch may have reached it nevertheless.
+            # Noted first: if the disk fails, the batch may have reached it nevertheless.
             self.written[first + len(sent)] = Kept(key, value, aborted)
             sent.append(Record(len(sent), self.clock, key, value, []))
         transactional = "producer_id" in batch
@@ -168,7 +169,7 @@ class CompactionMachine(RuleBasedStateMachine):
 
     @rule(keys=st.integers(1, 5))
     def compact(self, keys: int, stop_at: int | None = None) -> None:
-        """As the broker does it, but for the other process; the disk may stop within a swap."""
+        """Compact as the broker does, but in this process; the disk may fail within a swap."""
         log = self.rig.log
         job = self.compactor.job_for(log, self.clock)
         if "compact" not in log.config.cleanup_policy or job.first_dirty >= job.first_uncleanable:
@@ -188,7 +189,7 @@ class CompactionMachine(RuleBasedStateMachine):
 
     @rule(keys=st.integers(3, 5))
     def settle_and_compact(self, keys: int) -> None:
-        """Often, what leads to something to clean."""
+        """The usual steps before there is something to clean, so that this happens often."""
         self.roll()
         self.flush()
         self.replicate()
@@ -197,7 +198,7 @@ class CompactionMachine(RuleBasedStateMachine):
     @precondition(lambda self: len(self.written) > 5)
     @rule(data=st.data(), flushes=st.booleans(), policy=st.sampled_from(["compact", "delete"]))
     def compact_and_crash(self, data: st.DataObject, flushes: bool, policy: str) -> None:
-        """The policy may be another one when the broker starts again."""
+        """The policy may have changed when the broker starts again."""
         self.alter_policy("compact")
         self.roll()
         if flushes:
@@ -212,7 +213,7 @@ class CompactionMachine(RuleBasedStateMachine):
         log = self.rig.log
         offset = log.log_start_offset + (log.end_offset - log.log_start_offset) * where // 1_000
         if offset < log.end_offset:
-            # A batch goes whole, so more may go than was asked for.
+            # A batch is removed entirely, so more may be lost than was asked for.
             self.flushed_end = min(self.flushed_end, max(offset - 4, 0))
         self.compactor.truncated(log, offset)
         self.rig.store.truncate({PARTITION: offset})
@@ -220,7 +221,7 @@ class CompactionMachine(RuleBasedStateMachine):
 
     @rule(where=fractions)
     def delete_records(self, where: int) -> None:
-        """Up to some record, which may lie in the middle of a batch."""
+        """Delete up to some record, which may be in the middle of a batch."""
         log = self.rig.log
         self.replicate()
         offset = log.log_start_offset + (log.end_offset - log.log_start_offset) * where // 1_000
@@ -231,7 +232,7 @@ class CompactionMachine(RuleBasedStateMachine):
 
     @rule(policy=st.sampled_from(["compact", "delete"]))
     def alter_policy(self, policy: str) -> None:
-        """Without bounds, so that nothing is past retention."""
+        """Without limits, so that nothing is past retention."""
         self.rig.config = replace(
             CONFIG, cleanup_policy=(policy,), retention_ms=-1, retention_bytes=-1
         )
@@ -239,7 +240,7 @@ class CompactionMachine(RuleBasedStateMachine):
 
     @rule(policy=st.sampled_from([None, "compact", "delete"]))
     def move(self, policy: str | None) -> None:
-        """To the other directory, as the broker does it; a setting may be altered meanwhile."""
+        """Move to the other directory, as the broker does; a setting may be altered meanwhile."""
         store, before = self.rig.store, self.rig.log
         there = next(path for path in self.rig.dirs if path != before.log_dir.path)
         partitions = Partitions(BrokerId(0), store)
@@ -262,7 +263,7 @@ class CompactionMachine(RuleBasedStateMachine):
 
     @rule(where=fractions)
     def move_after_deleting_records(self, where: int) -> None:
-        """Often, what makes a copy begin in the middle of a batch."""
+        """Makes it frequent that a copy begins in the middle of a batch."""
         self.delete_records(where)
         self.move(None)
 
@@ -271,7 +272,7 @@ class CompactionMachine(RuleBasedStateMachine):
     def recreate_the_topic(
         self, data: st.DataObject, where: int, several: list[list[tuple[bytes, bool]]]
     ) -> None:
-        """What the old log left in checkpoints is not applied to the new one."""
+        """Checkpoints of the old log are not applied to the new one."""
         self.delete_records(where)
         self.make_anew(several, data)
         if data.draw(st.booleans()):
@@ -281,7 +282,9 @@ class CompactionMachine(RuleBasedStateMachine):
     def recreate_a_topic_that_was_cleaned(
         self, keys: list[bytes], cleaned: int, several: list[list[tuple[bytes, bool]]]
     ) -> None:
-        """The new log is dirty from its first record on, or what was deleted in it comes back."""
+        """The new log is dirty from its first record on; otherwise its deleted values would come
+        back.
+        """
         gone, kept, other = keys
         self.alter_policy("compact")
         self.make_anew([[(other, False)] * cleaned])
@@ -297,7 +300,7 @@ class CompactionMachine(RuleBasedStateMachine):
     def make_anew(
         self, several: list[list[tuple[bytes, bool]]], data: st.DataObject | None = None
     ) -> None:
-        """With `data` the machine may lose power between the two."""
+        """With `data` the machine may lose power between deletion and creation."""
         if PARTITION in self.rig.store.future_logs:
             self.rig.store.delete(PARTITION, future=True)
         self.rig.store.delete(PARTITION)
@@ -327,7 +330,7 @@ class CompactionMachine(RuleBasedStateMachine):
         self.reports.texts.clear()
         self.rig.restart()
         self.started()
-        # A copy whose id a crash has torn is known by its name.
+        # A copy whose id was torn by a crash is recognised by its name.
         told = [text for text in self.reports.texts if "partition.metadata" not in text]
         assert told == []
         self.flushed_end = self.rig.log.end_offset
@@ -344,7 +347,7 @@ class CompactionMachine(RuleBasedStateMachine):
             self.rig.store.name_topic(self.rig.log, self.topic_id)  # as the broker does
         self.started()
         assert self.rig.log.end_offset >= self.flushed_end
-        # A lost end before a segment that was kept is a gap like those of compaction.
+        # A lost end before a segment that survived is a gap like those of compaction.
         found, promised = self.read(), self.flushed_end
         self.written = {
             at: row
@@ -354,13 +357,13 @@ class CompactionMachine(RuleBasedStateMachine):
         self.cut()
 
     def is_cleaned_tombstone(self, at: int, row: Kept, found: dict[int, Kept]) -> bool:
-        """It is gone with what it deleted, and was not lost."""
+        """The tombstone was removed with what it deleted; it was not lost."""
         is_older = (before < at and each.key == row.key for before, each in found.items())
         return at < self.cleaned_end and row.value is None and not any(is_older)
 
     @rule(data=st.data(), step=steps)
     def crash_within(self, data: st.DataObject, step: int) -> None:
-        """The machine stops at some file operation in the middle of something."""
+        """The machine stops at some file operation in the middle of a step."""
         work = data.draw(
             st.sampled_from(
                 ["swap", "swap", "compact", "flush", "truncate", "anew", "move", "move", "stop"]
@@ -396,7 +399,7 @@ class CompactionMachine(RuleBasedStateMachine):
 
     @rule(number=fractions, bit=st.integers(0, 63))
     def compact_around_a_damaged_offset(self, number: int, bit: int) -> None:
-        """No CRC covers it. The newest value of a key must not be taken for an old one."""
+        """No CRC covers the offset. The newest value of a key must not be taken for an old one."""
         self.alter_policy("compact")
         self.roll()
         self.flush()
@@ -409,14 +412,14 @@ class CompactionMachine(RuleBasedStateMachine):
         if filled:
             path, offsets = filled[number % len(filled)]
             if self.moves_within_a_gap(path, offsets, bit):
-                return  # nobody can tell
+                return  # cannot be detected
             self.rig.fake.flip_bit(path, bit)
             with suppress(CorruptFile):
                 self.compact(5)
             self.rig.fake.flip_bit(path, bit)
 
     def moves_within_a_gap(self, path: Path, offsets: range, bit: int) -> bool:
-        """Whether the first batch, with another base offset, is still before all that follow."""
+        """Whether the first batch, with the changed base offset, is still before all later ones."""
         headers = [header for _, header in batches(self.rig.files.read(path))]
         base, last = headers[0].base_offset, headers[0].last_offset
         moved = base ^ 1 << (8 * (7 - bit // 8) + bit % 8)
@@ -443,14 +446,14 @@ class CompactionMachine(RuleBasedStateMachine):
 
         self.rig.crash(lambda _kind, count: count, damage)
         if self.rig.offline:
-            self.begin()  # nothing tells which segments a damaged one was to replace
+            self.begin()  # nothing records which segments a damaged swap file was to replace
             return
         try:
             found = self.read()
         except CorruptBatch:
             self.begin()  # reported to the reader; a replica would be restored from another
             return
-        # What was aborted is not compared: a plausible wrong entry of that index cannot be told.
+        # Aborted records are not compared: a plausible wrong index entry cannot be detected.
         for at, record in found.items():
             written = self.written[at]
             assert (record.key, record.value) == (written.key, written.value)
@@ -473,19 +476,19 @@ class CompactionMachine(RuleBasedStateMachine):
         return True
 
     def cut(self) -> None:
-        """Forget what is not in the log's range any more."""
+        """Forget records that are no longer in the log's range."""
         start, end = self.rig.log.log_start_offset, self.rig.log.end_offset
         self.written = {at: row for at, row in self.written.items() if start <= at < end}
         self.flushed_end = min(self.flushed_end, end)
         self.end_open_transaction()
         if end < self.cleaned_end:
-            # What replaced an older value was cut off itself: only what is left can be known.
+            # The replacing record was truncated itself: only the remaining records are known.
             found = self.read()
             assert found.items() <= self.written.items()
             self.written, self.cleaned_end = found, end
 
     def end_open_transaction(self) -> None:
-        """One that has lost its marker is aborted by its coordinator."""
+        """A transaction that lost its marker is aborted by its coordinator."""
         entry = self.rig.log.producers.producers.get(PRODUCER)
         if entry is None or entry.current_txn_first_offset is None:
             return
@@ -495,7 +498,7 @@ class CompactionMachine(RuleBasedStateMachine):
         self.rig.end_transaction(PRODUCER, committed=False)
 
     def read(self) -> dict[int, Kept]:
-        """All records of data, checked as a consumer does; aborted ones are known as such."""
+        """All data records, checked as by a consumer; aborted ones are marked."""
         log = self.rig.log
         found = {}
         offset = log.log_start_offset
@@ -543,10 +546,10 @@ class CompactionMachine(RuleBasedStateMachine):
 
 
 def in_order(data: st.DataObject) -> Choice:
-    """Older files reach the disk before newer ones; the last to get there may be torn.
+    """Older files reach the disk before newer ones; the last one to be written may be torn.
 
-    In any other order the end of a closed segment may be lost and the next one kept. Where
-    compaction leaves gaps, such a one cannot be told from others.
+    In any other order the end of a closed segment could be lost and the next one kept. Where
+    compaction leaves gaps, such a loss cannot be distinguished from them.
     """
     torn = False
 
@@ -562,13 +565,13 @@ def in_order(data: st.DataObject) -> Choice:
 
 
 def newest(rows: dict[int, Kept], end: int) -> dict[int, Kept]:
-    """Of each key the last committed record before `end`."""
+    """The last committed record before `end` for each key."""
     last = {record.key: at for at, record in rows.items() if at < end and not record.aborted}
     return {at: rows[at] for at in last.values()}
 
 
 def live(rows: dict[int, Kept], end: int) -> dict[int, Kept]:
-    """A tombstone and no record at all say the same."""
+    """A tombstone counts like a missing record."""
     return {at: record for at, record in newest(rows, end).items() if record.value is not None}
 
 

@@ -50,7 +50,7 @@ STEPS = ["write"] * 4 + ["end", "roll", "clean"] * 2 + ["wait"]
 
 @dataclass
 class Model:
-    """A log, and what a reader of committed records must know of each key."""
+    """A log, and what a read_committed reader must find for each key."""
 
     files: FakeFiles = field(default_factory=FakeFiles)
     now_ms: int = 1000
@@ -117,7 +117,7 @@ class Model:
             self.append(marker, from_client=False)
 
     def clean(self, keys: int) -> None:
-        """One round over all closed segments that are stable."""
+        """One round over all stable closed segments."""
         stable = self.log.segments.floor(self.log.last_stable_offset)
         assert stable is not None
         closed = [
@@ -156,7 +156,7 @@ class Model:
                 self.cleaned_to = answer.cleaned_to
 
     def seen(self) -> list[Record]:
-        """What a reader of committed records gets, in order."""
+        """What a read_committed reader gets, in order."""
         aborted = self.log.aborted_between(0, self.log.end_offset)
         offset, end = self.log.log_start_offset, self.log.last_stable_offset
         found = []
@@ -175,18 +175,18 @@ class Model:
 
 
 def newest(found: list[Record]) -> dict[bytes | None, bytes]:
-    """The live keys: a tombstone and no record at all say the same."""
+    """The live keys: a tombstone counts like a missing record."""
     values = {record.key: record.value for record in found}
     return {key: value for key, value in values.items() if value is not None}
 
 
 def last_batches(log: PartitionLog) -> dict[int, ProducerEntry]:
-    """Of each producer what a snapshot keeps."""
+    """The state of each producer that a snapshot keeps."""
     return {entry.producer_id: entry for entry in decode_snapshot(log.producers.snapshot(), "it")}
 
 
 @given(st.data())
-def test_cleaning_changes_no_ones_view_of_the_newest_values(data: st.DataObject) -> None:
+def test_cleaning_does_not_change_the_newest_values(data: st.DataObject) -> None:
     model = Model()
     for _ in range(data.draw(st.integers(1, 40))):
         match data.draw(st.sampled_from(STEPS)):
@@ -206,7 +206,7 @@ def test_cleaning_changes_no_ones_view_of_the_newest_values(data: st.DataObject)
                 after = model.seen()
                 assert newest(after) == newest(before)
                 assert model.log.end_offset == end_offset
-                assert [r for r in before if r in after] == after  # none new, none moved
+                assert [r for r in before if r in after] == after  # none is new, none has moved
                 recovered = model.load()
                 assert recovered.end_offset == end_offset
                 assert last_batches(recovered) == producers

@@ -80,7 +80,7 @@ class ConsumerGroupMachine(RuleBasedStateMachine):
 
     @rule(number=st.integers(0, 1), waits=st.booleans())
     def restart_static(self, number: int, waits: bool) -> None:
-        """It leaves temporarily, or crashes; another process takes its place."""
+        """The member leaves temporarily, or crashes; another process takes its place."""
         consumer = self.consumers[number]
         if not consumer.epoch:
             return
@@ -105,7 +105,7 @@ class ConsumerGroupMachine(RuleBasedStateMachine):
         self._drop_removed()
 
     def _drop_removed(self) -> None:
-        """A client knows that its session has ended, and owns nothing then."""
+        """A client notices the end of its session, and then owns nothing."""
         known = self._group().members
         for each in self.consumers:
             if each.epoch and each.id not in known:
@@ -164,7 +164,7 @@ class ConsumerGroupMachine(RuleBasedStateMachine):
             each.join(topics=frozenset({"t", "u"}))
         gone = self._group().members.keys() - {each.id for each in members}
         if gone:
-            return  # a static member is away: its partitions wait for it
+            return  # a static member is away: its partitions stay reserved
         if members:
             settle(*members)
             everything = sum(len(each.partitions) for each in self.cluster.topics.values())

@@ -1,4 +1,4 @@
-"""Spark's decoders: in C, on numpy and record by record, the same columns for any bytes."""
+"""Spark's decoders in C, on numpy and record by record give the same columns for any bytes."""
 
 import os
 import random
@@ -93,7 +93,7 @@ contents = st.tuples(times, maybe_bytes, maybe_bytes, header_lists)
 
 @st.composite
 def some_batches(draw: st.DrawFn) -> tuple[Payloads, list[Record]]:
-    """Batches as brokers keep them, with gaps where compaction was; and the records in them."""
+    """Batches as stored by brokers, with gaps left by compaction, and the records in them."""
     batches: Payloads = []
     written: list[Record] = []
     offset = draw(st.integers(0, 1 << 40))
@@ -183,7 +183,7 @@ def test_decoders_agree_on_damaged_records_and_noise() -> None:
             [EVERYTHING, RecordBounds(6, 7), RecordBounds(oldest_ms=0, newest_ms=70_000)]
         )
         accepted += isinstance(agreed(batches, wanted, dice.random() < 0.5), list)
-    # Else the cases would not be worth their time.
+    # Otherwise the cases would not be worth their time.
     assert CASES // 10 < accepted < CASES * 9 // 10
 
 
@@ -196,7 +196,7 @@ def fetched_by(decoder: RecordDecoder, data: bytes, wanted: RecordBounds) -> lis
 
 
 def agreed_on_fetched(data: bytes, wanted: RecordBounds, with_headers: bool) -> object:
-    """Rows, or that they are refused: the same from all decoders for an answer's bytes."""
+    """The rows, or a refusal, that all decoders agree on for a response's bytes."""
     found: list[object] = []
     decoders: list[RecordDecoder] = [VectorisedDecoder(wanted, with_headers=with_headers)]
     if NATIVE:
@@ -207,13 +207,13 @@ def agreed_on_fetched(data: bytes, wanted: RecordBounds, with_headers: bool) -> 
         try:
             found.append(rows(fetched_by(decoder, data, wanted)))
         except KafkaError:
-            found.append(REFUSED)  # of two errors in an answer each may meet another one first
+            found.append(REFUSED)  # of two errors, each decoder may meet another one first
     assert all(each == found[0] for each in found)
     return found[0]
 
 
 def some_fetched(dice: random.Random) -> bytes:
-    """Batches of all kinds one after the other, the last of them often cut."""
+    """Batches of all kinds in sequence, the last one often truncated."""
     data = bytearray()
     for _ in range(dice.randint(0, 5)):
         written = [some_record(dice, offset) for offset in range(dice.randint(1, 4))]
@@ -304,7 +304,7 @@ def test_chunks_end_when_they_are_full(batches: int, count: int, size: int) -> N
     drawn: Payloads = [(header_of(count), body * count)] * batches
     decoded = in_c(drawn, EVERYTHING, True)
     assert sum(len(each.offset) for each in decoded) == batches * count
-    # The same as an answer's bytes, where a batch is left and taken up again in its middle.
+    # The same for a response's bytes, where a batch is interrupted and resumed in its middle.
     whole = bytearray(
         HEADER.pack(7, 49 + len(body) * count, 0, 2, 0, 0, 0, 0, 0, -1, -1, -1, count)
     )
@@ -325,7 +325,7 @@ def test_a_record_larger_than_a_chunk_gets_its_own() -> None:
 
 
 @pytest.mark.parametrize("time_ms", [1 << 62, -(1 << 62), 9223372036854775, -9223372036854776])
-def test_times_that_spark_cannot_hold_become_its_last(time_ms: int) -> None:
+def test_times_beyond_sparks_range_become_its_last(time_ms: int) -> None:
     batch = bytes(build_batch([Record(0, time_ms, None, b"v", [])]))
     header = read_header(batch)
     ((_, _, _, micros, _, _),) = agreed([(header, payload_view(batch, header, 1000))])  # type: ignore[misc]

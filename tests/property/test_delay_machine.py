@@ -38,12 +38,12 @@ RETRY = route_of(
     },
 )
 START_MS = 1_077_000
-"""Three seconds before the next minute, for schedules by the clock."""
+"""Three seconds before the next minute, for cron schedules."""
 MEMBER = GroupMetadata("penstock-delay", "m", 1)
 
 
 def now(work: Coroutine[Any, Any, T]) -> T:
-    """The result of what never waits, without a loop."""
+    """The result of a coroutine that never waits, without a loop."""
     try:
         work.send(None)
     except StopIteration as end:
@@ -52,7 +52,7 @@ def now(work: Coroutine[Any, Any, T]) -> T:
 
 
 class WaitingMachine(RuleBasedStateMachine):
-    """The service's transactions and a real store; log, state topic and clock are ours."""
+    """The service's transactions and a real store; log, state topic and clock are simulated."""
 
     route: Route | None
 
@@ -71,7 +71,7 @@ class WaitingMachine(RuleBasedStateMachine):
         self.begin()
 
     def teardown(self) -> None:
-        """In the end every record that was not cancelled has arrived, and every schedule ends."""
+        """In the end every record that was not cancelled has arrived; every schedule has ended."""
         for key in (b"a", b"b"):
             self.append(key, None)
         self.read(len(self.log))  # retries wait from then on
@@ -107,7 +107,7 @@ class WaitingMachine(RuleBasedStateMachine):
         now(self.index.reset(KEY, self.floor))
 
     def begin(self) -> None:
-        """As `DelayService` opens a partition."""
+        """Open a partition as `DelayService` does."""
         assert self.route is not None
         progress = Progress(self.floor, dict(self.chunks))
         self.partition = DelayPartition(LATER, KEY, self.route, progress)
@@ -170,7 +170,7 @@ class WaitingMachine(RuleBasedStateMachine):
         return moved > 0
 
     def note_cancelled(self) -> None:
-        """What the committed progress says."""
+        """Note the cancellations in the committed progress."""
         done = Progress(self.floor, dict(self.chunks))
         for value in self.due_ms:
             if done.outcome(int(value)) is Outcome.CANCELLED:
@@ -190,7 +190,7 @@ class WaitingMachine(RuleBasedStateMachine):
 
 
 class DelayMachine(WaitingMachine):
-    """Records that say when, and schedules."""
+    """Records with a delivery time, and schedules."""
 
     route = DELAY
 
@@ -214,14 +214,14 @@ class DelayMachine(WaitingMachine):
 
 
 class RetryMachine(WaitingMachine):
-    """Records that failed, with their attempts."""
+    """Failed records with their attempts."""
 
     route = RETRY
 
     def __init__(self) -> None:
         super().__init__()
         self.attempts: dict[bytes, int] = {}
-        """How many each has had."""
+        """The number of attempts of each record."""
 
     @rule(attempts=st.integers(0, 5))
     def fail(self, attempts: int) -> None:

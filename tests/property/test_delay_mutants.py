@@ -28,7 +28,7 @@ def early(record: Record, at: TopicPartition, route: Route, now_ms: int) -> Verd
 
 
 def all_that_is_due(*args: Any, **named: Any) -> list[delivery.Delivery]:
-    """Cancelled or not."""
+    """Deliver everything that is due, cancelled or not."""
     owned, due, records, waiting, now_ms = args
     planned = whole(owned, due, records, (), now_ms, **named)
     for each in planned:
@@ -76,7 +76,7 @@ OF_KILLS: dict[str, tuple[str, tuple[Any, str, Callable[..., Any]]]] = {
     ),
     "progress is forgotten": ("after commit", (Progress, "is_done", lambda *_: False)),
 }
-"""Where the service is killed to show each."""
+"""At which point a kill of the service reveals each mutant."""
 OF_RETRIES: dict[str, tuple[Any, str, Callable[..., Any]]] = {
     "a retry does not back off": (StepBackoff, "delay_ms", lambda *_: 10),
     "attempts are not counted": (policy, "_whole", lambda *_: 0),
@@ -112,9 +112,7 @@ def killed(when: str) -> None:
 
 
 @pytest.mark.parametrize("name", OF_KILLS)
-def test_a_rule_for_kills_that_is_broken_is_noticed(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_broken_rule_about_kills_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     when, (owner, attribute, mutant) = OF_KILLS[name]
     killed(when)
     monkeypatch.setattr(owner, attribute, mutant)

@@ -1,4 +1,4 @@
-"""Rows become the same records in C and in Python, and those that the record reader gives back."""
+"""Rows become the same records in C and in Python, and the record reader reads them back."""
 
 from collections.abc import Callable
 
@@ -108,7 +108,7 @@ def test_keys_go_where_the_java_client_sends_them(keys: list[bytes | None], coun
 
 
 @given(st.binary(max_size=80), st.binary(max_size=40), st.integers(0, 20), st.booleans())
-def test_both_twins_reject_a_column_that_lies_about_its_size(
+def test_both_twins_reject_a_column_with_a_wrong_size(
     offsets: bytes, data: bytes, first: int, wide: bool
 ) -> None:
     column = ArrowColumn(offsets, data, None, first, 8 if wide else 4)

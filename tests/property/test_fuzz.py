@@ -1,4 +1,4 @@
-"""The fuzz targets under Hypothesis, and under atheris: shortly here, for hours in `make soak`."""
+"""The fuzz targets under Hypothesis and atheris: briefly here, for hours in `make soak`."""
 
 import importlib.util
 import os
@@ -95,7 +95,7 @@ SECONDS = int(
 @pytest.mark.skipif(importlib.util.find_spec("atheris") is None, reason="atheris is not installed")
 @pytest.mark.parametrize("target", ["wire", "record", "decode", "login", "recovery"])
 def test_atheris_finds_nothing(target: str, tmp_path: Path) -> None:
-    """For ten seconds; `make soak` gives each target an hour. What it has found is kept."""
+    """For ten seconds; `make soak` gives each target an hour. Its findings are kept."""
     seeds, corpus = tmp_path / "seeds", cache() / "fuzz" / target
     for folder in (seeds, corpus):
         folder.mkdir(parents=True, exist_ok=True)
@@ -108,7 +108,7 @@ def test_atheris_finds_nothing(target: str, tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        cwd=tmp_path,  # where it would leave what breaks the target
+        cwd=tmp_path,  # where it would store an input that breaks the target
         env={**os.environ, "PENSTOCK_PURE": "1", "PYTHONPATH": path},
     )
     assert done.returncode == 0, done.stderr[-3000:]

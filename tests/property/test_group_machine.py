@@ -28,7 +28,7 @@ NAMES = st.integers(0, 5)
 
 @dataclass
 class Consumer:
-    """What a client believes; the coordinator may know better."""
+    """A client's own view, which may be outdated."""
 
     id: str = ""
     instance: str | None = None
@@ -38,7 +38,7 @@ class Consumer:
     join: PendingReply[Joined] | None = None
     sync: PendingReply[Synced] | None = None
     stale: list[tuple[str, int]] = field(default_factory=list)
-    """Its member ids and generations before."""
+    """Its earlier member ids and generations."""
 
     def forget(self) -> None:
         if self.generation >= 0:

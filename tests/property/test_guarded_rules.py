@@ -1,6 +1,6 @@
 """Rules of the log and the broker broken on purpose: the test that guards each must fail.
 
-`test_log_mutants.py` has those that a machine meets by itself.
+`test_log_mutants.py` has the rules that a state machine covers by itself.
 """
 
 import gc
@@ -134,7 +134,7 @@ MUTANTS = {
         ),
     ),
     "max.compaction.lag.ms rolls no segment": Mutant(
-        getattr(PartitionLog.config, "fset", None),  # None where it is compiled
+        getattr(PartitionLog.config, "fset", None),  # None if the function is compiled
         "min(segment_ms, config.max_compaction_lag_ms)",
         "segment_ms",
         lambda _: test_partition_log.test_a_compacted_log_rolls_before_its_records_are_overdue(
@@ -189,7 +189,7 @@ MUTANTS = {
 
 
 class EndsTheLoop(logging.Handler):
-    """What a callback raises would be logged, and the callback called again, for ever."""
+    """An exception in a callback would be logged, and the callback called again, for ever."""
 
     def emit(self, record: logging.LogRecord) -> None:
         raise SystemExit(record.getMessage())

@@ -1,6 +1,6 @@
-"""The codecs that are written beforehand and compiled do what those made at first use do.
+"""Codecs generated beforehand and compiled behave like those generated at first use.
 
-The same objects and bytes, and the same errors in the same words, whatever arrives or is sent.
+The same objects and bytes, and the same errors with the same text, for any input.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ def named(codec: Codec) -> str:
 
 
 def told(work: Callable[..., Any], *args: Any) -> Any:
-    """What it returns, or its error with its words."""
+    """The result, or the error with its text."""
     try:
         return work(*args)
     except (ProtocolError, UnencodableError) as error:
@@ -60,7 +60,7 @@ def encoded(write: Callable[..., Any], value: Message) -> Any:
 @settings(max_examples=settings().max_examples // 2)
 @given(data=st.data())
 def test_any_message_is_encoded_alike(codec: Codec, data: st.DataObject) -> None:
-    """Also one with a field of another version, which is an error, or ignored."""
+    """Also a message with a field of another version, which is an error or ignored."""
     message, version = codec
     value = data.draw(messages(message, version))
     known = {each.name for each in fields(message, version)}

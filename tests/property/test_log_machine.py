@@ -1,4 +1,4 @@
-"""What was flushed is read back in order after any crash, or the damage is reported and cut."""
+"""Flushed records are read back in order after any crash, or the damage is reported and cut."""
 
 import errno
 import logging
@@ -28,7 +28,7 @@ CONFIG = TopicConfig(
 )
 IDEMPOTENT, TRANSACTIONAL = 1, 2
 
-# Kafka's CRC covers neither base offset nor leader epoch: a bit flipped there cannot be told.
+# Kafka's CRC covers neither base offset nor leader epoch: a bit flipped there may go unnoticed.
 UNCOVERED_BYTES = {*range(8), *range(12, 16)}
 
 batch_sizes = st.integers(1, 4)
@@ -44,7 +44,7 @@ class Kept:
     timestamp: int
     leader_epoch: int
     sequence: int | None = None
-    """The last one of an idempotent batch."""
+    """The last sequence of an idempotent batch."""
     aborted: bool = False
     is_marker: bool = False
 
@@ -54,7 +54,7 @@ class Kept:
 
 
 class Reports(logging.Handler):
-    """Collects what the log says of damage."""
+    """Collects the damage that the log reports."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -65,7 +65,7 @@ class Reports(logging.Handler):
 
 
 class LogMachine(RuleBasedStateMachine):
-    """A log on a disk that crashes, beside a list of what it must hold."""
+    """A log on a disk that crashes, beside a list of its expected content."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -92,7 +92,7 @@ class LogMachine(RuleBasedStateMachine):
         sequence = None
         if batch.get("producer_id") == IDEMPOTENT:
             sequence = int(batch["sequence"]) + count - 1
-        # Noted first: should the disk fail, the batch may have reached it nevertheless.
+        # Noted first: if the disk fails, the batch may have reached it nevertheless.
         offset = self.rig.log.end_offset
         self.batches.append(Kept(offset, values, timestamp, self.epoch, sequence))
         assert self.rig.append(sent, self.epoch, self.clock).first_offset == offset
@@ -151,7 +151,7 @@ class LogMachine(RuleBasedStateMachine):
 
     @rule(where=fractions)
     def delete_records(self, where: int) -> None:
-        """Up to some record, which may lie in the middle of a batch."""
+        """Delete up to some record, which may be in the middle of a batch."""
         log = self.rig.log
         self.replicate()
         offset = log.log_start_offset + (log.end_offset - log.log_start_offset) * where // 1_000
@@ -199,7 +199,7 @@ class LogMachine(RuleBasedStateMachine):
 
     @rule(data=st.data(), step=st.integers(1, 25))
     def crash_within(self, data: st.DataObject, step: int) -> None:
-        """The machine stops at some file operation in the middle of something."""
+        """The machine stops at some file operation in the middle of a step."""
         work = data.draw(st.sampled_from(["append", "roll", "flush", "truncate", "anew", "stop"]))
         self.rig.fake.fail_at(self.rig.fake.operations + step, errno.EIO)
         with suppress(StorageError):
@@ -230,7 +230,7 @@ class LogMachine(RuleBasedStateMachine):
                 if path.suffix in {".log", ".index", ".timeindex", ".txnindex", ".snapshot"}
             ]
             if not paths:
-                return  # the crash took them all: nothing was synced since they were made
+                return  # the crash lost them all: nothing was synced since they were created
             path = data.draw(st.sampled_from(paths))
             at = self.rig.files.size(path) * where // 1_001
             if self.rig.files.size(path) and not (
@@ -255,7 +255,7 @@ class LogMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.batches)
     @rule(data=st.data(), where=fractions, bit=st.integers(0, 7))
     def stop_and_flip_a_bit(self, data: st.DataObject, where: int, bit: int) -> None:
-        """After a clean stop hardly anything is checked: readers meet the damage, nobody else."""
+        """After a clean stop hardly anything is checked: only readers notice the damage."""
         self.rig.store.close()
         places = self.places(where)
         kind = data.draw(st.sampled_from(sorted(places)))
@@ -322,7 +322,7 @@ class LogMachine(RuleBasedStateMachine):
             for batch in self.batches
             if batch.end_offset <= self.flushed_end
         )
-        # The lost end of a segment before one that was kept leaves a gap, as compaction does.
+        # The lost end of a segment before one that survived leaves a gap, as compaction does.
         found = {
             header.base_offset
             for segment in self.rig.log.segments
@@ -360,7 +360,7 @@ class LogMachine(RuleBasedStateMachine):
 
     @invariant()
     def aborted_transactions_match(self) -> None:
-        """Those with a record left to skip: recovery does not look before the log start."""
+        """Transactions with a record left to skip: recovery ignores those before the log start."""
         log = self.rig.log
         found = log.aborted_between(self.log_start, max(log.end_offset, self.log_start + 1))
         known = {batch.base_offset for batch in self.batches}

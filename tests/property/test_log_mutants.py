@@ -31,7 +31,7 @@ NOTICED = (AssertionError, CorruptBatch, OffsetsOutOfOrder, struct.error)
 
 
 def take_gaps_for_damage(patch: Patch) -> None:
-    """Recovery believes only offsets that follow each other, unless the policy is compact."""
+    """Recovery accepts only consecutive offsets, unless the policy is compact."""
     check, load = order._check, Loading._load_dir
     compacted = [True]
 
@@ -75,7 +75,7 @@ def drop_the_newest(patch: Patch) -> None:
 
 
 def make_a_log_over_stale_checkpoints(patch: Patch) -> None:
-    """A log that is deleted leaves its offsets to the next one of its name."""
+    """A deleted log leaves its offsets to the next log of its name."""
 
     def remove_later(self: LogStore, log: PartitionLog) -> None:
         self.deleted.add(log.config.file_delete_delay_ms, log.path)
@@ -84,7 +84,7 @@ def make_a_log_over_stale_checkpoints(patch: Patch) -> None:
 
 
 def keep_stale_checkpoints_at_the_start(patch: Patch) -> None:
-    """So does one that was deleted before a crash."""
+    """A log deleted before a crash leaves its offsets to the next log of its name."""
     load = Loading._load_dir
 
     def load_dir(self: Loading, log_dir: LogDir, *args: Any) -> None:
@@ -99,7 +99,7 @@ def take_a_new_log_for_cleaned(patch: Patch) -> None:
 
 
 def clean_batches_in_any_order(patch: Patch) -> None:
-    """The offsets of batches are believed, although no CRC covers them."""
+    """The offsets of batches are trusted, although no CRC covers them."""
     patch.setattr(cleaner._Cleaning, "_batches", batches_in_any_order)
 
 

@@ -90,7 +90,7 @@ class MembershipMachine(RuleBasedStateMachine):
 
     @rule(milliseconds=st.integers(1, 3_000))
     def pass_time(self, milliseconds: int) -> None:
-        """Briefly: members whose session ends would not know."""
+        """Only briefly: a member would not notice the end of its session."""
         self.cluster.pass_ms(milliseconds)
         for member in self.members.values():
             member.step()

@@ -47,7 +47,7 @@ class Log:
 def logs(draw: st.DrawFn) -> Log:
     batches, at = [], 0
     for _ in range(draw(st.integers(0, 4))):
-        at += draw(st.integers(0, 2))  # a gap, as compaction leaves it
+        at += draw(st.integers(0, 2))  # a gap, as left by compaction
         found: list[Record] = []
         base = at
         for _ in range(draw(st.integers(1, 4))):
@@ -65,7 +65,7 @@ def logs(draw: st.DrawFn) -> Log:
 
 @st.composite
 def queries(draw: st.DrawFn) -> Query:
-    """Most of its conditions are not given, so that it finds something."""
+    """Most conditions are absent, so that the query finds something."""
 
     def rarely(given: st.SearchStrategy[T], default: T) -> T:
         return draw(given) if draw(st.integers(0, 3)) == 0 else default
@@ -107,11 +107,11 @@ class FakeFetcher:
         return Fetched(found, log.start, log.end)
 
     async def ahead(self, partition: int, offset: int) -> None:
-        """Nothing to hurry."""
+        """No prefetching."""
 
 
 def naive(query: Query, logs: Mapping[int, Log]) -> list[tuple[int, int]]:
-    """Partition and offset of each record, by a filter over all."""
+    """Partition and offset of each matching record, by a filter over all records."""
     found = []
     for partition, log in logs.items():
         start, end = span(query, log)
@@ -200,7 +200,7 @@ def test_a_search_finds_what_a_filter_finds_in_the_same_order(
 
 
 @given(some_logs, queries(), st.integers(0, 3))
-def test_counting_on_from_any_page_is_exact(logs: dict[int, Log], query: Query, page: int) -> None:
+def test_counting_from_any_page_is_exact(logs: dict[int, Log], query: Query, page: int) -> None:
     cursor = begun(query, {number: span(query, log) for number, log in logs.items()})
     if page:
         _, cursor = run(cursor, logs, page, 1, 1000)

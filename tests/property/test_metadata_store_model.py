@@ -50,7 +50,7 @@ class ModelNode:
 
 
 class Model:
-    """The rules, once more and as simply as possible."""
+    """The rules again, as simply as possible."""
 
     def __init__(self) -> None:
         self.nodes = {"/": ModelNode()}
@@ -99,7 +99,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     def open(self) -> None:
         self.tree = Tree.open(Path(self.folder.name) / FILE_NAME, SystemClock())
-        # Tests need no power cut: without the syncs a run takes a tenth of the time.
+        # These tests cut no power: without syncs a run takes a tenth of the time.
         self.tree._connection.execute("PRAGMA synchronous = OFF")
         self.told: list[Change] = []
         self.tree.listeners.append(self.told.extend)

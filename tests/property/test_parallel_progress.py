@@ -29,8 +29,8 @@ Raw = Record[bytes, bytes]
 
 
 class ParallelMachine(RuleBasedStateMachine):
-    """Nothing finished and committed is done again; nothing unfinished is ever skipped; lanes are
-    handled in order.
+    """Finished and committed records are not handled again, unfinished ones are never skipped, and
+    lanes are handled in order.
     """
 
     @initialize(
@@ -53,7 +53,7 @@ class ParallelMachine(RuleBasedStateMachine):
         self.work: Work[Raw] = Work(lane_of(self.order))
         self.running: list[Raw] = []
         self.later: list[Raw] = []
-        """Failed, or given back: they wait for their next attempt, at the head of their lanes."""
+        """Failed or nacked records that wait for their next attempt, at the head of their lanes."""
         begin = self.first if base is None else base
         self.begun = begin
         self.unread = [each for each in self.log if each >= begin]
@@ -126,7 +126,7 @@ class ParallelMachine(RuleBasedStateMachine):
 
     @rule(most=st.integers(0, 5))
     def shed(self, most: int) -> None:
-        """The buffer is full: what is beyond the partition's share is read again."""
+        """The buffer is full: records beyond the partition's share are dropped and read again."""
         before = self.work.waiting + self.work.in_progress
         start = self.work.shed(("t", 0), most)
         if start is None:
@@ -151,13 +151,15 @@ class ParallelMachine(RuleBasedStateMachine):
 
     @rule()
     def kill(self) -> None:
-        """Or a rebalance whose drain timed out: another consumer goes on from the last commit."""
+        """A kill, or a rebalance whose drain timed out: another consumer continues from the last
+        commit.
+        """
         self.join()
 
     @rule()
     def rebalance(self) -> None:
-        """Drained: what is in progress finishes, is committed, and another goes on; it makes the
-        next attempts too.
+        """A rebalance after a drain: running records finish and are committed; another consumer
+        continues, and makes the next attempts too.
         """
         self.work.drop([("t", 0)])
         for record in self.later:
@@ -193,7 +195,7 @@ class ParallelMachine(RuleBasedStateMachine):
         assert not any(self.progress.is_finished(each) for each in unfinished)
 
 
-def test_the_model_agrees() -> None:
+def test_the_progress_agrees_with_the_model() -> None:
     run_state_machine_as_test(
         ParallelMachine, settings=settings(max_examples=100, stateful_step_count=40, deadline=None)
     )

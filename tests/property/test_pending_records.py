@@ -19,7 +19,7 @@ EVENTS = st.lists(st.one_of(PLAIN, TOMBSTONE, PENDED, PENDED, ENDED), max_size=4
 
 @dataclass
 class Model:
-    """By offset: a record takes effect unless a later one under its key already has."""
+    """By offset: a record takes effect unless a later one with its key already has."""
 
     effective: dict[bytes, int] = field(default_factory=dict)
     open: dict[int, dict[bytes, int]] = field(default_factory=dict)
@@ -62,7 +62,9 @@ def test_the_newest_record_takes_effect_whatever_the_order_of_markers(events: li
 
 
 def test_one_offset_committed_often_in_a_transaction_is_one_pending_record() -> None:
-    """Else its end would compare each with each: minutes for 100,000, while the loop stands."""
+    """Otherwise the end of the transaction would compare all pairs: minutes for 100,000, while the
+    loop is blocked.
+    """
     pending = PendingRecords()
     for number in range(1000):
         pending.add(1, RawRecord(b"a", b"%d" % number))

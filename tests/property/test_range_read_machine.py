@@ -41,7 +41,7 @@ class RangeReadMachine(RuleBasedStateMachine):
     def receive(self, size: int, fails: bool) -> None:
         step = self.read.step()
         assert isinstance(step, ReceiveInto)
-        # A failure may come after bytes of the answer, and an empty answer has bytes too.
+        # A failure may come after some bytes of the answer, and an empty answer has bytes too.
         position = len(self.handed_out)
         self.content[step.buffer] = range(position, position + size)
         if fails:

@@ -37,7 +37,7 @@ class ReplicationMachine(RuleBasedStateMachine):
 
     @rule(fetching=st.lists(brokers, min_size=1, max_size=8), informed=st.sets(brokers))
     def work(self, fetching: list[int], informed: set[int]) -> None:
-        """Some brokers learn the newest state, leaders are written to, some followers fetch."""
+        """Some brokers learn the newest state, leaders append, some followers fetch."""
         for number in informed:
             while self.cluster.nodes[number].inbox:
                 self.cluster.deliver_state(number)
@@ -165,7 +165,7 @@ TestReplication = ReplicationMachine.TestCase
 
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
-def test_replication_for_long() -> None:
+def test_replication_survives_a_long_run() -> None:
     run_state_machine_as_test(
         ReplicationMachine,
         settings=settings(max_examples=10_000, stateful_step_count=100, deadline=None),

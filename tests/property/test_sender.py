@@ -1,5 +1,5 @@
-"""Any order of answers, lost connections and moving leaders: each batch is written once, in order,
-or the task is told that it was not.
+"""For any order of answers, lost connections and moving leaders, each batch is written once, in
+order, or the task learns that it was not.
 """
 
 from collections import defaultdict
@@ -30,9 +30,9 @@ FAULTS = ("fine", "fine", "fine", "moved", "lost", "answer lost", "half")
 
 
 class Leaders:
-    """Brokers that take batches of an idempotent producer, in the order in which they arrive.
+    """Brokers that accept batches of an idempotent producer, in order of arrival.
 
-    `faults` says what befalls one step after the other; behind its end all goes well.
+    `faults` are the faults of successive steps; after the last one everything succeeds.
     """
 
     def __init__(self, faults: list[str], step_ms: float = 1) -> None:
@@ -59,7 +59,7 @@ class Leaders:
                 case FindLeaders(partitions):
                     at = int(self.now_ms)
                     leaders: dict[BrokerId, list[TopicPartition]] = defaultdict(list)
-                    for tp in partitions:  # which move all the time
+                    for tp in partitions:  # whose leaders move all the time
                         leaders[BrokerId((tp.partition + at // 40) % 2)].append(tp)
                     sender.leaders_found(leaders)
                 case SendBatches():
@@ -93,7 +93,7 @@ class Leaders:
 
 
 def batches(counts: list[int]) -> list[list[SealedBatch]]:
-    """For each call of `send` so many batches of each partition."""
+    """`counts` has, for each call of `send`, the number of batches per partition."""
     made: list[list[SealedBatch]] = []
     sequences = [0, 0, 0]
     for count in counts:

@@ -1,4 +1,4 @@
-"""A share-partition against a model that knows each record alone."""
+"""A share-partition against a model that tracks each record separately."""
 
 from typing import Any
 
@@ -49,8 +49,8 @@ class Known:
 
 
 class SharePartitionMachine(RuleBasedStateMachine):
-    """No record is lost, none is handed out twice at a time or too often, and what was written is
-    enough to go on after a crash.
+    """No record is lost, none is delivered twice at a time or too often, and the written state is
+    enough to continue after a crash.
     """
 
     def __init__(self) -> None:
@@ -65,13 +65,13 @@ class SharePartitionMachine(RuleBasedStateMachine):
         self.stored: tuple[int, tuple[StateBatch, ...]] = (0, ())
         self.writing: Any = None
         self.acknowledged: set[int] = set()
-        """Records whose end was confirmed to a member."""
+        """Records whose completion was confirmed to a member."""
         self.decided: set[int] = set()
-        """Records that somebody has decided to finish, and offsets without a record."""
+        """Records that were decided to be finished, and offsets without a record."""
         self.posted: list[int] = []
         """Records whose dead letters are being written."""
         self.letters: set[int] = set()
-        """Dead letters: whoever writes one again makes none, see `dead_letters.py`."""
+        """Dead letters; writing one again does not duplicate it, see `dead_letters.py`."""
         self.dead: set[int] = set()
         """Records that may become dead letters."""
 
@@ -96,7 +96,7 @@ class SharePartitionMachine(RuleBasedStateMachine):
         return next((b.keys.get(offset) for b in self.log if b.first <= offset <= b.last), None)
 
     def waits(self, offset: int) -> bool:
-        """For an unfinished record with the same key."""
+        """Whether the record waits for an unfinished one with the same key."""
         key = self.key(offset) if self.limits.key_order else None
         return key is not None and any(
             o < offset and not r.state.is_final and self.key(o) == key
@@ -104,7 +104,7 @@ class SharePartitionMachine(RuleBasedStateMachine):
         )
 
     def ready(self) -> list[int]:
-        """What can be handed out again."""
+        """Records that can be delivered again."""
         return [
             offset
             for offset, record in self.records.items()
@@ -127,7 +127,7 @@ class SharePartitionMachine(RuleBasedStateMachine):
         waiting, is_ordered = self.ready(), self.limits.key_order
         unknown = self.partition.first_unknown_key
         if is_ordered and unknown is not None and unknown < self.partition.next_offset:
-            waiting = [unknown]  # its key is not known since the crash
+            waiting = [unknown]  # its key is unknown since the crash
         assert at == (min(waiting) if waiting else self.next if in_flight < LIMITS.locks else None)
         if at is None:
             return
@@ -232,7 +232,7 @@ class SharePartitionMachine(RuleBasedStateMachine):
 
     def decides(self, offset: int, state: RecordState) -> None:
         if state is ARCHIVING:
-            # What was decided before may be stored, although its write was answered as lost.
+            # An earlier decision may be stored, although its write was reported as lost.
             if offset not in self.decided:
                 self.dead.add(offset)
         elif state.is_final:
@@ -300,7 +300,7 @@ class SharePartitionMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.posted)
     @rule(is_told=st.booleans())
     def write_letter(self, is_told: bool) -> None:
-        """Or try again, since the answer was lost."""
+        """Write a dead letter, or write it again because the answer was lost."""
         offset = self.posted[0]
         self.letters.add(offset)
         if not is_told:
@@ -345,7 +345,7 @@ class SharePartitionMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.stored != (0, ()))
     @rule()
     def crash(self) -> None:
-        """Another leader goes on from what is stored: finished records stay finished."""
+        """Another leader continues from the stored state: finished records stay finished."""
         start, batches = self.stored
         self.writing, self.posted = None, []
         self.partition = SharePartition(start, batches)
@@ -365,7 +365,7 @@ class SharePartitionMachine(RuleBasedStateMachine):
         self.advance()
 
     def advance(self) -> None:
-        """Nothing before the start is forgotten unless it is finished."""
+        """Only finished records before the start are forgotten."""
         while self.start in self.records and self.records[self.start].state.is_final:
             del self.records[self.start]
             self.start += 1
@@ -402,7 +402,9 @@ class SharePartitionMachine(RuleBasedStateMachine):
 
     @invariant()
     def acknowledgements_survive(self) -> None:
-        """What a member was told is finished is stored so: no crash brings it back."""
+        """Every record confirmed to a member as finished is stored as such: no crash brings it
+        back.
+        """
         start, batches = self.stored
         finished = {
             o for b in batches if RecordState(b.state).is_final for o in range(b.first, b.last + 1)
@@ -417,8 +419,8 @@ class SharePartitionMachine(RuleBasedStateMachine):
 
     @invariant()
     def dead_letters_are_complete(self) -> None:
-        """A record that was given up is finished only if its letter is written, and no record that
-        anybody else has, or had and accepted, has a letter.
+        """A rejected record is finished only if its dead letter is written, and a record that
+        another member has, or had and accepted, has no dead letter.
         """
         start, batches = self.stored
         states = {o: RecordState(b.state) for b in batches for o in range(b.first, b.last + 1)}

@@ -1,4 +1,4 @@
-"""Rules of share-partitions broken on purpose: their machine must notice each."""
+"""Rules of share-partitions broken on purpose: the state machine must notice each."""
 
 from collections.abc import Callable
 from typing import Any
@@ -247,7 +247,9 @@ MUTANTS: list[Callable[[Patch], None]] = [
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda each: each.__name__)
-def test_the_machine_notices(mutant: Callable[[Patch], None], monkeypatch: Patch) -> None:
+def test_the_machine_notices_a_broken_rule(
+    mutant: Callable[[Patch], None], monkeypatch: Patch
+) -> None:
     mutant(monkeypatch)
     with pytest.raises(NOTICED):
         run_state_machine_as_test(

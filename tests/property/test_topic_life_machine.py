@@ -23,7 +23,7 @@ NEVER = 10_000
 
 names = st.sampled_from(NAMES)
 crashes = st.sampled_from([NEVER, NEVER, 2, 4, 5, 5, 6, 6, 7, 8, 9])
-"""After how many transactions the process dies; its start takes the first four."""
+"""The number of transactions after which the process dies; its startup takes the first four."""
 
 
 class TopicLife(RuleBasedStateMachine):
@@ -35,7 +35,7 @@ class TopicLife(RuleBasedStateMachine):
         self.known: dict[str, int] = {}
         """Topics with their number of partitions."""
         self.uncertain: set[str] = set()
-        """Topics of interrupted operations: any outcome is right."""
+        """Topics of interrupted operations, for which any outcome is right."""
         self.ids: dict[str, Uuid] = {}
         self.starts = 0
 

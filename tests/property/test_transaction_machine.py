@@ -52,7 +52,9 @@ class TransactionMachine(RuleBasedStateMachine):
         self.loop.advance()
 
     def holder(self, name: str, data: st.DataObject) -> tuple[int, ProducerIdAndEpoch] | None:
-        """Mostly the newest; sometimes one that should be fenced, or that missed a response."""
+        """Mostly the newest instance; sometimes one that should be fenced, or that missed a
+        response.
+        """
         given = self.given[name]
         if not given:
             return None
@@ -78,7 +80,7 @@ class TransactionMachine(RuleBasedStateMachine):
 
     @rule(name=names, left=st.integers(0, 3))
     def use_up_epochs(self, name: str, left: int) -> None:
-        """As after many transactions of the newest instance."""
+        """Advance the epoch, as after many transactions of the newest instance."""
         known = self.transactions.shards()[0].transactions.get(name)
         epoch = LAST_EPOCH - 1 - left
         if known is None or not known.state.is_at_rest or known.producer_epoch >= epoch:
@@ -145,7 +147,7 @@ class TransactionMachine(RuleBasedStateMachine):
 
     @rule()
     def crash(self) -> None:
-        """Another coordinator goes on with what is committed; the old one's timers are gone."""
+        """Another coordinator continues from the committed records, without the old timers."""
         self.transactions.runtime.resign(0)
         self.log.lose_uncommitted()
         self.loop = ManualLoop(self.loop.now_s)  # a crash does not turn the clock back
@@ -155,7 +157,7 @@ class TransactionMachine(RuleBasedStateMachine):
         self.start()
 
     def history(self, name: str) -> list[TransactionMetadata | None]:
-        """The records of an id in the log, in order."""
+        """The records of one transactional id in the log, in order."""
         found = []
         for raw in self.log.batches:
             view = memoryview(raw)
@@ -217,7 +219,7 @@ class TransactionMachine(RuleBasedStateMachine):
                     assert wanted <= written
 
     def teardown(self) -> None:
-        """No transaction stays open once every partition can be reached and time passes."""
+        """No transaction stays open once every partition is reachable and time passes."""
         self.participants.held.clear()
         self.log.commits = True
         self.log.commit()

@@ -9,7 +9,7 @@ from penstock.wire.frame import GROWTH_BYTES, SMALL_BYTES, FrameBuffer
 
 
 def feed(buffer: FrameBuffer, data: bytes) -> None:
-    """As a socket does: never receives more than there is room for."""
+    """Never receives more than there is room for, like a socket."""
     while data:
         room = buffer.space()
         count = min(len(room), len(data))
@@ -74,7 +74,7 @@ def test_a_buffer_that_grew_shrinks_after_many_small_frames() -> None:
     assert len(buffer.space()) <= GROWTH_BYTES
 
 
-def test_one_small_frame_between_large_ones_does_not_shrink_it() -> None:
+def test_one_small_frame_between_large_ones_does_not_shrink_the_buffer() -> None:
     buffer = FrameBuffer(100 << 20)
     large = (1 << 20).to_bytes(4, "big") + bytes(1 << 20)
     for _ in range(5):
@@ -83,7 +83,7 @@ def test_one_small_frame_between_large_ones_does_not_shrink_it() -> None:
         assert len(buffer.space()) >= 1 << 20
 
 
-def test_a_buffer_that_is_not_to_be_kept_goes_with_its_frame() -> None:
+def test_a_buffer_that_is_not_to_be_kept_is_released_with_its_frame() -> None:
     frame = (200_000).to_bytes(4, "big") + bytes(200_000)
     sizes = []
     for kept_bytes in (1 << 16, 1 << 20):

@@ -66,7 +66,7 @@ def test_kio_writes_the_same_bytes(api: Api, side: str, data: st.DataObject) -> 
         written = io.BytesIO()
         entity_writer(entity)(written, read)
         assert written.getvalue() == raw
-        # Equal bytes could still be fields of the same type in another order.
+        # Equal bytes could still belong to swapped fields of the same type.
         ours = [kio_name(message.__name__, f.name) for f in fields(message, version)]
         assert ours == [f.name for f in dataclasses.fields(entity)]
         compared += 1

@@ -98,7 +98,7 @@ def _with_region(part: PartitionData) -> PartitionData:
 
 
 def _structs(message: type[Message], version: int) -> set[type[Message]]:
-    """The message and every struct that `version` of it can hold."""
+    """The message and every struct that it can hold at `version`."""
     found = {message}
     for field in fields(message, version):
         kind = field.kind.item if isinstance(field.kind, Array) else field.kind
@@ -109,7 +109,7 @@ def _structs(message: type[Message], version: int) -> set[type[Message]]:
 
 @pytest.mark.parametrize("api", APIS.values(), ids=[each.name for each in APIS.values()])
 def test_an_error_code_is_encoded_or_raises_but_is_never_omitted(api: Api) -> None:
-    """A version without the field would tell the peer "nothing, and no error"."""
+    """A version without the field would return "nothing, and no error" to the peer."""
     for version in range(api.low, api.high + 1):
         for struct in _structs(api.response, version):
             for name in struct.__struct_fields__:

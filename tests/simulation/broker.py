@@ -1,4 +1,4 @@
-"""A broker in the simulation: all of `broker.app`, on a machine that can fail."""
+"""A broker in the simulation: the whole of `broker.app`, on a machine that can fail."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -51,7 +51,7 @@ class Disk(FakeFiles):
         self._process = process
         self.failed: set[str] = set()
         self.lacks_files = False
-        """The process has as many files open as it may."""
+        """The process has reached its limit of open files."""
         if before is not None:
             self._root = before._root
 
@@ -76,7 +76,7 @@ class Disk(FakeFiles):
 
 
 class LoopFlusher(Flusher):
-    """Flushes on the loop, a moment later, like a real disk."""
+    """Flushes on the loop after a short delay, like a real disk."""
 
     def __init__(self, loop: SimulatedLoop, chance: Random) -> None:
         self._loop, self._chance = loop, chance
@@ -230,7 +230,7 @@ class SimulatedBroker:
                 process.is_alive = False
 
     async def stop(self) -> None:
-        """With a controlled shutdown."""
+        """Stop with a controlled shutdown."""
         if self._stop is not None and self._main is not None and self.is_up:
             self._stop.set()
             await asyncio.wait([self._main])
@@ -261,11 +261,11 @@ class SimulatedBroker:
 
     @property
     def session(self) -> int:
-        """The session of its last process, which has died."""
+        """The session of the last process, which has died."""
         return self._session
 
     def forget_session(self) -> None:
-        """Its next process does not know the last session, and waits until it expires."""
+        """Make the next process forget the last session, so that it waits for its expiry."""
         self._session = 0
 
     def pause(self) -> None:

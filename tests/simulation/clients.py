@@ -40,7 +40,7 @@ from simulation.history import DECOMPRESSED, History, Shard
 R = TypeVar("R", bound=Message)
 TIMEOUT_MS = 1_500
 PATIENCE = 200
-"""Attempts; more than any fault lasts."""
+"""The number of attempts; together they take longer than any fault."""
 LATEST, EARLIEST = -1, -2
 LOST = (KafkaError, ProtocolError, OSError)
 
@@ -174,7 +174,7 @@ class Producer:
                     self.history.acked(Shard(topic_id, where), offset, value)
             return True
         if told.error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
-            # By a former leader that does not know it yet, and only for so long.
+            # A former leader may refuse a sequence that it does not know yet, but not for ever.
             sequence.refused += 1
             if sequence.refused > PATIENCE:
                 self.history.broken(

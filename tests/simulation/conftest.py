@@ -1,4 +1,4 @@
-"""The simulation runs the sources: its mutants replace functions, its brokers parts of brokers."""
+"""The simulation runs uncompiled: its mutants replace functions, and its brokers replace parts."""
 
 from pathlib import Path
 

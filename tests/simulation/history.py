@@ -42,7 +42,7 @@ class Kept:
     """The records of one partition that must not be lost, by offset."""
 
     acked: dict[int, bytes] = field(default_factory=dict)
-    """With acks=all, by at least two brokers."""
+    """Acknowledged with acks=all by at least two brokers."""
     read: dict[int, bytes] = field(default_factory=dict)
     latest: tuple[int, int] = (-1, -1)
     """The highest leader epoch that returned the log's end, and that end."""
@@ -56,9 +56,9 @@ class History:
         self.events: deque[str] = deque(maxlen=TRACED)
         self.kept: dict[Shard, Kept] = {}
         self.digest = 0
-        """A digest of all events: two runs of one seed have the same."""
+        """A digest of all events, equal for two runs of one seed."""
         self.fleeting: set[Uuid] = set()
-        """Topics whose settings delete records soon; nothing is promised for them."""
+        """Topics whose settings delete records soon, for which nothing is promised."""
         self.sent: dict[bytes, Uuid] = {}
         """The topic of each record, which must not appear in another topic's log."""
         self.trimmed: dict[Shard, int] = {}
@@ -176,7 +176,7 @@ class Registrar:
         return bool(json.loads(node.data or b"{}").get("controller_epoch") == self._epoch)
 
     def by_hand(self, node: Node) -> None:
-        """Write the same state again, which needs no controller."""
+        """Write the same state again from outside, which needs no controller."""
         self._zookeeper.writer = self._winners[self._epoch]
         self._zookeeper.tree.apply(0, [[Set(node.path, node.data)]])
 

@@ -1,4 +1,4 @@
-"""Rules broken on purpose. Each must show as a broken promise; else nothing guards the rule."""
+"""Rules broken on purpose. Each must break a promise visibly; otherwise nothing guards it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -60,9 +60,11 @@ class Mutant:
     apply: Callable[[Patch], None]
     faults: tuple[str, ...] = ()
     story: Story | None = None
-    """A story that reveals it at once, where seeds would take long."""
+    """A story that reveals it at once, where random seeds would take long."""
     seed: int = 0
-    """Tried first, because it revealed the rule soonest. After other changes another may."""
+    """The seed to try first, because it revealed the rule soonest. After other changes another seed
+    may.
+    """
 
 
 def ack_before_replication(patch: Patch) -> None:
@@ -137,7 +139,7 @@ def write_in_a_past_controller_epoch(patch: Patch) -> None:
 
 
 def obey_former_controllers(patch: Patch) -> None:
-    """By neither rule: connections of a later controller would end the former one's, too."""
+    """Disable both rules: connections of a later controller would end the former one's, too."""
     obey_former_connections(patch)
     check = control_changes.check_epochs
 
@@ -338,7 +340,7 @@ def trust_an_empty_disk(patch: Patch) -> None:
 
 
 def forget_an_unclean_shutdown(patch: Patch) -> None:
-    """Only the process that found it knows of it."""
+    """Only the process that found the unclean shutdown remembers it."""
 
     def mark(self: LogDir) -> None:
         self.had_unclean_shutdown = True
@@ -347,7 +349,7 @@ def forget_an_unclean_shutdown(patch: Patch) -> None:
 
 
 def read_settings_that_are_behind(patch: Patch) -> None:
-    """A broker reads a new topic's settings as its server of the store has them."""
+    """A broker reads a new topic's settings from its possibly lagging ZooKeeper server."""
 
     async def not_needed(_: object) -> None: ...
 
@@ -355,12 +357,12 @@ def read_settings_that_are_behind(patch: Patch) -> None:
 
 
 def take_a_lack_of_files_for_a_failed_disk(patch: Patch) -> None:
-    """A follower gives a partition up that it cannot write at the moment."""
+    """A follower gives up a partition that it temporarily cannot write."""
     patch.setattr(fetcher, "OutOfFiles", ())
 
 
 def keep_replicas_offline(patch: Patch) -> None:
-    """A replica that once had no usable log is taken to have none for ever."""
+    """A replica that once had no usable log is considered offline for ever."""
 
     async def ignore(*_: object) -> None: ...
 
@@ -368,7 +370,7 @@ def keep_replicas_offline(patch: Patch) -> None:
 
 
 def obey_former_connections(patch: Patch) -> None:
-    """A control request counts whatever connection it comes over."""
+    """A control request is accepted over any connection."""
     checked = ControlPlane._checked
     patch.setattr(ControlPlane, "_checked", lambda self, request, _: checked(self, request, 0))
 
@@ -407,7 +409,7 @@ def count_no_records(patch: Patch) -> None:
 
 
 def elect_the_first_replica_uncleanly(patch: Patch) -> None:
-    """One that was out of sync goes before one in the ISR that may have lost records."""
+    """An out-of-sync replica is elected before one in the ISR that may have lost records."""
     elected = leader_election.elected
 
     def first(partition: Any, live: Any, **kwargs: Any) -> Any:
@@ -421,7 +423,7 @@ def elect_the_first_replica_uncleanly(patch: Patch) -> None:
 
 
 def delete_strays(patch: Patch) -> None:
-    """A log that belongs to no topic is deleted, and not set aside."""
+    """A log that belongs to no topic is deleted instead of set aside."""
     patch.setattr(LogStore, "set_aside", lambda self, partition, _: self.delete(partition))
 
 

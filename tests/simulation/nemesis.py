@@ -144,7 +144,7 @@ class Nemesis:
         await asyncio.sleep(self._chance.uniform(low_s, high_s))
 
     async def _until_up(self, broker: SimulatedBroker) -> None:
-        """Start it, with retries."""
+        """Start the broker, with retries."""
         world = self._world
         while broker.running is None:
             if not broker.is_up:
@@ -206,7 +206,7 @@ class Nemesis:
             self._busy.discard(broker.number)
 
     async def long_pause(self) -> None:
-        """Until its session has expired without its noticing."""
+        """Pause until its session has expired unnoticed."""
         await self.pause(1.6, 5)
 
     async def _cut(self, links: set[tuple[str, str]], what: str) -> None:
@@ -220,7 +220,7 @@ class Nemesis:
         network.mend()
 
     async def cut_from_brokers(self) -> None:
-        """It keeps its session, and reaches no other broker."""
+        """The broker keeps its session, and reaches no other broker."""
         broker = self._some_broker(up=False)
         if broker is not None:
             others = [each.host for each in self._world.brokers if each is not broker]
@@ -255,7 +255,7 @@ class Nemesis:
         self._world.network.break_some(self._chance.uniform(0.1, 1))
 
     async def deliver_late(self) -> None:
-        """What one broker sent another arrives after what it sent over later connections."""
+        """Requests of one broker to another arrive after later ones over other connections."""
         network = self._world.network
         first, second = self._chance.sample([each.host for each in self._world.brokers], 2)
         self._note(f"connections from {first} to {second} deliver late")
@@ -271,7 +271,7 @@ class Nemesis:
             broker.store.lose_connection()
 
     async def fall_behind(self) -> None:
-        """The broker's server of the store is behind the others for a while."""
+        """The ZooKeeper server of the broker lags behind the others for a while."""
         broker = self._some_broker()
         if broker is not None and broker.store is not None:
             store = broker.store
@@ -301,7 +301,7 @@ class Nemesis:
         slow += [(controller, each.host) for each in world.brokers if chance.random() < 0.4]
         world.network.slow_s |= dict.fromkeys(slow, late_s)
         asked_s = late_s and chance.choice([0.0, 0.01, chance.uniform(0, late_s)])
-        # It has something to decide at that moment, or before it learns of it.
+        # It has a decision to make at that moment, or before it learns of the deletion.
         world.spawn(world.tasks, "admin", self.move(at=controller))
         await asyncio.sleep(asked_s)
         world.zookeeper.tree.apply(0, [[Delete(paths.CONTROLLER)]])
@@ -315,7 +315,7 @@ class Nemesis:
     async def kill_as_a_move_ends(
         self, where: TopicPartition | None = None, target: list[int] | None = None
     ) -> None:
-        """The controller dies between the two writes, with the replicas that the first names."""
+        """The controller dies between the two writes, with the replicas named by the first."""
         world = self._world
         where = where or self._chance.choice(world.partitions)
         ended = asyncio.Event()
@@ -370,7 +370,7 @@ class Nemesis:
             self._world.zookeeper.end(broker.session)
 
     async def malform(self) -> None:
-        """Somebody creates a malformed node by hand, such as by a typing error in a shell."""
+        """An operator creates a malformed node by hand, such as by a typing error in a shell."""
         tree, path = self._world.zookeeper.tree, paths.topic("odd")
         tree.apply(0, [[Create(path)]])
         await self._rest(1, 6)
@@ -475,7 +475,7 @@ class Nemesis:
             states = {str(each): world.state(each) for each in world.partitions}
             world.history.broken(f"not whole {world.plan.heal_s:g} s after {since}: {states}")
 
-    # Requests of administrators meanwhile.
+    # Concurrent requests of administrators.
 
     async def _ask(
         self, request: Message, answer: type[Message], at: str | None = None
@@ -495,10 +495,10 @@ class Nemesis:
         await self.reassign(where, None if chance.random() < 0.2 else target, at)
 
     async def move_any(self) -> None:
-        """A partition of any topic gets another number of replicas, or stays."""
+        """Reassign a partition of any topic, with another number of replicas or the same."""
         world, chance = self._world, self._chance
         where = chance.choice(self._all_partitions())
-        count = chance.randint(2, world.plan.brokers)  # one alone may lose power
+        count = chance.randint(2, world.plan.brokers)  # a single replica must not lose power
         target = chance.sample(range(world.plan.brokers), count)
         self._note(f"move {where} to {target}")
         await self.reassign(where, None if chance.random() < 0.3 else target)
@@ -538,7 +538,7 @@ class Nemesis:
     async def reassign(
         self, where: TopicPartition, target: list[int] | None, at: str | None = None
     ) -> None:
-        """To these brokers; None cancels a reassignment."""
+        """Reassign to these brokers; None cancels a reassignment."""
         part = ReassignablePartition(partition_index=where.partition, replicas=target)
         await self._ask(
             AlterPartitionReassignmentsRequest(

@@ -66,7 +66,7 @@ class Network:
                     pipe.again()
 
     def process_died(self, process: Process, *, told: bool) -> None:
-        """Its connections end. The other ends learn of it, unless the machine died as well."""
+        """Break its connections. The other ends learn of it, unless the machine died as well."""
         for key, listener in list(self.listeners.items()):
             if listener.process is process:
                 del self.listeners[key]
@@ -74,7 +74,7 @@ class Network:
             end.die(told=told)
 
     def machine_is_back(self, host: str) -> None:
-        """It does not know its former connections, and resets them when they are used."""
+        """The host forgets its former connections, and resets them when they are used."""
         self.down.discard(host)
         self.mend()
 
@@ -83,7 +83,7 @@ class Network:
         for end in [each for each in self.ends if self.chance.random() < share]:
             end.fail()
 
-    # What the loop offers to servers and clients.
+    # The network functions that the loop offers to servers and clients.
 
     def bind(self, host: str, port: int) -> "Socket":
         if (host, port) in self.listeners:
@@ -122,7 +122,7 @@ class Network:
         return await answered
 
     def connect_here(self, host: str, port: int) -> "Socket":
-        """As over a Unix socket: at once, or not at all."""
+        """Like a Unix socket: connects at once or not at all."""
         listener = self.listeners.get((host, port))
         if listener is None:
             raise ConnectionRefusedError(errno.ECONNREFUSED, "refused")

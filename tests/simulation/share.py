@@ -1,4 +1,4 @@
-"""Members of a share group over the simulated network, and what the group has promised them."""
+"""Members of a share group over the simulated network, and the promises of the group to them."""
 
 import asyncio
 from collections import Counter
@@ -65,12 +65,12 @@ GROUP_SETTINGS = {
 
 @dataclass
 class Queue:
-    """What the members were told of the records of one partition."""
+    """What the members learned about the records of one partition."""
 
     world: World
     where: TopicPartition
     accepted: dict[int, str] = field(default_factory=dict)
-    """Offsets whose acknowledgement was confirmed, and who did so."""
+    """Offsets whose acknowledgement was confirmed, and by which member."""
     tried: set[int] = field(default_factory=set)
     """Offsets whose acknowledgement may have been written."""
     deliveries: Counter[int] = field(default_factory=Counter)
@@ -84,7 +84,7 @@ class Queue:
     def delivered(self, offsets: Iterable[int], member: str, leader: Address) -> None:
         state = self.world.state(self.where)
         is_led = state is not None and leader.host == f"broker-{state['leader']}"
-        if not is_led:  # it does not know yet, and cannot write what becomes of them
+        if not is_led:  # a former leader that does not know it yet, and cannot store their outcome
             self.history.count("delivered by a former leader")
         for offset in offsets:
             self.history.count("delivered")
@@ -95,7 +95,7 @@ class Queue:
                 )
 
     def lacks(self, end: int) -> list[int]:
-        """Records that nobody has finished, and that were not given up."""
+        """Records that no member has finished, and that were not rejected."""
         done = self.accepted.keys() | self.tried
         letters = self.letters()
         return [
@@ -106,7 +106,7 @@ class Queue:
         ]
 
     def letters(self) -> Counter[int]:
-        """How many dead letters each record has."""
+        """The number of dead letters of each record."""
         found: Counter[int] = Counter()
         for broker in self.world.brokers:
             part = self.world.partition(broker.number, TopicPartition(LETTERS, 0))
@@ -137,7 +137,7 @@ class Queue:
 
 @dataclass
 class Member:
-    """Fetches from the leader of one partition; accepts most records, releases some."""
+    """Fetches from the leader of one partition; accepts most records, and releases some."""
 
     name: str
     link: Link
@@ -181,7 +181,7 @@ class Member:
         self.is_joined = reply.error_code == 0 and reply.assignment is not None
 
     async def _worked(self, address: Address, topic_id: Uuid) -> bool:
-        """One fetch, and an acknowledgement of what it gave; False: look for the leader again."""
+        """One fetch, and an acknowledgement of its records; False: look for the leader again."""
         part = FetchPartition(self.queue.where.partition, [])
         request = ShareFetchRequest(
             group_id=GROUP,
@@ -221,7 +221,7 @@ class Member:
         queue.delivered(offsets, self.name, address)
         await asyncio.sleep(chance.uniform(0, 0.3))
         if chance.random() < 0.05:
-            return False  # it forgets them
+            return False  # the session forgets them
         said = {each: self._verdict() for each in offsets}
         accepted = [each for each, kind in said.items() if kind == ACCEPT]
         queue.tried |= set(accepted)
@@ -273,8 +273,8 @@ async def configured(link: Link) -> None:
 
 
 async def members_and_faults(world: World) -> None:
-    """Whatever goes wrong: no record is lost, none that was accepted is delivered again, and each
-    that was rejected has one dead letter.
+    """Whatever fails, no record is lost, no accepted one is delivered again, and each rejected one
+    has one dead letter.
     """
     is_over = False
     queues = [Queue(world, where) for where in world.partitions]

@@ -1,4 +1,4 @@
-"""A thousand locks of a share group, and kills of the leader, of the coordinator, of members."""
+"""A thousand locks of a share group while the leader, the coordinator and members are killed."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -50,7 +50,7 @@ VICTIMS = ("leader", "coordinator", "member") * 2
 
 @dataclass
 class Holder:
-    """A member that locks all that it can get, and acknowledges when it is told to."""
+    """A member that locks as many records as it can, and acknowledges on request."""
 
     member: Member
     held: list[int] = field(default_factory=list)
@@ -61,7 +61,7 @@ class Holder:
         return self.member.queue
 
     async def lock(self) -> None:
-        """One fetch. Whatever goes wrong, its session and its locks are gone then."""
+        """One fetch. If it fails, its session and its locks are gone."""
         member, link = self.member, self.member.link
         try:
             if not member.is_joined:
@@ -99,7 +99,7 @@ class Holder:
             self.held += offsets
 
     async def acknowledge(self) -> None:
-        """The older half: most are accepted, a few rejected. The rest stays locked."""
+        """Acknowledge the older half: most are accepted, a few rejected. The rest stays locked."""
         member, queue = self.member, self.queue
         if self.place is None or not self.held:
             return
@@ -141,7 +141,7 @@ class Holder:
 
 
 async def filled(world: World, link: Link, batches: int) -> None:
-    """Write so many batches of a hundred records, each until it is acknowledged."""
+    """Write this many batches of a hundred records, each until it is acknowledged."""
     for _ in range(batches):
         batch = batch_of(*(b"%d" % each for each in range(100)))
         while True:

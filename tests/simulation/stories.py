@@ -1,7 +1,7 @@
-"""Stories: one fault at the worst moment, and what must come of it.
+"""Stories: one fault at the worst moment, and the required outcome.
 
-Seeds meet such a moment once in many hours. Each story runs by itself, and again with the rule
-broken that it tests; see `mutants.py`.
+Random seeds meet such a moment once in many hours. Each story runs by itself, and again with the
+rule broken that it tests; see `mutants.py`.
 """
 
 import asyncio
@@ -116,7 +116,7 @@ def image_settings(broker: SimulatedBroker, name: str) -> dict[str, str]:
 
 
 async def deleted_while_a_broker_stands_still(world: World) -> None:
-    """Past its session, and without a replica: no controller tells it, then or later."""
+    """Past its session, and without a replica: no controller informs it, then or later."""
     await deleted(world, ANEW.topic)
     spare = world.brokers[(controller_of(world) + 1) % world.plan.brokers]
     others = [each.number for each in world.brokers if each is not spare]
@@ -169,8 +169,8 @@ async def a_replica_is_moved_while_its_broker_stands_still(world: World) -> None
 async def a_replica_is_moved_and_its_topic_deleted_while_its_broker_stands_still(
     world: World,
 ) -> None:
-    """The deletion does not wait for the broker, and the controller does not name the topic any
-    more. Until the broker has read the store, it takes the replica for its own.
+    """The deletion does not wait for the broker, and the controller no longer names the topic.
+    Until the broker has read the store, it considers the replica its own.
     """
     broker, others = await back_with_the_replica_of_a_deleted_topic(world)
     await asyncio.sleep(4)
@@ -230,7 +230,7 @@ async def records_are_deleted_within_a_batch_and_a_replica_is_moved(world: World
 
 
 async def a_setting_is_altered_while_a_deletion_waits(world: World) -> None:
-    """The controller reads all settings again, those of the topic that is being deleted too."""
+    """The controller rereads all settings, including those of the topic that is being deleted."""
     controller = controller_of(world)
     number = next(each for each in world.assignment(ANEW)[0] if each != controller)
     await until(lambda: world.partition(number, ANEW) is not None, 20)
@@ -250,8 +250,8 @@ async def a_setting_is_altered_while_a_deletion_waits(world: World) -> None:
 
 
 async def only_one_replica_remembers_that_records_were_deleted(world: World) -> None:
-    """It stops cleanly. The others are killed before they have written their log start offset, and
-    have the deleted records again.
+    """One replica stops cleanly. The others are killed before they have written their log start
+    offset, and have the deleted records again.
     """
     where = world.partitions[0]
     leader = leader_of(world, where)
@@ -289,7 +289,7 @@ async def the_store_is_lost_as_a_leader_is_written(world: World) -> None:
 
 
 async def all_are_killed_and_one_comes_first_with_an_empty_disk(world: World) -> None:
-    """It was in sync before. Its disk was lost, or is not mounted."""
+    """The replica was in sync before. Its disk was lost, or is not mounted."""
     where = world.partitions[0]
     replicas, _ = world.assignment(where)
     await asyncio.sleep(3)
@@ -307,7 +307,7 @@ async def all_are_killed_and_one_comes_first_with_an_empty_disk(world: World) ->
 
 
 async def all_are_killed_and_the_one_that_lost_power_comes_first(world: World) -> None:
-    """It led, and what it had not flushed is gone. The others still have it."""
+    """The replica led, and its unflushed records are gone. The others still have them."""
     where = world.partitions[0]
     replicas, _ = world.assignment(where)
     await asyncio.sleep(3)
@@ -327,8 +327,8 @@ async def all_are_killed_and_the_one_that_lost_power_comes_first(world: World) -
 
 
 async def the_first_to_come_back_lacks_records_and_is_restarted(world: World) -> None:
-    """It waits for the others. After its next start nothing in its logs shows that they are short,
-    or were created while it waited.
+    """The replica waits for the others. After its next start nothing in its logs shows that they
+    are short, or were created while it waited.
     """
     where = world.partitions[0]
     replicas, _ = world.assignment(where)
@@ -353,7 +353,7 @@ async def the_first_to_come_back_lacks_records_and_is_restarted(world: World) ->
 
 
 async def a_leader_that_only_clients_reach_dies(world: World) -> None:
-    """It wants to go on without its followers, and the controller does not learn of it."""
+    """The leader wants to go on without its followers, and the controller does not learn of it."""
     where = led_elsewhere(world)
     leader = world.brokers[leader_of(world, where)]
     others = [each.host for each in world.brokers if each is not leader]
@@ -379,7 +379,7 @@ async def a_state_is_written_by_hand(world: World) -> None:
 
 
 async def a_leader_expires_while_the_controller_has_no_store(world: World) -> None:
-    """For less than the controller's session timeout. No watch tells it what happened meanwhile."""
+    """For less than the controller's session timeout. No watch reports what happened meanwhile."""
     # Producers have their ids by then: a request to a controller without its store would make it
     # resign, and the next one reads everything anyway.
     await asyncio.sleep(3)
@@ -420,7 +420,7 @@ async def a_topic_is_made_while_a_broker_has_no_store(world: World) -> None:
 
 
 async def a_topic_is_made_anew_while_a_server_of_the_store_is_behind(world: World) -> None:
-    """Its broker is told of the topic before it can read the topic's settings there."""
+    """Its broker learns of the topic before it can read the topic's settings there."""
     await deleted(world, ANEW.topic)
     broker = world.brokers[(controller_of(world) + 1) % world.plan.brokers]
     others = [each.number for each in world.brokers if each is not broker]
@@ -437,7 +437,7 @@ async def a_topic_is_made_anew_while_a_server_of_the_store_is_behind(world: Worl
 
 
 async def a_follower_lacks_files_for_a_while(world: World) -> None:
-    """It cannot begin a segment. Its disk is not at fault, so that no controller is told."""
+    """The follower cannot begin a segment. Its disk is not at fault: no controller is informed."""
     where = world.partitions[0]
     await asyncio.sleep(2)
     leader = leader_of(world, where)
@@ -449,7 +449,7 @@ async def a_follower_lacks_files_for_a_while(world: World) -> None:
 
 
 async def a_topic_is_made_while_a_broker_lacks_files(world: World) -> None:
-    """It cannot make the log, and nothing else brings the replica back."""
+    """The replica cannot create the log, and nothing else would bring it back."""
     await deleted(world, ANEW.topic)
     broker = world.brokers[(controller_of(world) + 1) % world.plan.brokers]
     others = [each.number for each in world.brokers if each is not broker]
@@ -541,8 +541,8 @@ async def a_controller_stands_still_with_a_request(world: World) -> None:
 
 
 async def a_control_request_arrives_late(world: World) -> None:
-    """Over a connection that the controller has given up. It deletes a topic, which was deleted by
-    the second copy and created again since.
+    """Over a connection that the controller has given up. The request deletes a topic that its
+    second copy already deleted and that was created again since.
     """
     await deleted(world, ANEW.topic)
     controller = world.brokers[controller_of(world)]
@@ -561,9 +561,9 @@ async def a_control_request_arrives_late(world: World) -> None:
 
 
 async def a_controller_is_deposed_before_it_has_said_what_is_newer(world: World) -> None:
-    """Another writer changed a state, of which the leader knows an older version. The controller
+    """Another writer changed a state of which the leader knows an older version. The controller
     refuses the leader's ISR, and may not write the state in a new epoch. The next controller has
-    nothing new to tell the leader.
+    nothing new for the leader.
     """
     where = led_elsewhere(world)
     path, leader = paths.partition_state(where), leader_of(world, where)
@@ -615,7 +615,7 @@ async def a_follower_falls_behind_by_many_records(world: World) -> None:
 
 
 async def an_unclean_election_is_allowed_at_last(world: World) -> None:
-    """Of two replicas that are there, one was not in sync, and the other has lost power since. The
+    """Of two available replicas, one was out of sync, and the other has lost power since. The
     latter has more records.
     """
     await deleted(world, LOOSE.topic)
@@ -646,7 +646,7 @@ async def an_unclean_election_is_allowed_at_last(world: World) -> None:
 
 
 async def the_store_is_restored_and_lacks_a_topic(world: World) -> None:
-    """The topic was created after the back-up. Its name is used again, and its logs are there."""
+    """The topic was created after the backup. Its name is used again, and its logs still exist."""
     await asyncio.sleep(2)
     kept = logs_on_disk(world)
     assert kept
@@ -671,7 +671,7 @@ async def the_store_is_restored_and_lacks_a_topic(world: World) -> None:
 
 
 def logs_on_disk(world: World) -> set[tuple[int, bytes]]:
-    """The broker and the content of each segment of the topic that is made anew, strays too."""
+    """The broker and the content of each segment of the recreated topic, strays included."""
     return {
         (broker.number, bytes(broker.disk._file(path).data))
         for broker in world.brokers
@@ -681,7 +681,7 @@ def logs_on_disk(world: World) -> set[tuple[int, bytes]]:
 
 
 async def very_many_replicas_are_deleted(world: World) -> None:
-    """Other requests have their turn meanwhile."""
+    """Other requests are served meanwhile."""
     request = world.creation("many")
     count = 200
     topic = replace(request.topics[0], num_partitions=count, replication_factor=1)

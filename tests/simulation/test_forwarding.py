@@ -35,7 +35,7 @@ def test_a_client_may_ask_any_broker() -> None:
     World(Plan(seed=1, steps=0)).run(story)
 
 
-def test_what_a_broker_forwards_is_not_forwarded_again() -> None:
+def test_a_forwarded_request_is_not_forwarded_again() -> None:
     async def story(world: World) -> None:
         await create(world, "by-broker", BROKER_SOFTWARE)
         assert "by-broker" not in world.topics()

@@ -1,4 +1,4 @@
-"""Leadership goes back by itself to a broker that was away, in the interval that is set."""
+"""Leadership returns automatically to a broker that was away, in the configured interval."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from simulation.world import SETTINGS, Plan, World
 
 
 @pytest.mark.row("A181")
-def test_a_broker_that_comes_back_leads_again_what_is_preferred_for_it() -> None:
+def test_a_returning_broker_leads_its_preferred_partitions_again() -> None:
     interval_s = int(SETTINGS["leader.imbalance.check.interval.seconds"])
 
     async def story(world: World) -> None:
@@ -18,7 +18,7 @@ def test_a_broker_that_comes_back_leads_again_what_is_preferred_for_it() -> None
         broker.kill()
         await until(lambda: leader_of(world, topic_partition) not in {-1, preferred}, 10)
         broker.start(world.tasks)
-        # Until it is in sync again, and then for one interval.
+        # It must be in sync again first; then one interval passes.
         await until(lambda: leader_of(world, topic_partition) == preferred, 4 * interval_s)
 
     World(Plan(seed=1, steps=0)).run(story)

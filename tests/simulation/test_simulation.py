@@ -1,4 +1,4 @@
-"""Brokers keep their promises whatever goes wrong; a broken rule is noticed; bugs stay fixed.
+"""Brokers keep their promises whatever fails; a broken rule is noticed; bugs stay fixed.
 
 A failure names its seed and prints the last events. `World(Plan(seed, STEPS)).run(everything)`
 repeats it, event by event.
@@ -23,7 +23,7 @@ SEEDS = range(8)
 MUTANT_STEPS = 8_000
 MUTANT_SEEDS = range(40)
 STORY_HEAL_S = 20
-"""Enough for each story; a world that does not recover is simulated for so long."""
+"""Long enough for each story; a world that does not recover is simulated for this long."""
 
 
 def tracebacks(history: History) -> list[str]:
@@ -33,7 +33,7 @@ def tracebacks(history: History) -> list[str]:
 @pytest.mark.parametrize(
     "seed", [0, *(pytest.param(each, marks=pytest.mark.slow) for each in SEEDS[1:])]
 )
-def test_promises_are_kept_whatever_goes_wrong(seed: int) -> None:
+def test_promises_are_kept_whatever_fails(seed: int) -> None:
     world = World(Plan(seed, STEPS))
     history = world.run(everything)
     assert world.loop.steps >= STEPS
@@ -44,14 +44,14 @@ def test_promises_are_kept_whatever_goes_wrong(seed: int) -> None:
 
 @pytest.mark.soak
 @pytest.mark.timeout(7200)
-def test_promises_are_kept_for_long() -> None:
+def test_promises_are_kept_in_a_long_run() -> None:
     for seed in range(1_000, 1_500):
         plan = Plan(seed, 4 * STEPS, brokers=3 + seed % 3, partitions=1 + seed % 4)
         history = World(plan).run(everything)
         assert tracebacks(history) == [], f"seed {seed}"
 
 
-def test_a_seed_decides_everything() -> None:
+def test_a_seed_determines_everything() -> None:
     runs = [World(Plan(3, 4_000)).run(everything) for _ in range(2)]
     assert runs[0].digest == runs[1].digest
     assert runs[0].counts == runs[1].counts
@@ -75,7 +75,7 @@ def test_a_broken_rule_is_noticed(mutant: Mutant, monkeypatch: pytest.MonkeyPatc
     pytest.fail("no seed noticed it")
 
 
-# Stories: a fault each, and what must come of it.
+# Stories: one fault each, and the required outcome.
 
 
 def plan_of(story: Story) -> Plan:
@@ -119,7 +119,7 @@ def test_a_failed_directory_on_the_controllers_broker_is_noticed() -> None:
 
 @pytest.mark.parametrize("of_controller", [False, True])
 def test_a_replica_in_a_failed_directory_is_given_up(of_controller: bool) -> None:
-    """Its broker reports that it cannot delete the log, and carries out all other requests."""
+    """Its broker reports that it cannot delete the log, and executes all other requests."""
 
     async def story(world: World) -> None:
         where = world.partitions[0]
@@ -127,7 +127,7 @@ def test_a_replica_in_a_failed_directory_is_given_up(of_controller: bool) -> Non
         while controller_of(world) not in replicas:
             await Nemesis(world).depose()
             await asyncio.sleep(2)
-            replicas, _ = world.assignment(where)  # a controller may be deposed as it moves one
+            replicas, _ = world.assignment(where)  # a controller may be deposed while it moves one
         number = next(each for each in replicas if (each == controller_of(world)) is of_controller)
         (spare,) = set(range(world.plan.brokers)) - set(replicas)
         await until(lambda: world.partition(number, where) is not None, 20)

@@ -20,8 +20,8 @@ BROKER = 4
 
 
 @pytest.mark.parametrize("side", ["leader", "follower"])
-def test_a_throttled_move_has_its_rate(side: str) -> None:
-    """A fetch is worth a tenth of a second, so a delay that is too long by as much shows."""
+def test_a_throttled_move_keeps_its_rate(side: str) -> None:
+    """A fetch transfers a tenth of a second's bytes, so a delay too long by as much shows."""
     took_s = 0.0
 
     async def story(world: World) -> None:

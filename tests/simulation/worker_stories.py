@@ -31,7 +31,7 @@ async def whole(world: World) -> None:
 
 
 async def the_owner_of_the_store_is_killed(world: World) -> None:
-    """Sessions outlive it: no leader changes, and what waits for the store goes on."""
+    """Sessions survive the owner: no leader changes, and requests to the store continue."""
     owner, before = world.owner, (sessions(world), leaders(world))
     assert owner is not None
     for _ in range(3):
@@ -45,7 +45,7 @@ async def the_owner_of_the_store_is_killed(world: World) -> None:
 
 
 async def a_worker_is_killed_and_its_partitions_come_back(world: World) -> None:
-    """No time-out is waited for: the end of its connection is the end of its session."""
+    """No timeout is waited for: the end of its connection ends its session."""
     for worker in world.brokers:
         led = [each for each in world.partitions if leader_of(world, each) == worker.number]
         assert led
@@ -60,14 +60,14 @@ def leaderless(world: World, partitions: Iterable[TopicPartition]) -> bool:
 
 
 async def the_machine_loses_power(world: World) -> None:
-    """Both workers and the owner die together. Each comes back with what it had synced."""
+    """Both workers and the owner die together. Each comes back with its synced data."""
     for _ in range(2):
         await asyncio.sleep(2)
         await lose_power(world)
 
 
 async def a_partition_has_moved_as_the_machine_loses_power(world: World) -> None:
-    """Nobody has written to its new leader yet. The former replica is about to be deleted."""
+    """The new leader has no new records yet. The former replica is about to be deleted."""
     assert world.owner is not None
     await asyncio.sleep(2)
     where, moved = world.partitions[0], asyncio.Event()
@@ -86,7 +86,7 @@ async def a_partition_has_moved_as_the_machine_loses_power(world: World) -> None
 
 
 async def lose_power(world: World) -> None:
-    """All at once; only what was synced is left."""
+    """All at once; only synced data is left."""
     assert world.owner is not None
     world.owner.kill()
     for worker in world.brokers:

@@ -1,4 +1,4 @@
-"""A machine with workers: brokers on one embedded store, which a process of its own serves.
+"""A machine with workers: brokers on one embedded store, served by a separate process.
 
 The owner and the sessions are those of `metadata.shared`, on simulated sockets.
 """
@@ -28,11 +28,11 @@ from simulation.zookeeper import ZooKeeper
 HOST, PORT = "store", 1
 CONNECT_MS = 60_000
 SYNCED = {"log.flush.interval.messages": "1"}
-"""There is no other replica: what is acknowledged must be on the disk, to survive a power cut."""
+"""There is no other replica: acknowledged records must be on disk to survive a power failure."""
 
 
 class RecordedServer(StoreServer):
-    """Notes whose request is being carried out, for `Registrar`."""
+    """Notes whose request is being executed, for `Registrar`."""
 
     tree_of: ZooKeeper
 
@@ -46,7 +46,7 @@ class RecordedServer(StoreServer):
 
 
 class StoreOwner:
-    """Serves the tree; what was written survives it, and so do the sessions in it."""
+    """Serves the tree; written data and the sessions in it survive it."""
 
     def __init__(self, network: Network, zookeeper: ZooKeeper) -> None:
         self._network, self._zookeeper = network, zookeeper

@@ -49,11 +49,11 @@ SETTINGS = {
     "log.retention.check.interval.ms": "1000",
 }
 TOPIC = "kept"
-"""No acknowledged record of it may be lost, whatever goes wrong."""
+"""No acknowledged record of this topic may be lost, whatever fails."""
 ANEW = TopicPartition("anew", 0)
-"""Its topic is deleted and created again and again, with and without settings."""
+"""This topic is deleted and created again and again, with and without settings."""
 LOOSE = TopicPartition("loose", 0)
-"""Its topic allows unclean elections. It may lose records, but nothing else may go wrong."""
+"""This topic allows unclean elections. It may lose records, but nothing else may fail."""
 SETTINGS_OF: dict[str, dict[str, str]] = {
     TOPIC: {"min.insync.replicas": "2"},
     ANEW.topic: {"min.insync.replicas": "2"},
@@ -150,7 +150,7 @@ class World:
         self.history.check()
 
     def _looked(self) -> None:
-        """After every step: checks that are cheap."""
+        """Cheap checks after every step."""
         loop, history = self.loop, self.history
         if self.registrar.vouched:
             vouched, self.registrar.vouched = self.registrar.vouched, []
@@ -168,7 +168,7 @@ class World:
             return
         partition = self.partition(broker, where)
         if partition is None or partition.topic_id != self.topic(where.topic).id():
-            return  # it has not been told of the topic yet, or of one of that name before
+            return  # it has not learned of the topic yet, or knows a former one of that name
         if partition.log.log_dir.failure is None:
             shard = Shard(partition.topic_id, where)
             self.history.check_log(shard, partition, f"broker {broker}, elected or in sync,")

@@ -149,7 +149,7 @@ class SimulatedStore(Writes):
     def _suspend(self) -> None:
         self._there.is_closed = self._back.is_closed = True
         self._server.clients.pop(self._session, None)
-        self._behind, self._untold = None, []  # as it connects again, it syncs
+        self._behind, self._untold = None, []  # reconnecting includes a sync
         self._become(SessionState.SUSPENDED)
         answers, self._answers = self._answers, {}
         for future, path in answers.items():
@@ -157,7 +157,7 @@ class SimulatedStore(Writes):
                 future.set_exception(ConnectionLost(path))
 
     def lose_connection(self) -> None:
-        """As when its server fails: the session moves to another, if there is one."""
+        """Its server fails: the session moves to another one, if there is one."""
         if self._state is SessionState.CONNECTED and not self._closed:
             self._suspend()
 
@@ -208,12 +208,12 @@ class SimulatedStore(Writes):
 
     @property
     def _tree(self) -> Tree:
-        """What its server of the ensemble has."""
+        """The tree as the session's own server has it."""
         return self._behind or self._server.tree
 
     def fall_behind(self) -> None:
-        """Its server misses the next writes of others, as one of an ensemble may, until it carries
-        out a write of this session.
+        """The session's server misses the next writes of others, as one of an ensemble may, until
+        it executes a write of this session.
         """
         self._behind = Tree.in_memory(self._server.tree._clock)
         self._server.tree._connection.backup(self._behind._connection)

@@ -1,4 +1,4 @@
-"""The output of a server that does not rotate it."""
+"""The output of a server that does not rotate it itself."""
 
 import os
 import subprocess
@@ -9,7 +9,7 @@ from penstock.local import bounded_file
 from penstock.local.process import last_line, start
 
 
-def test_a_file_and_the_one_before_it_are_kept(tmp_path: Path) -> None:
+def test_the_current_file_and_the_previous_one_are_kept(tmp_path: Path) -> None:
     source, sink = os.pipe()
     path = tmp_path / "output"
     path.write_bytes(b"earlier\n")
@@ -27,7 +27,7 @@ def test_a_file_and_the_one_before_it_are_kept(tmp_path: Path) -> None:
     assert kept[-100:] == b"".join(b"%09d\n" % number for number in range(9989, 9999))
 
 
-def test_a_disk_that_is_full_does_not_stop_the_server(tmp_path: Path) -> None:
+def test_a_full_disk_does_not_stop_the_server(tmp_path: Path) -> None:
     source, sink = os.pipe()
     os.write(sink, b"x" * 5000)
     os.close(sink)
@@ -38,7 +38,7 @@ def test_a_disk_that_is_full_does_not_stop_the_server(tmp_path: Path) -> None:
     os.close(source)
 
 
-def test_the_last_output_of_a_process_is_there_after_its_end(tmp_path: Path) -> None:
+def test_the_last_output_of_a_process_is_written_after_its_end(tmp_path: Path) -> None:
     output = tmp_path / "folder" / "output"
     code = "import time; print('it begins', flush=True); time.sleep(0.2); print('no such jar')"
     started = start([sys.executable, "-c", code], output, bounded=True)

@@ -1,4 +1,4 @@
-"""The hot modules run compiled, from the sources beside them or not at all."""
+"""The hot modules run compiled from the sources beside them, or not at all."""
 
 import ast
 import os
@@ -38,7 +38,7 @@ def test_the_installed_build_is_compiled() -> None:
     assert hot.__file__.endswith(".so")
 
 
-def test_the_sources_run_if_they_are_asked_for() -> None:
+def test_the_sources_run_on_request() -> None:
     script = "import penstock.record.batch as hot, penstock.record.walk as walk"
     done = run(f"{script}; print(hot.__file__, walk.NATIVE)", PENSTOCK_PURE="1")
     assert done.stdout == f"{ROOT / 'src/penstock/record/batch.py'} False\n", done.stderr
@@ -58,7 +58,7 @@ def test_a_source_that_changed_since_it_was_compiled_is_noticed(tmp_path: Path) 
     assert edited(tmp_path) == ["hot.py"]
 
 
-def test_a_source_that_was_only_written_again_is_what_was_compiled(tmp_path: Path) -> None:
+def test_a_rewritten_but_unchanged_source_counts_as_compiled(tmp_path: Path) -> None:
     compiled_from(tmp_path, "now = 1", read_ns=0)
     assert edited(tmp_path) == []
 
@@ -67,7 +67,7 @@ def test_an_installation_that_was_not_built_in_place_is_not_checked(tmp_path: Pa
     assert edited(tmp_path) == []
 
 
-def test_stale_code_is_refused_in_a_sentence(tmp_path: Path) -> None:
+def test_stale_code_is_refused_in_one_sentence(tmp_path: Path) -> None:
     shutil.copytree(
         ROOT / "src/penstock", tmp_path / "penstock", ignore=lambda *_: {"wire", "spark"}
     )
@@ -96,7 +96,7 @@ def test_a_compiled_struct_has_no_options(module: str) -> None:
 
 @pytest.mark.parametrize("module", COMPILED)
 def test_a_compiled_error_has_the_code_of_its_own_class(module: str) -> None:
-    """mypyc leaves it at that of its base unless both are declared as variables of the class."""
+    """mypyc keeps the code of the base class unless both are declared as class variables."""
     tree = ast.parse((ROOT / "src/penstock" / module).read_text())
     imported = import_module(f"penstock.{module.removesuffix('.py').replace('/', '.')}")
     for each in tree.body:

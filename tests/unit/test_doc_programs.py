@@ -1,4 +1,4 @@
-"""Each Python program of the documentation is Python, and names only what there is."""
+"""Each Python program of the documentation parses, and uses only names that exist."""
 
 from importlib import import_module
 
@@ -13,7 +13,7 @@ ALL = [(page, number) for page in PAGES for number in range(len(programs(page)))
 
 
 @pytest.mark.parametrize(("page", "number"), ALL)
-def test_a_program_names_what_there_is(page: str, number: int) -> None:
+def test_a_program_uses_only_existing_names(page: str, number: int) -> None:
     tree = parsed(page, number)
     for module, name in imported(tree):
         found = import_module(module)
@@ -23,5 +23,5 @@ def test_a_program_names_what_there_is(page: str, number: int) -> None:
     assert options - SOURCE.keys() - SINK.keys() - OF_SPARK == set()
 
 
-def test_there_are_programs() -> None:
+def test_the_documentation_has_programs() -> None:
     assert len(ALL) >= 20

@@ -1,4 +1,4 @@
-"""Every format that Penstock writes itself has a version, and refuses a newer one in a sentence."""
+"""Every format that Penstock writes has a version; newer ones are refused in one sentence."""
 
 import asyncio
 import json
@@ -99,17 +99,17 @@ REFUSED: dict[str, Callable[[Path], None]] = {
     "`penstock-progress`, a group's metadata": parallel_progress,
 }
 NOT_REFUSED = {"`_schemas`", f"`{session_file.FILE_NAME}`"}
-"""The first has Confluent's format; the second can be done without."""
+"""The first has Confluent's format; the second is optional."""
 
 
 @pytest.mark.parametrize("name", REFUSED)
 @pytest.mark.filterwarnings("ignore:unclosed database:ResourceWarning")
-def test_a_newer_version_is_refused_in_a_sentence(name: str, tmp_path: Path) -> None:
+def test_a_newer_version_is_refused_in_one_sentence(name: str, tmp_path: Path) -> None:
     with pytest.raises((ConfigError, UnreadableState, UnreadableProgress)) as refused:
         REFUSED[name](tmp_path)
     assert re.search(r"newer|version 2|p2", str(refused.value))
 
 
-def test_the_page_has_them_all() -> None:
+def test_the_page_lists_all_formats() -> None:
     rows = re.findall(r"(?m)^\| (`[^|]*?) \|", PAGE)
     assert set(rows) == REFUSED.keys() | NOT_REFUSED

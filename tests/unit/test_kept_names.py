@@ -1,4 +1,4 @@
-"""Files and pages keep the names of 0.1.0, whatever the fields are called in the source.
+"""Files and pages keep the field names of 0.1.0, whatever the fields are called in the source.
 
 A process of another version reads them: a command asks a broker that was started before, a cluster
 is upgraded broker by broker.

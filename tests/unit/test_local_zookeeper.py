@@ -7,7 +7,7 @@ import pytest
 from penstock.local import zookeeper
 
 
-def test_pyspark_brings_a_zookeeper_that_is_used_last(
+def test_the_zookeeper_of_pyspark_is_used_last(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PENSTOCK_CACHE", str(tmp_path))

@@ -1,4 +1,4 @@
-"""Processes that Penstock starts of itself are the same wherever it was started."""
+"""Processes that Penstock starts do not depend on the working directory."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_a_module_is_run_without_the_working_directory() -> None:
-    """With `python -m` alone, a file queue.py there would be taken for Python's own module."""
+    """With `python -m` alone, a local queue.py would replace Python's own module."""
     found = 0
     for path in ROOT.glob("src/penstock/**/*.py"):
         for before in re.findall(r'(\S+)\s+"-m",', path.read_text(encoding="utf-8")):

@@ -1,4 +1,4 @@
-"""Pages for readers: their links lead somewhere, and the glossary is in order."""
+"""Pages for readers: their links work, and the glossary is in order."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,7 @@ PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_lead_somewhere(page: Path) -> None:
+def test_links_lead_to_existing_targets(page: Path) -> None:
     targets = re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8"))
     inside = {each for each in targets if "://" not in each}
     assert {each for each in inside if not (page.parent / each).exists()} == set()

@@ -25,14 +25,14 @@ def counted(work: Callable[[], object]) -> Count:
     return tracer.count()
 
 
-def test_a_call_within_one_file_is_no_switch() -> None:
+def test_a_call_within_one_file_is_not_a_switch() -> None:
     count = counted(lambda: parse_dir_name("t-0"))
     lines = len((SOURCE / "log/naming.py").read_text().splitlines())
     assert count == Count(("log/naming.py",), lines, 0)
 
 
 @pytest.mark.pure
-def test_code_of_others_and_the_test_kit_are_not_counted() -> None:
+def test_third_party_code_and_the_test_kit_are_not_counted() -> None:
     batch = batch_of(b"value")
     assert counted(lambda: sorted([3, 1])).files == ()
     files = counted(lambda: batch_of(b"value")).files

@@ -1,4 +1,4 @@
-"""docs/rows.md and the tests agree: each marker names a row that is there and is built."""
+"""docs/rows.md and the tests agree: each marker names an existing row that is built."""
 
 import pytest
 from scripts import rows
@@ -12,7 +12,7 @@ def test_rows_are_numbered_without_a_gap() -> None:
     assert [row.number for row in PROMISED] == [f"A{n:03}" for n in range(1, len(PROMISED) + 1)]
 
 
-def test_every_row_says_how_far_it_is_built() -> None:
+def test_every_row_states_how_far_it_is_built() -> None:
     for row in PROMISED:
         assert row.built in GROUPS, row
         assert ("missing: " in row.text) == (row.built == "part"), row
@@ -22,12 +22,12 @@ def test_every_marker_names_a_row() -> None:
     assert TESTS.keys() <= {row.number for row in PROMISED}
 
 
-def test_a_row_that_a_test_shows_is_built() -> None:
+def test_a_row_with_a_test_is_built() -> None:
     unfinished = {row.number for row in PROMISED if row.built != "yes"}
     assert {number: TESTS[number] for number in TESTS.keys() & unfinished} == {}
 
 
-def test_a_line_that_is_nearly_a_row_is_refused() -> None:
+def test_a_malformed_row_is_refused() -> None:
     with pytest.raises(ValueError, match=r"not a row: .* A1 "):
         rows.rows("| A1 | yes | x |")
 
@@ -54,7 +54,7 @@ def test_markers_are_found_wherever_pytest_takes_them() -> None:
 
 
 @pytest.mark.parametrize("marker", ["row()", "row(NUMBER)", 'row(number="A001")', "row(1)"])
-def test_a_marker_that_cannot_be_read_is_an_error(marker: str) -> None:
+def test_an_unreadable_marker_is_an_error(marker: str) -> None:
     with pytest.raises(MarkerError, match=r"tests/test_x\.py"):
         list(rows.markers(f"pytestmark = pytest.mark.{marker}", "tests/test_x.py"))
 

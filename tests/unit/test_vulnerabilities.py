@@ -1,4 +1,6 @@
-"""Weaknesses that others had: each row of the page names tests, and secrets take equal time."""
+"""Vulnerabilities of other products: each row of the page names tests, and secrets are compared in
+constant time.
+"""
 
 import ast
 import re
@@ -39,7 +41,7 @@ def test_no_row_is_missing() -> None:
 
 
 @pytest.mark.parametrize("cve", rows())
-def test_each_row_names_tests_that_are_there(cve: str) -> None:
+def test_each_row_names_existing_tests(cve: str) -> None:
     named = TEST.findall(rows()[cve])
     assert named
     for path, name in named:
@@ -48,7 +50,7 @@ def test_each_row_names_tests_that_are_there(cve: str) -> None:
 
 
 def compared_by_equality(source: str) -> Iterator[str]:
-    """Comparisons whose time tells how much of a secret was right (CVE-2021-38153)."""
+    """Comparisons whose duration reveals how much of a secret was right (CVE-2021-38153)."""
     for node in ast.walk(ast.parse(source)):
         if not isinstance(node, ast.Compare):
             continue

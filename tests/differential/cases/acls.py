@@ -1,4 +1,4 @@
-"""Rules of access where nobody checks any."""
+"""ACL requests to brokers without an authorizer."""
 
 from typing import Any
 

@@ -57,7 +57,7 @@ THREADS = {
     "num.recovery.threads.per.data.dir": (1, 5),
     "num.replica.fetchers": (0, 3),
 }
-"""A running broker changes these by half or double at most."""
+"""A running broker may only halve or double these."""
 
 DESCRIBE = [
     case("a topic", _describe(every=True), topics=ONE),
@@ -305,7 +305,7 @@ RESOURCES = [
 
 SESSION, INTERVAL = "consumer.session.timeout.ms", "consumer.heartbeat.interval.ms"
 OF_GROUP = (SESSION, INTERVAL, "consumer.assignment.interval.ms")
-"""Kafka has more: those of share and streams groups."""
+"""Kafka has more types: those of share and streams groups."""
 
 
 def _of_group(*changes: tuple[str, int, str | None], **more: Any) -> IncrementalAlterConfigsRequest:

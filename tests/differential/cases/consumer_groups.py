@@ -1,4 +1,4 @@
-"""What members and administrators of groups of the consumer protocol ask (KIP-848)."""
+"""Requests of members and administrators of consumer protocol groups (KIP-848)."""
 
 from differential.case import Case, Step, case
 from differential.requests import ONE, THREE
@@ -28,9 +28,8 @@ def enter(
     assignor: str | None = "range",
     owned: Owned | None = (),
 ) -> ConsumerGroupHeartbeatRequest:
-    """A first heartbeat; a full one, if it has another epoch.
-
-    The assignor is `range`, since `uniform` may choose which partitions move.
+    """A first heartbeat; with another epoch, a full one. The assignor is `range`, because `uniform`
+    may choose which partitions move.
     """
     return ConsumerGroupHeartbeatRequest(
         group_id=group,
@@ -54,7 +53,7 @@ def beat(
     group: str = "~g",
     instance: str | None = None,
 ) -> ConsumerGroupHeartbeatRequest:
-    """A heartbeat that tells nothing new but, perhaps, what the member has of ~t."""
+    """A heartbeat without changes, except perhaps the member's partitions of ~t."""
     return ConsumerGroupHeartbeatRequest(
         group_id=group,
         member_id=member_id,

@@ -1,4 +1,6 @@
-"""Features: what is refused, and that other levels are told. Each case leaves the highest."""
+"""Features: which updates are refused, and that new levels are returned. Each case ends at the
+highest level.
+"""
 
 from typing import Any
 
@@ -14,7 +16,7 @@ ASKED = ApiVersionsRequest(client_software_name="d", client_software_version="1"
 
 
 def _common(features: list[Any]) -> object:
-    """Those that both have."""
+    """The features that both brokers have."""
     return by("name")([each for each in features if each.name in SUPPORTED])
 
 
@@ -38,7 +40,7 @@ def _update(*updates: FeatureUpdateKey, validates: bool = False) -> UpdateFeatur
 
 
 def _holds(level: int) -> Eventually:
-    """Brokers hear of a level after the answer. One that is 0 is not told at all."""
+    """Brokers learn of a level after the answer. Level 0 is not returned at all."""
     return Eventually(
         ASKED,
         lambda told: (

@@ -1,4 +1,4 @@
-"""FindCoordinator, and what members and administrators of classic groups ask."""
+"""FindCoordinator, and requests of members and administrators of classic groups."""
 
 from differential.case import At, Case, Step, case
 from differential.requests import ONE, THREE
@@ -31,7 +31,7 @@ from penstock.wire.messages.offset_fetch import (
 from penstock.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 
 INTERNAL = "__consumer_offsets"
-"""A topic of the same name on both brokers, for what stands inside of opaque bytes."""
+"""A topic with the same name on both brokers, for use inside opaque bytes."""
 
 SUBSCRIBED = b"\0\0" + encode(ConsumerProtocolSubscription(topics=[INTERNAL]), 0)
 

@@ -1,4 +1,4 @@
-"""ApiVersions, and bytes that are no request at all."""
+"""ApiVersions, and bytes that are not a valid request."""
 
 from struct import pack
 
@@ -41,7 +41,7 @@ def header(key: int, version: int, client_id: bytes | None = b"d") -> bytes:
 
 
 def _raw(name: str, *raw: Raw, api: type[Message] = ApiVersionsRequest) -> Case:
-    """Bytes have their version in them: one is enough."""
+    """The bytes contain a version, so one version of the case is enough."""
     low = API_OF[api].low
     return case(f"bytes, {name}", *raw, api=api, since=low, until=low)
 
@@ -137,7 +137,7 @@ def _samples() -> dict[Api, Message]:
 
 
 def _sample_cases(api: Api, request: Message) -> list[Case]:
-    """The version above and below what is served, and bodies cut short."""
+    """The versions above and below the supported range, and truncated bodies."""
     name, low, high = api.name, api.low, highest(api)
     flexible = b"\0"
     found = [

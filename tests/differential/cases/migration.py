@@ -1,4 +1,4 @@
-"""Groups that move between the classic and the consumer protocol, and what their members hear."""
+"""Groups that move between the classic and the consumer protocol, and their members' responses."""
 
 from differential.case import At, Case, Step, case
 from differential.cases.consumer_groups import beat, described, enter
@@ -129,7 +129,7 @@ CLASSIC: tuple[Step, ...] = (
 """A classic group of one member, FIRST, that has all of ~t."""
 
 MIXED: tuple[Step, ...] = (*CLASSIC, At(1, enter("~b")))
-"""Then SECOND of the consumer protocol has come: FIRST has not heard of it yet."""
+"""CLASSIC, and SECOND of the consumer protocol has joined: FIRST does not know it yet."""
 
 SETTLED: tuple[Step, ...] = (
     *MIXED,
@@ -137,10 +137,10 @@ SETTLED: tuple[Step, ...] = (
     At(5, sync(FIRST, 2)),
     At(1, beat("~b", 2)),
 )
-"""Both know their shares."""
+"""Both members know their assignments."""
 
 GUEST: tuple[Step, ...] = (At(1, enter("~a")), At(9, join("~b")))
-"""A group of the consumer protocol that has taken SECOND of the classic one in."""
+"""A consumer protocol group that a classic member, SECOND, has joined."""
 
 STATIC: tuple[Step, ...] = (
     At(9, join(instance="~i")),
@@ -149,7 +149,7 @@ STATIC: tuple[Step, ...] = (
 
 
 def kept(name: str, assigned: bytes) -> Case:
-    """A classic group whose shares are these bytes."""
+    """A classic group with these bytes as assignment."""
     return case(name, *CLASSIC[:2], At(5, sync(FIRST, 1, (FIRST, assigned))), enter("~b"),
                 DescribeGroupsRequest(["~g"]), topics=THREE,
                 api=ConsumerGroupHeartbeatRequest)  # fmt: skip

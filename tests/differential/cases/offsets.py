@@ -1,4 +1,4 @@
-"""ListOffsets, OffsetForLeaderEpoch, DeleteRecords: offsets by time, by epoch, and their cut."""
+"""ListOffsets, OffsetForLeaderEpoch, DeleteRecords: offsets by time and epoch, and deletion."""
 
 from differential.batches import HOUR_MS, NOW_MS, batch
 from differential.case import Case, Step, case

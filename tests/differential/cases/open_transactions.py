@@ -30,7 +30,7 @@ from penstock.wire.messages.write_txn_markers import (
 )
 
 FIRST_GENERATION = 11
-"""The last version of Produce by which producers add partitions themselves."""
+"""The last version of Produce at which producers add partitions themselves."""
 
 
 def _in_transaction(count: int = 2, *, sequence: int = 0, epoch: int = 0) -> At:

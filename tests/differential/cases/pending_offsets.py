@@ -1,4 +1,4 @@
-"""Offsets that an open transaction holds, when others delete or commit them meanwhile."""
+"""Offsets held by an open transaction, while others delete or commit them."""
 
 from differential.case import Case, Eventually, Step, case
 from differential.cases.groups import _commit, _forget
@@ -20,7 +20,7 @@ from penstock.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
 
 DELETED = DeleteGroupsRequest(groups_names=["~g"])
 FORGOTTEN = Eventually(FETCHED, lambda told: not told.groups[0].topics)
-"""Coordinators hear of a deletion after the answer."""
+"""Coordinators learn of a deletion after the answer."""
 PENDING = (_init(), _add_offsets(), _offsets(0))
 
 

@@ -1,4 +1,4 @@
-"""Produce: what is accepted, what is refused, and what is then in the log."""
+"""Produce: what is accepted, what is refused, and the resulting log."""
 
 from differential.batches import (
     HOUR_MS,

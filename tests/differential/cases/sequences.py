@@ -1,4 +1,4 @@
-"""Produce by producers that number their batches: duplicates, gaps, epochs, transactions."""
+"""Produce by idempotent producers: duplicates, gaps, epochs, transactions."""
 
 from differential.batches import batch, patched
 from differential.case import Case, Step, case

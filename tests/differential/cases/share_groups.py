@@ -1,4 +1,4 @@
-"""What members and administrators of share groups ask (KIP-932)."""
+"""Requests of members and administrators of share groups (KIP-932)."""
 
 from typing import Any
 
@@ -282,13 +282,13 @@ OFFSETS = [
     case("before it reads", *ALONE, offsets(0), topics=ONE),
     case("everything", *EMPTY, offsets(), topics=ONE, api=DescribeShareGroupOffsetsRequest),
     case("one that is not there", *EMPTY, offsets(0, 7), topics=ONE,
-         api=DescribeShareGroupOffsetsRequest, since=1),  # Kafka says nothing for 15 seconds
+         api=DescribeShareGroupOffsetsRequest, since=1),  # Kafka does not answer for 15 seconds
 ]  # fmt: skip
 
 KNOWN = Eventually(
     alter(group="~other"), lambda answer: not answer.responses[0].partitions[0].error_code
 )
-"""Kafka's coordinator of groups hears of a new topic after its broker."""
+"""Kafka's group coordinator learns of a new topic later than its broker."""
 
 ALTER = [
     case("no group", KNOWN, alter(group="~none"), topics=ONE),

@@ -1,7 +1,7 @@
-"""What brokers ask the coordinator of share groups' state: keys 83 to 87.
+"""Requests of brokers to the share coordinator: keys 83 to 87.
 
-Kafka serves them to any client that may act on the cluster; Penstock to brokers of its cluster. So
-these cases need a Penstock that is a cluster: see `tests/contract/test_share_state_oracle.py`.
+Kafka serves them to any client with ClusterAction; Penstock only to brokers of its cluster. So
+these cases need a Penstock cluster: see `tests/contract/test_share_state_oracle.py`.
 """
 
 from typing import Any
@@ -90,7 +90,7 @@ def is_coordinated(reply: Any) -> bool:
 
 
 READY: tuple[Step, ...] = (*READING, Eventually(summarise(), is_coordinated))
-"""A member of another group has read, so that the topic of states is there."""
+"""A member of another group has read, so that the state topic exists."""
 BEGUN: tuple[Step, ...] = (*READY, initialize(start=5))
 
 INITIALIZE = [

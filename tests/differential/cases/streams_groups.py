@@ -1,4 +1,4 @@
-"""What members and administrators of streams groups ask (KIP-1071)."""
+"""Requests of members and administrators of streams groups (KIP-1071)."""
 
 from typing import Any
 
@@ -126,7 +126,7 @@ def fetched(member_id: str | None, epoch: int) -> OffsetFetchRequest:
 
 
 def left_with(*requests: Step) -> tuple[Step, ...]:
-    """Member a, at epoch 3 after another came: partition 0 is still its own."""
+    """Member a at epoch 3, after another one joined; partition 0 is still its own."""
     return (enter(), enter("b"), owning(0, 1, 2), *requests)
 
 

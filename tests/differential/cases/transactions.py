@@ -1,4 +1,4 @@
-"""What producers ask of the transaction coordinator, step by step."""
+"""Requests of producers to the transaction coordinator, step by step."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ from penstock.wire.messages.write_txn_markers import (
 )
 
 NOBODY = 4_000_000
-"""Far from the producer ids that brokers hand out, the first of which is 0."""
+"""Far from the producer ids that brokers allocate, the first of which is 0."""
 
 
 def _init(name: str = "~x", timeout_ms: int = 60_000, **more: int) -> InitProducerIdRequest:
@@ -44,7 +44,7 @@ def _add(
     *partitions: int, of: str = "~t", name: str = "~x", producer: int = PRODUCER, epoch: int = 0,
     verify: bool = False,
 ) -> AddPartitionsToTxnRequest:  # fmt: skip
-    """In both forms: older versions leave out the one, newer ones the other."""
+    """Filled in both forms: each version sends the fields of one of them."""
     topics = [AddPartitionsToTxnTopic(name=of, partitions=list(partitions))]
     return AddPartitionsToTxnRequest(
         transactions=[AddPartitionsToTxnTransaction(name, producer, epoch, verify, topics)],

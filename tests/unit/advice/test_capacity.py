@@ -1,4 +1,4 @@
-"""What a workload needs, against figures worked out by hand."""
+"""Sizing of a workload, against figures worked out by hand."""
 
 import pytest
 
@@ -25,7 +25,7 @@ def load(**more: float) -> Workload:
 
 
 @pytest.mark.row("A164")
-def test_storage_is_messages_times_retention_size_and_replicas_and_the_spare_part() -> None:
+def test_storage_is_messages_times_retention_size_and_replicas_plus_a_reserve() -> None:
     need = capacity(load())
     assert need.records_kept == 86_400_000
     assert need.stored_bytes == 1000 * 86_400 * 1000 * 3 // 2
@@ -98,11 +98,11 @@ def test_impossible_figures_are_refused(wrong: dict[str, float]) -> None:
         "partition_out_bytes_per_second",
     ],
 )
-def test_what_is_no_finite_number_is_refused(name: str, value: float) -> None:
+def test_a_figure_that_is_not_finite_is_refused(name: str, value: float) -> None:
     with pytest.raises(ConfigError, match=name):
         load(**{name: value})
 
 
-def test_a_workload_beyond_all_numbers_is_refused() -> None:
+def test_a_workload_too_large_to_compute_is_refused() -> None:
     with pytest.raises(ConfigError, match="too large"):
         capacity(load(messages_per_second=1e308, message_bytes=1e308))

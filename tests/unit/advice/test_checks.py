@@ -85,7 +85,7 @@ def test_partitions_are_checked(one: PartitionMetadata, check: str, level: Level
 
 
 @pytest.mark.row("A181")
-def test_leaders_that_are_uneven_are_told_with_the_setting() -> None:
+def test_uneven_leaders_are_reported_with_the_setting() -> None:
     uneven = replace(
         seen(partition(leader=2)), settings={ONE: {"auto.leader.rebalance.enable": "false"}}
     )
@@ -120,7 +120,7 @@ def test_directories_and_disks_are_checked() -> None:
         (2, "raise max.poll.records and fetch.max.bytes"),
     ],
 )
-def test_a_backlog_is_told_with_what_helps(members: int, told: str) -> None:
+def test_a_backlog_is_reported_with_advice(members: int, told: str) -> None:
     backlog = found(replace(seen(partition()), groups=[group(members, 5000)]))["backlog"]
     assert backlog.what == "group g has not read 5000 records, in t-0"
     assert told in backlog.advice
@@ -136,7 +136,7 @@ def test_a_client_with_very_many_partitions_is_warned_of_its_memory() -> None:
     assert "1024 MiB" in many.meaning
 
 
-def test_a_problem_is_known_since_it_was_first_seen() -> None:
+def test_a_problem_keeps_the_time_it_was_first_seen() -> None:
     problems = Problems()
     one = Finding(Level.ERROR, "disk", "90 % full", "m", "a", subject="1 /d")
     other = replace(one, subject="2 /d")
@@ -148,20 +148,20 @@ def test_a_problem_is_known_since_it_was_first_seen() -> None:
     assert [each.since_ms for each in problems.seen([one], 400)] == [400]
 
 
-def test_a_short_lag_is_none_and_idle_members_are_told() -> None:
+def test_a_short_lag_is_not_reported_and_idle_members_are() -> None:
     assert found(replace(seen(partition()), groups=[group(2, 999)])) == {}
     idle = found(replace(seen(partition()), groups=[group(3, 0)]))["idle_members"]
     assert "client-2" in idle.what
 
 
-def test_members_of_groups_that_do_not_read_are_not_idle() -> None:
+def test_members_of_a_group_that_does_not_read_are_not_idle() -> None:
     """A schema registry elects its leader by the group protocol, and has no partitions."""
     state = group(3, 0)
     elected = replace(state, group=replace(state.group, protocol_type="sr"))
     assert "idle_members" not in found(replace(seen(partition()), groups=[elected]))
 
 
-def test_what_hangs_moves_is_unclean_or_was_not_answered_is_told() -> None:
+def test_hanging_transactions_moves_unclean_elections_and_refused_requests_are_reported() -> None:
     hanging = OpenTransaction(TP, ActiveProducer(ProducerId(7), 0, 0, 0, 0, Offset(5)))
     snapshot = replace(
         seen(partition()),
@@ -192,11 +192,11 @@ def test_a_folder_is_checked() -> None:
     assert [each.check for each in folder_findings(hurt)] == ["damage", "errors_logged"]
 
 
-def test_many_names_are_cut() -> None:
+def test_a_long_list_of_names_is_cut() -> None:
     assert some(range(7)) == "0, 1, 2, 3, 4 and 2 more"
 
 
-def test_logs_that_are_not_in_the_folder_are_said_to_be_unchecked() -> None:
+def test_logs_outside_the_folder_are_reported_as_unchecked() -> None:
     elsewhere = FolderSnapshot(Path("d"), True, False, 50, 100, has_metadata=True)
     (found,) = folder_findings(elsewhere)
     assert (found.check, found.level) == ("logs_elsewhere", Level.WARNING)

@@ -1,4 +1,4 @@
-"""Why a group lags: each cause by what was seen of the group."""
+"""Why a group lags: each cause, by the observed state of the group."""
 
 from dataclasses import replace
 
@@ -100,7 +100,7 @@ def test_an_offset_that_moved_a_moment_ago_is_not_stuck() -> None:
     assert why(seen).cause is Cause.TOO_FEW_MEMBERS
 
 
-def test_what_was_long_ago_is_no_cause() -> None:
+def test_old_rebalances_and_refused_commits_are_not_the_cause() -> None:
     seen = replace(
         group(STUCK, FINE),
         history=rebalances(9, ended_ms=NOW - 3_600_000),
@@ -109,7 +109,7 @@ def test_what_was_long_ago_is_no_cause() -> None:
     assert why(seen).cause is Cause.PAUSED
 
 
-def test_refused_commits_are_counted_by_client_and_kept_in_bounded_memory() -> None:
+def test_refused_commits_are_counted_by_client_in_bounded_memory() -> None:
     refused = RefusedCommits()
     refused.add("g", "c", ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, 1)
     assert refused.of("g") == ()
@@ -124,7 +124,7 @@ def test_refused_commits_are_counted_by_client_and_kept_in_bounded_memory() -> N
     assert refused.of("g") == refused.of("many") == ()
 
 
-def test_a_command_names_the_group_for_a_shell() -> None:
-    """Whoever may join a group chooses its name."""
+def test_the_group_name_is_quoted_in_a_shell_command() -> None:
+    """Any client that may join a group chooses its name."""
     found = why(replace(group(partition(0, 5), members=0), group="my group; reboot"))
     assert "`penstock group delete 'my group; reboot'`" in found.advice

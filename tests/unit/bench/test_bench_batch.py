@@ -1,4 +1,4 @@
-"""Batches that benchmarks send hold what they say."""
+"""Batches that benchmarks send have the declared number and size of records."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ MAX_MESSAGE_BYTES = 1_048_588
 
 
 @pytest.mark.parametrize("batch", [ONE_RECORD, KB_1, KB_64, MB_1, Batch(65_536, 1_000, Codec.LZ4)])
-def test_a_batch_holds_what_it_says(batch: Batch, tmp_path: Path) -> None:
+def test_a_batch_holds_the_declared_records(batch: Batch, tmp_path: Path) -> None:
     data = batch.file(tmp_path).read_bytes()
     header = read_header(data)
     assert crc_matches(data, header)

@@ -33,11 +33,11 @@ def test_cpu_and_memory_of_a_process_and_its_children_are_seen(
     parent: subprocess.Popen[str],
 ) -> None:
     assert len(family([parent.pid])) == 2
-    assert cpu_s([parent.pid]) >= 0.15  # the kernel rounds down to its ticks
+    assert cpu_s([parent.pid]) >= 0.15  # the kernel rounds CPU time down to its ticks
     assert resident_mb([parent.pid]) > resident_mb(family([parent.pid])[1:]) > 0
 
 
-def test_every_thread_is_pinned_and_let_go_again(parent: subprocess.Popen[str]) -> None:
+def test_every_thread_is_pinned_and_released_again(parent: subprocess.Popen[str]) -> None:
     before = os.sched_getaffinity(0)
     core = {min(before)}
     with pinned([parent.pid], core, core):
@@ -47,7 +47,7 @@ def test_every_thread_is_pinned_and_let_go_again(parent: subprocess.Popen[str]) 
     assert os.sched_getaffinity(0) == before
 
 
-def test_a_process_that_has_ended_costs_nothing() -> None:
+def test_an_ended_process_has_no_cost() -> None:
     with subprocess.Popen(["true"]) as process:
         process.wait()
     assert cpu_s([process.pid]) == 0

@@ -40,12 +40,12 @@ def test_numbers_keep_three_digits() -> None:
     ]
 
 
-def test_numbers_stand_to_the_right() -> None:
+def test_numbers_are_right_aligned() -> None:
     assert aligned([("a", "b", "c"), ("x", "long", "100")]) == "a  b       c\nx  long  100"
 
 
-def test_an_aim_with_a_unit_is_for_our_own_figure() -> None:
-    """Kafka's waits do not excuse ours."""
+def test_an_aim_with_a_unit_applies_to_our_own_figure() -> None:
+    """Long waits of Kafka do not excuse ours."""
     report = Report()
     for ours, workload in ((4.0, "kept"), (35.5, "missed")):
         report.add(workload, "Penstock", {"over idle": ours}, {"over idle": "<= 5 ms"})
@@ -56,7 +56,7 @@ def test_an_aim_with_a_unit_is_for_our_own_figure() -> None:
     assert "missed" in report.text().splitlines()[-1].split("<=")[0]
 
 
-def test_waits_beside_a_work_are_compared_with_those_of_an_idle_broker() -> None:
+def test_waits_during_background_work_are_compared_with_those_of_an_idle_broker() -> None:
     report = Report()
     report.add("work", "Penstock", beside({P99_9: 3.0}, {P99_9: 9.0}), AIMS)
     _, over = report.rows

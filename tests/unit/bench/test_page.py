@@ -1,4 +1,4 @@
-"""The page of benchmarks: made of figures, with what misses its aim marked."""
+"""The benchmarks page is generated from the figures and marks missed aims."""
 
 from xml.etree import ElementTree as ET
 
@@ -21,7 +21,7 @@ def test_a_ratio_that_misses_its_aim_is_marked() -> None:
     assert MISSED not in without_aim
 
 
-def test_what_security_costs_is_part_of_the_page() -> None:
+def test_the_cost_of_security_is_part_of_the_page() -> None:
     tls = Report()
     for name, value in (("Penstock", 6.0), ("Kafka", 10.0)):
         tls.add("fetch by TLS", name, {"CPU s per GB": value}, {"CPU s per GB": "<= 0.8"})
@@ -89,5 +89,5 @@ def test_a_plot_has_a_line_for_each_broker() -> None:
     assert svg("nothing", {"Penstock": [(1, 0)]}) == ""
 
 
-def test_claims_say_so_when_nothing_was_measured() -> None:
+def test_claims_without_a_measurement_say_so() -> None:
     assert all("not measured" in each[1] or "table" in each[1] for each in claims(None, None, None))

@@ -1,4 +1,4 @@
-"""ACLs in the store: Kafka 3.9's paths and texts, and changes by several brokers."""
+"""ACLs in the store: Kafka 3.9's paths and contents, and changes by several brokers."""
 
 import asyncio
 import json
@@ -42,7 +42,7 @@ def node(path: str, data: bytes) -> Node:
     return Node(path, data, 0, 1, 1, 1)
 
 
-def test_paths_and_texts_are_those_of_kafka() -> None:
+def test_paths_and_contents_match_kafka() -> None:
     assert path_of(TOPIC) == "/kafka-acl/Topic/payments"
     assert path_of(PREFIX) == "/kafka-acl-extended/prefixed/TransactionalId/pay"
     for each in (TOPIC, PREFIX):
@@ -91,7 +91,7 @@ def test_every_operation_is_read_back(operation: AclOperation) -> None:
         node_data([READ]).replace(b"Read", b"Fly"),
     ],
 )
-def test_a_node_that_cannot_be_read_denies_its_resource(data: bytes) -> None:
+def test_an_unreadable_node_denies_access_to_its_resource(data: bytes) -> None:
     found = acls_of([node("/kafka-acl/Topic/payments", data)])
     everybody = AccessRule("User:*", "*", AclOperation.ALL, Permission.DENY)
     assert found == {Acl(TOPIC, everybody)}
@@ -107,7 +107,7 @@ def brokers(tree: Tree, count: int) -> list[Authorizer]:
     ]
 
 
-def test_what_one_broker_writes_holds_on_the_others(tmp_path: Path) -> None:
+def test_acls_written_by_one_broker_apply_on_the_others(tmp_path: Path) -> None:
     async def main(tree: Tree) -> None:
         one, other = brokers(tree, 2)
         await one.open()
@@ -129,7 +129,7 @@ def test_what_one_broker_writes_holds_on_the_others(tmp_path: Path) -> None:
         asyncio.run(main(tree))
 
 
-def test_rules_of_one_resource_by_several_brokers_are_all_kept(tmp_path: Path) -> None:
+def test_concurrent_rules_of_several_brokers_are_all_stored(tmp_path: Path) -> None:
     async def main(tree: Tree) -> None:
         several = brokers(tree, 4)
         await several[0].open()

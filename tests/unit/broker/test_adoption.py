@@ -1,4 +1,4 @@
-"""Adoption of what workers left, when the metadata that they shared is lost."""
+"""Adoption of the logs of workers whose shared metadata is lost."""
 
 import asyncio
 from pathlib import Path
@@ -54,7 +54,7 @@ def workers(home: Path) -> list[Path]:
 
 
 def registered(home: Path, directories: list[Path]) -> tuple[ClusterImage, int]:
-    """After the adoption: the image, and the next producer id."""
+    """The image and the next producer id after the adoption."""
 
     async def main() -> tuple[ClusterImage, int]:
         outcomes = await adopt(home, adopted_topics(DiskFiles(), *directories))
@@ -66,7 +66,7 @@ def registered(home: Path, directories: list[Path]) -> tuple[ClusterImage, int]:
     return asyncio.run(main())
 
 
-def test_each_partition_is_registered_with_the_worker_that_has_it(tmp_path: Path) -> None:
+def test_each_partition_is_registered_with_the_worker_that_holds_it(tmp_path: Path) -> None:
     one, two = workers(tmp_path)
     partition(one, "t-0", epoch=3, batches=1)
     partition(two, "t-1", epoch=5, batches=1)
@@ -78,7 +78,7 @@ def test_each_partition_is_registered_with_the_worker_that_has_it(tmp_path: Path
 
 @pytest.mark.parametrize("longest", [0, 1])
 @pytest.mark.parametrize("by", ["epoch", "length"])
-def test_of_several_replicas_only_the_one_that_goes_furthest_is_in_sync(
+def test_only_the_replica_with_the_longest_log_is_in_sync(
     tmp_path: Path, longest: int, by: str
 ) -> None:
     both = workers(tmp_path)
@@ -120,8 +120,8 @@ def test_after_a_clean_stop_the_listed_epochs_are_all(tmp_path: Path) -> None:
     assert found.topics[0].partitions[0].last_epoch == 2
 
 
-def test_a_worker_is_adopted_beside_another_that_is_registered(tmp_path: Path) -> None:
-    """As when the metadata is older than a topic of the second one."""
+def test_a_worker_is_adopted_beside_a_registered_one(tmp_path: Path) -> None:
+    """As when the metadata is older than a topic of the second worker."""
     one, two = workers(tmp_path)
     partition(one, "old-0", epoch=0, batches=1)
     partition(two, "new-0", epoch=0, batches=1)
@@ -130,7 +130,7 @@ def test_a_worker_is_adopted_beside_another_that_is_registered(tmp_path: Path) -
     assert image.topics.keys() == {"old", "new"}
 
 
-def test_brokers_that_are_no_workers_are_not_adopted_together(tmp_path: Path) -> None:
+def test_brokers_that_are_not_workers_are_not_adopted_together(tmp_path: Path) -> None:
     one, two = log_dir(tmp_path / "one", 1), log_dir(tmp_path / "two", 2)
     with pytest.raises(NotAdoptable, match="belong to more than one broker: 1, 2"):
         adopted_topics(DiskFiles(), one, two)

@@ -45,10 +45,10 @@ def test_a_topics_settings_are_parsed_once_per_change() -> None:
     assert (after.segment_bytes, after.retention_ms) == (3_000_000, 1000)
 
 
-def test_settings_that_cannot_be_used_are_left_out_and_reported_once(
+def test_unusable_settings_are_left_out_and_reported_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Kafka's tools, or another version, may have written them."""
+    """Kafka's tools, or another version, may have written such settings."""
     stored = ImageDelta(
         topic_configs={"t": {"retention.ms": "many", "segment.ms": "5", "no.such": "1"}},
         default_broker_config={"max.connections": "none", "log.retention.ms": "7"},
@@ -83,10 +83,10 @@ def test_altered_settings_without_effect_are_reported_once(
     ]
 
 
-def test_altered_settings_that_contradict_those_of_the_start_are_left_out(
+def test_altered_settings_that_contradict_the_static_ones_are_left_out(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """The controller checks them with its own settings, which may differ."""
+    """The controller checks altered settings against its own static ones, which may differ."""
     least = "log.cleaner.min.compaction.lag.ms"
     image = ClusterImage(default_broker_config={"log.cleaner.max.compaction.lag.ms": "5"})
     cluster = Cluster(ME, {least: "10"}, image)

@@ -1,4 +1,4 @@
-"""Which new connections are opened, which wait, which are closed."""
+"""Which new connections are opened, delayed or closed."""
 
 import pytest
 
@@ -76,7 +76,7 @@ def test_over_the_rate_new_connections_wait_a_second_at_most() -> None:
     assert both.ip_waits["CLIENTS"].mean_ms(99_000) == 0
 
 
-def test_an_address_over_its_quota_is_held_and_not_counted() -> None:
+def test_an_address_over_its_quota_is_delayed_and_not_counted() -> None:
     key = "connection_creation_rate"
     quotas = Limits(
         QuotaType.CONNECTION,
@@ -91,7 +91,7 @@ def test_an_address_over_its_quota_is_held_and_not_counted() -> None:
     assert some.ip_throttle_ms("CLIENTS", "10.0.0.1", Limits(QuotaType.CONNECTION, {}), 0) == 0
 
 
-def test_an_address_has_a_number_too() -> None:
+def test_an_address_has_a_connection_limit() -> None:
     network = NetworkConfig(max_connections_per_ip=1, max_connections_per_ip_overrides="10.0.0.2:2")
     some = limits("CLIENTS")
     for ip in ("10.0.0.1", "10.0.0.2"):
@@ -102,7 +102,7 @@ def test_an_address_has_a_number_too() -> None:
 
 
 @pytest.mark.pure
-def test_very_many_addresses_are_looked_through_once_in_a_window(
+def test_many_addresses_are_scanned_once_per_window(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     looks = 0

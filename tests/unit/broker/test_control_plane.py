@@ -186,10 +186,12 @@ def test_a_topic_created_again_does_not_inherit_settings(joined: bool) -> None:
         ((3, 1), (4, 0), True),
     ],
 )
-def test_a_known_epoch_counts_again_only_if_nobody_led_in_it(
+def test_a_known_leader_epoch_is_applied_again_only_if_it_had_no_leader(
     known: tuple[int, int], told: tuple[int, int], is_applied: bool
 ) -> None:
-    """A controller could not write that nobody leads, and its successor does not know of it."""
+    """A controller that could not write a leaderless state has a successor that does not know of
+    it.
+    """
 
     class OnePartition:
         def find(self, _topic: str, _index: int) -> object:
@@ -205,7 +207,7 @@ def test_a_known_epoch_counts_again_only_if_nobody_led_in_it(
     asyncio.run(main())
 
 
-def test_settings_are_read_once_for_a_topic() -> None:
+def test_settings_are_read_once_per_topic() -> None:
     async def main() -> None:
         settings = Settings()
         control_plane, cluster, _ = with_settings(settings)
@@ -233,7 +235,7 @@ def test_without_the_store_only_topics_with_unknown_settings_wait() -> None:
     asyncio.run(main())
 
 
-def test_settings_read_before_a_topic_was_created_again_do_not_count() -> None:
+def test_settings_read_before_a_topic_was_created_again_are_ignored() -> None:
     async def main() -> None:
         control_plane, cluster, _ = with_settings(Settings(t={"segment.bytes": "2000"}))
         read_at = cluster.image
@@ -253,7 +255,7 @@ def test_settings_read_before_a_topic_was_created_again_do_not_count() -> None:
 
 
 def test_topics_deleted_without_notice_are_removed() -> None:
-    """As after a broker hung past its session; coordinators learn of the deletion too."""
+    """As after a broker hung past its session; the coordinators are notified too."""
 
     async def main() -> None:
         tree = Tree.in_memory(SystemClock())
@@ -306,7 +308,7 @@ def update(broker_epoch: int) -> UpdateMetadataRequest:
 
 @pytest.mark.parametrize(("broker_epoch", "is_applied"), [(5, False), (7, True)])
 def test_requests_wait_until_the_broker_is_registered(broker_epoch: int, is_applied: bool) -> None:
-    """They may be meant for its former process, whose session has not ended yet."""
+    """They may be meant for the broker's former process, whose session has not ended yet."""
 
     async def main() -> None:
         control_plane, local = made()
@@ -338,8 +340,8 @@ def deletion() -> StopReplicaRequest:
     )
 
 
-def test_a_late_copy_over_a_former_connection_is_refused() -> None:
-    """The controller gave the connection up, and sent the request again over another one."""
+def test_a_late_copy_from_a_closed_connection_is_refused() -> None:
+    """The controller had given the connection up and sent the request again over another one."""
 
     async def main() -> None:
         control_plane, _, local = with_settings(Settings())
@@ -394,8 +396,8 @@ def test_the_controllers_own_broker_reports_failed_replicas_too() -> None:
 @pytest.mark.parametrize(
     ("away", "aside"), [(False, ["deleted-0", "moved-0"]), (True, ["moved-0"])]
 )
-def test_replicas_that_a_full_set_does_not_name_are_set_aside(away: bool, aside: list[str]) -> None:
-    """So are those of unknown topics, unless the store has the topics or is away."""
+def test_replicas_missing_from_a_full_set_are_set_aside(away: bool, aside: list[str]) -> None:
+    """Replicas of unknown topics are too, unless the store has the topics or cannot be reached."""
 
     async def main() -> None:
         settings = Settings(malformed={})
@@ -432,10 +434,10 @@ def test_logs_of_topics_found_deleted_after_a_full_set_are_set_aside() -> None:
 
 
 @pytest.mark.parametrize(("topic_id", "aside"), [(OLD, []), (NEW, ["t-0"])])
-def test_the_log_of_a_topic_whose_name_is_used_again_is_set_aside(
+def test_the_log_of_a_deleted_topic_whose_name_is_reused_is_set_aside(
     topic_id: Uuid, aside: list[str]
 ) -> None:
-    """This broker has no replica of the new topic, so no LeaderAndIsr comes."""
+    """This broker has no replica of the new topic, so it receives no LeaderAndIsr."""
 
     async def main() -> None:
         control_plane, _, local = with_settings(Settings())

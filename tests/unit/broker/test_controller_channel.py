@@ -1,4 +1,4 @@
-"""A control request is repeated until the broker accepts it, or its epoch has passed."""
+"""A control request is repeated until the broker accepts it or its epoch has passed."""
 
 import asyncio
 from typing import Any, cast

@@ -13,7 +13,7 @@ from penstock.types import BrokerId
 from penstock.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 
 
-def test_a_request_to_a_controller_that_never_takes_over_ends_in_time() -> None:
+def test_a_request_fails_in_time_if_the_controller_never_takes_over() -> None:
     broker_id = BrokerId(1)
     link = ControllerLink(
         broker_id,

@@ -18,7 +18,7 @@ Scenario = Callable[[EmbeddedStore, EmbeddedStore], Awaitable[None]]
 
 
 def with_stores(scenario: Scenario) -> None:
-    """Our session, and that of another broker, which is the controller."""
+    """Our session, and the session of another broker, the controller."""
 
     async def run() -> None:
         call_soon = asyncio.get_running_loop().call_soon
@@ -41,7 +41,7 @@ def test_a_dead_controller_loses_its_role_and_registration_at_once() -> None:
     with_stores(scenario)
 
 
-def test_a_controller_that_registered_again_meanwhile_stays_registered() -> None:
+def test_a_controller_that_has_registered_again_stays_registered() -> None:
     async def scenario(ours: EmbeddedStore, _theirs: EmbeddedStore) -> None:
         await ours.create(paths.broker(GONE), b"{}", ephemeral=True)  # in another session
         await depose(ours, GONE)

@@ -1,4 +1,4 @@
-"""DescribeDelegationToken: work grows with the tokens and the named owners, not with both."""
+"""DescribeDelegationToken: work grows with tokens plus named owners, not their product."""
 
 from types import SimpleNamespace
 from typing import cast
@@ -37,7 +37,7 @@ def context(tokens: list[DelegationToken]) -> Context:
     return cast("Context", SimpleNamespace(peer=peer, services=services))
 
 
-def test_tokens_of_named_owners_are_found_without_asking_for_each_pair() -> None:
+def test_tokens_of_named_owners_are_found_without_checking_each_pair() -> None:
     tokens = [made(0, ALICE), made(1, user("bob")), made(2, user("carol"), user("dave"))]
     names = [f"nobody{number}" for number in range(50)]
     owners = [DescribeDelegationTokenOwner("User", each) for each in ("alice", "dave", *names)]
@@ -47,7 +47,7 @@ def test_tokens_of_named_owners_are_found_without_asking_for_each_pair() -> None
     assert len(asked) <= len(tokens)
 
 
-def test_no_list_of_owners_asks_for_all_and_an_empty_one_for_none() -> None:
+def test_a_null_list_of_owners_asks_for_all_tokens_and_an_empty_one_for_none() -> None:
     tokens = [made(0, ALICE), made(1, user("bob"))]
     every = describe_delegation_token(DescribeDelegationTokenRequest(None), context(tokens))
     assert [each.token_id for each in every.tokens] == ["id0", "id1"]

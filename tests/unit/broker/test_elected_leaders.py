@@ -1,4 +1,4 @@
-"""Elections in pieces: what earlier pieces did is told when a later one fails."""
+"""Elections in pieces: results of earlier pieces are returned when a later one fails."""
 
 import asyncio
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ WANTED = [TopicPartition("t", index) for index in range(3 * PARTITIONS_A_TURN + 
 
 
 class MovedController:
-    """Is no controller any more after some calls."""
+    """Stops being the controller after some calls."""
 
     def __init__(self, calls: int) -> None:
         self.left = calls
@@ -38,16 +38,16 @@ async def outcomes(controller: Any) -> dict[TopicPartition, ErrorCode]:
     }
 
 
-def test_what_was_elected_is_told_when_the_controller_moves() -> None:
+def test_completed_elections_are_returned_when_the_controller_moves() -> None:
     controller = MovedController(1)
     found = asyncio.run(outcomes(controller))
     assert list(found) == WANTED
     codes = list(found.values())
     assert set(codes[:PARTITIONS_A_TURN]) == {ErrorCode.NONE}
     assert set(codes[PARTITIONS_A_TURN:]) == {ErrorCode.NOT_CONTROLLER}
-    assert controller.left == -1  # it is not asked again
+    assert controller.left == -1  # no further call
 
 
-def test_an_election_that_never_began_is_refused_as_a_whole() -> None:
+def test_a_request_whose_first_election_fails_is_refused_as_a_whole() -> None:
     with pytest.raises(NotController):
         asyncio.run(outcomes(MovedController(0)))

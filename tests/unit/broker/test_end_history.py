@@ -1,9 +1,9 @@
-"""When a partition's end passed an offset."""
+"""When a partition's end offset passed a given offset."""
 
 from penstock.broker.peers.end_history import KEPT, EndHistory
 
 
-def test_the_end_passed_an_offset_when_it_was_first_seen_behind_it() -> None:
+def test_an_offset_was_passed_when_a_later_end_was_first_seen() -> None:
     ends = EndHistory(10, 1000)
     ends.observe(10, 2000)
     ends.observe(15, 3000)
@@ -14,13 +14,13 @@ def test_the_end_passed_an_offset_when_it_was_first_seen_behind_it() -> None:
     assert ends.passed_ms(19) == 4000
 
 
-def test_a_truncated_log_begins_anew() -> None:
+def test_a_truncated_log_starts_a_new_history() -> None:
     ends = EndHistory(10, 1000)
     ends.observe(4, 2000)
     assert (ends.last, ends.passed_ms(0)) == (4, 2000)
 
 
-def test_many_ends_are_kept_in_bounded_memory_and_the_newest_stays_exact() -> None:
+def test_many_ends_fit_bounded_memory_and_the_newest_stays_exact() -> None:
     ends = EndHistory(0, 0)
     for number in range(1, 10 * KEPT):
         ends.observe(number, number)

@@ -1,4 +1,4 @@
-"""A failed log directory is reported while the broker runs, and does not keep it from stopping."""
+"""A failed log directory is reported while the broker runs, and does not block its shutdown."""
 
 import asyncio
 from pathlib import Path
@@ -11,10 +11,10 @@ from penstock.errors import StorageError
 from penstock.metadata.errors import NotConnected
 
 
-def test_a_report_that_the_store_cannot_take_now_is_written_later(
+def test_a_report_that_the_store_refuses_is_written_later(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A full disk stops the store's owner and the directory alike."""
+    """A full disk fails both the store and the directory."""
     monkeypatch.setattr(failed_directories, "RETRY_S", 0.0)
     failures: list[Exception] = [NotConnected("/"), StorageError("database or disk is full")]
     written = 0
@@ -33,7 +33,7 @@ def test_a_report_that_the_store_cannot_take_now_is_written_later(
     assert written == 1
 
 
-def test_a_broker_stops_though_the_store_is_gone() -> None:
+def test_a_broker_stops_while_the_store_is_unreachable() -> None:
     attempts = 0
 
     async def write() -> None:

@@ -1,4 +1,4 @@
-"""The shares of the limit of open files, and requests that exceed it."""
+"""The shares of the open-file limit, and requests that exceed it."""
 
 import resource
 
@@ -14,7 +14,7 @@ from penstock.log.open_segments import MAX_LIMIT
 
 
 @pytest.mark.parametrize("limit", [256, 1024, 20_000, 1 << 20])
-def test_the_shares_leave_room_for_files_that_are_open_for_a_moment(limit: int) -> None:
+def test_the_shares_leave_room_for_files_opened_briefly(limit: int) -> None:
     parts = shares(limit)
     assert parts.segments < parts.held
     assert parts.held + parts.connections <= limit * 8 // 10 + 1

@@ -1,4 +1,4 @@
-"""Guards take requests apart in one walk, however many names these have."""
+"""Guards split a request into allowed and refused names in one pass, however many there are."""
 
 import asyncio
 import logging
@@ -76,7 +76,7 @@ class Asked:
 
 
 def access(*more: Acl) -> Access:
-    """To names that begin with `mine`, and what more ACLs say."""
+    """Access to names that begin with `mine`, and what more ACLs grant."""
     rule = AccessRule("User:mallory", "*", AclOperation.ALL, Permission.ALLOW)
     kinds = (ResourceType.GROUP, ResourceType.TOPIC)
     mine = [Acl(ResourcePattern(kind, "mine", PatternType.PREFIXED), rule) for kind in kinds]
@@ -84,7 +84,7 @@ def access(*more: Acl) -> Access:
 
 
 def guarded(guard: Guard, request: Any, response: Any, *more: Acl) -> tuple[Any, Any]:
-    """What the handler was asked, and the answer."""
+    """The requests that reached the handler, and the answer."""
     asked = []
 
     def handler(passed: Any, _ctx: Any) -> Any:
@@ -99,7 +99,7 @@ def names() -> list[str]:
     return [Name(f"{'mine' if at % 2 else 'theirs'}-{at}") for at in range(NAMES)]
 
 
-def test_a_request_fills_no_log_with_its_refusals(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_refusals_of_one_request_do_not_fill_the_log(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "penstock.authorizer")
     asks = access()
     for number in range(MOST_REFUSALS + 10):
@@ -113,7 +113,9 @@ def test_a_request_fills_no_log_with_its_refusals(caplog: pytest.LogCaptureFixtu
     assert len(caplog.messages[0]) < 2_000
 
 
-def test_nor_does_one_that_is_handled_piece_by_piece(caplog: pytest.LogCaptureFixture) -> None:
+def test_refusals_of_a_divided_request_do_not_fill_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     def described(request: DescribeGroupsRequest, _: Context) -> DescribeGroupsResponse:
         asks = access()
         assert not any(asks.group(AclOperation.DESCRIBE, each) for each in request.groups)
@@ -133,7 +135,7 @@ OF_BROKERS = [key for key, api in APIS.items() if api.inter_broker and key in GU
 
 
 @pytest.mark.parametrize("key", OF_BROKERS)
-def test_what_brokers_send_needs_cluster_action(key: int) -> None:
+def test_requests_of_brokers_need_cluster_action(key: int) -> None:
     whole = ResourcePattern(ResourceType.CLUSTER, CLUSTER_NAME, PatternType.LITERAL)
     for operation in AclOperation:
         if operation in (AclOperation.UNKNOWN, AclOperation.ANY):
@@ -144,7 +146,7 @@ def test_what_brokers_send_needs_cluster_action(key: int) -> None:
         if is_allowed:
             asked, answer = guarded(GUARDS[key], request, "done", Acl(whole, rule))
             assert (asked, answer) == ([request], "done")
-        elif key in range(83, 88):  # these say so of each partition
+        elif key in range(83, 88):  # these APIs return the error per partition
             asked, answer = guarded(GUARDS[key], request, "done", Acl(whole, rule))
             assert (asked, answer) == ([], APIS[key].response())
         else:
@@ -175,7 +177,7 @@ def test_the_requests_of_brokers_are_known() -> None:
         ),
     ],
 )
-def test_names_are_not_searched_for_in_lists_of_names(
+def test_the_guard_does_not_search_lists_for_each_name(
     key: int, request_of: Any, listed: str, response: Any, answers: str
 ) -> None:
     wanted = names()
@@ -194,8 +196,8 @@ def test_names_are_not_searched_for_in_lists_of_names(
 TOLD = Uuid(bytes(15) + b"\1")
 
 
-def test_a_topic_that_is_not_known_yet_is_deleted_by_nobody_without_the_right() -> None:
-    """The handler waits for the controller, which may have created it by then."""
+def test_deleting_an_unknown_topic_needs_the_permission_too() -> None:
+    """The handler waits for the controller, which may have created the topic by then."""
     rule = AccessRule("User:mallory", "*", AclOperation.DESCRIBE, Permission.ALLOW)
     seen = Acl(ResourcePattern(ResourceType.TOPIC, "pay", PatternType.PREFIXED), rule)
     topics = [
@@ -215,16 +217,16 @@ def test_a_topic_that_is_not_known_yet_is_deleted_by_nobody_without_the_right() 
     ]
 
 
-def test_an_id_that_is_not_known_yet_is_not_written_to() -> None:
-    """The handler may wait for a transaction's coordinator, and know the topic by then."""
+def test_producing_to_an_unknown_topic_id_is_refused() -> None:
+    """The handler may wait for a transaction's coordinator and know the topic by then."""
     topics = [TopicProduceData(topic_id=TOLD), TopicProduceData(name="mine")]
     asked, answer = guarded(GUARDS[0], ProduceRequest(acks=1, topic_data=topics), ProduceResponse())
     assert [each.name for each in asked[0].topic_data] == ["mine"]
     assert [each.topic_id for each in answer.responses] == [TOLD]
 
 
-def test_a_share_group_whose_assigned_topics_may_not_be_seen_is_not_shown() -> None:
-    """Members keep partitions for a while of topics that they do not name any more."""
+def test_a_share_group_with_an_assigned_topic_that_may_not_be_described_is_hidden() -> None:
+    """Members keep partitions for a while of topics that they no longer subscribe to."""
     had = share_groups.Assignment([share_groups.TopicPartitions(TOLD, "hidden", [0])])
     member = share_groups.Member(subscribed_topic_names=["mine"], assignment=had)
     group = share_groups.DescribedGroup(group_id="mine", members=[member])
@@ -245,8 +247,8 @@ def reroute(topic: str, setting: str, target: str) -> incremental.AlterConfigsRe
 @pytest.mark.parametrize(
     "setting", ["penstock.delay.to", "penstock.retry.to", "penstock.dlq.topic"]
 )
-def test_records_are_routed_only_to_where_one_may_write(setting: str) -> None:
-    """The delay service would write there for everybody."""
+def test_a_route_needs_write_permission_on_its_target(setting: str) -> None:
+    """The delay service would otherwise write there on behalf of any user."""
     resources = [reroute("mine", setting, "mine-too"), reroute("mine", setting, "payments")]
     asked, answer = guarded(
         GUARDS[44],
@@ -272,7 +274,7 @@ def test_records_are_routed_only_to_where_one_may_write(setting: str) -> None:
     assert [each.error_code for each in answer.topics] == [TOPIC_REFUSED]
 
 
-def test_who_may_not_read_a_topic_does_not_route_it_elsewhere() -> None:
+def test_a_route_needs_read_permission_on_its_source() -> None:
     rule = AccessRule("User:mallory", "*", AclOperation.ALTER_CONFIGS, Permission.ALLOW)
     altered = Acl(ResourcePattern(ResourceType.TOPIC, "payments"), rule)
     resources = [

@@ -1,4 +1,4 @@
-"""ISR proposals reach the controller and get their outcome, whatever fails on the way."""
+"""ISR proposals reach the controller and get their outcome despite failures on the way."""
 
 import asyncio
 from typing import cast
@@ -83,7 +83,7 @@ class Outcomes:
         (0, {0, 1, 2}, [(0, 1), (1, 1), (2, 1)]),
     ],
 )
-def test_a_proposal_outlives_an_error_of_the_loop(
+def test_a_proposal_survives_an_error_of_the_loop(
     failures: int, raises_once: set[int], settled: list[tuple[int, int]]
 ) -> None:
     outcomes = Outcomes(raises_once)
@@ -96,7 +96,7 @@ def test_a_proposal_outlives_an_error_of_the_loop(
     assert outcomes.settled == settled
 
 
-def test_a_newer_proposal_replaces_one_that_comes_back() -> None:
+def test_a_newer_proposal_replaces_one_that_is_requeued() -> None:
     outcomes = Outcomes(set())
     link = Link(1)
     proposals = IsrProposals(BrokerId(1), cast("ControllerLink", link), lambda: 5, outcomes.settle)
@@ -113,7 +113,7 @@ def test_a_newer_proposal_replaces_one_that_comes_back() -> None:
 
 
 class RefusesTheFirst(Link):
-    """Partition 0 is refused for ever; counts its attempts."""
+    """Always refuses partition 0, and counts its attempts."""
 
     attempts = 0
 
@@ -130,7 +130,7 @@ class RefusesTheFirst(Link):
         return replace(each, error_code=ErrorCode.UNKNOWN_TOPIC_ID)
 
 
-def test_a_proposal_that_is_refused_again_and_again_delays_no_other(
+def test_a_proposal_that_is_always_refused_delays_no_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(isr_proposals, "RETRY_S", 0.001)

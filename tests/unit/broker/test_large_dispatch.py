@@ -1,4 +1,4 @@
-"""Large requests: few at a time are decoded, by code that lets other threads run."""
+"""Large requests: only a few are decoded at a time, by code that lets other threads run."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -44,7 +44,7 @@ def frame(size_bytes: int) -> memoryview:
 
 
 class Work:
-    """A handler that goes on when it has had `enough` requests at the same time."""
+    """A handler whose requests wait until `enough` of them run at the same time."""
 
     def __init__(self, enough: int = 1) -> None:
         self._enough, self._now, self.most = enough, 0, 0
@@ -56,7 +56,7 @@ class Work:
         async with self._changed:
             self._changed.notify_all()
             await self._changed.wait_for(lambda: self.most >= self._enough)
-        await asyncio.sleep(0.02)  # for one more than may come
+        await asyncio.sleep(0.02)  # time for one more request than allowed to start
         self._now -= 1
         return MetadataResponse(controller_id=7)
 
@@ -64,7 +64,7 @@ class Work:
 async def handled(
     work: Work, sizes: list[int], quotas: dict[ClientEntity, Configs] | None = None
 ) -> list[tuple[Any, int]]:
-    """The replies, and how long the client of each is held back."""
+    """The replies, and the throttle time of each client."""
     services = cast("Any", few_services(quotas))
     with ThreadPoolExecutor(1) as worker:
         services.resources = SimpleNamespace(worker=worker)
@@ -76,7 +76,7 @@ async def handled(
     return [(task.result(), each.delay_ms) for task, each in zip(tasks, requests, strict=True)]
 
 
-def test_few_large_requests_are_at_work_and_one_huge_one() -> None:
+def test_the_number_of_large_requests_at_work_is_limited_and_a_huge_one_runs_alone() -> None:
     for size, most in ((LARGE_BYTES, LARGE_AT_WORK), (HUGE_BYTES, 1)):
         work = Work(most)
         replies = asyncio.run(handled(work, [size] * (most + 3)))
@@ -84,9 +84,9 @@ def test_few_large_requests_are_at_work_and_one_huge_one() -> None:
         assert work.most == most
 
 
-def test_a_large_request_that_waits_for_other_brokers_leaves_its_slot() -> None:
+def test_a_large_request_that_waits_for_other_brokers_frees_its_slot() -> None:
     class Waiting(Work):
-        """Waits until all requests have come, however few are at work."""
+        """Waits until all requests have started, however few may run at a time."""
 
         def __init__(self, all_of_them: int) -> None:
             super().__init__()
@@ -103,10 +103,10 @@ def test_a_large_request_that_waits_for_other_brokers_leaves_its_slot() -> None:
     for size, most in ((LARGE_BYTES, LARGE_AT_WORK), (HUGE_BYTES, 1)):
         work = Waiting(most + 3)
         assert len(asyncio.run(handled(work, [size] * (most + 3)))) == most + 3
-        assert work.most <= most  # they come back to it one after the other
+        assert work.most <= most  # they get a slot again one after the other
 
 
-def test_a_wait_outside_of_a_slot_that_ends_badly_leaves_all_slots_free() -> None:
+def test_a_failed_wait_outside_a_slot_leaves_all_slots_free() -> None:
     async def main() -> None:
         free = asyncio.Semaphore(1)
 
@@ -136,7 +136,7 @@ def test_a_wait_outside_of_a_slot_that_ends_badly_leaves_all_slots_free() -> Non
     asyncio.run(main())
 
 
-def test_large_responses_are_encoded_with_quotas_too() -> None:
+def test_large_responses_are_encoded_under_quotas_too() -> None:
     held_back = []
     for quotas in (None, LIMITED):
         (((encoded, splices), delay_ms),) = asyncio.run(handled(Work(), [LARGE_BYTES], quotas))
@@ -146,7 +146,7 @@ def test_large_responses_are_encoded_with_quotas_too() -> None:
     assert held_back == [False, True]
 
 
-def test_a_request_that_lists_too_much_is_refused() -> None:
+def test_a_request_with_too_many_items_is_refused() -> None:
     few = MetadataRequest(topics=[MetadataRequestTopic(name="x")] * 10)
     whole = encode(few, 12)
     assert yielding_decoder(MetadataRequest, 12, 10)(whole, 0)[0] == few
@@ -155,7 +155,7 @@ def test_a_request_that_lists_too_much_is_refused() -> None:
 
 
 def test_other_threads_run_while_a_large_message_is_decoded() -> None:
-    """Which those that mypyc compiled do not allow."""
+    """The functions compiled by mypyc do not let other threads run."""
     compiled = {*hot.DECODERS.values(), *hot.ENCODERS.values()}
     for message, version in hot.DECODERS:
         decode = yielding_decoder(cast("Any", message), version)

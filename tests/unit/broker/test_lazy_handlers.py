@@ -1,4 +1,4 @@
-"""What few brokers use is imported when it is first used: rare APIs, and costly modules."""
+"""Rare APIs and costly modules are imported at first use."""
 
 import subprocess
 import sys
@@ -16,7 +16,7 @@ print(*(name.rpartition(".")[2] for name in sys.modules if ".broker.handlers." i
 """
 
 
-def test_a_start_imports_what_clients_use_all_the_time_and_no_more() -> None:
+def test_startup_imports_only_the_handlers_of_frequent_apis() -> None:
     text = subprocess.run([sys.executable, "-c", LOADED], check=True, capture_output=True).stdout
     loaded = set(text.decode().split()) - {"late", "table"}
     assert loaded == {HANDLERS[key].__name__ for key in EAGER}
@@ -26,13 +26,13 @@ COSTLY = {"cramjam", "email", "re2", "urllib.request", "zipfile"}
 """Together a tenth of an idle broker's memory."""
 
 
-def test_a_start_imports_nothing_costly_that_it_may_not_need() -> None:
+def test_startup_imports_no_costly_module() -> None:
     code = "import sys, penstock.broker.app; print(*sys.modules)"
     text = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True).stdout
     assert set(text.decode().split()) & COSTLY == set()
 
 
-def test_a_handler_is_found_once_and_changed_when_it_is_asked_for() -> None:
+def test_a_handler_is_resolved_and_wrapped_once_on_demand() -> None:
     found: list[int] = []
 
     def handler(request: object, ctx: object) -> None: ...
@@ -48,6 +48,6 @@ def test_a_handler_is_found_once_and_changed_when_it_is_asked_for() -> None:
     assert found == [7]
 
 
-def test_a_module_that_is_none_is_no_attribute() -> None:
+def test_an_unknown_module_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match=r"no module penstock\.broker\.handlers\.nothing"):
         handlers.nothing  # type: ignore[attr-defined]  # noqa: B018

@@ -1,4 +1,4 @@
-"""A share-partition on its leader: what is written, and by whom."""
+"""A share-partition on its leader: which state is written, and when."""
 
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -41,11 +41,11 @@ from penstock.types import Uuid
 KEY = SharePartitionKey("g", Uuid(b"t" * 16), 0)
 EMPTY = ShareGroupOffset(snapshot_epoch=0, state_epoch=1, leader_epoch=4, start_offset=0)
 UNKNOWN = msgspec.structs.replace(EMPTY)
-"""It is being loaded."""
+"""Makes the state of a `Story` stay unloaded until the test answers the read."""
 
 
 class FakePartition:
-    """Led in epoch 4, until another broker leads."""
+    """A partition that is led in epoch 4 until another broker leads."""
 
     def __init__(self) -> None:
         self.tenure, self.leader_epoch, self.leads = 0, 4, True
@@ -59,7 +59,7 @@ class FakePartition:
 
 
 class FakePersister:
-    """Keeps calls until the test answers them."""
+    """Holds calls until the test answers them."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[Any, Callable[[Any], object]]] = []
@@ -74,7 +74,7 @@ class FakePersister:
 
 
 class Story:
-    """Member a has the records 0 to 9."""
+    """A share-partition of which member a has records 0 to 9."""
 
     def __init__(self, found: ShareGroupOffset = EMPTY) -> None:
         self.partition, self.persister = FakePartition(), FakePersister()
@@ -84,7 +84,7 @@ class Story:
         self.waiters = Waiters(loop)
         self.letters: list[DueLetter] = []
         self.start: int | Exception | None = 70
-        """None: it is searched for until the test calls `begin`."""
+        """None: the search for the start goes on until the test calls `begin`."""
         self.shared = LedSharePartition(
             KEY,
             cast("Partition", self.partition),
@@ -115,15 +115,15 @@ class Story:
         return self.shared.acknowledge("a", given)
 
 
-def test_who_no_longer_leads_writes_nothing() -> None:
+def test_a_former_leader_writes_nothing() -> None:
     story = Story()
-    story.partition.follow()  # its epoch is that of the new leader now
+    story.partition.follow()  # its epoch is now that of the new leader
     story.shared.release("a")
     assert story.persister.calls == []
     assert story.lost == [story.shared]
 
 
-def test_decisions_that_wait_for_a_write_are_refused_when_another_broker_leads() -> None:
+def test_acknowledgements_queued_for_a_write_are_refused_when_another_broker_leads() -> None:
     story = Story()
     first, second = story.accept(0, 3), story.accept(4, 5)
     story.partition.follow()
@@ -136,12 +136,12 @@ def test_decisions_that_wait_for_a_write_are_refused_when_another_broker_leads()
     assert story.persister.calls == []
 
 
-def test_without_members_it_goes_once_everything_is_written() -> None:
+def test_without_members_it_is_closed_once_everything_is_written() -> None:
     story = Story()
     first, second = story.accept(0, 3), story.accept(4, 5)
     story.shared.release("a")
     story.shared.retire()
-    assert story.lost == []  # a member that came now would load what is not written yet
+    assert story.lost == []  # a member that joined now would load state that lacks these writes
     story.persister.answer()
     assert story.lost == []
     story.persister.answer()
@@ -150,7 +150,7 @@ def test_without_members_it_goes_once_everything_is_written() -> None:
     assert second.is_done
 
 
-def test_a_member_that_comes_meanwhile_keeps_it() -> None:
+def test_a_member_that_joins_meanwhile_keeps_it_open() -> None:
     story = Story()
     story.accept(0, 3)
     story.shared.retire()
@@ -167,7 +167,7 @@ def test_after_a_failed_write_the_state_is_loaded_again() -> None:
     assert story.lost == [story.shared]
 
 
-def test_what_was_in_a_failed_write_is_in_the_next_one() -> None:
+def test_a_failed_write_is_repeated_by_the_next_one() -> None:
     limits = ShareLimits()
     shared = SharePartition(0)
     shared.acquire(Acquisition("a", 6, 6), [FetchedBatch(0, 3)], limits, 0)
@@ -185,14 +185,14 @@ def test_what_was_in_a_failed_write_is_in_the_next_one() -> None:
     assert again.refused is None
 
 
-def test_states_of_other_versions_are_delivered_again() -> None:
+def test_records_in_an_unknown_state_are_delivered_again() -> None:
     shared = SharePartition(0, [StateBatch(0, 1, 9, 1), StateBatch(2, 3, -4, 1)])
     wanted = Acquisition("a", 10, 10)
     acquired = shared.acquire(wanted, [FetchedBatch(0, 3)], ShareLimits(), 0)
     assert [(each.first, each.last) for each in acquired] == [(0, 1), (2, 3)]
 
 
-def test_a_fetch_goes_on_behind_aborted_records() -> None:
+def test_a_fetch_continues_after_aborted_records() -> None:
     story = Story()
     assert story.shared.acquire(Acquisition("b", 5, 5), [FetchedBatch(10, 99, True)]) == []
     attempts: list[None] = []
@@ -204,7 +204,7 @@ def test_a_fetch_goes_on_behind_aborted_records() -> None:
     assert attempts == [None]
 
 
-def test_locks_that_were_made_shorter_end_earlier() -> None:
+def test_shortened_locks_expire_earlier() -> None:
     story = Story()
     story.limits = ShareLimits(lock_ms=1000)
     story.shared.acquire(Acquisition("b", 5, 5), [FetchedBatch(10, 14)])
@@ -214,8 +214,8 @@ def test_locks_that_were_made_shorter_end_earlier() -> None:
     assert story.shared.state.fetch_offset(story.limits, story.clock.monotonic_ms()) == 10
 
 
-def test_where_a_group_begins_is_written_before_anything_is_acknowledged() -> None:
-    """With the default, the end of the log, the next leader would begin after these records."""
+def test_the_start_of_a_group_is_written_before_any_acknowledgement() -> None:
+    """With the default, the end of the log, the next leader would start after these records."""
     story = Story(msgspec.structs.replace(EMPTY, start_offset=NO_START))
     write = story.persister.answer()
     assert isinstance(write, WriteState)
@@ -238,8 +238,8 @@ def test_nobody_gets_records_before_their_start_is_written() -> None:
     assert attempts == [70]
 
 
-def test_a_start_that_cannot_be_found_is_told_and_looked_for_again() -> None:
-    """Nobody but this partition minds: a broker would end by an error in one of its tasks."""
+def test_an_error_in_the_search_for_the_start_is_returned_and_the_search_is_repeated() -> None:
+    """The error affects only this partition; an error that rises in a task would end the broker."""
     nowhere = msgspec.structs.replace(EMPTY, start_offset=NO_START)
     for error, code in (
         (CorruptBatch("the CRC is wrong"), ErrorCode.CORRUPT_MESSAGE),
@@ -254,7 +254,7 @@ def test_a_start_that_cannot_be_found_is_told_and_looked_for_again() -> None:
         assert story.persister.calls == []
 
 
-def test_aborted_records_that_were_released_are_not_delivered_again() -> None:
+def test_released_records_of_an_aborted_transaction_are_not_delivered_again() -> None:
     """The group may have read uncommitted records before."""
     shared = SharePartition(0, [StateBatch(0, 9, 0, 1)])
     found = [FetchedBatch(0, 1), FetchedBatch(2, 4, True), FetchedBatch(5, 9), FetchedBatch(10, 12)]
@@ -265,7 +265,7 @@ def test_aborted_records_that_were_released_are_not_delivered_again() -> None:
     assert write.batches == (StateBatch(2, 4, 4, 1),)
 
 
-def test_whatever_went_while_it_was_loaded_writes_no_start() -> None:
+def test_a_partition_closed_while_it_is_loaded_writes_no_start() -> None:
     story = Story(UNKNOWN)
     story.shared.retire()
     assert story.lost == [story.shared]
@@ -284,7 +284,7 @@ def test_a_start_is_written_once_the_search_for_it_has_ended() -> None:
     assert story.shared.fetch_offset() == 70
 
 
-def test_whatever_went_while_its_start_was_searched_for_writes_none() -> None:
+def test_a_partition_closed_during_the_search_for_its_start_writes_no_start() -> None:
     nowhere = msgspec.structs.replace(EMPTY, start_offset=NO_START)
     for fate in ("no member", "lost", "another leader"):
         story = Story(UNKNOWN)
@@ -302,7 +302,7 @@ def test_whatever_went_while_its_start_was_searched_for_writes_none() -> None:
         assert story.persister.calls == []
 
 
-def test_a_dead_letter_is_posted_once_it_is_written_that_nobody_gets_the_record_again() -> None:
+def test_a_dead_letter_is_posted_once_its_record_is_stored_as_archiving() -> None:
     story = Story()
     story.limits = ShareLimits(dead_letters=True)
     story.shared.acknowledge("a", [Acknowledgement(3, 3, AcknowledgeType.REJECT)])
@@ -313,7 +313,7 @@ def test_a_dead_letter_is_posted_once_it_is_written_that_nobody_gets_the_record_
     assert story.persister.answer().update.batches == (StateBatch(3, 3, RecordState.ARCHIVED, 1),)
 
 
-def test_who_has_letters_to_write_does_not_go_before_they_are_written() -> None:
+def test_a_partition_with_dead_letters_to_write_stays_open_until_they_are_written() -> None:
     story = Story()
     story.limits = ShareLimits(dead_letters=True)
     story.shared.acknowledge("a", [Acknowledgement(0, 9, AcknowledgeType.REJECT)])
@@ -328,7 +328,7 @@ def test_who_has_letters_to_write_does_not_go_before_they_are_written() -> None:
 
 
 def tried() -> Story:
-    """The circuit breaker was opened, and a has record 0 for its try."""
+    """The circuit breaker is open, and member a has record 0 as its trial."""
     story = Story()
     story.rules = DeliveryRules(failures=10, pause_ms=100)
     story.shared.acknowledge("a", [Acknowledgement(0, 9, AcknowledgeType.RELEASE)])
@@ -340,15 +340,15 @@ def tried() -> Story:
     return story
 
 
-def test_a_try_that_meets_no_record_is_made_again() -> None:
-    """Offset 0 is a transaction's marker, or was compacted away."""
+def test_a_trial_at_an_offset_without_a_record_is_repeated() -> None:
+    """Offset 0 is a transaction marker, or was compacted away."""
     story = tried()
     story.shared.acknowledge("a", [Acknowledgement(0, 0, AcknowledgeType.GAP)])
     story.persister.answer()
     assert story.shared.fetch_offset() == 1
 
 
-def test_a_try_whose_record_was_deleted_is_made_again() -> None:
+def test_a_trial_whose_record_was_deleted_is_repeated() -> None:
     story = tried()
     story.partition.log.log_start_offset = 5
     assert story.shared.fetch_offset() == 5
@@ -368,7 +368,7 @@ def test_acknowledgements_of_finished_records_do_not_move_the_circuit_breaker() 
     assert story.shared.failed_in_a_row == 2
 
 
-def test_a_circuit_breaker_that_is_switched_off_holds_nothing_up() -> None:
+def test_a_disabled_circuit_breaker_holds_nothing_back() -> None:
     story = tried()
     story.rules = DeliveryRules()
     assert story.shared.fetch_offset() == 1

@@ -85,8 +85,8 @@ def led(topic_id: Uuid, *, epoch: int) -> PartitionChange:
     return PartitionChange(PARTITION, topic_id, state)
 
 
-def test_an_added_replica_in_sync_does_not_begin_again_while_its_directory_is_offline() -> None:
-    """It may be the last in sync, and lead: an empty log would lose what it acknowledged."""
+def test_an_added_in_sync_replica_gets_no_empty_log_while_its_directory_is_offline() -> None:
+    """It may lead as the last replica in sync: an empty log would lose acknowledged records."""
     rig = Rig()
     rig.logs = LogRig(dirs=("d0", "d1"))
     rig.logs.append(batch_of(b"acknowledged"))
@@ -105,7 +105,7 @@ def test_an_added_replica_in_sync_does_not_begin_again_while_its_directory_is_of
     assert rig.noting.told == [f"not led {PARTITION}", f"stop {PARTITION}"]
 
 
-def test_a_topic_created_again_begins_without_the_deleted_topics_records() -> None:
+def test_a_topic_created_again_starts_without_the_deleted_topics_records() -> None:
     """The old replica was never stopped, and its leader epochs were higher."""
 
     async def main() -> None:
@@ -123,7 +123,7 @@ def test_a_topic_created_again_begins_without_the_deleted_topics_records() -> No
     asyncio.run(main())
 
 
-def test_a_deletion_keeps_the_log_of_another_topic_of_that_name() -> None:
+def test_a_deletion_keeps_the_log_of_a_new_topic_of_that_name() -> None:
     async def main() -> None:
         rig = Rig()
         rig.logs.append(batch_of(b"x"))
@@ -184,7 +184,7 @@ def test_the_deletion_of_a_large_topic_removes_all_its_offsets() -> None:
     asyncio.run(main())
 
 
-def test_offsets_stay_while_a_replica_moves_away() -> None:
+def test_offsets_stay_when_a_replica_moves_to_another_broker() -> None:
     async def main() -> None:
         rig = Rig()
         topic = Topic("orders", TOPIC_ID, {0: PartitionRegistration((BrokerId(1),))})
@@ -217,12 +217,12 @@ def test_a_stray_replica_is_neither_led_nor_followed_and_its_log_is_kept() -> No
     asyncio.run(main())
 
 
-def test_a_log_that_a_crash_may_bring_back_is_not_reported_as_deleted() -> None:
+def test_a_deletion_that_a_crash_may_undo_is_not_reported() -> None:
     async def main() -> None:
         rig = Rig()
         stopped = StoppedReplicas(PARTITION, TOPIC_ID, (BROKER,))
         rig.logs.fake.fail_next("sync_dir", errno.EIO)
-        for _ in range(2):  # another controller repeats it
+        for _ in range(2):  # another controller repeats the deletion
             failed = await rig.apply(StateChange(image=ClusterImage(), stopped=(stopped,)))
             assert failed == [PARTITION]
 
@@ -262,7 +262,7 @@ def test_a_log_on_a_failed_disk_is_never_reported_as_deleted() -> None:
         rig.partitions.create(*PARTITION, TOPIC_ID, 0)
         rig.logs.store.dirs[0].fail(StorageError("Input/output error"))
         stopped = StoppedReplicas(PARTITION, TOPIC_ID, (BROKER,))
-        for _ in range(2):  # another controller repeats it
+        for _ in range(2):  # another controller repeats the deletion
             failed = await rig.apply(StateChange(image=ClusterImage(), stopped=(stopped,)))
             assert failed == [PARTITION]
 

@@ -1,4 +1,6 @@
-"""Logins that expire (KIP-368): a client logs in again in time, as the same user, or is cut off."""
+"""Logins that expire (KIP-368): a client logs in again in time, as the same user, or is
+disconnected.
+"""
 
 import asyncio
 from random import Random
@@ -63,7 +65,7 @@ class LoginServices(FewServices):
 
 
 class Client:
-    """A connection's dispatch, with a clock to move."""
+    """A connection's dispatch with an adjustable clock."""
 
     def __init__(self) -> None:
         self.clock = Clock()
@@ -88,7 +90,7 @@ class Client:
         frame = memoryview(request_frame(api, version, 1, None, request))[4:]
         read = self.dispatch.read(frame)
         if isinstance(request, MetadataRequest):
-            return None  # it is let through; nothing is there to answer it
+            return None  # accepted; there is no handler to answer it
         outcome = self.dispatch.handle(read)
         return expired(outcome) if isinstance(outcome, Parked) else outcome
 
@@ -122,7 +124,7 @@ class Client:
 def expired(outcome: Parked[object]) -> object:
     async def answered() -> object:
         response = outcome.expire()
-        await asyncio.sleep(0)  # the connection ends after its answer
+        await asyncio.sleep(0)  # the connection closes after this answer
         return response
 
     return asyncio.run(answered())
@@ -136,7 +138,7 @@ def refused_token(_request: Message, _ctx: object) -> SaslAuthenticateResponse:
     return SaslAuthenticateResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE)
 
 
-def test_a_login_tells_how_long_it_lasts_and_gives_the_connection_its_principal() -> None:
+def test_a_login_returns_its_lifetime_and_sets_the_principal() -> None:
     client = Client()
     assert client.dispatch.peer.principal == ANONYMOUS
     assert client.log_in().session_lifetime_ms == LIFE_MS
@@ -144,19 +146,19 @@ def test_a_login_tells_how_long_it_lasts_and_gives_the_connection_its_principal(
     assert (client.logged_in, client.sasl.successes, client.sasl.failures) == (1, 1, 0)
 
 
-def test_a_client_that_logs_in_again_is_served_on() -> None:
+def test_a_client_that_logs_in_again_is_still_served() -> None:
     client = Client()
     client.log_in()
     for _ in range(3):
         client.clock.now += LIFE_MS
         client.asks()
-        client.clock.now += 1  # now it is too late for anything else
+        client.clock.now += 1  # too late for anything but a login
         assert client.log_in().session_lifetime_ms == LIFE_MS
     client.asks()
     assert (client.logged_in, client.sasl.reauthentications) == (1, 3)
 
 
-def test_a_client_that_does_not_is_cut_off() -> None:
+def test_a_client_that_does_not_log_in_again_is_disconnected() -> None:
     client = Client()
     client.log_in()
     client.clock.now += LIFE_MS + 1
@@ -165,7 +167,7 @@ def test_a_client_that_does_not_is_cut_off() -> None:
     assert client.sasl.expired == 1
 
 
-def test_logging_in_again_all_the_time_is_refused() -> None:
+def test_logging_in_again_too_often_is_refused() -> None:
     client = Client()
     client.log_in()
     client.clock.now += REAUTHENTICATION_PAUSE_MS - 1
@@ -175,8 +177,8 @@ def test_logging_in_again_all_the_time_is_refused() -> None:
     assert client.begin() == ErrorCode.NONE
 
 
-def test_a_login_without_an_end_after_one_with_an_end_has_none() -> None:
-    """A client begins by a delegation token, and goes on by its password."""
+def test_a_login_without_expiry_replaces_one_with_expiry() -> None:
+    """A client starts with a delegation token and continues with its password."""
     mechanism, client = ScramMechanism.SCRAM_SHA_256, Client()
     key = salted(mechanism, "secret", b"salt", MIN_ITERATIONS)
     known = credential(mechanism, key, b"salt", MIN_ITERATIONS)
@@ -192,8 +194,8 @@ def test_a_login_without_an_end_after_one_with_an_end_has_none() -> None:
     client.asks()
 
 
-def test_a_long_token_takes_no_place_of_large_requests() -> None:
-    """A refusal waits before it is answered: strangers would hold those places."""
+def test_a_long_login_token_takes_no_slot_of_large_requests() -> None:
+    """The answer to a failed login is delayed: unauthenticated clients would hold those slots."""
     client = Client()
     client.begin()
     api, token = APIS[36], SaslAuthenticateRequest(auth_bytes=b"x" * (LARGE_BYTES + 1))
@@ -231,7 +233,7 @@ def test_a_client_cannot_change_its_mechanism() -> None:
         client.begin("SCRAM-SHA-256")
 
 
-def test_a_failed_login_is_over() -> None:
+def test_a_connection_after_a_failed_login_is_unusable() -> None:
     client = Client()
     assert client.log_in(password="wrong").error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
     assert client.closed == ["the login failed"]

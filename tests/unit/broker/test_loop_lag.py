@@ -1,4 +1,4 @@
-"""How late the event loop is, as `/metrics` tells it."""
+"""How late the event loop is, as `/metrics` reports it."""
 
 from penstock.broker.pages.loop_lag import INTERVAL_MS, KEPT, LoopLag
 from penstock.clock import SystemClock

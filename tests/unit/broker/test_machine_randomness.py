@@ -21,7 +21,7 @@ PARTITION = TopicPartition("orders", 0)
 
 
 class Joined(Exception):
-    """Ends a join once its member id is known."""
+    """Raised to end a join once its member id is known."""
 
 
 def context(join: Any, seed: int) -> Any:
@@ -65,13 +65,13 @@ def names_after_a_deletion(seed: int) -> list[str]:
     return files.names(path)
 
 
-def test_a_classic_member_gets_an_id_of_the_machines_randomness() -> None:
+def test_a_classic_member_id_comes_from_the_machines_randomness() -> None:
     assert joined_as(1) == f"c-{random_uuid(Random(1))}" != joined_as(2)
 
 
-def test_a_member_of_the_consumer_protocol_gets_one_too() -> None:
+def test_a_consumer_protocol_member_id_comes_from_it_too() -> None:
     assert heartbeat_as(1) == heartbeat_as(1) != heartbeat_as(2)
 
 
-def test_directories_of_logs_set_aside_are_named_by_it() -> None:
+def test_directory_names_of_logs_set_aside_come_from_it_too() -> None:
     assert names_after_a_deletion(1) == names_after_a_deletion(1) != names_after_a_deletion(2)

@@ -1,4 +1,4 @@
-"""What Metadata says of a topic that this broker does not know."""
+"""The error code in Metadata for a topic that this broker does not know."""
 
 import pytest
 
@@ -19,12 +19,12 @@ def error(code: ErrorCode) -> KafkaError:
         (ErrorCode.POLICY_VIOLATION, ErrorCode.POLICY_VIOLATION),
     ],
 )
-def test_a_topic_that_only_the_controller_knows_yet_is_asked_for_again(
+def test_a_topic_that_only_the_controller_knows_yet_gets_a_retriable_error(
     refused: ErrorCode, told: ErrorCode
 ) -> None:
     assert refusal("t", {"t": error(refused)}) is told
 
 
-def test_a_topic_that_nobody_knows_is_unknown() -> None:
+def test_a_topic_that_does_not_exist_is_unknown() -> None:
     assert refusal("t", {}) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert refusal("a/b", {}) is ErrorCode.INVALID_TOPIC_EXCEPTION

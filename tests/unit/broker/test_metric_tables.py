@@ -24,7 +24,7 @@ def test_a_histogram_counts_what_is_below_each_bound() -> None:
     assert [(each.suffix, each.value) for each in samples[-2:]] == [("_sum", 3.0), ("_count", 8)]
 
 
-def test_what_metrics_share_is_found_once_and_only_when_it_is_read() -> None:
+def test_a_shared_value_is_computed_once_when_first_read() -> None:
     asked = []
 
     def found() -> Iterator[int]:
@@ -38,7 +38,7 @@ def test_what_metrics_share_is_found_once_and_only_when_it_is_read() -> None:
     assert asked == [0, 1, 2]
 
 
-def test_a_loop_is_idle_for_what_its_thread_did_not_run() -> None:
+def test_a_loop_is_idle_while_its_thread_does_not_run() -> None:
     loop = LoopLag(SystemClock())
     assert loop.idle == 1.0
     loop.waited(100, busy_ns=25_000_000)

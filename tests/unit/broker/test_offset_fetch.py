@@ -1,4 +1,4 @@
-"""OffsetFetch by name: offsets of an older topic of that name are none."""
+"""OffsetFetch by name does not return offsets of a deleted topic of the same name."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -16,10 +16,10 @@ OLD, NEW = Uuid(b"o" * 16), Uuid(b"n" * 16)
 
 @pytest.mark.parametrize("version", [9, 10])
 @pytest.mark.parametrize(("committed_to", "offset"), [(OLD, -1), (NEW, 5), (NO_UUID, 5)])
-def test_a_topic_that_is_created_again_has_no_offsets_of_the_old_one(
+def test_a_topic_created_again_has_no_offsets_of_the_old_one(
     version: int, committed_to: Uuid, offset: int
 ) -> None:
-    """Offsets that older brokers have written come without a topic id."""
+    """Offsets written by older brokers have no topic id."""
     image = ClusterImage().apply(ImageDelta(topics={"t": Topic("t", NEW, {})}))
     ctx: Any = SimpleNamespace(
         version=version, services=SimpleNamespace(cluster=SimpleNamespace(image=image))

@@ -97,7 +97,7 @@ async def turns() -> None:
         await asyncio.sleep(0)
 
 
-def test_items_posted_during_a_request_go_together_in_the_next() -> None:
+def test_items_posted_during_a_request_are_batched_into_the_next() -> None:
     async def test(outbox: Outbox[Asked, ListOffsetsResponse], link: FakeLink) -> None:
         items = [Asked(each) for each in (1, 2, 4)]
         outbox.post(OTHER, items[0])
@@ -131,7 +131,7 @@ def test_items_fail_if_the_broker_is_unreachable_or_its_response_is_invalid() ->
     run(test)
 
 
-def test_the_outbox_does_not_wait_for_a_broker_that_is_gone() -> None:
+def test_the_outbox_does_not_wait_for_a_removed_broker() -> None:
     async def test(outbox: Outbox[Asked, ListOffsetsResponse], link: FakeLink) -> None:
         item = Asked(1)
         outbox.post(OTHER, item)

@@ -1,4 +1,4 @@
-"""A broker looks at its own keystore before the controller, another broker, stores its name."""
+"""A broker checks its own keystore before the controller, another broker, stores its name."""
 
 import asyncio
 from types import SimpleNamespace
@@ -19,7 +19,7 @@ LOCATION = "listener.name.ssl.ssl.keystore.location"
 
 
 def context(request: Any, forwarded: list[Any]) -> Context:
-    """Of broker 1, which is not the controller, and could use no keystore."""
+    """The context of broker 1, which is not the controller and can use no keystore."""
 
     async def check(_: object) -> None:
         raise ConfigError("cannot be used")
@@ -68,9 +68,7 @@ def context(request: Any, forwarded: list[Any]) -> Context:
         ),
     ],
 )
-def test_a_keystore_that_cannot_be_used_does_not_reach_the_controller(
-    handler: Any, request_: Any
-) -> None:
+def test_an_unusable_keystore_does_not_reach_the_controller(handler: Any, request_: Any) -> None:
     forwarded: list[Any] = []
     response = asyncio.run(handler(request_, context(request_, forwarded)))
     assert [each.error_code for each in response.responses] == [ErrorCode.INVALID_REQUEST]

@@ -1,4 +1,4 @@
-"""What a coordinator answers, as a response: once all of it is committed, or when time is up."""
+"""Replies of a coordinator become a response once all are committed or the time is up."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from penstock.types import TopicPartition
 from support.groups.group_transcript import GROUP, LoopClock, MemoryLog, coordinator
 
 NO_CONTEXT: Any = None
-"""Who names its coordinator and how long it waits needs none."""
+"""Not used by calls that pass their coordinator and timeout."""
 
 OFFSET = ((TopicPartition("t", 0), CommittedOffset(5)),)
 

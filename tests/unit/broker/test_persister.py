@@ -1,4 +1,4 @@
-"""What the leader of a share-partition asks of a coordinator on another broker."""
+"""Requests of a share-partition's leader to a coordinator on another broker."""
 
 import asyncio
 from types import SimpleNamespace
@@ -17,13 +17,13 @@ from penstock.types import BrokerId, Uuid
 
 
 class Silent:
-    """A connection whose turn never comes: a call before this one hangs."""
+    """A connection on which an earlier call hangs, so that the next one never starts."""
 
     async def call(self, *_: object, **__: object) -> None:
         await asyncio.Event().wait()
 
 
-def test_a_call_does_not_wait_for_ever_behind_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_call_behind_a_hanging_one_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "WRITE_MS", 10)
     image = SimpleNamespace(topics={TOPIC: None}, partition=lambda _: SimpleNamespace(leader=1))
     cluster: Any = SimpleNamespace(image=image)
@@ -40,8 +40,8 @@ def test_a_call_does_not_wait_for_ever_behind_others(monkeypatch: pytest.MonkeyP
     assert reply.code == ErrorCode.REQUEST_TIMED_OUT
 
 
-def test_what_has_no_coordinator_is_asked_for_until_the_given_time() -> None:
-    """Who asks for very many waits once, not for each of them."""
+def test_a_missing_coordinator_is_looked_up_until_the_deadline() -> None:
+    """A caller with many keys waits once, not once per key."""
     image = SimpleNamespace(topics={TOPIC: None}, partition=lambda _: SimpleNamespace(leader=-1))
     cluster: Any = SimpleNamespace(image=image)
     partitions: Any = SimpleNamespace(find=lambda *_: None)

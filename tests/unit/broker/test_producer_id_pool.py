@@ -28,7 +28,7 @@ class Blocks:
         return ProducerIds(ProducerId(start), ProducerId(start + BLOCK))
 
 
-def test_a_burst_of_producers_asks_for_no_more_blocks_than_it_needs() -> None:
+def test_a_burst_of_producers_requests_no_more_blocks_than_it_needs() -> None:
     blocks = Blocks()
 
     async def burst() -> list[ProducerId]:
@@ -42,7 +42,7 @@ def test_a_burst_of_producers_asks_for_no_more_blocks_than_it_needs() -> None:
     assert blocks.requests == 3
 
 
-def test_a_request_that_fails_leaves_the_next_one_its_turn() -> None:
+def test_after_a_failed_request_the_next_one_is_sent() -> None:
     blocks = Blocks()
 
     async def scenario() -> ProducerId:
@@ -56,8 +56,8 @@ def test_a_request_that_fails_leaves_the_next_one_its_turn() -> None:
     assert asyncio.run(scenario()) == BLOCK
 
 
-def test_producers_that_wait_together_are_refused_together() -> None:
-    """Each would otherwise wait for the controller anew, one after the other."""
+def test_producers_that_wait_together_fail_together() -> None:
+    """Each would otherwise wait for the controller itself, one after the other."""
     blocks = Blocks()
     blocks.is_away = True
 
@@ -78,7 +78,7 @@ def test_producers_that_wait_together_are_refused_together() -> None:
     assert blocks.requests == 1
 
 
-def test_a_cancelled_request_is_made_by_the_next_one() -> None:
+def test_a_cancelled_request_is_repeated_by_the_next_caller() -> None:
     blocks = Blocks()
 
     async def scenario() -> ProducerId:

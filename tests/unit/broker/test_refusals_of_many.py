@@ -1,4 +1,4 @@
-"""What a client without rights names is refused in turns, and as if there were few."""
+"""Very many refused names are handled in several loop turns, with the same answer as a few."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -56,7 +56,7 @@ REFUSAL = Refusal(
     ],
     ids=["few", "partitions", "topics", "both"],
 )
-def test_very_many_are_refused_in_turns(topics: list[Topic], are_many: bool) -> None:
+def test_many_names_are_refused_in_several_turns(topics: list[Topic], are_many: bool) -> None:
     reply = when_refused(topics, REFUSAL, lambda refused: refused)
     if are_many:
         assert isinstance(reply, Coroutine)
@@ -65,7 +65,7 @@ def test_very_many_are_refused_in_turns(topics: list[Topic], are_many: bool) -> 
 
 
 def access() -> Access:
-    """To the group `g`, and topics that begin with `mine`."""
+    """Access to the group `g`, and to topics that begin with `mine`."""
     rule = AccessRule("User:mallory", "*", AclOperation.ALL, Permission.ALLOW)
     acls = [
         Acl(ResourcePattern(ResourceType.GROUP, "g"), rule),
@@ -75,7 +75,7 @@ def access() -> Access:
 
 
 def answered(key: int, version: int, request: Any, handler: Callable[[Any, Any], Any]) -> Any:
-    """The guard's answer, and whether it took turns."""
+    """Whether the guard took several turns, and its answer."""
     controller = SimpleNamespace(auto_create_topics_enable=False)
     services = SimpleNamespace(
         cluster=SimpleNamespace(image=ClusterImage()), config=SimpleNamespace(controller=controller)
@@ -110,7 +110,7 @@ def fetched(request: Any, _: Any) -> Any:
 @pytest.mark.parametrize(
     ("topics", "partitions", "is_later"), [(4, 2, False), (4, 1000, True), (1000, 1, True)]
 )
-def test_offsets_of_a_group_are_told_of_the_topics_that_may_be_seen(
+def test_offset_fetch_returns_offsets_of_allowed_topics_only(
     topics: int, partitions: int, is_later: bool
 ) -> None:
     names = [f"{'mine' if at % 2 else 'theirs'}-{at}" for at in range(topics)]
@@ -158,7 +158,7 @@ def test_offsets_of_a_share_group_are_refused_by_partition(partitions: int, is_l
 
 
 @pytest.mark.parametrize(("count", "is_later"), [(4, False), (1000, True)])
-def test_metadata_is_told_of_the_topics_that_may_be_seen(count: int, is_later: bool) -> None:
+def test_metadata_describes_allowed_topics_only(count: int, is_later: bool) -> None:
     names = [f"{'mine' if at % 2 else 'theirs'}-{at}" for at in range(count)]
 
     def described(request: Any, _: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Whether a SCRAM user exists is told neither by another broker nor by a restart."""
+"""Neither another broker nor a restart reveals whether a SCRAM user exists."""
 
 import asyncio
 from base64 import b64decode
@@ -24,7 +24,7 @@ def test_the_secret_of_a_cluster_is_made_once() -> None:
         store = EmbeddedStore(tree, asyncio.get_running_loop().call_soon)
         first = await salt_secret(store, Random(1))
         assert len(first) == 32
-        assert await salt_secret(store, Random(2)) == first  # another broker, or a restart
+        assert await salt_secret(store, Random(2)) == first  # as another broker, or after a restart
         await store.set(SCRAM_SALT_SECRET, b"damaged")
         assert len(await salt_secret(store, Random(3))) == 32
 
@@ -36,16 +36,16 @@ def salt(secret: bytes, mechanism: ScramMechanism, name: str) -> str:
     return exchange.step(f"n,,n={name},r=abc".encode()).answer.decode().split(",")[1]
 
 
-def test_an_unknown_user_has_one_salt_for_each_mechanism() -> None:
+def test_an_unknown_user_has_a_stable_salt_per_mechanism() -> None:
     short, long = ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512
     assert salt(b"s", short, "bob") == salt(b"s", short, "bob")
     found = {salt(b"s", short, "bob"), salt(b"s", long, "bob"), salt(b"s", short, "eve")}
     assert len(found) == 3
-    assert all(len(each) == len("s=") + 24 for each in found)  # 16 bytes, as of real users
+    assert all(len(each) == len("s=") + 24 for each in found)  # 16 bytes, like those of real users
 
 
 def shown(found: ScramExchange, name: str) -> ScramParameters:
-    """What a client that names this user sees."""
+    """The salt and iteration count that a client naming this user receives."""
     _, salt, iterations = found.step(f"n,,n={name},r=abc".encode()).answer.decode().split(",")
     return parameters_of(b64decode(salt[2:]), int(iterations[2:]))
 
@@ -82,7 +82,7 @@ def test_a_number_is_written_as_java_writes_it() -> None:
     assert all(each[:1] != b"0" for each in found)
 
 
-def test_users_of_two_tools_leave_the_salts_of_most_strangers_alone() -> None:
+def test_a_second_tool_changes_the_salts_of_about_half_the_unknown_users() -> None:
     one, two = ScramParameters(16, 8192), ScramParameters(None, 4096)
     names = [f"stranger-{each}" for each in range(100)]
     before = {name: unknown_user(b"s", "m", name, {one}) for name in names}

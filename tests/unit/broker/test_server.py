@@ -1,4 +1,4 @@
-"""What rises out of one request ends its connection at most."""
+"""An error in one request closes at most its own connection."""
 
 import asyncio
 from typing import Any, cast
@@ -13,7 +13,7 @@ class Refused(KafkaError):
 
 
 class Session:
-    """Of an API whose response has no field for an error."""
+    """A session whose API has a response without an error field."""
 
     def __init__(self) -> None:
         self.closed: list[str] = []
@@ -26,7 +26,7 @@ class Session:
 
 
 class Sending(Session):
-    """One whose client reads slowly, or that waits for requests."""
+    """A session whose client reads slowly, or that waits for requests."""
 
     peer = "slow"
 
@@ -44,7 +44,7 @@ def serving(*sessions: Sending) -> Server:
     return server
 
 
-def test_a_client_that_reads_nothing_of_its_response_or_is_mute_is_idle() -> None:
+def test_a_connection_with_an_unread_response_or_without_requests_is_idle() -> None:
     unread, waits, mute, new = (
         Sending(1.0),
         Sending(1.0, sends=False),
@@ -56,7 +56,7 @@ def test_a_client_that_reads_nothing_of_its_response_or_is_mute_is_idle() -> Non
 
 
 def test_a_client_that_does_not_log_in_is_closed_in_time() -> None:
-    """Slow loris: a byte now and then does not keep the connection."""
+    """Slow loris: a byte now and then does not keep the connection open."""
     late, new = Sending(9.0), Sending(9.0)
     server = serving(late, new)
     server._unauthenticated = cast("Any", {late: 4.0, new: 6.0})
@@ -64,7 +64,7 @@ def test_a_client_that_does_not_log_in_is_closed_in_time() -> None:
     assert [bool(each.closed) for each in (late, new)] == [True, False]
 
 
-def test_the_client_that_reads_slowest_gives_its_files_to_others() -> None:
+def test_the_slowest_reader_is_disconnected_to_free_its_files() -> None:
     waits, slower, slow = Sending(1.0, sends=False), Sending(2.0), Sending(3.0)
     assert serving(waits, slow, slower).shed()
     assert [bool(each.closed) for each in (waits, slower, slow)] == [False, True, False]
@@ -88,13 +88,13 @@ def test_an_error_without_a_field_for_it_closes_only_its_connection() -> None:
 
 
 class OfClients(Server):
-    """One to which no broker connects."""
+    """A server to which no broker connects."""
 
     def _on_inter_broker_listener(self, session: object) -> bool:
         return session is None
 
 
-def test_requests_beyond_queued_max_requests_wait_for_others_to_end() -> None:
+def test_requests_beyond_queued_max_requests_wait_for_running_ones() -> None:
     async def main() -> None:
         begun: list[int] = []
         gate = asyncio.Event()
@@ -110,7 +110,7 @@ def test_requests_beyond_queued_max_requests_wait_for_others_to_end() -> None:
             server.max_requests = 2
             stranger = cast("Any", Session())
             server._unauthenticated[stranger] = 1.0
-            server.run(cast("Any", work(-1)), stranger)  # a login, which takes nobody's place
+            server.run(cast("Any", work(-1)), stranger)  # a login takes no place in the queue
             for number in range(5):
                 server.run(cast("Any", work(number)), cast("Any", Session()))
             await asyncio.sleep(0.01)

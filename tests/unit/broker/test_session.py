@@ -49,7 +49,7 @@ async def test_pipelined_requests_are_answered_in_order() -> None:
 
 
 @served
-async def test_a_request_that_waits_holds_back_those_behind_it() -> None:
+async def test_a_waiting_request_blocks_later_ones() -> None:
     ready: list[MetadataResponse] = []
 
     def wait_for_first(_request: Any, ctx: Context) -> MetadataResponse | Parked[MetadataResponse]:
@@ -69,7 +69,7 @@ async def test_a_request_that_waits_holds_back_those_behind_it() -> None:
 
 
 @served
-async def test_a_request_that_gives_way_is_answered_when_the_next_one_comes() -> None:
+async def test_a_request_that_gives_way_is_answered_when_the_next_one_arrives() -> None:
     def wait(_request: Any, ctx: Context) -> MetadataResponse | Parked[MetadataResponse]:
         if ctx.header.correlation_id % 2:
             return MetadataResponse()
@@ -79,14 +79,14 @@ async def test_a_request_that_gives_way_is_answered_when_the_next_one_comes() ->
         await client.ask(0)
         while not len(client.owner.waiters):
             await asyncio.sleep(0)
-        for number in range(1, 4):  # the first while it waits, the last with the one that waits
+        for number in range(1, 4):  # 1 comes during a wait; 3 comes with 2, which waits
             await client.ask(number)
         assert [(await client.answer())[0] for _ in range(4)] == [0, 1, 2, 3]
         assert len(client.owner.waiters) == 0
 
 
 @served
-async def test_half_a_request_ends_no_wait_and_a_malformed_one_ends_the_connection() -> None:
+async def test_half_a_request_ends_no_wait_and_a_malformed_one_closes_the_connection() -> None:
     def wait(_request: Any, _ctx: Context) -> Parked[MetadataResponse]:
         return Parked(["key"], 60_000, lambda: None, MetadataResponse, gives_way=True)
 
@@ -116,14 +116,14 @@ async def test_a_bad_frame_behind_a_request_that_waits_ends_the_connection() -> 
 
 
 @served
-async def test_produce_requests_wait_for_their_replicas_side_by_side() -> None:
+async def test_produce_requests_wait_for_their_replicas_concurrently() -> None:
     replicated, handled = set[int](), list[int]()
 
     def produce(_request: Any, ctx: Context) -> ProduceResponse | Parked[ProduceResponse]:
         number = ctx.header.correlation_id
         handled.append(number)
         if number == 3:
-            return ProduceResponse()  # refused, say: it is not answered before those ahead of it
+            return ProduceResponse()  # e.g. refused; still answered after the earlier ones
 
         def attempt() -> ProduceResponse | None:
             return ProduceResponse() if number in replicated else None
@@ -142,7 +142,7 @@ async def test_produce_requests_wait_for_their_replicas_side_by_side() -> None:
         while len(handled) < 4:
             await asyncio.sleep(0)
         for number in (1, 0, 2):
-            assert handled == [0, 1, 2, 3]  # other requests wait for those before them
+            assert handled == [0, 1, 2, 3]  # requests of other APIs wait for earlier ones
             replicated.add(number)
             client.owner.waiters.changed(number)
             await asyncio.sleep(0)
@@ -167,7 +167,7 @@ async def test_a_closed_connection_leaves_no_produce_request_waiting() -> None:
 
 
 @served
-async def test_a_request_whose_client_left_while_it_was_awaited_does_not_wait_further() -> None:
+async def test_a_coroutine_request_of_a_client_that_left_does_not_start_to_wait() -> None:
     async with connected({3: at_once}) as client:
         client.session.close("gone")
         client.session.carry_out(Parked(["key"], 60_000, lambda: None, MetadataResponse))
@@ -175,7 +175,7 @@ async def test_a_request_whose_client_left_while_it_was_awaited_does_not_wait_fu
 
 
 @served
-async def test_an_awaited_request_is_answered_before_the_next() -> None:
+async def test_a_coroutine_request_is_answered_before_the_next() -> None:
     async def later(_request: Any, ctx: Context) -> MetadataResponse:
         for _ in range(5 - ctx.header.correlation_id):
             await asyncio.sleep(0)
@@ -188,7 +188,7 @@ async def test_an_awaited_request_is_answered_before_the_next() -> None:
 
 
 @served
-async def test_nothing_is_sent_where_no_response_is_expected() -> None:
+async def test_requests_without_a_response_send_nothing() -> None:
     def silent_on_odd(_request: Any, ctx: Context) -> MetadataResponse | None:
         return None if ctx.header.correlation_id % 2 else MetadataResponse()
 
@@ -199,7 +199,7 @@ async def test_nothing_is_sent_where_no_response_is_expected() -> None:
 
 
 @served
-async def test_a_client_that_does_not_read_is_not_read_from_either() -> None:
+async def test_the_session_stops_reading_from_a_client_that_does_not_read() -> None:
     handled = 0
 
     def large(_request: Any, _ctx: Context) -> MetadataResponse:
@@ -246,7 +246,7 @@ async def test_pipelined_requests_of_a_client_that_does_not_read_are_not_all_ans
 
 
 @served
-async def test_a_client_with_many_requests_lets_others_have_a_turn() -> None:
+async def test_a_client_with_many_requests_yields_to_others() -> None:
     handled = 0
 
     def small(_request: Any, _ctx: Context) -> MetadataResponse:
@@ -259,12 +259,12 @@ async def test_a_client_with_many_requests_lets_others_have_a_turn() -> None:
         client.sock.send(bytes(frame) * 150)  # they fit into one read
         while not handled:
             await asyncio.sleep(0)
-        assert handled <= REQUESTS_A_TURN  # fewer where they take long
+        assert handled <= REQUESTS_A_TURN  # fewer if they take long
         assert [(await client.answer())[0] for _ in range(150)] == [1] * 150
 
 
 @served
-async def test_pipelined_requests_that_take_long_give_way_sooner() -> None:
+async def test_slow_pipelined_requests_yield_sooner() -> None:
     handled = 0
 
     def slow(_request: Any, _ctx: Context) -> MetadataResponse:
@@ -305,7 +305,7 @@ async def test_read_ahead_of_a_waiting_request_is_bounded() -> None:
 
 
 @served
-async def test_a_malformed_request_ends_the_connection() -> None:
+async def test_a_malformed_request_closes_the_connection() -> None:
     async with connected({3: at_once}) as client:
         await client.send(b"\0\0\0\x0a" + b"\xff" * 10)
         assert await client.answer() == (-1, b"")
@@ -313,7 +313,7 @@ async def test_a_malformed_request_ends_the_connection() -> None:
 
 
 @served
-async def test_a_version_that_is_not_served_ends_the_connection() -> None:
+async def test_an_unsupported_version_closes_the_connection() -> None:
     async with connected({3: at_once}) as client:
         frame = request_frame(APIS[3], 4, 1, None, MetadataRequest())
         frame[6:8] = (99).to_bytes(2, "big")
@@ -322,14 +322,14 @@ async def test_a_version_that_is_not_served_ends_the_connection() -> None:
 
 
 @served
-async def test_a_frame_over_the_limit_ends_the_connection() -> None:
+async def test_a_frame_over_the_limit_closes_the_connection() -> None:
     async with connected({3: at_once}, max_frame_bytes=100) as client:
         await client.send((101).to_bytes(4, "big"))
         assert await client.answer() == (-1, b"")
 
 
 @served
-async def test_a_refusal_is_answered_with_its_code() -> None:
+async def test_an_error_is_answered_with_its_code() -> None:
     class Refused(KafkaError):
         code = ErrorCode.INVALID_REQUEST
 
@@ -344,7 +344,7 @@ async def test_a_refusal_is_answered_with_its_code() -> None:
 
 
 @served
-async def test_an_error_without_a_field_for_it_ends_only_its_connection() -> None:
+async def test_an_error_that_the_response_cannot_carry_closes_only_its_connection() -> None:
     class Busy(KafkaError):
         code = ErrorCode.REQUEST_TIMED_OUT
 
@@ -358,7 +358,7 @@ async def test_an_error_without_a_field_for_it_ends_only_its_connection() -> Non
 
 
 @served
-async def test_a_client_that_leaves_takes_its_waiting_request_along() -> None:
+async def test_a_client_that_disconnects_cancels_its_waiting_request() -> None:
     def never(_request: Any, _ctx: Context) -> Parked[MetadataResponse]:
         return Parked(["key"], 60_000, lambda: None, MetadataResponse)
 
@@ -372,7 +372,7 @@ async def test_a_client_that_leaves_takes_its_waiting_request_along() -> None:
 
 
 @served
-async def test_what_a_client_sent_before_it_left_is_handled() -> None:
+async def test_requests_sent_before_a_disconnect_are_handled() -> None:
     """A producer with acks=0 waits for nothing before it closes its connection."""
     handled: list[int] = []
     may_go_on = asyncio.Event()
@@ -389,16 +389,14 @@ async def test_what_a_client_sent_before_it_left_is_handled() -> None:
         sent = (request_frame(APIS[0], 9, each, None, ProduceRequest()) for each in range(last))
         await client.send(b"".join(sent))
         client.sock.close()
-        await asyncio.sleep(0.05)  # enough to read all of it, and the end
+        await asyncio.sleep(0.05)  # long enough to read everything and the end of the stream
         may_go_on.set()
         await client.owner.ended.wait()
         assert handled == list(range(last))
 
 
 @served
-async def test_a_bad_frame_behind_the_last_request_of_a_client_that_left_ends_the_connection() -> (
-    None
-):
+async def test_a_bad_frame_after_the_last_request_of_a_client_that_left_ends_the_session() -> None:
     may_go_on = asyncio.Event()
 
     async def later(_request: Any, _ctx: Context) -> MetadataResponse:
@@ -414,7 +412,7 @@ async def test_a_bad_frame_behind_the_last_request_of_a_client_that_left_ends_th
 
 
 @served
-async def test_a_waiting_request_that_is_refused_is_answered_and_others_go_on_waiting() -> None:
+async def test_a_waiting_request_that_fails_is_answered_and_others_continue_to_wait() -> None:
     failure: list[Exception] = []
 
     def wait(_request: Any, ctx: Context) -> Parked[EndTxnResponse]:
@@ -439,7 +437,7 @@ async def test_a_waiting_request_that_is_refused_is_answered_and_others_go_on_wa
 
 
 @served
-async def test_a_refusal_that_the_version_cannot_tell_ends_the_connection() -> None:
+async def test_an_error_that_the_version_cannot_carry_closes_the_connection() -> None:
     def moved(_request: Any, _ctx: Context) -> OffsetFetchResponse:
         raise NotCoordinator("moved")
 
@@ -453,9 +451,9 @@ async def test_a_refusal_that_the_version_cannot_tell_ends_the_connection() -> N
 
 
 @served
-async def test_a_waiting_request_that_fails_by_a_bug_ends_its_connection_alone() -> None:
+async def test_a_bug_in_a_waiting_request_closes_its_connection_only() -> None:
     def wait(_request: Any, _ctx: Context) -> Parked[OffsetFetchResponse]:
-        # The version has no place for this error.
+        # The version has no field for this error.
         return Parked(
             ["key"], 60_000, lambda: OffsetFetchResponse(error_code=16), OffsetFetchResponse
         )
@@ -479,7 +477,7 @@ LIMITED: dict[ClientEntity, Configs] = {
 
 
 @served
-async def test_over_its_quota_a_connection_is_answered_at_once_and_then_mute() -> None:
+async def test_a_connection_over_its_quota_is_answered_at_once_and_then_muted() -> None:
     handlers: dict[int, AnyHandler] = {0: lambda *_: ProduceResponse(), 3: at_once}
     async with connected(handlers, quotas=LIMITED) as client:
         loop = asyncio.get_running_loop()
@@ -499,7 +497,7 @@ async def test_over_its_quota_a_connection_is_answered_at_once_and_then_mute() -
 
 
 @served
-async def test_what_is_sent_without_waiting_for_answers_is_held_back_too() -> None:
+async def test_requests_without_responses_are_throttled_too() -> None:
     seen = []
 
     def swallow(request: ProduceRequest, _ctx: Context) -> None:
@@ -516,7 +514,7 @@ async def test_what_is_sent_without_waiting_for_answers_is_held_back_too() -> No
 
 
 @served
-async def test_a_wait_that_no_response_can_tell_is_cut_and_answered() -> None:
+async def test_a_throttle_time_too_long_for_the_response_is_capped() -> None:
     hardly: dict[ClientEntity, Configs] = {ClientEntity("ANONYMOUS"): {"producer_byte_rate": "1"}}
     handlers: dict[int, AnyHandler] = {0: lambda *_: ProduceResponse()}
     async with connected(handlers, 1 << 22, hardly) as client:
@@ -527,7 +525,7 @@ async def test_a_wait_that_no_response_can_tell_is_cut_and_answered() -> None:
 
 
 @served
-async def test_a_mute_connection_can_be_closed() -> None:
+async def test_a_muted_connection_can_be_closed() -> None:
     async with connected({0: lambda *_: ProduceResponse()}, quotas=LIMITED) as client:
         await client.send(request_frame(APIS[0], 9, 1, "app", produced(100_000, 1)))
         await client.answer()

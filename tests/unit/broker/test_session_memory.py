@@ -1,4 +1,4 @@
-"""What the large requests of one connection take of the memory for all, and for how long."""
+"""How much of the shared memory the large requests of one connection hold, and for how long."""
 
 import asyncio
 from collections.abc import Callable
@@ -28,7 +28,7 @@ HALF_SENT = (LIMIT_BYTES // 2).to_bytes(4, "big") + bytes(5000)
 
 
 def large_request(number: int = 1) -> bytearray:
-    """100 KB: more than a buffer has at first."""
+    """100 KB: more than the initial buffer."""
     topics = [MetadataRequestTopic(name="x" * 98) for _ in range(1000)]
     return request_frame(APIS[3], 4, number, None, MetadataRequest(topics=topics))
 
@@ -40,7 +40,7 @@ async def until(holds: Callable[[], bool]) -> None:
 
 
 @served
-async def test_memory_is_taken_until_the_request_is_done_though_its_client_has_gone() -> None:
+async def test_memory_is_held_until_the_request_is_done_even_if_its_client_has_left() -> None:
     done, memory = asyncio.Event(), RequestMemory(LIMIT_BYTES)
 
     async def work(_request: Any, _ctx: Context) -> MetadataResponse:
@@ -58,7 +58,7 @@ async def test_memory_is_taken_until_the_request_is_done_though_its_client_has_g
 
 
 @served
-async def test_a_request_behind_one_that_waits_takes_no_memory_yet() -> None:
+async def test_a_request_behind_a_waiting_one_takes_no_memory_yet() -> None:
     answers: list[MetadataResponse] = []
     memory = RequestMemory(LIMIT_BYTES)
 
@@ -79,7 +79,7 @@ async def test_a_request_behind_one_that_waits_takes_no_memory_yet() -> None:
 
 
 @served
-async def test_a_byte_now_and_then_does_not_keep_the_memory() -> None:
+async def test_a_trickle_of_bytes_does_not_keep_the_memory() -> None:
     memory = RequestMemory(LIMIT_BYTES)
     async with connected({}, LIMIT_BYTES) as client:
         client.session.limit_memory(memory)
@@ -94,7 +94,7 @@ async def test_a_byte_now_and_then_does_not_keep_the_memory() -> None:
 
 
 @served
-async def test_records_that_wait_for_acks_are_not_kept_in_memory() -> None:
+async def test_records_of_a_request_that_waits_for_acks_are_released() -> None:
     def wait(_request: Any, _ctx: Context) -> Parked[ProduceResponse]:
         return Parked(["key"], 60_000, lambda: None, ProduceResponse, has_acted=True)
 

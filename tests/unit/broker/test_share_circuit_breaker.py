@@ -15,7 +15,7 @@ def opened() -> CircuitBreaker:
     return breaker
 
 
-def test_after_the_pause_one_record_is_tried() -> None:
+def test_after_the_pause_one_record_is_delivered_as_a_trial() -> None:
     breaker = opened()
     assert breaker.most(RULES, 100) == 1
     breaker.tries(0)
@@ -25,7 +25,7 @@ def test_after_the_pause_one_record_is_tried() -> None:
     assert breaker.failed_in_a_row == 0
 
 
-def test_a_try_that_fails_begins_the_pause_anew() -> None:
+def test_a_failed_trial_restarts_the_pause() -> None:
     breaker = opened()
     breaker.tries(0)
     breaker.failed(1, RULES, 150)
@@ -33,13 +33,13 @@ def test_a_try_that_fails_begins_the_pause_anew() -> None:
     assert breaker.most(RULES, 250) == 1
 
 
-def test_records_that_were_out_before_do_not_lengthen_the_pause() -> None:
+def test_records_delivered_before_it_opened_do_not_lengthen_the_pause() -> None:
     breaker = opened()
     breaker.failed(5, RULES, 90)
     assert breaker.most(RULES, 100) == 1
 
 
-def test_a_try_whose_connection_is_lost_is_made_again() -> None:
+def test_a_trial_whose_connection_is_lost_is_repeated() -> None:
     breaker = opened()
     breaker.tries(0)
     breaker.given_back()

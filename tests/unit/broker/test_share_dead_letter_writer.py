@@ -1,4 +1,4 @@
-"""What is written as a dead letter of a share group, and when nothing is."""
+"""Which dead letters of a share group are written, and when none is."""
 
 import asyncio
 from types import SimpleNamespace
@@ -38,7 +38,7 @@ MOST_BYTES = 1000
 
 
 class Peer:
-    """The leader of the dead letters' topic."""
+    """The leader of the dead-letter topic."""
 
     def __init__(self) -> None:
         self.sizes: list[int] = []
@@ -68,7 +68,7 @@ class FakeCluster:
 
 
 def written(*reads: Record | Exception | None, marker: bool = False) -> list[int]:
-    """The sizes of the batches; each attempt reads what comes next of `reads`."""
+    """The sizes of the batches written; each attempt reads the next item of `reads`."""
     peer, done, left = Peer(), asyncio.Event(), list(reads)
 
     async def read() -> Record | None:
@@ -104,32 +104,32 @@ def record(value: bytes) -> Record:
     return Record(3, 0, b"k", value, [])
 
 
-def test_a_record_that_is_too_large_is_not_even_sent() -> None:
-    """The leader would end the connection at a request beyond its limit, again and again."""
+def test_a_record_that_is_too_large_is_not_sent() -> None:
+    """The leader would close the connection at a request beyond its limit, again and again."""
     (size,) = written(record(b"v" * MOST_BYTES))
     assert size < MOST_BYTES
 
 
-def test_a_disk_that_fails_while_a_record_is_read_does_not_end_the_broker(
+def test_a_disk_failure_while_a_record_is_read_does_not_end_the_broker(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(dead_letter_writer, "RETRY_S", 0)
     assert len(written(StorageError("too many open files"), record(b"v"))) == 1
 
 
-def test_the_end_of_a_transaction_becomes_no_dead_letter() -> None:
+def test_a_transaction_marker_does_not_become_a_dead_letter() -> None:
     assert written(marker=True) == []
 
 
-def test_markers_are_known() -> None:
+def test_markers_are_recognised() -> None:
     rig = LogRig()
     rig.append(batch_of(b"a", b"b"))
     rig.end_transaction(1, committed=True)
     assert [is_marker(rig.log, offset) for offset in range(4)] == [False, False, True, False]
 
 
-def test_a_new_leader_reads_records_whatever_its_high_watermark_is() -> None:
-    """They were handed out, so they are committed; it may not know that yet."""
+def test_a_new_leader_reads_records_above_its_high_watermark() -> None:
+    """The records were delivered, so they are committed; a new leader may not know that yet."""
     rig = LogRig()
     rig.append(batch_of(b"a", b"b"))
     assert rig.log.high_watermark == 0

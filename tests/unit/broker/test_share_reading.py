@@ -1,4 +1,4 @@
-"""What is read of the log for share groups."""
+"""How batches are read from the log for share groups."""
 
 import asyncio
 from collections.abc import Iterable
@@ -25,7 +25,7 @@ def keys_of(batch: bytes, known_to: int) -> KnownKeys:
     return read_keys(batch, read_header(batch, 0), known_to, TURN_BYTES)
 
 
-def test_the_order_of_keys_keeps_no_long_ones() -> None:
+def test_long_keys_are_stored_as_hashes() -> None:
     given = [b"", b"short", b"k" * 100_000, b"k" * 100_000, b"k" * 100_001, None]
     known = keys_of(batch_with(given), 0).by_offset
     assert list(known) == [0, 1, 2, 3, 4]
@@ -34,15 +34,15 @@ def test_the_order_of_keys_keeps_no_long_ones() -> None:
     assert max(map(len, known.values())) <= 32
 
 
-def test_of_a_long_batch_some_keys_at_a_time() -> None:
-    """A batch of a few bytes may have millions."""
+def test_the_keys_of_a_long_batch_are_read_in_parts() -> None:
+    """A batch of a few bytes may have millions of keys."""
     batch = batch_with([b"k"] * (MOST_KEYS + 5))
     first, rest = keys_of(batch, 0), keys_of(batch, MOST_KEYS)
     assert (first.last, len(first.by_offset)) == (MOST_KEYS - 1, MOST_KEYS)
     assert (rest.last, list(rest.by_offset)) == (MOST_KEYS + 4, [*range(MOST_KEYS, MOST_KEYS + 5)])
 
 
-def test_a_batch_is_refused_that_is_too_large_for_a_turn() -> None:
+def test_a_batch_too_large_for_one_turn_is_refused() -> None:
     with pytest.raises(DecompressionLimit):
         keys_of(batch_with([b"k"], LARGE), 0)
 
@@ -56,8 +56,8 @@ def logged(*batches: bytes) -> tuple[LogSlice, list[tuple[int, BatchHeader]]]:
     return found, list(headers(found))
 
 
-def test_large_batches_are_read_beside_the_loop() -> None:
-    """Whatever a producer sends: others are served meanwhile."""
+def test_large_batches_are_read_outside_the_event_loop() -> None:
+    """So that other requests are served meanwhile, whatever a producer sent."""
     small, large = batch_with([b"a", b"b"]), batch_with([b"c"], LARGE)
     found, positions = logged(small, large, small)
 
@@ -81,8 +81,8 @@ def test_large_batches_are_read_beside_the_loop() -> None:
         asyncio.run(scenario(worker))
 
 
-def test_a_turn_ends() -> None:
-    """Small batches are many."""
+def test_a_turn_reads_a_limited_number_of_bytes() -> None:
+    """There may be many small batches."""
     third = batch_with([b"a"], bytes(TURN_BYTES // 3))
     found, positions = logged(*[third] * 4)
 
@@ -94,7 +94,7 @@ def test_a_turn_ends() -> None:
         assert asyncio.run(scenario(worker)) == [True, True, False, False]
 
 
-def test_a_record_of_a_large_batch() -> None:
+def test_a_record_of_a_large_batch_is_read() -> None:
     rig = LogRig()
     rig.append(bytearray(batch_with([b"a", b"b"], LARGE)))
     record = asyncio.run(read_record(rig.log, 1))

@@ -1,4 +1,4 @@
-"""Acknowledgements that were written while their request queued."""
+"""Acknowledgements that were written while their request was queued."""
 
 import asyncio
 from types import SimpleNamespace
@@ -9,7 +9,7 @@ from penstock.broker.translate.share_requests import until_written
 from penstock.broker.waiters import Waiters
 
 
-def test_what_is_written_already_is_not_waited_for() -> None:
+def test_a_completed_write_is_not_waited_for() -> None:
     async def main() -> None:
         ctx = SimpleNamespace(services=SimpleNamespace(waiters=Waiters(asyncio.get_running_loop())))
         done = Transition()

@@ -1,4 +1,4 @@
-"""State of share groups is deleted: in which order, and what remains if that fails."""
+"""Deletion of share group state: its order, and what remains if it fails."""
 
 import asyncio
 from types import SimpleNamespace
@@ -44,13 +44,13 @@ def happened(failing: int | None, monkeypatch: pytest.MonkeyPatch) -> list[objec
     return events
 
 
-def test_the_group_forgets_partitions_before_their_state_goes(
+def test_the_group_forgets_partitions_before_their_state_is_deleted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Members that join meanwhile would be assigned partitions without state, for ever."""
     assert happened(None, monkeypatch) == [("forgotten", [TOPIC]), 0, 1, 2]
 
 
-def test_what_could_not_be_deleted_can_be_deleted_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_deletion_can_be_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = {TOPIC: StateTopic("orders", frozenset({1, 2}))}
     assert happened(1, monkeypatch) == [("forgotten", [TOPIC]), 0, 1, ("kept", kept)]

@@ -1,4 +1,4 @@
-"""Partitions that are new to a share group get their state, as far as there is time."""
+"""Partitions new to a share group get their state, as far as time allows."""
 
 import asyncio
 from collections.abc import Callable
@@ -26,7 +26,7 @@ def topic(*partitions: int) -> dict[Uuid, StateTopic]:
 
 
 class Stage:
-    """A group whose state partitions are led, but for those of some partitions, which hang."""
+    """A group whose state can be written, except that calls for `hanging` partitions hang."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, hanging: frozenset[int]) -> None:
         self.noted: list[list[int]] = []
@@ -73,10 +73,12 @@ class Stage:
         return asyncio.run(heartbeats.with_state("g", BEAT, first, self.ctx))
 
 
-def test_partitions_that_have_state_are_noted_before_the_last_one_has_it(
+def test_initialized_partitions_are_recorded_before_all_have_state(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A group with very many, or with one whose state has no leader, would never have any."""
+    """A group with very many partitions, or with one whose state has no leader, would never get
+    any.
+    """
     stage = Stage(monkeypatch, frozenset({1, 2}))
     lacks = topic(0, 1, 2, 3, 4)
     stage.replies = [ShareHeartbeatReply("a", 3, 1, None, lacks)] * 2
@@ -84,8 +86,8 @@ def test_partitions_that_have_state_are_noted_before_the_last_one_has_it(
     assert stage.noted == [[0, 3], [4]]
 
 
-def test_an_assignment_is_told_whichever_reply_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The coordinator tells it once: the member would never hear of it again."""
+def test_an_assignment_in_any_reply_reaches_the_member(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The coordinator sends an assignment once: the member would never receive it again."""
     assigned = frozenset({TopicIdPartition(TOPIC, 0)})
     for hanging in (frozenset[int](), frozenset({1})):
         stage = Stage(monkeypatch, hanging)
@@ -109,7 +111,7 @@ def test_a_heartbeat_does_not_wait_for_ever_for_another(monkeypatch: pytest.Monk
     assert asyncio.run(work()) == first
 
 
-def test_what_failed_is_returned_and_not_noted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_partitions_are_returned_and_not_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     stage = Stage(monkeypatch, frozenset())
     refused = CoordinatorNotAvailable("")
 

@@ -159,7 +159,7 @@ def played(text: str) -> str:
 
 
 @pytest.mark.parametrize("path", TRANSCRIPTS, ids=lambda path: path.stem)
-def test_a_transcript_is_played_as_written(path: Path) -> None:
+def test_a_transcript_is_reproduced(path: Path) -> None:
     found = played(path.read_text(encoding="utf-8"))
     if os.environ.get("PENSTOCK_REWRITE"):
         path.write_text(found, encoding="utf-8")

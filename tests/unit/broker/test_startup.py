@@ -1,4 +1,4 @@
-"""The decision at a start: serve, refuse, or set logs aside."""
+"""The decision at startup: serve, refuse, or set logs aside."""
 
 from pathlib import Path
 
@@ -239,13 +239,13 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", SERVED)
-def test_a_start_that_loses_nothing_is_served(case: str) -> None:
+def test_a_startup_that_loses_nothing_is_accepted(case: str) -> None:
     directories, store, outcome = SERVED[case]
     assert decide(directories, store, None, HOME) == outcome
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_a_start_that_could_lose_something_is_refused_in_one_sentence(case: str) -> None:
+def test_a_startup_that_could_lose_data_is_refused_in_one_sentence(case: str) -> None:
     directories, store, named = REFUSED[case]
     outcome = decide(directories, store, None, HOME)
     assert isinstance(outcome, Refuse)
@@ -271,7 +271,7 @@ def test_in_sync_replicas_without_a_log_are_reported() -> None:
     assert lost_replicas(image, BrokerId(2), held) == []
 
 
-def test_a_replica_that_never_had_a_log_has_lost_none() -> None:
+def test_a_replica_that_never_had_a_log_has_not_lost_one() -> None:
     image = ClusterImage(topics={"t": topic("t", partitions=3)})
     created = {TopicPartition("t", 0), TopicPartition("t", 1)}
     assert lost_replicas(image, ONE, {TopicPartition("t", 0)}, created) == [TopicPartition("t", 1)]

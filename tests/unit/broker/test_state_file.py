@@ -79,7 +79,7 @@ def test_only_the_broker_that_wrote_the_file_removes_it(tmp_path: Path) -> None:
     assert not (tmp_path / "broker.json").exists()
 
 
-def test_a_second_broker_names_the_one_that_holds_the_directory(tmp_path: Path) -> None:
+def test_the_error_of_a_second_broker_names_the_first_one(tmp_path: Path) -> None:
     assert not is_held(tmp_path)
     release = hold_directory(tmp_path)
     write_state(tmp_path, ours())
@@ -90,18 +90,18 @@ def test_a_second_broker_names_the_one_that_holds_the_directory(tmp_path: Path) 
     assert not is_held(tmp_path)
 
 
-def test_those_who_look_at_a_directory_see_neither_each_other_nor_need_to_write(
+def test_checking_the_lock_needs_no_write_access_and_ignores_other_checks(
     tmp_path: Path,
 ) -> None:
     hold_directory(tmp_path)()
     lock = tmp_path / LOCK_NAME
     lock.chmod(0o444)
     with lock.open("rb") as other:
-        fcntl.flock(other, fcntl.LOCK_SH)  # as `is_held` of another process
+        fcntl.flock(other, fcntl.LOCK_SH)  # as `is_held` does in another process
         assert not is_held(tmp_path)
 
 
-def test_a_broker_starts_while_others_look_at_its_directory(
+def test_a_broker_starts_while_others_check_its_directory(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     hold_directory(tmp_path)()

@@ -1,4 +1,4 @@
-"""Stray logs: those that the controller's full set does not assign to this broker."""
+"""Stray logs: logs that the controller's full set does not assign to this broker."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A member of a streams group whose internal topics were created just now."""
+"""Heartbeats of a streams group member whose internal topics were just created."""
 
 import asyncio
 from types import SimpleNamespace
@@ -21,7 +21,7 @@ FIRST = StreamsHeartbeatReply(
 
 
 def answered(monkeypatch: pytest.MonkeyPatch, *, hears: bool) -> StreamsHeartbeatReply:
-    """The answer; this broker hears of the topic after the one that has created it, or never."""
+    """The reply; this broker learns of the topic after the broker that created it, or never."""
     topics: dict[str, object] = {}
 
     async def create_internal(*_: object) -> str:
@@ -46,12 +46,12 @@ def answered(monkeypatch: pytest.MonkeyPatch, *, hears: bool) -> StreamsHeartbea
     return asyncio.run(heartbeats.with_internal_topics("app", BEAT, FIRST, ctx))
 
 
-def test_its_tasks_do_not_wait_for_the_next_heartbeat(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tasks_are_assigned_without_another_heartbeat(monkeypatch: pytest.MonkeyPatch) -> None:
     reply = answered(monkeypatch, hears=True)
     assert (reply.epoch, reply.statuses) == (2, ())
 
 
-def test_it_is_told_if_nobody_hears_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_topics_that_never_appear_are_reported_as_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     (status,) = answered(monkeypatch, hears=False).statuses
     assert status.code is StatusCode.MISSING_INTERNAL_TOPICS
     assert "is not finished" in status.detail

@@ -1,4 +1,4 @@
-"""Background loops start again, and say why: in a line if that was to be expected."""
+"""Background loops restart after an error and log it: in one line if it was expected."""
 
 import asyncio
 
@@ -12,7 +12,7 @@ from penstock.metadata.errors import ConnectionLost
 def logged(
     error: Exception, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> list[tuple[str, str, bool]]:
-    """Level, text and whether there is a traceback, of a loop that fails once."""
+    """Level, text and presence of a traceback in the log of a loop that fails once."""
     monkeypatch.setattr(supervision, "RESTART_S", 0)
     caplog.set_level("DEBUG", logger="penstock")
     errors = [error]
@@ -35,7 +35,7 @@ def logged(
 
 
 @pytest.mark.parametrize("error", [NotController("not here"), ConnectionLost("/brokers")])
-def test_what_was_to_be_expected_is_one_quiet_line(
+def test_an_expected_error_is_one_info_line(
     error: Exception, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     text = f"background loop 'a loop' starts again: {error}"

@@ -1,4 +1,4 @@
-"""Parked requests: what wakes them, when they expire, and whose turn it is."""
+"""Parked requests: what wakes them, when they expire, and in which order they run."""
 
 from typing import cast
 
@@ -30,7 +30,7 @@ def parked(loop: ManualLoop, *keys: str) -> tuple[Waiters, Waiting]:
     return waiters, waiting
 
 
-def test_a_change_lets_the_request_try_again_in_the_next_turn() -> None:
+def test_a_change_retries_the_request_in_the_next_turn() -> None:
     loop = ManualLoop()
     waiters, waiting = parked(loop, "a")
     waiting.ready = True
@@ -41,7 +41,7 @@ def test_a_change_lets_the_request_try_again_in_the_next_turn() -> None:
     assert (len(waiters), loop.waiting) == (0, 0)
 
 
-def test_many_changes_of_one_turn_cost_one_attempt() -> None:
+def test_many_changes_in_one_turn_cost_one_attempt() -> None:
     loop = ManualLoop()
     waiters, waiting = parked(loop, "a", "b")
     for _ in range(10):
@@ -61,7 +61,7 @@ def test_a_change_of_another_key_wakes_no_waiter() -> None:
 
 
 @pytest.mark.row("A119")
-def test_at_its_deadline_a_request_answers_with_what_there_is() -> None:
+def test_at_its_deadline_a_request_answers_with_the_available_result() -> None:
     loop = ManualLoop()
     waiters, waiting = parked(loop, "a")
     loop.advance(0.499)
@@ -73,7 +73,7 @@ def test_at_its_deadline_a_request_answers_with_what_there_is() -> None:
     assert (waiting.answers, waiting.attempts) == (["expired"], 0)
 
 
-def test_a_request_that_was_taken_away_never_answers() -> None:
+def test_a_cancelled_request_never_answers() -> None:
     loop = ManualLoop()
     waiters, waiting = Waiters(loop), Waiting("a")
     waiter = waiters.park(waiting.parked, waiting.answers.append)
@@ -85,7 +85,7 @@ def test_a_request_that_was_taken_away_never_answers() -> None:
 
 
 def test_an_answer_may_park_again_and_cause_changes() -> None:
-    """A session that was answered goes on with its next request from within."""
+    """A session that was answered goes on with its next request inside the callback."""
     loop = ManualLoop()
     waiters, first = Waiters(loop), Waiting("a")
     second = Waiting("a")
@@ -102,7 +102,7 @@ def test_an_answer_may_park_again_and_cause_changes() -> None:
     assert second.answers == ["done"]
 
 
-def test_a_request_hears_before_it_tries_again_what_has_changed() -> None:
+def test_a_request_learns_what_changed_before_it_retries() -> None:
     loop, noticed = ManualLoop(), list[object]()
     waiters = Waiters(loop)
     waiters.park(Parked("abc", 500, lambda: None, lambda: "", noticed.append), lambda _: None)
@@ -112,7 +112,7 @@ def test_a_request_hears_before_it_tries_again_what_has_changed() -> None:
     assert noticed == ["a", "b"]
 
 
-def test_others_get_their_turn_between_very_many_that_wait_for_the_same() -> None:
+def test_many_waiters_for_one_key_do_not_starve_other_callbacks() -> None:
     loop = ManualLoop()
     waiters = Waiters(loop)
     crowd = [Waiting("a") for _ in range(3 * AT_A_TIME)]
@@ -129,7 +129,7 @@ def test_others_get_their_turn_between_very_many_that_wait_for_the_same() -> Non
     assert len(waiters) == 0
 
 
-def test_a_waiter_that_is_cancelled_before_its_turn_does_not_try() -> None:
+def test_a_waiter_cancelled_before_its_turn_does_not_retry() -> None:
     loop = ManualLoop()
     waiters = Waiters(loop)
     crowd = [Waiting("a") for _ in range(2 * AT_A_TIME)]
@@ -168,7 +168,7 @@ def test_a_client_cannot_make_a_request_wait_for_days() -> None:
     assert client_wait_ms(-(2**31)) == 0
 
 
-def test_an_attempt_that_fails_takes_no_turn_from_the_others() -> None:
+def test_a_failed_attempt_does_not_keep_others_from_retrying() -> None:
     class BugError(Exception):
         pass
 

@@ -18,7 +18,7 @@ from penstock.security.acl_text import principal_of, resource_of, text_of
         ("*", "User:*"),
     ],
 )
-def test_a_name_without_a_type_is_of_a_user(text: str, principal: str) -> None:
+def test_a_name_without_a_type_is_a_user(text: str, principal: str) -> None:
     assert str(principal_of(text)) == principal
 
 

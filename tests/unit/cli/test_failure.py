@@ -1,4 +1,4 @@
-"""Whatever a command raises ends with the exit code that the page promises."""
+"""Every error of a command ends with the documented exit code."""
 
 import json
 from pathlib import Path
@@ -33,7 +33,7 @@ RAISED: list[tuple[BaseException, ExitCode]] = [
 
 
 class Failing(Commands):
-    """`penstock fail`, which raises what the test says."""
+    """`penstock fail`, which raises the error that the test chooses."""
 
     def __init__(self, error: BaseException) -> None:
         super().__init__()
@@ -71,7 +71,7 @@ def test_a_failure_is_a_line_or_an_object() -> None:
     assert json.loads(plain.stderr) == {"error": "ConfigError", "code": None, "message": "bad"}
 
 
-def test_a_bug_is_one_sentence_and_its_traceback_lies_in_a_file() -> None:
+def test_a_bug_is_one_sentence_and_its_traceback_is_in_a_file() -> None:
     bugs = ExceptionGroup("two", [ConfigError("bad"), KeyError("bug")])
     for error, name in ((ZeroDivisionError("by zero"), "ZeroDivisionError"), (bugs, "KeyError")):
         result = CliRunner().invoke(Failing(error), ["fail"])
@@ -116,7 +116,7 @@ def test_every_exit_code_is_explained() -> None:
     assert set(MEANINGS) == set(ExitCode)
 
 
-def test_both_ways_to_name_a_broker_are_one_too_many() -> None:
+def test_bootstrap_and_directory_together_are_refused() -> None:
     result = CliRunner().invoke(main, ["topic", "list", "-b", "localhost", "--dir", "."])
     assert result.exit_code == 2
 

@@ -41,13 +41,13 @@ def test_percentiles_are_values_that_occurred() -> None:
     assert percentile([], 0.5) == 0
 
 
-def test_work_without_a_known_end_is_counted() -> None:
+def test_progress_without_a_known_total_is_a_count() -> None:
     assert count_line("produced to t", 120_000, 2.0) == "produced to t: 120,000  60,000/s"
     assert count_line("produced to t", 0, 0.0) == "produced to t: 0  0/s"
 
 
 @pytest.mark.parametrize("first", ["t,0,x", "t,0,1.5", "t,zero,5"])
-def test_a_line_with_a_mistake_is_no_header(tmp_path: Path, first: str) -> None:
+def test_a_first_line_with_a_mistake_is_not_taken_for_a_header(tmp_path: Path, first: str) -> None:
     path = tmp_path / "offsets.csv"
     path.write_text(f"{first}\nt,1,5\n")
     with pytest.raises(ConfigError, match="line 1 is not topic,partition,offset"):
@@ -56,7 +56,7 @@ def test_a_line_with_a_mistake_is_no_header(tmp_path: Path, first: str) -> None:
     assert read_offsets(path, "g") == {TopicPartition("t", 1): 5}
 
 
-def test_replicas_that_an_operator_throttles_stay_throttled() -> None:
+def test_replicas_throttled_by_an_operator_stay_throttled() -> None:
     topic, broker = (
         Resource(ConfigResourceType.TOPIC, "t"),
         Resource(ConfigResourceType.BROKER, "1"),
@@ -86,7 +86,7 @@ def test_a_run_is_reported_as_kafka_does() -> None:
     )
 
 
-def test_what_is_lost_twice_or_late_is_noticed() -> None:
+def test_lost_repeated_and_disordered_records_are_noticed() -> None:
     assert verdict(range(4), {0: [0, 2], 1: [1, 3]}).is_good
     bad = verdict(range(4), {0: [2, 0], 1: [1, 1]})
     assert (bad.missing, bad.repeated, bad.disordered) == ((3,), (1,), (0,))
@@ -99,7 +99,7 @@ def test_records_of_other_runs_are_left_alone() -> None:
         assert number_of("a1", other) is None
 
 
-def test_progress_tells_share_and_time_left() -> None:
+def test_progress_shows_percentage_and_time_left() -> None:
     assert seconds_left(1, 4, 10.0) == 30.0
     assert seconds_left(0, 4, 10.0) is None
     assert progress_line("copying", 1, 2, 90.0) == (
@@ -119,17 +119,17 @@ def test_progress_tells_share_and_time_left() -> None:
         ("PT1.5S", 1500),
     ],
 )
-def test_durations(text: str, ms: int) -> None:
+def test_durations_are_parsed(text: str, ms: int) -> None:
     assert duration_ms(text) == ms
 
 
 @pytest.mark.parametrize("text", ["30000d", "PT99999999999999999999H"])
-def test_a_duration_beyond_1970_means_the_beginning(text: str) -> None:
+def test_a_duration_reaching_before_1970_means_the_beginning(text: str) -> None:
     assert since(text) == Target(Position(Since.EPOCH, 0))
 
 
 @pytest.mark.parametrize("text", ["", "2", "h", "P", "PT", "-2h"])
-def test_what_is_no_duration(text: str) -> None:
+def test_a_malformed_duration_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="--by-duration"):
         duration_ms(text)
 
@@ -140,7 +140,7 @@ def test_partitions_are_named_with_their_topic() -> None:
         parse_scope(["a:x"])
 
 
-def test_offsets_of_a_file(tmp_path: Path) -> None:
+def test_offsets_are_read_from_a_file(tmp_path: Path) -> None:
     file = tmp_path / "offsets.csv"
     file.write_text('topic,partition,offset\n"t",0,5\nt,1,6\n\n')
     assert read_offsets(file, "g") == {TopicPartition("t", 0): 5, TopicPartition("t", 1): 6}
@@ -172,14 +172,14 @@ def test_replicas_are_added_where_there_are_fewest_and_taken_from_the_end() -> N
         with_factor(replicas, brokers, 4, ALONE)
 
 
-def test_replicas_of_brokers_that_are_down_are_taken_away_first() -> None:
+def test_replicas_on_dead_brokers_are_removed_first() -> None:
     up = [BrokerId(2), BrokerId(3)]
     replicas = {TopicPartition("t", 0): (BrokerId(1), BrokerId(2), BrokerId(3))}
     assert [each.after for each in with_factor(replicas, up, 1, ALONE)] == [(2,)]
     assert [each.after for each in with_factor(replicas, up, 2, ALONE)] == [(2, 3)]
 
 
-def test_another_number_of_replicas_keeps_workers_of_one_host_apart() -> None:
+def test_a_changed_replication_factor_keeps_workers_of_one_host_apart() -> None:
     brokers = [BrokerId(each) for each in (1, 2, 3, 4)]
     hosts = {BrokerId(each): "one" if each < 3 else "two" for each in (1, 2, 3, 4)}
     apart = places(dict.fromkeys(brokers), hosts)
@@ -190,7 +190,7 @@ def test_another_number_of_replicas_keeps_workers_of_one_host_apart() -> None:
     assert [each.after for each in with_factor(three, brokers, 2, apart)] == [(1, 3)]
 
 
-def test_a_plan_says_what_a_move_without_copies_does() -> None:
+def test_a_plan_names_moves_that_copy_nothing() -> None:
     def told(*after: int) -> str:
         before = (BrokerId(1), BrokerId(2))
         return kind(PlannedMove(TopicPartition("t", 0), before, tuple(map(BrokerId, after))))
@@ -233,7 +233,7 @@ def test_a_wrong_plan_is_refused(tmp_path: Path, text: str, problem: str) -> Non
         read_plan(file)
 
 
-def test_secrets_are_hidden_wherever_they_stand() -> None:
+def test_secrets_are_hidden_in_settings_and_text() -> None:
     settings = {"sasl.jaas.config": "x", "ssl.key.password": "y", "acks": "all"}
     assert redacted_settings(settings) == {
         "acks": "all",
@@ -250,7 +250,7 @@ def test_secrets_are_hidden_wherever_they_stand() -> None:
         assert "hunter2" not in redacted_text(f"before {secret} after")
 
 
-def test_topics_by_regular_expression() -> None:
+def test_topics_are_matched_by_regular_expression() -> None:
     names = ["__consumer_offsets", "orders", "orders-old"]
     assert matching(["orders.*"], names) == ["orders", "orders-old"]
     assert matching([".*"], names) == ["orders", "orders-old"]
@@ -259,7 +259,7 @@ def test_topics_by_regular_expression() -> None:
         matching(["("], names)
 
 
-def test_assignments_as_kafka_writes_them() -> None:
+def test_assignments_are_parsed_as_kafka_writes_them() -> None:
     assert assignment("0:1,1:0,0:1") == [[0, 1], [1, 0], [0, 1]]
     for wrong in ("0:1,1", "0:0", "a", "", "-1", "2147483648"):
         with pytest.raises(ConfigError, match="--replica-assignment"):
@@ -280,7 +280,7 @@ def test_assignments_as_kafka_writes_them() -> None:
         "-----BEGIN PRIVATE KEY-----\nhunter\n-----END PRIVATE KEY-----",
     ],
 )
-def test_secrets_are_hidden_however_they_are_written(text: str) -> None:
+def test_secrets_are_hidden_in_every_spelling(text: str) -> None:
     assert "hunter" not in redacted_text(text)
 
 

@@ -1,4 +1,4 @@
-"""Lines of a stream, however it is cut, within a bound."""
+"""Lines of a stream, however it is split into chunks, with bounded memory."""
 
 import asyncio
 import io
@@ -24,9 +24,7 @@ LONG = CHUNK_BYTES * 3
     ],
     ids=range(8),
 )
-def test_lines_come_whole_except_for_those_that_are_too_long(
-    given: bytes, expected: list[bytes]
-) -> None:
+def test_lines_are_complete_unless_they_are_too_long(given: bytes, expected: list[bytes]) -> None:
     async def read() -> list[bytes]:
         return [line async for some in lines(io.BytesIO(given), LONG) for line in some]
 

@@ -148,7 +148,7 @@ def test_dump_shows_a_header_whose_name_is_not_utf8(tmp_path: Path, style: str) 
     assert "n\ufffd" in shown.stdout
 
 
-def test_kafkas_tool_shows_contents_alone(tmp_path: Path) -> None:
+def test_kafkas_tool_shows_contents_only(tmp_path: Path) -> None:
     path = tmp_path / f"{FIRST}.log"
     path.write_bytes(build_batch([Record(0, NOW, b"k", b"v", [])]))
     words = ("--files", str(path), "--print-data-log", "--skip-record-metadata")
@@ -263,7 +263,7 @@ def test_records_of_the_brokers_own_topics_are_decoded(tmp_path: Path) -> None:
         ]
         named = run("dump", "--print-data-log", "--decoder", topic, "--format", "json", path)
         assert named.stdout == printed.stdout
-        for spelled in (topic, topic.removeprefix("__")):  # what is decoded is shown
+        for spelled in (topic, topic.removeprefix("__")):  # decoded records are printed
             alone = run("dump", "--decoder", spelled, "--format", "json", path)
             assert alone.stdout == printed.stdout
         unknown = run("dump", "--decoder", "nonsense", path)
@@ -297,7 +297,7 @@ def test_records_of_the_brokers_own_topics_are_decoded(tmp_path: Path) -> None:
     }
 
 
-def test_verify_finds_nothing_wrong_with_a_whole_directory(data: Path) -> None:
+def test_verify_finds_nothing_wrong_with_an_intact_directory(data: Path) -> None:
     result = run("verify", "--deep-iteration", data)
     assert result.exit_code == 0, result.output
     assert "1 partitions, 2 segments, 7 batches, 7 records" in result.stdout
@@ -327,7 +327,7 @@ def test_verify_reports_damage(data: Path, name: str, at: int, told: str) -> Non
     assert f"orders-0/{name}" in result.stdout
 
 
-def test_verify_reports_what_is_missing_or_contradicts(data: Path) -> None:
+def test_verify_reports_missing_or_contradicting_files(data: Path) -> None:
     file(data, f"{FIRST}.index").unlink()
     file(data, "leader-epoch-checkpoint").write_bytes(b"0\n1\n5 0\n")
     (data / "recovery-point-offset-checkpoint").write_bytes(b"0\n1\norders 0 99\n")
@@ -338,8 +338,8 @@ def test_verify_reports_what_is_missing_or_contradicts(data: Path) -> None:
     assert "orders-0 at 99, but its log ends at 7" in told
 
 
-def test_verify_takes_no_offence_at_an_index_that_is_yet_to_be_made(data: Path) -> None:
-    file(data, "00000000000000000006.index").unlink()  # of the last segment
+def test_verify_accepts_an_index_that_is_not_written_yet(data: Path) -> None:
+    file(data, "00000000000000000006.index").unlink()  # the index of the last segment
     result = run("verify", data)
     assert result.exit_code == 0
     assert "6.index: is not there yet" in result.stdout
@@ -349,13 +349,13 @@ def test_verify_takes_no_offence_at_an_index_that_is_yet_to_be_made(data: Path) 
 
 
 @pytest.mark.parametrize(("segment", "code"), [("00000000000000000006", 0), (FIRST, 1)])
-def test_verify_takes_no_offence_at_an_epoch_that_is_yet_to_be_flushed(
+def test_verify_accepts_an_epoch_that_is_not_flushed_yet(
     data: Path, segment: str, code: int
 ) -> None:
-    """A broker that runs writes it later, but with each segment that it ends."""
+    """A running broker writes the epoch later, but always when it rolls a segment."""
     path = file(data, f"{segment}.log")
     batches = bytearray(path.read_bytes())
-    batches[12:16] = (2).to_bytes(4)  # the epoch of the first one, which no CRC covers
+    batches[12:16] = (2).to_bytes(4)  # the first batch's epoch, which no CRC covers
     path.write_bytes(batches)
     result = run("verify", data)
     assert result.exit_code == code
@@ -365,14 +365,14 @@ def test_verify_takes_no_offence_at_an_epoch_that_is_yet_to_be_flushed(
 def test_verify_reports_bad_records_with_deep_iteration(data: Path) -> None:
     path = file(data, "00000000000000000006.log")
     batch = build_batch([Record(6, NOW + 11, b"k", b"last", [])], base_offset=6, leader_epoch=0)
-    batch[57:61] = (2).to_bytes(4)  # a second record that is not there
+    batch[57:61] = (2).to_bytes(4)  # a second record that does not exist
     seal(batch)
     path.write_bytes(batch)
     assert "has bad records" in run("verify", "--deep-iteration", data).stdout
     assert "has bad records" not in run("verify", data).stdout
 
 
-def test_verify_reports_what_a_crash_left(data: Path) -> None:
+def test_verify_reports_leftovers_of_a_crash(data: Path) -> None:
     file(data, f"{FIRST}.log.cleaned").touch()
     (data / f"gone-0.{'0' * 32}-delete").mkdir()
     result = run("verify", data)
@@ -456,7 +456,7 @@ def test_topics_whose_settings_are_lost_keep_all_records(data: Path) -> None:
     assert registered(data).topic_configs["orders"] == {"retention.ms": "-1"}
 
 
-def test_a_setting_that_is_given_wins_over_that_of_an_adopted_topic(data: Path) -> None:
+def test_a_given_setting_overrides_that_of_an_adopted_topic(data: Path) -> None:
     assert adopt(data, "-c", "retention.ms=1000").exit_code == 0
     assert registered(data).topic_configs["orders"] == {"retention.ms": "1000"}
 
@@ -503,7 +503,9 @@ def test_adopt_refuses_directories_that_do_not_belong_together(data: Path) -> No
     ("identity", "told"),
     [(MetaProperties(1, "other"), "to cluster other"), (MetaProperties(2, "cluster"), "broker 1")],
 )
-def test_adopt_refuses_a_home_of_another(data: Path, identity: MetaProperties, told: str) -> None:
+def test_adopt_refuses_another_brokers_home(
+    data: Path, identity: MetaProperties, told: str
+) -> None:
     assert adopt(data).exit_code == 0
     (data / "meta.properties").write_bytes(encode_meta_properties(identity))
     (data / "orders-0").rename(data / "others-0")
@@ -528,12 +530,12 @@ def test_adopt_refuses_settings_that_no_topic_has(data: Path) -> None:
     assert not (data.parent / "home").exists()
 
 
-def test_adopt_says_when_the_broker_did_not_stop_in_order(data: Path) -> None:
+def test_adopt_reports_an_unclean_shutdown(data: Path) -> None:
     (data / ".kafka_cleanshutdown").unlink()
     assert "did not shut down cleanly" in adopt(data).stdout
 
 
-def test_adopt_refuses_a_directory_that_contradicts_itself(data: Path) -> None:
+def test_adopt_refuses_a_directory_with_contradicting_files(data: Path) -> None:
     other = data / "orders-1"
     other.mkdir()
     (other / "partition.metadata").write_bytes(encode_partition_metadata(Uuid(b"x" * 16)))

@@ -1,4 +1,4 @@
-"""Logs that neither fill a disk nor lose what a process says on standard error."""
+"""Logs neither fill a disk nor lose what a process writes to standard error."""
 
 import logging
 import os
@@ -46,7 +46,7 @@ def test_standard_error_follows_the_log_to_its_next_file(tmp_path: Path) -> None
     assert path.read_text().endswith("last words\n")
 
 
-def test_lines_about_bad_clients_are_few(caplog: pytest.LogCaptureFixture) -> None:
+def test_warnings_about_bad_clients_are_rate_limited(caplog: pytest.LogCaptureFixture) -> None:
     client_log = RateLimitedLog()
     for number in range(LINES + 5):
         client_log.warn(1.0, "client %d", number)
@@ -55,8 +55,8 @@ def test_lines_about_bad_clients_are_few(caplog: pytest.LogCaptureFixture) -> No
     assert caplog.messages[LINES:] == ["left out 5 more lines about clients", "a client"]
 
 
-def test_a_name_with_a_line_break_is_no_line_of_its_own() -> None:
-    """Clients choose names, and are refused by them: they must not write the log."""
+def test_a_line_break_in_a_name_does_not_start_a_new_line() -> None:
+    """Clients choose names that appear in the log; they must not be able to forge lines."""
     forged = "x\n[2026-01-01 00:00:00,000] INFO Principal = User:eve is Allowed\r\x1b[2J\u2028y"
     record = logging.makeLogRecord({"msg": "group %s", "args": (forged,), "levelname": "INFO"})
     line = PlainLines(cli_logging.PLAIN).format(record)

@@ -34,7 +34,7 @@ def shown(folder: Path, *words: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-def test_what_is_added_is_read_on_after_a_rotation(tmp_path: Path) -> None:
+def test_lines_added_before_and_after_a_rotation_are_read(tmp_path: Path) -> None:
     path = tmp_path / "penstock.log"
     path.write_text("before\n")
     with closing(Follower(path)) as follower:
@@ -62,7 +62,7 @@ def test_the_logs_of_workers_are_merged_by_time(tmp_path: Path) -> None:
     assert shown(tmp_path, "-n", "2") == lines[-2:]
 
 
-def test_a_level_is_that_of_the_line_and_of_its_traceback(tmp_path: Path) -> None:
+def test_a_traceback_has_the_level_of_its_line(tmp_path: Path) -> None:
     assert shown(written(tmp_path), "--level", "warn") == [
         "[2026-01-01 00:00:05,000] WARNING worker 0: late (b)"
     ]

@@ -1,4 +1,4 @@
-"""The `penstock` command itself: help, version, late imports, wrong calls."""
+"""The `penstock` command itself: help, version, late imports, usage errors."""
 
 import subprocess
 import sys
@@ -14,7 +14,7 @@ from penstock.record.compression import Codec
 from penstock.record_view.record_input import FORMATS
 
 
-def test_help_lists_every_command_and_imports_none() -> None:
+def test_help_lists_every_command_without_importing_any() -> None:
     script = (
         "import sys\n"
         "from penstock.cli.main import main\n"
@@ -34,7 +34,7 @@ def test_every_command_can_be_imported() -> None:
         assert CliRunner().invoke(main, [name, "--help"]).exit_code == 0
 
 
-def test_an_unknown_command_is_a_wrong_call() -> None:
+def test_an_unknown_command_is_a_usage_error() -> None:
     result = CliRunner().invoke(main, ["frobnicate"])
     assert result.exit_code == 2
     assert "No such command" in result.stderr
@@ -64,7 +64,7 @@ def test_ctrl_c_while_a_command_is_imported_leaves_no_traceback() -> None:
     assert (done.returncode, done.stderr) == (130, "")
 
 
-def test_ctrl_c_while_a_call_is_read_is_130(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_while_arguments_are_parsed_exits_with_130(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
@@ -73,8 +73,8 @@ def test_ctrl_c_while_a_call_is_read_is_130(monkeypatch: pytest.MonkeyPatch) -> 
     assert (result.exit_code, result.output) == (130, "")
 
 
-def test_a_listing_of_topics_imports_little() -> None:
-    """Each of these would cost a tenth of a second, or more; the first one knows all settings."""
+def test_listing_topics_imports_few_modules() -> None:
+    """Each of these would cost a tenth of a second or more; the first one declares all settings."""
     slow = ("penstock.config.broker", "penstock.broker", "penstock.log", "penstock.local")
     script = (
         "import sys\n"
@@ -105,6 +105,6 @@ print(sorted(each for each in sys.modules if each.startswith(
     assert ran.stdout.splitlines()[-1] == "[]"
 
 
-def test_the_choices_in_the_help_of_produce_are_those_that_there_are() -> None:
+def test_the_choices_in_the_help_of_produce_are_the_supported_ones() -> None:
     assert list(CODECS) == [codec.name.lower() for codec in Codec]
     assert INPUTS == FORMATS

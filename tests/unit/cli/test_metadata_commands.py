@@ -53,7 +53,7 @@ def nodes(folder: Path) -> list[object]:
 
 @pytest.fixture
 def read_only(tmp_path: Path) -> Iterator[Callable[[Path], Path]]:
-    """Shows a folder as on a read-only disk."""
+    """Makes a folder look as on a read-only disk."""
     shown = tmp_path / "read-only"
     shown.mkdir()
 
@@ -100,10 +100,10 @@ def test_an_export_imports_to_the_same_tree(data: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("block", [None, "", "0", "later"])
-def test_producer_ids_allocated_since_the_backup_are_not_allocated_again(
+def test_producer_ids_allocated_since_the_backup_are_not_reused(
     data: Path, tmp_path: Path, block: str | None
 ) -> None:
-    """Logs have them, and records of their new owners would be taken for duplicates."""
+    """The logs contain these ids: records of a new owner would count as duplicates."""
     before_ms = SystemClock().now_ms()
     start = ProducerId(2 * before_ms if block == "later" else 0)
     last = encode(ProducerIdBlock.of(BrokerId(0), start, 1000)) if block else None
@@ -159,7 +159,7 @@ def test_a_damaged_or_foreign_backup_is_an_error(data: Path, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("damage", ["missing", "no database", "full disk"])
-def test_an_export_that_fails_leaves_the_backup_of_before(
+def test_a_failed_export_keeps_the_previous_backup(
     data: Path, tmp_path: Path, damage: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     backup = tmp_path / "backup"
@@ -183,7 +183,7 @@ def test_an_export_that_fails_leaves_the_backup_of_before(
     assert sorted(each.name for each in tmp_path.iterdir()) == ["backup", "data"]
 
 
-def test_an_export_replaces_what_a_link_names(data: Path, tmp_path: Path) -> None:
+def test_an_export_to_a_symlink_replaces_its_target(data: Path, tmp_path: Path) -> None:
     (tmp_path / "real").write_text("old")
     link = tmp_path / "link"
     link.symlink_to("real")
@@ -192,7 +192,7 @@ def test_an_export_replaces_what_a_link_names(data: Path, tmp_path: Path) -> Non
     assert (tmp_path / "real").read_text() == run("export", "--dir", data).stdout
 
 
-def test_an_export_goes_into_a_pipe_and_does_not_replace_it(data: Path, tmp_path: Path) -> None:
+def test_an_export_to_a_pipe_writes_into_it(data: Path, tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
@@ -210,13 +210,13 @@ def test_a_directory_without_metadata_has_no_backup(tmp_path: Path) -> None:
     assert "there is no" in refused.stderr
 
 
-def test_store_and_export_are_readable_by_their_owner_alone(data: Path, tmp_path: Path) -> None:
-    """They have credentials of users."""
+def test_store_and_export_are_readable_by_their_owner_only(data: Path, tmp_path: Path) -> None:
+    """Both contain credentials of users."""
     with closing(Tree.open(data / FILE_NAME, SystemClock())) as tree:
         tree.apply(tree.open_session(), [[Set("/text", b"")]])
         assert run("export", "--dir", data, tmp_path / "file").exit_code == 0
         written = [*data.glob(f"{FILE_NAME}*"), tmp_path / "file"]
         assert {path.name for path in written} >= {FILE_NAME, f"{FILE_NAME}-wal", "file"}
         modes = {each.name: each.stat().st_mode & 0o077 for each in written}
-    del modes[f"{FILE_NAME}.lock"]  # is empty
+    del modes[f"{FILE_NAME}.lock"]  # empty
     assert set(modes.values()) == {0}, modes

@@ -17,19 +17,19 @@ from penstock.cli.output import iso_time, print_table
         (-1, None),
     ],
 )
-def test_a_time_is_iso_in_utc(timestamp_ms: int, text: str | None) -> None:
+def test_a_time_is_iso_8601_in_utc(timestamp_ms: int, text: str | None) -> None:
     assert iso_time(timestamp_ms) == text
 
 
-def test_columns_are_as_wide_as_need_be(capsys: pytest.CaptureFixture[str]) -> None:
+def test_columns_are_as_wide_as_needed(capsys: pytest.CaptureFixture[str]) -> None:
     print_table(("NAME", "N"), [("a-long-name", 1), ("b", "")])
     assert capsys.readouterr().out == "NAME         N\na-long-name  1\nb\n"
     print_table(("NAME", "N"), [])
     assert capsys.readouterr().out == "NAME  N\n"
 
 
-def test_a_text_that_others_chose_stays_on_its_line(capsys: pytest.CaptureFixture[str]) -> None:
-    """A dead letter's headers may name any origin, and an error of many lines."""
+def test_text_from_others_stays_on_its_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """A dead letter's headers may contain any origin, and an error of many lines."""
     print_table(("ORIGIN", "ERROR"), [("\x1b[2Jpay", "lost\nall is well")])
     assert capsys.readouterr().out == "ORIGIN      ERROR\n\\x1b[2Jpay  lost\\nall is well\n"
     warn("topic \x1b[2Jpay\nall is well")

@@ -1,4 +1,4 @@
-"""`penstock pipeline` and `penstock sql`, as far as they go without Spark."""
+"""`penstock pipeline` and `penstock sql`, as far as they work without Spark."""
 
 import os
 import subprocess
@@ -27,7 +27,7 @@ def penstock(*words: str) -> tuple[int, str, str]:
     return result.exit_code, result.stdout, result.stderr
 
 
-def test_init_makes_a_project_and_status_says_that_it_never_ran(tmp_path: Path) -> None:
+def test_init_creates_a_project_and_status_reports_that_it_never_ran(tmp_path: Path) -> None:
     code, out, _ = penstock("pipeline", "init", str(tmp_path / "shop"))
     assert code == 0
     assert str(tmp_path / "shop" / "spark-pipeline.yml") in out.splitlines()
@@ -35,7 +35,7 @@ def test_init_makes_a_project_and_status_says_that_it_never_ran(tmp_path: Path) 
     assert (code, said) == (2, f"penstock: {tmp_path / 'shop'}: has never been run\n")
 
 
-def test_a_run_that_was_killed_does_not_run(tmp_path: Path) -> None:
+def test_a_killed_run_is_reported_as_not_running(tmp_path: Path) -> None:
     write_run(
         tmp_path, RunState(StartedProcess(os.getpid(), "another"), "local[1]", 0, {"q": STEP})
     )
@@ -47,7 +47,7 @@ def test_a_run_that_was_killed_does_not_run(tmp_path: Path) -> None:
     assert (code, said) == (2, f"penstock: {tmp_path}: does not run\n")
 
 
-def test_the_run_file_says_how_a_run_ended(tmp_path: Path) -> None:
+def test_the_run_file_records_how_a_run_ended(tmp_path: Path) -> None:
     state = RunState(StartedProcess(os.getpid(), "x"), "local[1]", 0, {"q": STEP})
     with pytest.raises(PipelineFailed), remembered_end(tmp_path, lambda: state):
         raise PipelineFailed("the column price is unknown")
@@ -74,7 +74,7 @@ def test_a_project_runs_once_at_a_time(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", [["pipeline", "run"], ["pipeline", "validate"]])
-def test_without_pyspark_it_says_what_to_install(tmp_path: Path, command: list[str]) -> None:
+def test_without_pyspark_the_error_says_what_to_install(tmp_path: Path, command: list[str]) -> None:
     assert penstock("pipeline", "init", str(tmp_path / "p"))[0] == 0
     script = (
         "import sys; sys.modules['pyspark'] = None\n"
@@ -92,7 +92,7 @@ def test_without_pyspark_it_says_what_to_install(tmp_path: Path, command: list[s
     )
 
 
-def test_progress_is_a_json_object_per_line_away_from_a_terminal(
+def test_progress_is_json_lines_if_not_on_a_terminal(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     display = Display()
@@ -103,7 +103,7 @@ def test_progress_is_a_json_object_per_line_away_from_a_terminal(
     assert err == "hello\n"
 
 
-def test_progress_is_a_table_that_is_redrawn_on_a_terminal(
+def test_progress_on_a_terminal_is_a_redrawn_table(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     display = Display(as_json=False)
@@ -114,7 +114,7 @@ def test_progress_is_a_table_that_is_redrawn_on_a_terminal(
     assert "\x1b[2A\x1b[J" in out
 
 
-def test_answers_are_printed_in_every_form(capsys: pytest.CaptureFixture[str]) -> None:
+def test_results_are_printed_in_every_format(capsys: pytest.CaptureFixture[str]) -> None:
     rows: list[dict[str, object]] = [{"a": 1, "b": None}, {"a": 2, "b": [1, {"x": "y"}]}]
     for form in ("csv", "json", "table"):
         Printer(form).emit(["a", "b"], rows)
@@ -124,7 +124,7 @@ def test_answers_are_printed_in_every_form(capsys: pytest.CaptureFixture[str]) -
     assert text(b"\xff") == "\ufffd"
 
 
-def test_usage_errors_of_sql_come_before_anything_starts() -> None:
+def test_usage_errors_of_sql_are_reported_before_spark_starts() -> None:
     for words, said in (
         (["--format", "parquet"], "need each other"),
         (["--schema", "a int"], "--schema needs --values"),

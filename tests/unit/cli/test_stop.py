@@ -1,4 +1,4 @@
-"""`penstock stop` tells whether a broker runs in a directory."""
+"""`penstock stop` reports whether a broker runs in a directory."""
 
 import subprocess
 import sys
@@ -14,7 +14,7 @@ from penstock.cli.main import main
 
 @pytest.fixture
 def holder(tmp_path: Path) -> Iterator[int]:
-    """A live process that holds the directory as a broker does, by its pid."""
+    """A live process that holds the directory as a broker does, identified by its pid."""
     code = (
         "import sys; from pathlib import Path; "
         "from penstock.broker.startup.state_file import hold_directory; "
@@ -43,7 +43,7 @@ STALE = (
     ],
 )
 @pytest.mark.parametrize("command", ["stop", "topic list", "serve --port 0"])
-def test_the_lock_shows_a_live_broker_that_its_state_file_does_not(
+def test_the_lock_reveals_a_live_broker_without_a_valid_state_file(
     command: str, written: str | None, told: str, holder: int, tmp_path: Path
 ) -> None:
     if written is not None:
@@ -56,7 +56,7 @@ def test_the_lock_shows_a_live_broker_that_its_state_file_does_not(
 
 
 def test_a_broker_without_state_file_is_not_reported_as_down(tmp_path: Path) -> None:
-    """It is still recovering its logs, or its pid is that of another container."""
+    """It may still be recovering its logs, or its pid is that of another container."""
     release = hold_directory(tmp_path)
     try:
         result = CliRunner().invoke(main, ["stop", "--dir", str(tmp_path)])

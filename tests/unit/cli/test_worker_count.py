@@ -1,4 +1,4 @@
-"""`serve --workers`: what may be said there."""
+"""`serve --workers`: the accepted values."""
 
 import os
 from pathlib import Path
@@ -22,7 +22,7 @@ def test_auto_means_the_cores_of_this_process() -> None:
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "many", "1000", ""])
-def test_what_is_no_number_of_workers_is_refused(text: str) -> None:
+def test_an_invalid_number_of_workers_is_refused(text: str) -> None:
     with pytest.raises(click.BadParameter, match="neither auto nor a number from 1 to 256"):
         count(text)
 

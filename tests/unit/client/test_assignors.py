@@ -30,7 +30,7 @@ def test_range_gives_the_first_members_more_of_each_topic() -> None:
 
 
 @pytest.mark.row("A048")
-def test_roundrobin_goes_on_with_the_next_topic() -> None:
+def test_roundrobin_continues_with_the_next_topic() -> None:
     assert ROUND_ROBIN.assign(BOTH, {"t": 3, "u": 3}) == {
         "a": partitions("t", 0, 2) + partitions("u", 1),
         "b": partitions("t", 1) + partitions("u", 0, 2),
@@ -50,7 +50,7 @@ def test_static_members_come_first_in_the_order_of_their_instances() -> None:
     }
 
 
-def test_a_moving_partition_is_first_given_to_nobody() -> None:
+def test_a_moving_partition_is_first_revoked() -> None:
     members = [
         Subscriber("a", frozenset({"t"}), frozenset(partitions("t", 0, 1, 2, 3)), 1),
         Subscriber("b", frozenset({"t"})),
@@ -62,7 +62,7 @@ def test_a_moving_partition_is_first_given_to_nobody() -> None:
     assert second == {"a": partitions("t", 0, 1), "b": partitions("t", 2, 3)}
 
 
-def test_of_two_owners_the_newer_generation_keeps_the_partition() -> None:
+def test_the_owner_with_the_newer_generation_keeps_the_partition() -> None:
     members = [
         Subscriber("old", frozenset({"t"}), frozenset(partitions("t", 0)), 1),
         Subscriber("new", frozenset({"t"}), frozenset(partitions("t", 0)), 2),

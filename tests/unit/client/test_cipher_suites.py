@@ -1,4 +1,4 @@
-"""Java's names of cipher suites, in OpenSSL's terms."""
+"""Java's names of cipher suites, translated to OpenSSL's."""
 
 import ssl
 
@@ -18,12 +18,12 @@ def test_suites_of_tls_1_2_have_other_names_in_openssl() -> None:
     assert chosen == (names, (OLD,))
 
 
-def test_openssl_names_mean_themselves() -> None:
+def test_openssl_names_are_accepted_unchanged() -> None:
     chosen = cipher_suites("s", ["ECDHE-RSA-AES256-GCM-SHA384", CHACHA], [OLD])
     assert chosen.openssl == "ECDHE-RSA-AES256-GCM-SHA384:ECDHE-ECDSA-CHACHA20-POLY1305"
 
 
-def test_a_version_without_a_suite_is_not_spoken() -> None:
+def test_a_tls_version_without_a_suite_is_disabled() -> None:
     assert cipher_suites("s", [GCM], [OLD, NEW]).versions == (OLD,)
     assert cipher_suites("s", sorted(TLS_1_3), [OLD, NEW]) == ("", (NEW,))
     assert cipher_suites("s", [GCM, *TLS_1_3], [OLD, NEW]).versions == (OLD, NEW)
@@ -37,7 +37,7 @@ def test_a_version_without_a_suite_is_not_spoken() -> None:
         ([GCM], [NEW], "s names no suite of the versions in ssl.enabled.protocols"),
     ],
 )
-def test_what_cannot_be_is_refused(
+def test_an_unsupported_combination_is_refused(
     suites: list[str], versions: list[ssl.TLSVersion], says: str
 ) -> None:
     with pytest.raises(ConfigError) as caught:
@@ -45,7 +45,7 @@ def test_what_cannot_be_is_refused(
     assert says in str(caught.value)
 
 
-def test_a_context_uses_only_the_suites_that_are_named() -> None:
+def test_a_context_uses_only_the_named_suites() -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     restrict(context, "s", [GCM])
     assert context.maximum_version is OLD

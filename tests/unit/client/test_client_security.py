@@ -1,4 +1,4 @@
-"""Client settings of Java and of librdkafka, and what is refused."""
+"""Client security settings in Java's and librdkafka's spelling, and what is refused."""
 
 import ssl
 from pathlib import Path
@@ -18,7 +18,7 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> KeyFiles:
     return certified(tmp_path_factory.mktemp("keys"), "own")
 
 
-def test_nothing_is_done_without_settings() -> None:
+def test_without_settings_nothing_is_configured() -> None:
     assert client_security({}) == NO_SECURITY
     assert client_security({"client.id": "x", "security.protocol": "PLAINTEXT"}) == NO_SECURITY
 
@@ -34,13 +34,13 @@ def test_nothing_is_done_without_settings() -> None:
         },
     ],
 )
-def test_a_login_by_either_way_of_writing_it(given: dict[str, str]) -> None:
+def test_a_login_is_read_in_either_spelling(given: dict[str, str]) -> None:
     found = client_security({"security.protocol": "SASL_PLAINTEXT", **given})
     assert found.login == Login("PLAIN", "a", 'p;"w')
     assert found.tls is None
 
 
-def test_keys_and_authorities_from_files_and_texts(keys: KeyFiles) -> None:
+def test_keys_and_authorities_come_from_files_or_text(keys: KeyFiles) -> None:
     for given in (
         {"ssl.truststore.location": str(keys.certificate), "ssl.truststore.type": "PEM"},
         {"ssl.ca.location": str(keys.certificate), "ssl.keystore.location": str(keys.store)},
@@ -105,7 +105,7 @@ def test_cipher_suites_have_the_names_of_java_or_openssl(suites: str) -> None:
         ),
     ],
 )
-def test_what_cannot_be_used_is_one_sentence_without_secrets(
+def test_an_error_about_an_unusable_setting_shows_no_secret(
     given: dict[str, str], says: str
 ) -> None:
     with pytest.raises(ConfigError) as caught:
@@ -122,7 +122,7 @@ def test_what_cannot_be_used_is_one_sentence_without_secrets(
         ("PRIVATE KEY-----", "ssl.keystore.location", r"ssl\.keystore: .*junk is not usable"),
     ],
 )
-def test_a_file_without_what_it_should_hold_is_named(
+def test_an_error_names_a_file_without_the_expected_content(
     tmp_path: Path, content: str, setting: str, says: str
 ) -> None:
     (tmp_path / "junk").write_text(content)
@@ -130,7 +130,7 @@ def test_a_file_without_what_it_should_hold_is_named(
         client_security({"security.protocol": "SSL", setting: str(tmp_path / "junk")})
 
 
-def test_a_certificate_without_its_key_is_named(keys: KeyFiles) -> None:
+def test_an_error_names_a_certificate_without_its_key(keys: KeyFiles) -> None:
     found = f"ssl.key.location: {keys.certificate} holds no private key"
     given = {"ssl.key.location": keys.certificate, "ssl.certificate.location": keys.certificate}
     with pytest.raises(ConfigError, match=found):

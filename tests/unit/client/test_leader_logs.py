@@ -1,4 +1,4 @@
-"""The epochs of a leader's log, asked for one after the other."""
+"""The epochs of a leader's log, requested one after the other."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -30,7 +30,7 @@ LATER = TopicPartition("later", 0)
 def asked(
     starts: list[tuple[int, int]], end: int, since: int, epoch: int, begin: int = 0
 ) -> LeaderLog | None:
-    """What a leader of this epoch says whose log has these."""
+    """The answer of a leader in `epoch` whose log [begin, end) has the epochs `starts`."""
     epochs = LeaderEpochs(EpochStart(*each) for each in starts)
 
     async def call(
@@ -85,7 +85,7 @@ def asked(
         ([(each, each) for each in range(2 * MOST_EPOCHS)], 0, MOST_EPOCHS),
     ],
 )
-def test_back_to_the_epoch_of_an_offset(
+def test_epochs_are_read_back_to_that_of_the_offset(
     starts: list[tuple[int, int]], since: int, known: int
 ) -> None:
     found = asked(starts, 100, since, epoch=starts[-1][0])
@@ -101,14 +101,14 @@ def test_back_to_the_epoch_of_an_offset(
 @pytest.mark.parametrize(
     ("starts", "begin", "known"),
     [
-        ([(1, 70)], 70, [(1, 70)]),  # the epoch 0 wrote before, or nobody knows who did
+        ([(1, 70)], 70, [(1, 70)]),  # epoch 0, or an unknown one, wrote the records before
         ([(1, 100)], 100, [(1, 100)]),
         ([(0, 70), (1, 80)], 70, [(0, 70), (1, 80)]),
         ([(0, 0), (1, 80)], 70, [(0, 70), (1, 80)]),  # deleted since
         ([(2, 30), (3, 40), (4, 80)], 50, [(3, 50), (4, 80)]),
     ],
 )
-def test_nobody_knows_who_wrote_what_was_deleted(
+def test_the_epochs_of_deleted_records_are_unknown(
     starts: list[tuple[int, int]], begin: int, known: list[tuple[int, int]]
 ) -> None:
     found = asked(starts, 100, 0, epoch=starts[-1][0], begin=begin)
@@ -117,6 +117,6 @@ def test_nobody_knows_who_wrote_what_was_deleted(
 
 
 @pytest.mark.parametrize(("starts", "epoch"), [([], 0), ([(3, 0)], 4), ([(3, 0)], -1)])
-def test_a_leader_that_does_not_know_is_left_out(starts: list[tuple[int, int]], epoch: int) -> None:
-    """Such an answer must not count as a log without records."""
+def test_an_answer_without_an_epoch_is_ignored(starts: list[tuple[int, int]], epoch: int) -> None:
+    """Such an answer must not be taken for a log without records."""
     assert asked(starts, 100, 0, epoch) is None

@@ -1,4 +1,4 @@
-"""Moments of a membership that a random walk seldom meets."""
+"""Situations of a group member that a random walk seldom reaches."""
 
 import pytest
 
@@ -46,7 +46,7 @@ def settled(cluster: Cluster, name: str, membership: Membership) -> DrivenMember
     return member
 
 
-def test_a_member_that_has_to_revoke_heartbeats_at_its_interval_until_it_is_polled() -> None:
+def test_a_member_that_must_revoke_sends_heartbeats_until_it_is_polled() -> None:
     cluster = Cluster()
     one = settled(cluster, "one", eager())
     joined(cluster, "other", eager())
@@ -63,7 +63,7 @@ def test_a_member_that_has_to_revoke_heartbeats_at_its_interval_until_it_is_poll
     assert isinstance(one.sent[-1], JoinGroupRequest)
 
 
-def test_a_cooperative_member_keeps_what_stays_its_own() -> None:
+def test_a_cooperative_member_keeps_the_partitions_that_stay_its_own() -> None:
     cluster = Cluster()
     one = settled(cluster, "one", cooperative())
     other = joined(cluster, "other", cooperative())
@@ -78,7 +78,7 @@ def test_a_cooperative_member_keeps_what_stays_its_own() -> None:
     assert one.owned | other.owned == EVERYTHING
 
 
-def test_a_member_that_is_not_polled_leaves_and_comes_back() -> None:
+def test_a_member_that_is_not_polled_leaves_and_rejoins() -> None:
     cluster = Cluster()
     one = settled(cluster, "one", eager())
     for _ in range(320):
@@ -94,7 +94,7 @@ def test_a_member_that_is_not_polled_leaves_and_comes_back() -> None:
     assert one.changes[-2:] == [Lose(EVERYTHING), Assign(EVERYTHING)]
 
 
-def test_a_change_that_was_overtaken_has_no_effect() -> None:
+def test_an_outdated_assignment_has_no_effect() -> None:
     cluster = Cluster()
     one = joined(cluster, "one", eager())
     assigned = one.membership.change
@@ -105,8 +105,8 @@ def test_a_change_that_was_overtaken_has_no_effect() -> None:
 
 
 @pytest.mark.parametrize("code", [ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION])
-def test_a_member_that_was_removed_commits_as_what_it_was(code: ErrorCode) -> None:
-    """Offsets in a transaction without a member and generation would be accepted from anybody."""
+def test_a_removed_member_commits_with_its_former_id_and_generation(code: ErrorCode) -> None:
+    """Transactional offsets without a member and generation are accepted from any client."""
     one = settled(Cluster(), "one", eager())
     before = one.membership.metadata
     assert before.member_id
@@ -116,8 +116,8 @@ def test_a_member_that_was_removed_commits_as_what_it_was(code: ErrorCode) -> No
 
 
 @pytest.mark.parametrize("code", [ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_MEMBER_EPOCH])
-def test_so_does_a_member_of_the_consumer_protocol(code: ErrorCode) -> None:
-    """In an empty group, offsets without an epoch are taken for an administrator's."""
+def test_a_removed_consumer_protocol_member_commits_with_its_former_epoch(code: ErrorCode) -> None:
+    """In an empty group, offsets without an epoch count as an administrator's."""
     cluster = Cluster()
     one = settled(cluster, "one", ConsumerMembership(GROUP, "one", ConsumerSettings()))
     before = one.membership.metadata
@@ -133,13 +133,13 @@ def test_so_does_a_member_of_the_consumer_protocol(code: ErrorCode) -> None:
 @pytest.mark.parametrize(
     "code", [ErrorCode.GROUP_AUTHORIZATION_FAILED, ErrorCode.FENCED_INSTANCE_ID]
 )
-def test_what_will_not_change_is_raised(code: ErrorCode) -> None:
+def test_a_permanent_error_is_raised(code: ErrorCode) -> None:
     one = settled(Cluster(), "one", eager())
     with pytest.raises(MembershipFailed, match=f"group g: {code.name}"):
         one.membership.received(HeartbeatResponse(error_code=code), one.now_ms)
 
 
-def test_a_coordinator_that_loads_is_asked_again() -> None:
+def test_a_loading_coordinator_is_asked_again() -> None:
     membership = eager()
     membership.subscribe({"t"})
     membership.polled(0)

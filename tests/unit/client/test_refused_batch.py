@@ -1,4 +1,4 @@
-"""The invalid records of a rejected batch, and what is sent again."""
+"""The invalid records of a rejected batch, and which records are sent again."""
 
 from collections.abc import Sequence
 
@@ -37,7 +37,7 @@ def test_named_records_are_rejected_and_a_batch_without_names_is_halved(
     assert (refused, [list(part) for part in again]) == expected
 
 
-def test_corruption_counts_only_when_reported_twice() -> None:
+def test_corruption_is_blamed_on_the_records_only_when_reported_twice() -> None:
     assert not is_records_fault(ErrorCode.CORRUPT_MESSAGE, was_corrupt=False)
     assert is_records_fault(ErrorCode.CORRUPT_MESSAGE, was_corrupt=True)
     assert is_records_fault(ErrorCode.MESSAGE_TOO_LARGE, was_corrupt=False)

@@ -1,4 +1,4 @@
-"""Names of client settings, and what is said of those that do nothing."""
+"""Names of client settings, and warnings about those without effect."""
 
 from collections.abc import Iterator, Mapping
 
@@ -7,7 +7,7 @@ from penstock.client.setting_names import EFFECTIVE, WITHOUT_EFFECT, doubts
 
 
 class Asked(Mapping[str, str]):
-    """Has no setting, and remembers which it was asked for."""
+    """A mapping without any setting that remembers which names were looked up."""
 
     def __init__(self) -> None:
         self.names: set[str] = set()
@@ -32,5 +32,5 @@ def test_every_setting_that_is_read_has_an_effect() -> None:
     assert not EFFECTIVE & WITHOUT_EFFECT
 
 
-def test_nothing_is_said_of_settings_that_are_checked_elsewhere() -> None:
+def test_settings_that_are_checked_elsewhere_cause_no_warning() -> None:
     assert not [*doubts(["acks", "ssl.protocol", "penstock.delay.store", "config.providers.a"])]

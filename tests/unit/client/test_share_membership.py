@@ -1,4 +1,4 @@
-"""What a member of a share group sends in its heartbeats."""
+"""The heartbeats of a share group member."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from penstock.wire.messages.share_group_heartbeat import ShareGroupHeartbeatResp
 ACCEPTED = ShareGroupHeartbeatResponse(member_epoch=3)
 
 
-def test_topics_are_named_until_a_response_is_taken() -> None:
+def test_topics_are_sent_until_a_response_arrives() -> None:
     member = ShareMember("billing", "m", ("orders",))
     for _ in range(2):  # the first response is lost
         assert member.heartbeat().subscribed_topic_names == ["orders"]
@@ -35,7 +35,7 @@ def test_a_member_that_was_removed_joins_again_under_its_id(code: ErrorCode) -> 
     assert member.heartbeat() == first
 
 
-def test_other_refusals_keep_the_epoch() -> None:
+def test_other_errors_keep_the_epoch() -> None:
     member = ShareMember("billing", "m", ("orders",))
     member.received(ACCEPTED)
     with pytest.raises(BrokerRefused):

@@ -1,4 +1,4 @@
-"""What a share consumer asks for if responses are lost, or a partition has no leader."""
+"""Requests of a share consumer if responses are lost or a partition has no leader."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -19,7 +19,7 @@ TOPIC = Uuid(b"t" * 16)
 
 
 class LossyClient:
-    """A client, and its one connection: some responses are lost."""
+    """A client and its one connection, on which some responses are lost."""
 
     request_timeout_ms = 1000
 
@@ -60,8 +60,8 @@ class LossyClient:
                     raise
 
 
-def test_who_missed_a_response_asks_for_everything_again() -> None:
-    """It may have had an assignment, which the coordinator tells once."""
+def test_after_a_lost_response_the_next_heartbeat_is_a_full_one() -> None:
+    """The lost response may have had an assignment, which the coordinator sends only once."""
 
     async def work() -> None:
         client = LossyClient(False, False, True, False, False)
@@ -74,7 +74,7 @@ def test_who_missed_a_response_asks_for_everything_again() -> None:
     asyncio.run(work())
 
 
-def test_a_partition_without_a_leader_does_not_keep_others_waiting() -> None:
+def test_a_partition_without_a_leader_does_not_delay_others() -> None:
     async def work() -> None:
         consumer = ShareConsumer(cast("Client", LossyClient()), "g", ["t", "gone"])
         consumer._assigned = [

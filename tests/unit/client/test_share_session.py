@@ -16,7 +16,7 @@ LIMITS = FetchLimits(records=5, wait_ms=0)
 TOPIC, OTHER = Uuid(b"a" * 16), Uuid(b"b" * 16)
 
 
-def test_neighbours_of_one_kind_are_told_together() -> None:
+def test_adjacent_offsets_with_one_decision_are_one_batch() -> None:
     decided = {7: ACCEPT, 3: ACCEPT, 4: ACCEPT, 5: REJECT, 6: RELEASE}
     assert batches(decided) == [
         AcknowledgementBatch(3, 4, [ACCEPT]),
@@ -27,7 +27,7 @@ def test_neighbours_of_one_kind_are_told_together() -> None:
     assert batches({}) == []
 
 
-def test_a_session_names_only_what_changes() -> None:
+def test_a_session_sends_only_changes() -> None:
     session = ShareSession("g", "m")
 
     def fetch(*partitions: TopicIdPartition) -> tuple[int, list[Uuid], list[Uuid]]:
@@ -41,7 +41,7 @@ def test_a_session_names_only_what_changes() -> None:
     assert fetch(TopicIdPartition(OTHER, 0)) == (2, [OTHER], [TOPIC])
 
 
-def test_acknowledgements_are_numbered_too_and_the_last_ends_the_session() -> None:
+def test_acknowledgements_advance_the_epoch_too_and_the_last_closes_the_session() -> None:
     session = ShareSession("g", "m")
     session.fetch([TopicIdPartition(TOPIC, 1)], LIMITS)
     told = session.acknowledge({TopicIdPartition(TOPIC, 1): batches({4: REJECT})})
@@ -53,7 +53,7 @@ def test_acknowledgements_are_numbered_too_and_the_last_ends_the_session() -> No
     assert session.acknowledge({}, is_last=True).share_session_epoch == -1
 
 
-def test_after_the_largest_number_comes_1_since_0_opens_a_session() -> None:
+def test_after_the_largest_epoch_comes_1_because_0_opens_a_session() -> None:
     session = ShareSession("g", "m")
     session._epoch = LAST_EPOCH
     assert [session.fetch([], LIMITS).share_session_epoch for _ in range(2)] == [LAST_EPOCH, 1]

@@ -48,7 +48,7 @@ def test_partitions_and_groups_are_added_once_before_version_2() -> None:
     assert transactions.joining("g") is None
 
 
-def test_writes_add_their_partitions_by_themselves_as_of_version_2() -> None:
+def test_writes_add_their_partitions_implicitly_as_of_version_2() -> None:
     transactions = began(IMPLICIT)
     assert transactions.writing([PLACE]) is None
     assert transactions.joining("g") is None
@@ -87,7 +87,7 @@ def test_an_end_without_a_response_can_only_be_repeated() -> None:
     assert transactions.end_request(commit=True) == first
 
 
-def test_a_commit_that_the_coordinator_cannot_make_is_aborted() -> None:
+def test_a_commit_that_the_coordinator_cannot_complete_is_aborted() -> None:
     transactions = began(IMPLICIT)
     transactions.writing([PLACE])
     transactions.end_request(commit=True)
@@ -108,7 +108,7 @@ def test_a_fenced_producer_does_nothing_more(code: ErrorCode) -> None:
             call()
 
 
-def test_a_leaders_refusal_of_the_epoch_leaves_the_verdict_to_the_coordinator() -> None:
+def test_an_epoch_refused_by_a_leader_requires_an_abort() -> None:
     transactions = began(IMPLICIT)
     transactions.writing([PLACE])
     transactions.failed(BrokerRefused(ErrorCode.INVALID_PRODUCER_EPOCH, "t-0"))

@@ -37,9 +37,7 @@ def test_no_setting_is_declared_in_two_sections() -> None:
         ({"log.retention.hours": "-1"}, -1),
     ],
 )
-def test_topics_keep_records_as_long_as_the_finest_unit_says(
-    texts: dict[str, str], retention_ms: int
-) -> None:
+def test_retention_follows_the_finest_unit_given(texts: dict[str, str], retention_ms: int) -> None:
     assert broker_config(texts).topic_defaults.retention_ms == retention_ms
 
 
@@ -75,7 +73,7 @@ def test_listeners_split_an_internal_from_an_external_network() -> None:
     assert listener.inter_broker() == "INTERNAL"
 
 
-def test_brokers_meet_on_the_listener_that_speaks_their_protocol() -> None:
+def test_brokers_connect_over_the_listener_with_their_protocol() -> None:
     texts = {"listeners": "LAN://:9092", "listener.security.protocol.map": "LAN:PLAINTEXT"}
     assert broker_config(texts).listener.inter_broker() == "LAN"
 
@@ -109,12 +107,12 @@ def test_conflicting_settings_are_rejected(texts: dict[str, str], message: str) 
     assert message in str(refused.value)
 
 
-def test_a_kraft_file_names_the_broker_too() -> None:
+def test_a_kraft_file_sets_the_broker_id_too() -> None:
     assert broker_config({"node.id": "3"}).identity.number == 3
     assert broker_config({}).identity.number is None
 
 
-def test_log_dirs_go_before_log_dir() -> None:
+def test_log_dirs_overrides_log_dir() -> None:
     identity = broker_config({"log.dir": "/a", "log.dirs": "/b, /c"}).identity
     assert identity.directories == ("/b", "/c")
 

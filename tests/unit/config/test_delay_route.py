@@ -13,7 +13,7 @@ def test_most_topics_have_no_route() -> None:
     assert route_of("orders", {"penstock.delay.to": "", "cleanup.policy": "delete"}) is None
 
 
-def test_a_delay_topic() -> None:
+def test_a_delay_topic_is_read() -> None:
     assert route_of("later", {"penstock.delay.to": "orders"}) == DelayRoute(
         topic="later",
         to="orders",
@@ -24,7 +24,7 @@ def test_a_delay_topic() -> None:
     )
 
 
-def test_a_retry_topic() -> None:
+def test_a_retry_topic_is_read() -> None:
     settings = {
         "penstock.retry.to": "orders",
         "penstock.retry.backoff": "1s, 1m",
@@ -72,7 +72,7 @@ def test_a_retry_topic() -> None:
         ),
     ],
 )
-def test_bad_settings_are_named(settings: dict[str, str], says: str) -> None:
+def test_errors_name_the_bad_setting(settings: dict[str, str], says: str) -> None:
     with pytest.raises(ConfigError, match=says):
         route_of("later", {f"penstock.{name}": text for name, text in settings.items()})
 
@@ -85,7 +85,7 @@ def test_bad_settings_are_named(settings: dict[str, str], says: str) -> None:
         ("a b", "penstock.dlq.topic must be set: 'a b' with .dlq is no name of a topic"),
     ],
 )
-def test_topics_that_cannot_delay(topic: str, says: str) -> None:
+def test_some_topics_cannot_delay(topic: str, says: str) -> None:
     with pytest.raises(ConfigError, match=says):
         route_of(topic, {"penstock.delay.to": "orders"})
 
@@ -94,19 +94,19 @@ def test_topics_that_cannot_delay(topic: str, says: str) -> None:
     ("text", "ms"),
     [("10ms", 10), ("1s", 1000), ("1h30m", 5_400_000), ("7d", 7 * DAY_MS), ("3653d", MOST_MS)],
 )
-def test_durations(text: str, ms: int) -> None:
+def test_durations_are_parsed(text: str, ms: int) -> None:
     assert parse_duration_ms(text) == ms
 
 
 @pytest.mark.parametrize(
     "text", ["", "5", "s", "1 s", "-1s", "9ms", "3654d", "1s,", "9" * 99 + "s"]
 )
-def test_bad_durations(text: str) -> None:
+def test_bad_durations_are_refused(text: str) -> None:
     with pytest.raises(ConfigError):
         parse_duration_ms(text)
 
 
-def test_steps_end_with_the_last() -> None:
+def test_the_last_step_of_a_backoff_is_repeated() -> None:
     backoff = parse_backoff("1s,10s")
     assert [backoff.delay_ms(attempt, 0.9) for attempt in (1, 2, 3, 999)] == [
         1000,
@@ -116,7 +116,7 @@ def test_steps_end_with_the_last() -> None:
     ]
 
 
-def test_exponential() -> None:
+def test_an_exponential_backoff_is_computed() -> None:
     backoff = parse_backoff("exponential(1s,2,10s,jitter=0.5)")
     assert backoff == ExponentialBackoff(1000, 2.0, 10_000, 0.5)
     assert [backoff.delay_ms(attempt, 0.5) for attempt in (1, 2, 4, 5, 9999)] == [
@@ -142,6 +142,6 @@ def test_exponential() -> None:
         "1s,,2s",
     ],
 )
-def test_bad_backoffs(text: str) -> None:
+def test_bad_backoffs_are_refused(text: str) -> None:
     with pytest.raises(ConfigError):
         parse_backoff(text)

@@ -1,4 +1,4 @@
-"""How an extra is installed, by where Penstock itself came from."""
+"""The command that installs an extra, depending on how Penstock was installed."""
 
 import json
 import re
@@ -38,20 +38,20 @@ ROOT = Path(__file__).parents[3]
         ),
     ],
 )
-def test_an_extra_is_installed_from_where_penstock_came(
+def test_an_extra_is_installed_from_the_source_of_penstock(
     origin: dict[str, Any] | None, told: str
 ) -> None:
     assert command("cli", None if origin is None else json.dumps(origin)) == told
 
 
-def test_the_command_of_this_installation_names_a_place_that_is_there() -> None:
+def test_the_install_command_names_an_existing_path() -> None:
     words = shlex.split(install("cli"))
     place = words[-1].removesuffix("[cli]")
     assert words[:2] == ["pip", "install"]
     assert place in {"penstock", "."} or Path(place).exists()
 
 
-def test_without_an_installation_it_is_the_clone() -> None:
+def test_without_an_installation_the_extra_comes_from_the_clone() -> None:
     script = "import sys; sys.path.insert(0, sys.argv[1])\n"
     script += "from penstock.config.extra import install; print(install('sdk'))"
     words = [sys.executable, "-I", "-S", "-c", script, str(ROOT / "src")]
@@ -59,7 +59,7 @@ def test_without_an_installation_it_is_the_clone() -> None:
     assert ran.stdout == "pip install '.[sdk]'\n"
 
 
-def test_no_message_spells_the_command_itself() -> None:
+def test_no_message_spells_out_the_command_itself() -> None:
     spelled = re.compile(r"pip install '?(penstock|\.)[\['\s]")
     found = [
         str(path.relative_to(ROOT))

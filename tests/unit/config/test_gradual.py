@@ -1,4 +1,4 @@
-"""Counts of threads change in steps, as in Kafka."""
+"""Thread counts change in steps, as in Kafka."""
 
 import pytest
 
@@ -30,10 +30,10 @@ def test_a_larger_step_is_rejected_with_a_reason(now: int, wanted: int, why: str
         check_steps({NAME: str(now)}, {NAME: str(wanted)})
 
 
-def test_a_cleaner_cannot_be_switched_off() -> None:
+def test_the_cleaner_cannot_be_switched_off_at_run_time() -> None:
     with pytest.raises(TooFar, match="at least 1"):
         check_steps({}, {"log.cleaner.threads": "0"})
-    check_steps({"log.cleaner.threads": "0"}, {"log.cleaner.threads": "0"})  # set at start
+    check_steps({"log.cleaner.threads": "0"}, {"log.cleaner.threads": "0"})  # set at startup
 
 
 def test_the_default_applies_if_nothing_is_set() -> None:
@@ -42,5 +42,5 @@ def test_the_default_applies_if_nothing_is_set() -> None:
     check_steps({NAME: "16"}, {})
 
 
-def test_all_of_them_can_be_altered_while_a_broker_runs() -> None:
+def test_all_of_them_can_be_altered_at_run_time() -> None:
     assert {broker_settings()[name].update for name in GRADUAL} == {Update.CLUSTER_WIDE}

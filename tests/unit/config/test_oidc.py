@@ -20,7 +20,7 @@ def parsed(**more: str) -> object:
     return parse_oidc("\n".join(f"{name} = {value}" for name, value in given.items()), "oidc.conf")
 
 
-def test_a_file_says_where_to_log_in() -> None:
+def test_the_settings_are_read_from_a_file() -> None:
     found = parse_oidc(
         "\n".join(f"{name}={value}" for name, value in GOOD.items()) + "\nclient.secret = s\n", "f"
     )
@@ -43,7 +43,7 @@ def test_a_file_says_where_to_log_in() -> None:
         ({"claim": "sub\nclaim = sub"}, "oidc.conf, line 5: claim is there twice"),
     ],
 )
-def test_what_would_not_be_safe_is_refused_at_the_start(more: dict[str, str], refusal: str) -> None:
+def test_unsafe_settings_are_refused_at_startup(more: dict[str, str], refusal: str) -> None:
     with pytest.raises(ConfigError) as caught:
         parsed(**more)
     assert refusal in str(caught.value)
@@ -69,11 +69,11 @@ def test_what_would_not_be_safe_is_refused_at_the_start(more: dict[str, str], re
         ("https://a.example/#x", False),
     ],
 )
-def test_secrets_go_only_where_nobody_can_read_them_on_the_way(url: str, is_safe: bool) -> None:
+def test_secrets_are_sent_only_over_safe_urls(url: str, is_safe: bool) -> None:
     assert is_safe_url(url) == is_safe
 
 
-def test_the_page_of_the_console_lists_the_settings() -> None:
+def test_the_docs_page_of_the_console_lists_the_settings() -> None:
     page = (Path(__file__).parents[3] / "docs/console.md").read_text()
     for name, each in settings(OidcConfig).items():
         assert f"| `{name}` | {each.doc} |" in page

@@ -30,7 +30,7 @@ def test_a_backslash_at_the_end_continues_the_line() -> None:
     assert read("log.dirs=/a,\\\n    /b\nnext=1") == {"log.dirs": "/a,/b", "next": "1"}
 
 
-def test_two_backslashes_at_the_end_do_not() -> None:
+def test_two_backslashes_at_the_end_do_not_continue_the_line() -> None:
     assert read("a=x\\\\\nb=y") == {"a": "x\\", "b": "y"}
 
 

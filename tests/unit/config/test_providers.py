@@ -16,7 +16,7 @@ CANARY = "canary-value"
 def resolved(
     setting: str, kind: str, environ: dict[str, str] | None = None, **parameters: str
 ) -> str:
-    """What becomes of a value for `p`, a provider of this class."""
+    """The resolved value of a setting for `p`, a provider of this class."""
     pairs = [
         "config.providers=p",
         f"config.providers.p.class={kind if '.' in kind else f'{KAFKA}.{kind}ConfigProvider'}",
@@ -98,7 +98,7 @@ def test_other_variables_stay_as_they_are() -> None:
         ("x", "File", {"paths": "/"}, "config.providers.p.param.paths is not known"),
     ],
 )
-def test_what_is_not_there_or_not_allowed_stops_the_start(
+def test_a_missing_or_forbidden_value_stops_the_startup(
     setting: str, kind: str, parameters: dict[str, str], says: str, tmp_path: Path
 ) -> None:
     (tmp_path / "file").write_text(f"key={CANARY}\n")
@@ -110,7 +110,7 @@ def test_what_is_not_there_or_not_allowed_stops_the_start(
     assert CANARY not in str(caught.value)
 
 
-def test_a_wrong_value_is_not_quoted() -> None:
+def test_an_error_does_not_quote_the_value() -> None:
     pairs = [
         "config.providers=e",
         f"config.providers.e.class={KAFKA}.EnvVarConfigProvider",
@@ -126,7 +126,7 @@ def test_a_parameter_without_its_provider_is_refused() -> None:
         resolve(pairs=["config.providers.p.class=x"])
 
 
-def test_a_client_has_providers_too() -> None:
+def test_clients_support_providers_too() -> None:
     settings = {
         "config.providers": "e",
         "config.providers.e.class": f"{KAFKA}.EnvVarConfigProvider",

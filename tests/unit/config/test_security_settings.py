@@ -1,4 +1,4 @@
-"""A broker does not start with security settings that it cannot honour."""
+"""A broker does not start with security settings that it cannot enforce."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_a_security_setting_stops_the_start(name: str) -> None:
+def test_an_unsupported_security_setting_stops_the_startup(name: str) -> None:
     with pytest.raises(ConfigError, match=f"--set: {name} has no effect yet"):
         resolve(pairs=[f"{name}={REFUSED[name]}"])
 
@@ -52,7 +52,7 @@ def test_variables_mean_the_same_as_lines_of_a_file() -> None:
             resolve(environ={variable: "x"})
 
 
-def test_a_variable_for_a_listener_without_the_second_underscore_stops_the_start() -> None:
+def test_a_listener_variable_without_the_second_underscore_stops_the_startup() -> None:
     listeners = "PLAINTEXT://:1,SASL_SSL://:2"
     meant = {"KAFKA_LISTENERS": listeners, "KAFKA_LISTENER_NAME_SASL__SSL_SSL_CLIENT_AUTH": "none"}
     assert resolve(environ=meant, strict=True).warnings == ()
@@ -61,7 +61,7 @@ def test_a_variable_for_a_listener_without_the_second_underscore_stops_the_start
 
 
 @pytest.mark.parametrize("prefix", ["listener.name.out.", "listener.name.out.plain."])
-def test_a_setting_of_a_listener_that_is_not_there_stops_the_start(prefix: str) -> None:
+def test_a_setting_of_an_unknown_listener_stops_the_startup(prefix: str) -> None:
     name = f"{prefix}connections.max.reauth.ms"
     with pytest.raises(ConfigError, match=f"--set: {name} is for a listener that is not there"):
         resolve(pairs=[f"{name}=1"])
@@ -88,7 +88,7 @@ def test_documented_variables_are_not_unknown_settings(variable: str) -> None:
     assert resolve(environ={variable: "x"}, strict=True).warnings == ()
 
 
-def test_a_variable_like_a_setting_is_a_mistake_and_any_other_is_not() -> None:
+def test_a_variable_that_resembles_a_setting_is_an_error_and_any_other_is_not() -> None:
     with pytest.raises(ConfigError, match=r"did you mean log\.retention\.hours"):
         resolve(environ={"KAFKA_LOG_RETENTION_HOUR": "1"}, strict=True)
     assert len(resolve(environ={"KAFKA_DASHBOARD_TEAM": "x"}, strict=True).warnings) == 1
@@ -104,7 +104,7 @@ def test_a_variable_like_a_setting_is_a_mistake_and_any_other_is_not() -> None:
         (["super.users=User:admin"], "super.users has no effect without authorizer.class.name"),
     ],
 )
-def test_an_authorizer_is_kafkas_own_or_none(pairs: list[str], says: str) -> None:
+def test_only_kafkas_own_authorizers_are_accepted(pairs: list[str], says: str) -> None:
     with pytest.raises(ConfigError, match=says):
         resolve(pairs=pairs)
     for name in KNOWN_AUTHORIZERS:
@@ -116,7 +116,7 @@ BOTH = "listeners=PLAINTEXT://:1,SASL_SSL://:2"
 LOGIN = "listener.name.sasl_ssl.plain.sasl.jaas.config"
 
 
-def test_settings_of_a_listener_are_declared_by_their_end() -> None:
+def test_listener_settings_are_declared_by_their_suffix() -> None:
     given = {
         "listeners": "PLAINTEXT://:1,OUT://:2,SASL_SSL://:3",
         "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,OUT:SSL,SASL_SSL:SASL_SSL",
@@ -130,13 +130,13 @@ def test_settings_of_a_listener_are_declared_by_their_end() -> None:
         resolve(pairs=["listener.name.out.ssl.client.auth=maybe"])
 
 
-def test_a_variable_names_a_listeners_login() -> None:
+def test_a_variable_sets_a_listeners_login() -> None:
     environ = {"KAFKA_LISTENER_NAME_SASL__SSL_PLAIN_SASL_JAAS_CONFIG": "canary"}
     resolved = resolve(environ=environ, pairs=[BOTH])
     assert resolved.texts()[LOGIN] == "canary"
 
 
-def test_no_secret_is_in_what_the_start_logs(tmp_path: Path) -> None:
+def test_the_startup_log_shows_no_secret(tmp_path: Path) -> None:
     secrets = ("ssl.keystore.password", "ssl.keystore.key", LOGIN)
     resolved = resolve(pairs=[BOTH, *(f"{name}=canary" for name in secrets)])
     told = "\n".join([*starting(resolved, tmp_path), repr(resolved.config)])
@@ -145,7 +145,7 @@ def test_no_secret_is_in_what_the_start_logs(tmp_path: Path) -> None:
         assert f"{name}=[hidden] (--set)" in told
 
 
-def test_a_listeners_settings_are_not_altered_while_the_broker_runs() -> None:
-    """Otherwise their secrets would be stored in plain."""
+def test_listener_settings_cannot_be_altered_at_run_time() -> None:
+    """Otherwise their secrets would be stored in plain text."""
     with pytest.raises(InvalidRequest, match="Cannot update these configs dynamically"):
         checked(BrokerResource(BrokerId(1)), {LOGIN: "canary"}, BrokerLayers())

@@ -40,7 +40,7 @@ def test_one_line_gives_type_name_and_range() -> None:
     assert settings(Sample)["rack"].kind is ConfigType.STRING
 
 
-def test_texts_become_a_config_and_other_names_are_ignored() -> None:
+def test_texts_become_a_config_and_unknown_names_are_ignored() -> None:
     config = load(Sample, {"size.bytes": "20", "mode": "FAST", "other": "x"})
     assert config == Sample(size_bytes=20, mode="fast")
     assert load(Sample, {"ratio": "1"}, config) == Sample(size_bytes=20, mode="fast", ratio=1.0)

@@ -1,4 +1,4 @@
-"""A declared setting is read by some code, or says that it has no effect."""
+"""A declared setting is read by some code, or is declared to have no effect."""
 
 import ast
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ BOUNDED = {
     ),
     "streams": ("session.timeout.ms", "heartbeat.interval.ms", "assignment.interval.ms"),
 }
-"""Settings of groups with bounds of the broker, by `getattr`: `config/consumer_group.py`,
+"""Group settings with bounds of the broker, read by `getattr`: `config/consumer_group.py`,
 `config/share_group.py` and `config/streams_group.py`.
 """
 READ_BY_COMPUTED_NAMES = {
@@ -40,14 +40,14 @@ READ_BY_COMPUTED_NAMES = {
         for name in BOUNDED[kind]
         for which in ("min", "max")
     ),
-    # A group that has set nothing takes the broker's: the same files.
+    # Defaults for groups without own settings: the same files.
     "group.share.assignment.interval.ms",
     "group.share.delivery.count.limit",
     "group.share.partition.max.record.locks",
     "group.share.record.lock.duration.ms",
     "group.streams.assignment.interval.ms",
     "group.streams.initial.rebalance.delay.ms",
-    # The route of a topic's records is read as a whole: `config/delay_route.py`.
+    # The route settings of a topic are read as a whole: `config/delay_route.py`.
     *ROUTE_SETTINGS,
 }
 
@@ -61,8 +61,8 @@ def declared() -> Iterator[Setting]:
 
 
 def accessed() -> set[str]:
-    """Every attribute that the source reads of a config: where a file knows a class of settings, or
-    the name before the dot is that of one.
+    """Every attribute that the source reads from a config. A read counts in a file that imports a
+    settings class, or if the name before the dot is that of a config.
     """
     return {name for path in SOURCE.rglob("*.py") for name in read_in(path.read_text())}
 
@@ -89,20 +89,20 @@ def owner(value: ast.expr) -> str:
     return value.id if isinstance(value, ast.Name) else ""
 
 
-def test_an_attribute_of_something_else_is_no_setting() -> None:
-    """`request.timeout.ms` passed for read because clients have an attribute of that name."""
+def test_an_attribute_of_another_object_is_not_a_setting() -> None:
+    """`request.timeout.ms` once passed as read because clients have an attribute of that name."""
     assert set(read_in("limit = client.settings.request_timeout_ms")) == set()
     assert "request_timeout_ms" in set(read_in("limit = ctx.config.network.request_timeout_ms"))
     assert "x_ms" in set(read_in("from penstock.config.group import GroupConfig\ny = given.x_ms"))
 
 
-def test_what_is_excused_is_declared() -> None:
+def test_every_excepted_setting_is_declared() -> None:
     names = {each.name for each in declared()}
     assert names >= READ_BY_COMPUTED_NAMES
 
 
 @pytest.mark.row("A150")
-def test_a_declared_setting_is_read_or_says_that_it_has_no_effect() -> None:
+def test_a_declared_setting_is_read_or_declared_without_effect() -> None:
     read = accessed()
     defaults = {synonym.name for each in declared() for synonym in each.synonyms}
     dead = [
@@ -117,7 +117,7 @@ def test_a_declared_setting_is_read_or_says_that_it_has_no_effect() -> None:
     assert dead == []
 
 
-def test_no_setting_that_has_an_effect_says_that_it_has_none() -> None:
+def test_no_setting_that_is_read_is_declared_without_effect() -> None:
     read = accessed()
     silent = [each.name for each in declared() if each.without_effect]
     wrong = [name for name in silent if attribute(name) in read and name not in METHODS]
@@ -134,7 +134,7 @@ def test_no_setting_that_has_an_effect_says_that_it_has_none() -> None:
         ("replication.quota.window.size.seconds", "2"),
     ],
 )
-def test_a_setting_without_effect_is_a_warning_at_start(
+def test_a_setting_without_effect_is_a_warning_at_startup(
     name: str, text: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     warn_of_no_effect(resolve(pairs=[f"{name}={text}"]))
@@ -156,7 +156,7 @@ def test_a_setting_without_effect_is_a_warning_at_start(
         ("log.message.timestamp.difference.max.ms", "1000", "log.message.timestamp.before.max.ms"),
     ],
 )
-def test_a_value_that_the_broker_cannot_honour_is_rejected(
+def test_a_value_that_the_broker_cannot_support_is_rejected(
     name: str, text: str, words: str
 ) -> None:
     with pytest.raises(SettingError, match=words):

@@ -1,4 +1,4 @@
-"""Settings of share groups: where one begins that has read nothing yet."""
+"""Settings of share groups: where a group without state starts to read."""
 
 import pytest
 
@@ -19,7 +19,7 @@ from penstock.errors import ConfigError
         (f"by_duration:P{'9' * 400}D", None),
     ],
 )
-def test_a_duration_is_a_time_that_a_log_can_have(reset: str, ms: int | None) -> None:
+def test_durations_are_parsed_and_bounded(reset: str, ms: int | None) -> None:
     assert duration_ms(reset) == ms
     if ms is None and reset != "latest":
         with pytest.raises(ConfigError, match=r"share\.auto\.offset\.reset"):

@@ -58,7 +58,7 @@ def test_a_name_unlike_any_setting_gets_no_suggestion() -> None:
     assert resolve(pairs=["zzz=1"]).warnings == ("--set: unknown setting zzz",)
 
 
-def test_a_kafka_setting_without_effect_here_says_so() -> None:
+def test_a_kafka_setting_without_effect_gets_a_warning() -> None:
     (warning,) = resolve(pairs=["controller.quorum.fetch.timeout.ms=1"]).warnings
     assert warning.endswith("controller.quorum.fetch.timeout.ms has no effect: there is no KRaft")
 
@@ -166,7 +166,7 @@ def test_a_setting_in_two_sources_is_not_a_repetition(tmp_path: Path) -> None:
         ("x.yaml", "a: 1\nb: \x01\n", "line 2: not YAML: control characters are not allowed"),
     ],
 )
-def test_a_document_that_says_two_things_or_nothing_is_refused_with_its_line(
+def test_a_contradictory_or_empty_document_is_refused_with_its_line(
     tmp_path: Path, name: str, text: str, problem: str
 ) -> None:
     pytest.importorskip("yaml")
@@ -182,7 +182,7 @@ def test_a_document_that_says_two_things_or_nothing_is_refused_with_its_line(
         ("node.id=-5", "--set: node.id is '-5', must be a 32-bit integer of at least 0"),
     ],
 )
-def test_a_negative_id_is_refused_by_the_name_that_was_written(pair: str, told: str) -> None:
+def test_an_error_about_a_negative_id_uses_the_name_as_written(pair: str, told: str) -> None:
     with pytest.raises(ConfigError) as refused:
         resolve(pairs=[pair])
     assert str(refused.value) == told
@@ -196,7 +196,7 @@ def test_a_broken_document_is_rejected_with_its_file_name(
         resolve(file=written(tmp_path, name, text))
 
 
-def test_the_environment_follows_the_rule_of_the_images() -> None:
+def test_environment_variables_follow_the_rule_of_kafkas_images() -> None:
     environ = {
         "KAFKA_LOG_SEGMENT_BYTES": "",
         "KAFKA_A__B___C": "",

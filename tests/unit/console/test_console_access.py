@@ -1,4 +1,4 @@
-"""Every route of the console refuses who may not use it, and answers who may."""
+"""Every route of the console refuses users without its role and answers the others."""
 
 import asyncio
 import re
@@ -37,7 +37,7 @@ SECRETS = {each: f"token of {each.name}" for each in Role}
 
 
 def routes() -> list[str]:
-    """Every route there is, so that a new one is tried too."""
+    """All routes, so that a new one is tested too."""
     found = []
     for route in console(WATCH, Access(None)).routes:
         assert isinstance(route, Route | Mount)
@@ -57,7 +57,7 @@ def url_of(route: str) -> str:
 
 @pytest.fixture
 def locked(tmp_path: Path) -> Starlette:
-    """With users: a token for each role, and Alice, an admin with a password."""
+    """A console with users: a token for each role, and Alice, an admin with a password."""
     file = tmp_path / "users"
     lines = [f"{each.name} {each.name} {token_hash(SECRETS[each])}" for each in Role]
     file.write_text("\n".join([*lines, f"alice admin {QUICK.hash('right')}"]))
@@ -109,7 +109,7 @@ def test_another_spelling_of_a_path_needs_a_login_too(locked: Starlette, path: s
 
 
 @pytest.mark.parametrize("route", [*GUARDED, "GET /none", "POST /none"])
-def test_nobody_sees_anything_without_logging_in(locked: Starlette, route: str) -> None:
+def test_no_route_is_served_without_a_login(locked: Starlette, route: str) -> None:
     token = csrf_of(asked(locked, "GET /login", LOCAL))
     for headers in ({}, {"cookie": "penstock_session=YWxpY2U.9.x.y"}):
         found = asked(locked, url_of(route), {**LOCAL, **headers, "x-csrf-token": token})
@@ -125,7 +125,7 @@ def test_nobody_sees_anything_without_logging_in(locked: Starlette, route: str) 
 
 
 @pytest.mark.parametrize("route", [each for each in GUARDED if LEAST[each] != Role.VIEWER])
-def test_too_little_right_is_refused_by_name(locked: Starlette, route: str) -> None:
+def test_a_role_without_the_permission_is_refused_by_name(locked: Starlette, route: str) -> None:
     needed = LEAST[route]
     assert needed is not None
     found = asked(locked, url_of(route), bearer(Role(needed - 1)))
@@ -135,7 +135,7 @@ def test_too_little_right_is_refused_by_name(locked: Starlette, route: str) -> N
 
 
 @pytest.mark.parametrize("route", CHANGING)
-def test_a_change_needs_our_token_and_our_page(locked: Starlette, route: str) -> None:
+def test_a_change_needs_a_csrf_token_and_our_origin(locked: Starlette, route: str) -> None:
     started = cookie_of(logged_in(locked))
     page = asked(locked, "GET /api/v1/session", started)
     token = msgspec.json.decode(page.body)["csrf_token"]
@@ -152,7 +152,7 @@ def test_a_change_needs_our_token_and_our_page(locked: Starlette, route: str) ->
 
 
 @pytest.mark.parametrize("route", ROUTES)
-def test_without_users_only_this_machine_is_answered(route: str) -> None:
+def test_without_users_only_loopback_is_served(route: str) -> None:
     app = console(WATCH, Access(None))
     token = msgspec.json.decode(asked(app, "GET /api/v1/session", LOCAL).body)["csrf_token"]
     given = {**LOCAL, "x-csrf-token": token}
@@ -166,7 +166,7 @@ def test_without_users_only_this_machine_is_answered(route: str) -> None:
         assert asked(app, url_of(route), LOCAL).status == 403
 
 
-def test_a_read_only_console_shows_nothing_that_it_refuses() -> None:
+def test_a_read_only_console_hides_what_it_refuses() -> None:
     for is_read_only in (False, True):
         watch = ClusterWatch(Client([Address("127.0.0.1", 1)], timeout_ms=1), SystemClock())
         watch.last = LOOK
@@ -177,13 +177,13 @@ def test_a_read_only_console_shows_nothing_that_it_refuses() -> None:
         assert 'href="/groups"' in page
 
 
-def test_a_read_only_console_refuses_changes_to_all() -> None:
+def test_a_read_only_console_refuses_changes_by_all_users() -> None:
     app = console(WATCH, Access(None, read_only=True))
     assert asked(app, "GET /audit", LOCAL).status == 403, "more than a viewer is read-only too"
     assert asked(app, "GET /topics", LOCAL).status == 503, "the cluster has not answered"
 
 
-def test_a_session_is_a_cookie_that_scripts_and_other_sites_do_not_get(locked: Starlette) -> None:
+def test_a_session_cookie_is_hidden_from_scripts_and_other_sites(locked: Starlette) -> None:
     found = logged_in(locked)
     assert (found.status, found.headers["hx-redirect"]) == (200, "/topics?match=a")
     assert "HttpOnly; Max-Age=43200; Path=/; SameSite=strict" in found.headers["set-cookie"]
@@ -195,7 +195,7 @@ def test_a_session_is_a_cookie_that_scripts_and_other_sites_do_not_get(locked: S
     assert msgspec.json.decode(session.body)["role"] == "admin"
 
 
-def test_a_session_ends_by_logging_out_by_time_and_by_a_new_password(tmp_path: Path) -> None:
+def test_a_session_ends_by_logout_by_time_and_by_a_new_password(tmp_path: Path) -> None:
     clock, file = ManualClock(1_000_000), tmp_path / "users"
     file.write_text(f"alice admin {QUICK.hash('right')}")
     app = console(WATCH, Access(file, clock=clock), clock=clock)
@@ -214,7 +214,7 @@ def test_a_session_ends_by_logging_out_by_time_and_by_a_new_password(tmp_path: P
     assert asked(app, "GET /api/v1/session", third).status == 401
 
 
-def test_passwords_can_be_tried_only_so_often(tmp_path: Path) -> None:
+def test_password_attempts_are_limited(tmp_path: Path) -> None:
     clock, file = ManualClock(1_000_000), tmp_path / "users"
     file.write_text(f"alice admin {QUICK.hash('right')}")
     audit = Audit(None, clock)
@@ -230,7 +230,7 @@ def test_passwords_can_be_tried_only_so_often(tmp_path: Path) -> None:
     assert statuses == [401] * 50 + [429]
 
 
-def test_many_passwords_at_once_are_no_more_tries_than_one_by_one(tmp_path: Path) -> None:
+def test_concurrent_password_attempts_are_limited_like_sequential_ones(tmp_path: Path) -> None:
     clock, file = ManualClock(1_000_000), tmp_path / "users"
     file.write_text(f"alice admin {QUICK.hash('right')}")
     app = console(WATCH, Access(file), clock=clock)
@@ -255,7 +255,7 @@ def test_many_passwords_at_once_are_no_more_tries_than_one_by_one(tmp_path: Path
     assert [logged_in(app).status for _ in range(9)] == [200] * 9, "what passes does not count"
 
 
-def test_failed_logins_do_not_fill_the_memory_with_names(tmp_path: Path) -> None:
+def test_failed_logins_with_made_up_names_do_not_fill_the_memory(tmp_path: Path) -> None:
     file = tmp_path / "users"
     file.write_text(f"alice admin {QUICK.hash('right')}")
     app = console(WATCH, Access(file), clock=ManualClock(1_000_000))
@@ -265,7 +265,7 @@ def test_failed_logins_do_not_fill_the_memory_with_names(tmp_path: Path) -> None
     assert statuses == [401] * 5 + [429], "they count as one name"
 
 
-def test_nobody_can_say_that_a_request_comes_from_elsewhere() -> None:
+def test_forwarded_headers_do_not_change_the_clients_address() -> None:
     seen = []
 
     async def app(scope: Scope, _: Receive, __: Send) -> None:
@@ -282,7 +282,7 @@ def test_nobody_can_say_that_a_request_comes_from_elsewhere() -> None:
     assert seen == [(("127.0.0.1", 1), "http")]
 
 
-def test_the_login_leads_to_pages_of_the_console_only() -> None:
+def test_the_login_redirects_to_pages_of_the_console_only() -> None:
     assert own_page("/topics?match=a") == "/topics?match=a"
     for other in (
         "//evil.example",
@@ -295,7 +295,7 @@ def test_the_login_leads_to_pages_of_the_console_only() -> None:
         assert own_page(other) == "/"
 
 
-def test_the_audit_log_keeps_no_secrets(tmp_path: Path) -> None:
+def test_the_audit_log_contains_no_secrets(tmp_path: Path) -> None:
     given = {"user": "a", "password": "p", "configs": {"sasl.jaas.config": "p", "x": "1"}}
     shown = {"user": "a", "password": "***", "configs": {"sasl.jaas.config": "***", "x": "1"}}
     assert redacted(given) == shown
@@ -305,8 +305,8 @@ def test_the_audit_log_keeps_no_secrets(tmp_path: Path) -> None:
     assert (line["user"], line["change"], line["given"]) == ("alice", "user.alter", shown)
 
 
-def test_a_line_of_the_audit_log_is_short_however_long_a_request_is() -> None:
-    """Viewers may ask for tests of schemas, and a thousand lines are kept in memory."""
+def test_a_line_of_the_audit_log_is_short_even_for_a_long_request() -> None:
+    """Viewers may test schemas, and a thousand lines are kept in memory."""
     long = "x" * 1_000_000
     audit = Audit(None, ManualClock(5))
     audit.add("v", "::1", "schema.test", {"schema": long, "type": "AVRO", "a": [long]}, long)
@@ -318,14 +318,14 @@ def test_a_line_of_the_audit_log_is_short_however_long_a_request_is() -> None:
     assert first.given["schema"].endswith("xxx… (1000000 characters)")
 
 
-def test_what_cannot_be_written_into_the_audit_log_is_not_done(tmp_path: Path) -> None:
+def test_a_change_that_cannot_be_audited_is_refused(tmp_path: Path) -> None:
     folder, users = tmp_path / "logs", tmp_path / "users"
     folder.mkdir()
     users.write_text(f"alice admin {QUICK.hash('right')}")
     clock = ManualClock(1_000_000)
     app = console(WATCH, Access(users), audit=Audit(folder / "audit", clock), clock=clock)
     folder.rename(tmp_path / "away")
-    session = cookie_of(logged_in(app))  # but who comes to mend it may log in
+    session = cookie_of(logged_in(app))  # logging in still works, so that the log can be repaired
     token = msgspec.json.decode(asked(app, "GET /api/v1/session", session).body)["csrf_token"]
     found = asked(app, "POST /api/v1/leaders/elect", {**session, "x-csrf-token": token})
     assert (found.status, b"audit log" in found.body) == (400, True)
@@ -336,7 +336,7 @@ def test_what_cannot_be_written_into_the_audit_log_is_not_done(tmp_path: Path) -
     assert (line["change"], line["user"]) == ("leaders.elect", "alice")
 
 
-def test_a_cluster_that_has_not_answered_yet_is_said_to() -> None:
+def test_a_cluster_that_has_not_answered_yet_is_reported() -> None:
     app = console(WATCH, Access(None))
     assert b"Waiting for the cluster" in asked(app, "GET /topics", LOCAL).body
     found = asked(app, "GET /api/v1/topics", LOCAL)

@@ -1,4 +1,4 @@
-"""What is wrong with a request, or odd in a record, is told in a sentence: no traceback."""
+"""Bad requests and odd records end in a one-sentence error, not a traceback."""
 
 import asyncio
 
@@ -35,13 +35,13 @@ def new_watch() -> ClusterWatch:
     return ClusterWatch(Client([Address("127.0.0.1", 1)], timeout_ms=1), SystemClock())
 
 
-def test_a_time_that_no_calendar_has_is_shown_as_a_number() -> None:
+def test_a_time_outside_the_calendar_is_shown_as_a_number() -> None:
     for at_ms in (1 << 62, -(1 << 62), 253_402_300_800_000):
         assert time_text(at_ms) == f"{at_ms} ms"
 
 
 @pytest.mark.parametrize("name", ["²", "9" * 5000, "-1", "1"])
-def test_there_is_no_broker_of_an_odd_name(name: str) -> None:
+def test_a_malformed_broker_id_names_no_broker(name: str) -> None:
     assert asyncio.run(broker_settings(new_watch(), LOOK, {"broker": name})) is None
 
 
@@ -66,7 +66,7 @@ def test_a_plan_needs_finite_figures(text: str) -> None:
         ("users", b'{"name": "bob", "password": ""}', "password is empty"),
     ],
 )
-def test_a_body_that_cannot_be_is_refused_by_its_field(path: str, body: bytes, told: str) -> None:
+def test_an_invalid_body_is_refused_by_its_field(path: str, body: bytes, told: str) -> None:
     app = console(new_watch(), Access(None))
     headers = {**LOCAL, "authorization": "Basic eDp4", "content-type": "application/json"}
     found = asked(app, f"POST /api/v1/{path}", headers, body)
@@ -82,7 +82,7 @@ def test_a_body_that_cannot_be_is_refused_by_its_field(path: str, body: bytes, t
         ("POST /api/v1/topics", b" " * 1_100_000, 413),
     ],
 )
-def test_what_no_route_takes_is_refused_as_json(route: str, body: bytes, status: int) -> None:
+def test_a_request_without_a_route_is_refused_as_json(route: str, body: bytes, status: int) -> None:
     headers = {**LOCAL, "authorization": "Basic eDp4", "content-type": "application/json"}
     found = asked(console(new_watch(), Access(None)), route, headers, body)
     assert (found.status, found.headers["content-type"]) == (status, "application/json")
@@ -91,14 +91,14 @@ def test_what_no_route_takes_is_refused_as_json(route: str, body: bytes, status:
     assert page.headers["content-type"].startswith("text/plain")
 
 
-def test_a_time_is_refused_with_what_it_may_be() -> None:
+def test_an_error_about_a_time_lists_the_accepted_formats() -> None:
     with pytest.raises(ConfigError) as told:
         query_of("t", {"since": "-1h"})
     assert str(told.value) == "since: '-1h' is not a time: ms since 1970, or ISO-8601"
 
 
-def test_a_cluster_that_does_not_answer_is_a_problem() -> None:
-    """Scripts that ask for problems would otherwise see those of the last look: none."""
+def test_an_unreachable_cluster_is_a_problem() -> None:
+    """Scripts that poll for problems would otherwise see those of the last snapshot: none."""
     clock = ManualClock(1000)
     watch = ClusterWatch(Client([Address("127.0.0.1", 1)], timeout_ms=1), clock)
     watch.last = LOOK
@@ -113,7 +113,7 @@ def test_a_cluster_that_does_not_answer_is_a_problem() -> None:
     assert "Nothing is wrong" not in asked(app, "GET /", LOCAL).body.decode()
 
 
-def test_a_field_of_a_form_has_a_value_or_fields() -> None:
+def test_a_form_field_has_a_value_or_nested_fields() -> None:
     with pytest.raises(ConfigError, match=r"configs has a value, so configs\.x"):
         nested([("configs", "y"), ("configs.x", "1")], TopicCreate)
 

@@ -1,4 +1,4 @@
-"""What the console makes of a look at a cluster."""
+"""How the console presents a snapshot of a cluster."""
 
 import re
 from dataclasses import replace
@@ -40,7 +40,7 @@ SNAPSHOT = ClusterSnapshot(
 LOOK = Look(10_000, SNAPSHOT, {TP: 5}, {TP: 25}, {"t": 4.0}, (), {TP: 500}, {"t": 80.0})
 
 
-def test_a_look_is_told_in_numbers() -> None:
+def test_a_snapshot_becomes_figures() -> None:
     found = model.cluster(LOOK)
     assert (found.topics, found.partitions, found.groups, found.records_per_second) == (1, 1, 1, 4)
     assert found.brokers == [model.Broker(1, "h", 9092, None, True, 100, 40)]
@@ -49,7 +49,7 @@ def test_a_look_is_told_in_numbers() -> None:
     assert model.partitions(LOOK, "none") is None
 
 
-def test_a_group_is_told_with_who_holds_what() -> None:
+def test_a_group_is_shown_with_its_members_and_offsets() -> None:
     detail = model.group(LOOK, "g")
     assert detail is not None
     assert detail.group == model.groups(LOOK)[0]
@@ -59,20 +59,20 @@ def test_a_group_is_told_with_who_holds_what() -> None:
     assert model.group(LOOK, "none") is None
 
 
-def test_lag_in_seconds_is_none_at_the_end_and_unknown_without_a_time() -> None:
+def test_lag_in_seconds_is_zero_at_the_end_and_unknown_without_a_time() -> None:
     assert lag_seconds(GroupState(GROUP.group, {TP: 0}), 9_000) == 0.0
     assert lag_seconds(GroupState(GROUP.group, {TP: 3}), 9_000) is None
     assert lag_seconds(GroupState(GROUP.group, {TP: 3}, {TP: 20_000}), 9_000) == 0.0, "clocks"
 
 
-def test_rates_are_of_new_records_between_two_looks() -> None:
+def test_rates_count_new_records_between_two_snapshots() -> None:
     ends = LOOK.ends
     assert rates(None, {}, {TP: 25}, 10_000) == {"t": 0.0}
     assert rates(LOOK, ends, {TP: 35, TopicPartition("t", 1): 99}, 12_000) == {"t": 5.0}
     assert rates(LOOK, ends, {TP: 3}, 12_000) == {"t": 0.0}, "a topic made anew"
 
 
-def test_bytes_are_those_of_the_leader() -> None:
+def test_sizes_are_those_of_the_leader() -> None:
     other = LogDirDescription("/d", None, {TP: ReplicaInfo(900, 0, is_future=False)}, 100, 40)
     seen = replace(SNAPSHOT, log_dirs={BrokerId(2): [other], ONE: [DIRECTORY]})
     assert leader_sizes(seen) == {TP: 500}
@@ -90,7 +90,7 @@ def test_replicas_are_drawn_on_one_scale() -> None:
     assert bars[1].replica is None
 
 
-def test_the_document_describes_every_route_and_every_type_that_it_names() -> None:
+def test_the_api_document_describes_every_route_and_every_type() -> None:
     found = described()
     told = {(method, path) for path, each in found["paths"].items() for method in each}
     watch = ClusterWatch(Client([Address("127.0.0.1", 1)]), SystemClock())

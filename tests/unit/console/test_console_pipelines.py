@@ -1,4 +1,4 @@
-"""What run files of pipelines tell the console, and how it starts and stops them."""
+"""How the console reads the run files of pipelines, and starts and stops pipelines."""
 
 import asyncio
 import os
@@ -55,7 +55,7 @@ def test_another_process_with_the_same_pid_is_not_the_pipeline(tmp_path: Path) -
     assert (found.runs, found.last_error) == (False, GONE)
 
 
-def test_the_error_that_ended_a_run_is_told(tmp_path: Path) -> None:
+def test_the_error_that_ended_a_run_is_shown(tmp_path: Path) -> None:
     state = RunState(StartedProcess(os.getpid(), "x"), "local", 5, ended_ms=9, error="no column x")
     write_run(tmp_path, state)
     found = read_project(tmp_path)
@@ -64,13 +64,13 @@ def test_the_error_that_ended_a_run_is_told(tmp_path: Path) -> None:
     assert read_project(tmp_path).last_error is None, "it was stopped in order"
 
 
-def test_a_run_file_that_cannot_be_read_is_no_run(tmp_path: Path) -> None:
+def test_an_unreadable_run_file_counts_as_no_run(tmp_path: Path) -> None:
     (tmp_path / ".penstock").mkdir()
     (tmp_path / ".penstock" / "run.json").write_text("{")
     assert read_project(tmp_path) == Pipeline(tmp_path.name, str(tmp_path))
 
 
-def test_a_start_repeats_where_the_last_run_was(tmp_path: Path) -> None:
+def test_a_start_uses_the_spark_address_and_brokers_of_the_last_run(tmp_path: Path) -> None:
     words = command(tmp_path, None)
     assert words[1:] == ["-P", "-m", "penstock", "pipeline", "run", str(tmp_path), "--follow"]
     for master, option in (("local[2]", "--master"), ("sc://spark:15002", "--remote")):
@@ -81,7 +81,7 @@ def test_a_start_repeats_where_the_last_run_was(tmp_path: Path) -> None:
 
 @pytest.fixture
 def running(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A process that stands for a pipeline, and ends in order by SIGTERM."""
+    """A process in place of a pipeline, which stops cleanly on SIGTERM."""
     script = "import sys, time\nprint('up', flush=True)\ntime.sleep(60)"
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
@@ -92,7 +92,7 @@ def running(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 
 class WorkOfJob(Jobs):
-    """Does the last job's work when the test asks for it."""
+    """Runs the last job when the test asks for it."""
 
     work: Callable[[Job], Awaitable[str]]
 
@@ -102,7 +102,7 @@ class WorkOfJob(Jobs):
 
 
 def done(folder: Path, change: PipelineStart | PipelineStop) -> str:
-    """What the job tells that a change began."""
+    """The result text of the job that the change started."""
 
     async def go() -> str:
         jobs = WorkOfJob(SystemClock())
@@ -123,23 +123,23 @@ def test_a_pipeline_is_stopped(tmp_path: Path, running: subprocess.Popen[bytes])
         done(tmp_path, PipelineStop(folder=str(tmp_path)))
 
 
-def test_a_start_has_succeeded_when_the_run_file_is_its_own(
+def test_a_start_has_succeeded_once_the_run_file_names_its_process(
     tmp_path: Path, running: subprocess.Popen[bytes]
 ) -> None:
     assert asyncio.run(began(tmp_path, running)) == f"runs as process {running.pid}"
 
 
 @pytest.mark.usefixtures("running")
-def test_a_pipeline_that_runs_is_not_started_again(tmp_path: Path) -> None:
+def test_a_running_pipeline_is_not_started_again(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="already runs"):
         done(tmp_path, PipelineStart(folder=str(tmp_path)))
 
 
-def test_only_projects_of_the_console_are_started(tmp_path: Path) -> None:
+def test_only_the_consoles_own_projects_are_started(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no project of this console"):
         done(tmp_path / "shop", PipelineStart(folder=str(tmp_path)))
 
 
-def test_a_start_that_fails_says_why(tmp_path: Path) -> None:
+def test_a_failed_start_gives_its_reason(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"no spark-pipeline.yml there"):
         done(tmp_path, PipelineStart(folder=str(tmp_path)))

@@ -1,4 +1,4 @@
-"""The colours of the console can be read, in light and in dark."""
+"""The colours of the console are readable, in light and dark mode."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ import penstock.console
 
 CSS = (Path(penstock.console.__path__[0]) / "static" / "console.css").read_text()
 LEAST = 4.5
-"""Contrast of text, by WCAG 2 AA."""
+"""Minimum contrast of text, by WCAG 2 AA."""
 
 
 def luminance(colour: str) -> float:
@@ -29,6 +29,6 @@ def contrast(one: str, other: str) -> float:
 @pytest.mark.parametrize("theme", [0, 1])
 @pytest.mark.parametrize("ground", ["ground", "panel"])
 @pytest.mark.parametrize("text", ["text", "dim", "link", "good", "bad", "warn"])
-def test_text_stands_out_from_what_is_behind_it(theme: int, ground: str, text: str) -> None:
+def test_text_has_enough_contrast_with_its_background(theme: int, ground: str, text: str) -> None:
     colours = dict(re.findall(r"--(\w+): (#[0-9a-f]{6})", CSS.split(":root")[theme + 1]))
     assert contrast(colours[text], colours[ground]) >= LEAST

@@ -9,7 +9,7 @@ from penstock.errors import ConfigError
 
 
 class Row(Struct, frozen=True):
-    """Of a list."""
+    """One row of a list."""
 
     name: str
     lag: int
@@ -44,7 +44,7 @@ def test_rows_are_sorted_by_any_column_and_unknown_values_come_last() -> None:
         names(page="-1")
 
 
-def test_links_keep_the_search_and_turn_the_order() -> None:
+def test_links_keep_the_search_and_reverse_the_order() -> None:
     found = picked(EVERY, {"match": "a&b", "sort": "-lag"}, "name")
     assert found.sorting("lag") == "?match=a%26b&sort=lag"
     assert found.sorting("name") == "?match=a%26b&sort=name"
@@ -53,7 +53,7 @@ def test_links_keep_the_search_and_turn_the_order() -> None:
     assert picked(EVERY, {}, "name").sorting("name") == "?sort=-name"
 
 
-def test_the_history_of_lag_is_bounded_and_forgets_groups_that_are_gone() -> None:
+def test_the_history_of_lag_is_bounded_and_forgets_deleted_groups() -> None:
     history = LagHistory()
     history.add(1_000, [Lag("g", 5, None), Lag("idle", 0, 0.0)])
     history.add(2_000, [Lag("g", 7, 2.5), Lag("idle", 0, 0.0)])

@@ -1,4 +1,4 @@
-"""Masked fields are hidden wherever they are, and what cannot be looked into is hidden whole."""
+"""Masked fields are hidden wherever they are; a value that cannot be parsed is hidden entirely."""
 
 import json
 
@@ -38,7 +38,7 @@ def seen(rules: list[str], value: bytes | None, topic: str = "t") -> bytes | Non
         ({"b": 1}, ["a"], {"b": 1}),
     ],
 )
-def test_a_path_goes_into_objects_and_lists(value: object, path: list[str], wanted: object) -> None:
+def test_paths_reach_into_objects_and_lists(value: object, path: list[str], wanted: object) -> None:
     assert masked(value, path) == wanted
 
 
@@ -50,18 +50,18 @@ def test_a_value_without_the_field_stays_byte_for_byte() -> None:
 
 
 @pytest.mark.parametrize("value", [b"a: secret", b'{"a": "secret"', b"\x00\x00\x01", b'"a"'])
-def test_a_value_that_nobody_can_look_into_is_hidden_whole(value: bytes) -> None:
+def test_a_value_that_cannot_be_parsed_is_hidden_entirely(value: bytes) -> None:
     assert seen(["value.a"], value) == b"***"
 
 
-def test_a_field_is_hidden_that_decoding_drops() -> None:
+def test_a_duplicate_field_that_decoding_drops_is_hidden() -> None:
     twice = b'{"a": {"b": "secret"}, "a": 1, "c": 2}'
     assert seen(["value.a.b"], twice) == b'{"a":1,"c":2}'
     msgpack = b"\x82\xa1a\x81\xa1b\xa6secret\xa1a\x01"
     assert seen(["value.a.b"], msgpack) == b'{"a":1}'
 
 
-def test_a_value_too_deep_to_look_into_is_hidden_whole() -> None:
+def test_a_value_too_deep_to_parse_is_hidden_entirely() -> None:
     assert seen(["value.a"], b"[" * 900 + b"]" * 900) == b"***"
 
 
@@ -70,7 +70,7 @@ def test_null_and_empty_hide_nothing() -> None:
     assert seen(["value.a"], b"") == b""
 
 
-def test_rules_are_of_topics_and_headers() -> None:
+def test_rules_apply_to_topics_and_headers() -> None:
     assert seen(["pay*:value.a"], b'{"a":1}', "orders") == b'{"a":1}'
     assert seen(["pay*:value.a"], b'{"a":1}', "payments") == b'{"a":"***"}'
     assert seen(["value"], b'{"a":1}') == b"***"
@@ -95,13 +95,13 @@ def test_a_field_that_json_names_twice_is_hidden_each_time() -> None:
     assert seen(["value.card.no"], b'{"id":  7}') == b'{"id":  7}'
 
 
-def test_a_document_in_a_text_is_hidden_where_the_field_could_be() -> None:
+def test_a_json_text_inside_a_string_is_hidden_if_it_may_hold_the_field() -> None:
     found = seen(["value.*.no"], json.dumps({"card": '{"no": "4111"}', "user": "bob"}).encode())
     assert json.loads(found or b"") == {"card": "***", "user": "bob"}
 
 
 @pytest.mark.parametrize("name", ["penstock-error", "Penstock.Reason", "__dlq.errors.message"])
-def test_lists_of_dead_letters_do_not_tell_a_masked_error(name: str) -> None:
+def test_lists_of_dead_letters_hide_a_masked_error(name: str) -> None:
     masks = Masks([parse_mask(f"*.dlq:header.{name}")])
     watch = ClusterWatch(Client([Address("127.0.0.1", 1)]), ManualClock(), masks=masks)
     assert shown_error(watch, "orders.dlq", "card 4111 is void") == "***"

@@ -1,4 +1,4 @@
-"""What the timeline says of two looks."""
+"""The events of the timeline, derived from two snapshots."""
 
 from dataclasses import replace
 
@@ -39,7 +39,7 @@ def told(before: ClusterSnapshot, now: ClusterSnapshot) -> list[tuple[str, str]]
     return [(each.kind, each.what) for each in events(before, now, 5)]
 
 
-def test_a_fail_over_is_told_in_its_order() -> None:
+def test_a_failover_is_reported_in_order() -> None:
     assert told(WHOLE, HALF) == [
         ("broker_gone", "broker 1 is gone"),
         ("controller", "broker 2 is the controller; it was broker 1"),
@@ -49,7 +49,7 @@ def test_a_fail_over_is_told_in_its_order() -> None:
     assert all(each.at_ms == 5 for each in events(WHOLE, HALF, 5))
 
 
-def test_a_broker_that_comes_back_is_told() -> None:
+def test_a_returning_broker_is_reported() -> None:
     assert told(HALF, WHOLE) == [
         ("broker_back", "broker 1 is there"),
         ("controller", "broker 1 is the controller; it was broker 2"),
@@ -66,6 +66,6 @@ def test_partitions_without_a_leader_are_offline() -> None:
     assert ("controller", "broker 1 is the controller") in told(down, WHOLE)
 
 
-def test_nothing_is_told_of_what_stays_and_of_new_topics() -> None:
+def test_unchanged_state_and_new_topics_cause_no_event() -> None:
     assert told(WHOLE, WHOLE) == []
     assert told(replace(WHOLE, topics=[]), WHOLE) == []

@@ -48,7 +48,7 @@ def test_reordering_replicas_is_enough_to_spread_leaders() -> None:
     assert {each[0] for each in done(replicas, moves).values()} == {0, 1, 2}
 
 
-def test_leadership_moves_through_a_broker_in_between() -> None:
+def test_leadership_moves_through_an_intermediate_broker() -> None:
     replicas = topic("t", [0, 1], [0, 1], [1, 2], [3, 2], [3, 2])
     # Broker 0 has no partition with broker 2; broker 1 takes one of its own there.
     moves = balanced(replicas, racks(None, None, None, None))
@@ -80,9 +80,7 @@ def test_a_broker_that_cannot_be_emptied_is_named() -> None:
 @pytest.mark.parametrize(
     "named", ["", "aaa", "abc", "aab", "aabb", "abab", "aaabbb", "aabbcc", "abcc"]
 )
-def test_any_broker_may_leave_and_the_others_stand_as_far_apart_as_they_can(
-    named: str, factor: int
-) -> None:
+def test_any_broker_may_leave_and_replicas_stay_spread_over_racks(named: str, factor: int) -> None:
     by_broker = racks(*named) if named else racks(None, None, None, None)
     assigned = placed(by_broker, 12, factor, start=0, shift=1)
     replicas = {TopicPartition("t", index): each for index, each in assigned.items()}
@@ -100,14 +98,14 @@ def test_any_broker_may_leave_and_the_others_stand_as_far_apart_as_they_can(
             assert len({left[broker] for broker in each}) == wanted
 
 
-def test_a_leaver_leaves_a_partition_that_has_two_replicas_in_its_rack() -> None:
+def test_a_removed_broker_leaves_a_partition_with_two_replicas_in_its_rack() -> None:
     replicas = topic("t", [0, 4, 5])
     (move,) = balanced(replicas, racks(*"aaabbb"), without=[5])
     assert 5 not in move.after
     assert {each < 3 for each in move.after} == {True, False}
 
 
-def test_a_rack_of_which_all_leave_is_not_counted() -> None:
+def test_a_rack_whose_brokers_all_leave_is_not_counted() -> None:
     replicas = topic("t", [0, 2], [1, 3], [2, 1])
     after = done(replicas, balanced(replicas, racks(*"aabb"), without=[2, 3]))
     assert all(set(each) == {0, 1} for each in after.values())

@@ -135,7 +135,7 @@ def test_a_broker_that_comes_back_receives_everything_and_stays_out_of_sync(tree
         await die(running, 1)
         await come(running, 1)
         joined = [each for each in running.brokers.changes if 1 in each.joined]
-        assert len(joined) == 2  # at the start, and now
+        assert len(joined) == 2  # at startup, and now
         assert state(running).isr == (2, 0)
         assert state(running).offline_replicas == ()
 
@@ -187,7 +187,7 @@ def test_an_unclean_leader_is_elected_where_the_topic_allows_it(tree: Tree) -> N
 def test_an_unclean_leader_is_elected_once_it_is_allowed(
     tree: Tree, resource: TopicResource | BrokerResource, by_tool: bool
 ) -> None:
-    """It is what an operator does who gives the in-sync replicas up."""
+    """Operators allow it to give up the in-sync replicas."""
 
     async def work(running: RunningController) -> None:
         await die(running, 2)
@@ -261,7 +261,7 @@ def test_a_broker_after_an_unclean_shutdown_waits_for_other_in_sync_replicas(tre
     with_topic(tree, work, replicas=((1, 2),))
 
 
-def test_a_leader_whose_unclean_shutdown_no_controller_saw_does_not_stay(tree: Tree) -> None:
+def test_a_leader_with_an_unclean_shutdown_that_no_controller_saw_is_replaced(tree: Tree) -> None:
     async def work(running: RunningController) -> None:
         assert state(running).leader == 1
 
@@ -376,10 +376,12 @@ def test_a_broker_that_is_shutting_down_leads_nothing_new(tree: Tree) -> None:
     with_topic(tree, work)
 
 
-def test_a_leader_that_lost_records_leads_no_more_though_its_state_was_changed_meanwhile(
+def test_a_leader_that_lost_records_is_replaced_despite_a_concurrent_state_change(
     tree: Tree,
 ) -> None:
-    """The controller learns at once that it died and came back, and its first write is refused."""
+    """The controller learns in one step that the leader died and came back, and its first write is
+    refused.
+    """
 
     async def work(running: RunningController) -> None:
         path = paths.partition_state(FIRST)
@@ -393,7 +395,7 @@ def test_a_leader_that_lost_records_leads_no_more_though_its_state_was_changed_m
 
 
 async def back_at_once(running: RunningController, broker: int) -> None:
-    """It died, and came back without records, between two reads of the registrations."""
+    """The broker dies and comes back without records between two reads of the registrations."""
     path = paths.broker(BrokerId(broker))
     address = Endpoint("PLAINTEXT", SecurityProtocol.PLAINTEXT, "127.0.0.1", 9092 + broker)
     back = encode(BrokerRegistration.of([address], 0, unclean_shutdown=True))
@@ -402,7 +404,7 @@ async def back_at_once(running: RunningController, broker: int) -> None:
 
 
 @pytest.mark.parametrize("crashed", [1, 2])
-def test_a_replica_that_lost_records_is_not_in_sync_though_its_state_may_not_be_written(
+def test_a_replica_that_lost_records_leaves_the_isr_even_if_its_state_cannot_be_written(
     tree: Tree, crashed: int
 ) -> None:
     """Whether it led or followed. The state is written once the store permits it."""
@@ -431,7 +433,7 @@ async def stored_state(running: RunningController) -> PartitionState:
     return decode(PartitionState, await running.store.get(paths.partition_state(FIRST)))
 
 
-def test_a_new_controller_lets_no_leader_that_lost_records_lead_though_it_may_not_write(
+def test_a_new_controller_demotes_a_leader_that_lost_records_even_if_it_cannot_write(
     tree: Tree,
 ) -> None:
     """Broker 1 crashed and came back while there was no controller."""
@@ -470,7 +472,9 @@ def test_a_new_controller_lets_no_leader_that_lost_records_lead_though_it_may_no
 def test_another_writer_does_not_bring_back_a_replica_that_lost_records(
     tree: Tree, crashed: int
 ) -> None:
-    """It had left the ISR in the image only, and another writer changed the state in the store."""
+    """The replica had left the ISR in the image only, and another writer changed the state in the
+    store.
+    """
 
     async def work(running: RunningController) -> None:
         assert isinstance(running.store, LossyStore)
@@ -510,7 +514,7 @@ def test_a_crashed_broker_is_not_trusted_while_the_store_still_has_it_in_an_isr(
 
 @pytest.mark.parametrize("is_denied", [False, True])
 @pytest.mark.parametrize("requested", [(1, 0), (1, 2)])
-def test_a_leader_gets_no_isr_while_the_store_has_another(
+def test_a_leader_gets_no_isr_that_differs_from_the_store(
     tree: Tree, requested: tuple[int, ...], is_denied: bool
 ) -> None:
     """Without broker 2 it would commit records that the store's ISR lacks. With it, before the
@@ -555,7 +559,7 @@ def test_a_crashed_broker_is_trusted_in_partitions_that_are_newer_than_its_crash
     with_topic(tree, work, replicas=((1, 2),), brokers=(0, 1, 2, 3))
 
 
-def test_an_only_replica_leads_on_though_its_state_may_not_be_written(tree: Tree) -> None:
+def test_an_only_replica_keeps_leading_even_if_its_state_cannot_be_written(tree: Tree) -> None:
     async def work(running: RunningController) -> None:
         assert isinstance(running.store, LossyStore)
         running.store.denied = paths.partition_state(FIRST)
@@ -565,7 +569,7 @@ def test_an_only_replica_leads_on_though_its_state_may_not_be_written(tree: Tree
     with_topic(tree, work, replicas=((1,),))
 
 
-def test_a_replica_waits_for_another_though_its_state_may_not_be_written(tree: Tree) -> None:
+def test_a_replica_waits_for_another_even_if_its_state_cannot_be_written(tree: Tree) -> None:
     async def work(running: RunningController) -> None:
         assert isinstance(running.store, LossyStore)
         running.store.denied = paths.partition_state(FIRST)
@@ -584,7 +588,7 @@ def test_a_failed_directory_affects_only_its_replicas(tree: Tree) -> None:
         event = encode(LogDirEvent(broker=BrokerId(1)))
         await running.store.create(paths.LOG_DIR_EVENT_PREFIX, event, sequential=True)
         await running.settled()
-        assert 1 in running.last_change.joined  # it gets all its replicas again
+        assert 1 in running.last_change.joined  # it receives all its replicas again
         assert await running.store.children(paths.LOG_DIR_EVENT_NOTIFICATION) == []
         epoch = running.controller.image.brokers[BrokerId(1)].epoch
         running.controller.replicas_failed(BrokerId(1), epoch - 1, [FIRST])  # in an earlier epoch
@@ -664,7 +668,7 @@ def test_preferred_leaders_are_elected_for_brokers_that_lead_too_few_partitions(
     with_topic(tree, work)
 
 
-def test_an_isr_change_is_written_without_a_new_leader_epoch(tree: Tree) -> None:
+def test_an_isr_change_keeps_the_leader_epoch(tree: Tree) -> None:
     async def work(running: RunningController) -> None:
         before = state(running)
         outcomes = await running.controller.alter_isrs(BrokerId(1), -1, [wanted(before, (1, 0))])
@@ -764,7 +768,7 @@ def test_changes_noticed_before_the_controller_is_active_do_no_harm(tree: Tree) 
     with_topic(tree, work)
 
 
-def test_requests_of_old_tools_are_carried_out(tree: Tree) -> None:
+def test_requests_of_old_tools_are_executed(tree: Tree) -> None:
     async def work(running: RunningController) -> None:
         moves = b'{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[2,1,0]},'
         moves += b'{"topic":"unknown","partition":0,"replicas":[1]}]}'
@@ -904,7 +908,7 @@ def test_a_replica_that_crashed_again_after_it_had_caught_up_is_not_trusted(tree
 
 
 def test_changes_made_while_the_store_was_away_are_read(tree: Tree) -> None:
-    """After a lost connection to the store, no watch tells of changes made meanwhile."""
+    """After a lost connection to the store, no watch reports changes made meanwhile."""
 
     async def work(running: RunningController) -> None:
         controller = running.controller

@@ -82,7 +82,7 @@ def test_registration_waits_for_the_session_of_the_former_process(tree: Tree) ->
 
 
 def test_a_registration_removed_while_the_store_is_away_is_noticed(tree: Tree) -> None:
-    """No watch tells of changes between two connections."""
+    """No watch reports changes between two connections."""
 
     class Away(EmbeddedStore):
         is_away = False

@@ -26,7 +26,7 @@ SET, DELETE, APPEND, SUBTRACT = AlterOperation
 
 
 class OwnClock:
-    """Stands still until it is moved."""
+    """Does not advance by itself."""
 
     def __init__(self) -> None:
         self.ms = 1_000_000
@@ -99,7 +99,7 @@ def test_replacing_resets_settings_that_are_not_named(tree: Tree) -> None:
     with_topic(tree, work)
 
 
-def test_a_brokers_settings_are_kept_apart_from_the_default(tree: Tree) -> None:
+def test_a_brokers_settings_are_separate_from_the_default(tree: Tree) -> None:
     async def work(running: RunningController) -> None:
         await running.controller.alter_config(
             THIS, [ConfigAlteration("log.cleaner.threads", SET, "2")]
@@ -209,7 +209,7 @@ def test_notifications_are_deleted_after_fifteen_minutes() -> None:
 def test_a_coordinators_log_stays_compacted(
     tree: Tree, topic: str, alteration: ConfigAlteration
 ) -> None:
-    """By time or size, live transactional ids and committed offsets would be deleted."""
+    """Retention by time or size would delete live transactional ids and committed offsets."""
 
     async def run() -> None:
         async with running_controller(tree) as running:

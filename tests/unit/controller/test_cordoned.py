@@ -21,7 +21,7 @@ from penstock.types import BrokerId
         (("*",), "/b", True),
     ],
 )
-def test_a_broker_with_all_directories_cordoned_gets_nothing_new(
+def test_a_broker_with_all_directories_cordoned_gets_no_new_replicas(
     started_with: tuple[str, ...], altered: str | None, *, is_placeable: bool
 ) -> None:
     image = image_of(
@@ -30,7 +30,7 @@ def test_a_broker_with_all_directories_cordoned_gets_nothing_new(
     assert (BrokerId(1) in placeable(image)) is is_placeable
 
 
-def test_of_a_kafka_broker_nothing_is_known() -> None:
+def test_a_kafka_broker_counts_as_not_cordoned() -> None:
     assert BrokerId(1) in placeable(image_of(Broker(BrokerId(1), 5, ()), "/a"))
 
 

@@ -23,7 +23,7 @@ from penstock.types import BrokerId
 
 
 class CountingStore(EmbeddedStore):
-    """Remembers how many transactions it was sent."""
+    """Counts the transactions sent."""
 
     transactions = 0
 

@@ -1,4 +1,4 @@
-"""Feature levels: set, kept and refused."""
+"""Feature levels: how they are set, stored and refused."""
 
 import asyncio
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ def test_a_new_cluster_begins_at_the_highest_levels(tree: Tree) -> None:
     assert {name: levels.high for name, levels in SUPPORTED.items()} == HIGHEST
 
 
-def test_levels_outlive_the_controller_and_reach_the_brokers(tree: Tree) -> None:
+def test_levels_survive_the_controller_and_reach_the_brokers(tree: Tree) -> None:
     lower = HIGHEST | {"transaction.version": 1}
 
     async def change() -> None:

@@ -109,7 +109,7 @@ def test_an_unclean_election_on_request_needs_a_partition_without_leader() -> No
         forced(partition((1, 2), (1,)), brokers(3), brokers(3))
 
 
-def test_an_unclean_election_on_request_leaves_nobody_in_sync_who_may_lack_records() -> None:
+def test_an_unclean_election_on_request_leaves_only_the_new_leader_in_sync() -> None:
     """Replicas 1 and 2 have lost power; each may have records that the other lacks."""
     both = brokers(1, 2)
     outcome = forced(partition((1, 2, 3), (1, 2, 3)), both, both, both)

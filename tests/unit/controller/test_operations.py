@@ -1,4 +1,4 @@
-"""Failures of the controller's operations: who is told, and what is logged."""
+"""Failures of the controller's operations: who learns of them, and what is logged."""
 
 import asyncio
 import logging

@@ -23,7 +23,7 @@ def without_racks(count: int) -> Racks:
 
 
 @pytest.mark.row("A079")
-def test_replicas_go_around_the_ring_as_in_kafkas_documentation() -> None:
+def test_replicas_are_placed_around_the_ring_as_in_kafkas_documentation() -> None:
     # The table in Kafka's own comment on AdminUtils: 10 partitions, 3 replicas, 5 brokers.
     assert placed(without_racks(5), 10, 3, start=0, shift=0) == {
         0: (0, 1, 2),
@@ -124,7 +124,7 @@ def test_partitions_added_later_are_placed_as_if_created_at_once(
     ]
 
 
-def test_a_manual_assignment_is_used_as_it_is() -> None:
+def test_a_manual_assignment_is_used_unchanged() -> None:
     expected: Assignment = {0: (BrokerId(2), BrokerId(1)), 1: (BrokerId(0), BrokerId(2))}
     assert chosen([(1, (0, 2)), (0, (2, 1))], {0, 1, 2}) == expected
 
@@ -149,7 +149,7 @@ def test_impossible_manual_assignments_are_refused(
 
 
 def workers(hosts: int, each: int) -> dict[BrokerId, str]:
-    """Ids as workers get them: the first of a host by hand, the others generated."""
+    """Ids as workers get them: the first one of a host is configured, the others are generated."""
     return {
         BrokerId(host if not worker else 1000 + host * each + worker): f"host{host}"
         for host in range(hosts)
@@ -172,7 +172,7 @@ def test_replicas_are_on_different_hosts(racks: str | None) -> None:
     assert max(held.values()) - min(held.values()) <= 2
 
 
-def test_more_replicas_than_hosts_use_each_host_before_one_twice() -> None:
+def test_each_host_is_used_before_one_is_used_twice() -> None:
     hosts = workers(2, 3)
     assignment = placed(dict.fromkeys(hosts), 12, 4, start=0, shift=1, hosts=hosts)
     for replicas in assignment.values():
@@ -180,7 +180,7 @@ def test_more_replicas_than_hosts_use_each_host_before_one_twice() -> None:
         assert set(Counter(hosts[each] for each in replicas).values()) == {2}
 
 
-def test_racks_count_before_hosts() -> None:
+def test_racks_take_precedence_over_hosts() -> None:
     hosts = workers(4, 2)
     racks: Racks = {broker: "a" if host < "host2" else "b" for broker, host in hosts.items()}
     for replicas in placed(racks, 16, 4, start=0, shift=0, hosts=hosts).values():
@@ -189,7 +189,7 @@ def test_racks_count_before_hosts() -> None:
 
 
 @pytest.mark.parametrize("names", ["aaaaa", "edcba"])
-def test_brokers_that_share_no_host_or_all_one_are_placed_as_in_kafka(names: str) -> None:
+def test_brokers_with_distinct_hosts_or_one_common_host_are_placed_as_in_kafka(names: str) -> None:
     racks = without_racks(5)
     on = {broker: names[broker] for broker in racks}
     wanted = placed(racks, 10, 3, start=1, shift=2)

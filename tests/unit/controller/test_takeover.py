@@ -253,7 +253,7 @@ def test_nodes_that_cannot_be_removed_do_not_block_other_topics(
 def test_nodes_that_could_not_be_removed_are_removed_later(
     tree: Tree, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing else happens in the cluster: without that, the name would stay in use."""
+    """Nothing else happens in the cluster: without the retry the name would stay in use."""
     monkeypatch.setattr(controller, "REPAIR_AGAIN_S", 0.05)
 
     async def work(running: RunningController) -> None:
@@ -270,10 +270,10 @@ def test_nodes_that_could_not_be_removed_are_removed_later(
     with_topic(tree, work)
 
 
-def test_a_topic_that_is_created_again_is_not_taken_for_one_whose_state_is_unwritten(
+def test_a_topic_created_again_does_not_inherit_an_unwritten_state(
     tree: Tree,
 ) -> None:
-    """Its leader could not alter the ISR until some broker comes or goes."""
+    """Its leader could not alter the ISR until some broker joins or leaves."""
 
     async def work(running: RunningController) -> None:
         assert isinstance(running.store, LossyStore)
@@ -292,7 +292,7 @@ def test_a_topic_that_is_created_again_is_not_taken_for_one_whose_state_is_unwri
     with_topic(tree, work, replicas=(1, 2))
 
 
-def test_a_state_that_cannot_be_written_is_tried_again_after_a_pause(
+def test_a_failed_state_write_is_retried_after_a_pause(
     tree: Tree, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(controller, "REPAIR_AGAIN_S", 0.5)
@@ -311,7 +311,7 @@ def test_a_state_that_cannot_be_written_is_tried_again_after_a_pause(
     with_topic(tree, work)
 
 
-def test_a_reassignment_begins_once_the_state_may_be_written(
+def test_a_reassignment_begins_once_the_state_can_be_written(
     tree: Tree, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its assignment is written already; the leader and the new replica must learn of it."""
@@ -331,10 +331,10 @@ def test_a_reassignment_begins_once_the_state_may_be_written(
 
 
 @pytest.mark.parametrize("target", [None, [1, 2], [2, 1]])
-def test_replicas_of_a_given_up_reassignment_stop_once_the_state_may_be_written(
+def test_replicas_of_a_cancelled_reassignment_stop_once_the_state_can_be_written(
     tree: Tree, monkeypatch: pytest.MonkeyPatch, target: list[int] | None
 ) -> None:
-    """They are not assigned any more: nobody else would ever tell their brokers."""
+    """They are no longer assigned: nothing else would ever stop them."""
     monkeypatch.setattr(controller, "REPAIR_AGAIN_S", 0.05)
 
     async def work(running: RunningController) -> None:
@@ -354,10 +354,12 @@ def test_replicas_of_a_given_up_reassignment_stop_once_the_state_may_be_written(
     with_topic(tree, work, replicas=(1, 2))
 
 
-def test_a_leader_learns_of_a_state_that_was_written_before_the_controller_took_over(
+def test_a_leader_learns_of_a_state_written_before_the_controller_took_over(
     tree: Tree,
 ) -> None:
-    """It waits for a newer leader epoch than it knows, and its ISR stays as it is until then."""
+    """The leader waits for a newer leader epoch than it knows, and its ISR cannot change until
+    then.
+    """
 
     async def work(running: RunningController) -> None:
         known = state(running)
@@ -529,7 +531,7 @@ def test_a_topic_that_a_tool_gave_an_impossible_name_is_skipped(tree: Tree, name
 
 @pytest.mark.parametrize("is_active", [True, False])
 def test_a_topic_written_without_an_id_gets_one(tree: Tree, is_active: bool) -> None:
-    """By a tool or an older Kafka. Followers fetch by id, and leaders alter the ISR by it."""
+    """Written by a tool or an older Kafka. Followers fetch by id; leaders alter the ISR by it."""
     assignment = encode(TopicAssignment(partitions={0: (BrokerId(0), BrokerId(1))}))
 
     async def run(*, writes: bool) -> Uuid:

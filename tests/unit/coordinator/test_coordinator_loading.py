@@ -27,13 +27,13 @@ def test_a_shard_answers_once_its_whole_log_is_loaded(stage: Stage) -> None:
     assert stage.groups.fetch(GROUP, None).reply == {TOPIC_PARTITION: CommittedOffset(2)}
 
 
-def test_an_unreadable_log_is_not_taken_for_an_empty_one(
+def test_an_unreadable_log_does_not_count_as_empty(
     stage: Stage, caplog: pytest.LogCaptureFixture
 ) -> None:
     stage.commit(5)
     damaged = build_batch(numbered([(b"k", b"v" * 100)], 0, 1), base_offset=1)
     damaged[-100:] = b"\xff" * 100
-    damaged[61] = 1  # an impossible length of its record
+    damaged[61] = 1  # an impossible record length
     stage.log.batches.append(damaged)
     stage.log.ends.append(2)
     stage.groups = stage.started()
@@ -98,7 +98,7 @@ def test_an_unreadable_record_is_skipped_and_logged(
 def test_records_of_a_transaction_take_effect_once_it_is_committed(
     stage: Stage, committed: bool | None, found: int
 ) -> None:
-    """Kafka writes offsets of transactions like this; its logs may hold them."""
+    """Kafka writes transactional offsets this way; logs written by Kafka may contain them."""
     stage.commit(5)
     other = Stage()
     other.commit(7)

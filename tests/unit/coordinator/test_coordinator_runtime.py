@@ -128,7 +128,7 @@ def test_many_expiries_do_not_starve_other_callbacks() -> None:
 def test_an_absent_static_member_does_not_keep_the_coordinator_busy(
     stage: Stage, timeout_ms: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Only it is left: the join phase starts again until it returns or its session ends."""
+    """It is the only member: the join phase restarts until it returns or its session ends."""
     for member, instance in (("a", "i1"), ("b", None)):
         stage.groups.join(GROUP, joining(member, instance, timeout_ms))
     stage.loop.advance(1)
@@ -180,7 +180,7 @@ def test_pending_replies_fail_when_the_coordinator_moves(stage: Stage) -> None:
     assert stage.loop.waiting == 0
 
 
-def test_the_reply_of_a_disconnected_client_is_not_kept(stage: Stage) -> None:
+def test_the_reply_of_a_disconnected_client_is_released(stage: Stage) -> None:
     pending = weakref.ref(stage.commit(5))
     gc.collect()
     assert pending() is None

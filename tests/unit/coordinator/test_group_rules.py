@@ -1,4 +1,4 @@
-"""Rules of groups and offsets as values in, values out."""
+"""Rules of groups and offsets as pure functions."""
 
 import pytest
 
@@ -59,7 +59,7 @@ def test_every_state_has_its_transitions() -> None:
 
 @pytest.mark.parametrize("version", range(5))
 def test_a_subscription_of_any_version_is_read(version: int) -> None:
-    """Also of a newer version, which only appends fields."""
+    """Newer versions too, since they only append fields."""
     metadata = bytes([0, version]) + encode(
         ConsumerProtocolSubscription(topics=["a", "b"]), min(version, 3)
     )
@@ -74,7 +74,7 @@ def test_a_subscription_of_any_version_is_read(version: int) -> None:
 
 
 @pytest.mark.parametrize("metadata", [b"", b"\0", b"\xff\xff\0\0\0\0", b"\0\0\0\0\0\7x"])
-def test_bytes_that_are_no_subscription_are_refused(metadata: bytes) -> None:
+def test_malformed_subscriptions_are_refused(metadata: bytes) -> None:
     with pytest.raises(ProtocolError):
         read_subscription(metadata)
 
@@ -138,7 +138,9 @@ def consumers(count: int, metadata: bytes) -> ClassicGroup:
 def test_offsets_of_topics_that_members_subscribe_to_do_not_expire(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Each subscription is read once, however many offsets there are: the loop waits for it."""
+    """Each subscription is parsed once, however many offsets there are, because the loop waits for
+    it.
+    """
     read = list[bytes]()
 
     def counted(metadata: bytes) -> ConsumerProtocolSubscription:
@@ -156,7 +158,7 @@ def test_offsets_of_topics_that_members_subscribe_to_do_not_expire(
     assert expired_offsets(consumers(3, b"none"), offsets, 99_999, 1000) == []
 
 
-def test_ids_that_nobody_uses_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unused_member_ids_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("penstock.coordinator.group.classic.join.MAX_PENDING_JOIN_MEMBERS", 3)
     draft = ClassicGroupDraft(ClassicGroup("g"), GroupConfig(), Now(0, 0))
     for number in range(5):
@@ -204,7 +206,7 @@ def test_a_record_with_an_unknown_member_state_is_refused(
 ) -> None:
     raw = GroupFormat().encode(record)
     with pytest.raises(ProtocolError, match="member state 9 is unknown"):
-        GroupFormat().decode(raw)  # the loader skips such a record; replaying it would stop there
+        GroupFormat().decode(raw)  # the loader skips such a record; a replay error would stop it
 
 
 def test_records_of_unknown_types_are_ignored() -> None:
@@ -236,7 +238,7 @@ def test_a_full_group_refuses_new_members() -> None:
     assert story.play("join a") == ["group: PreparingRebalance 1"]
 
 
-def test_the_rebalance_log_keeps_the_newest() -> None:
+def test_the_rebalance_log_keeps_the_newest_entries() -> None:
     story = Story(GroupConfig())
     story.play("join a")
     story.play("pass 1000")

@@ -1,4 +1,4 @@
-"""Which partitions of internal topics keep which names, and what is remembered of it."""
+"""Which partition of an internal topic a name belongs to, and the cache of its hashes."""
 
 import pytest
 
@@ -12,7 +12,7 @@ def test_a_long_name_is_hashed_like_a_short_one(key: str, partition: int) -> Non
     assert partition_for(long, 50) == abs(_kept_hash.__wrapped__(long)) % 50
 
 
-def test_names_of_any_length_are_not_kept() -> None:
+def test_long_names_are_not_cached() -> None:
     """Sixteen thousand names of 32 KB each would be half a gigabyte."""
     before = _kept_hash.cache_info().currsize
     for number in range(100):

@@ -42,10 +42,10 @@ ONE = {0: PartitionRegistration((BrokerId(1),))}
         ({"t": Topic("t", NEW, ONE)}, 2000, OLD, True),
         ({"t": Topic("t", NEW, ONE)}, 2000, NEW, False),
         ({"t": Topic("t", NEW, ONE)}, 500, NEW, False),  # the clock was set back after the deletion
-        ({"t": Topic("t", OLD, {})}, 500, OLD, True),  # its other partitions go later
+        ({"t": Topic("t", OLD, {})}, 500, OLD, True),  # its other partitions are removed later
     ],
 )
-def test_offsets_of_a_deleted_topic_are_told_from_those_of_a_new_one(
+def test_offsets_of_a_deleted_topic_are_distinguished_from_those_of_a_new_one(
     topics: dict[str, Topic], commit_ms: int, topic_id: Uuid, gone: bool, in_transaction: bool
 ) -> None:
     record = OffsetRecord("g", "t", 0, CommittedOffset(5, commit_ms=commit_ms, topic_id=topic_id))
@@ -86,7 +86,7 @@ def test_tombstones_too_many_for_one_batch_become_several(stage: Stage, way: str
     assert stage.groups.fetch(GROUP, None).reply == {}
 
 
-def test_a_commit_is_one_batch_or_none(stage: Stage) -> None:
+def test_a_commit_too_large_for_one_batch_is_refused(stage: Stage) -> None:
     stage.log.largest_bytes = 10_000
     offsets = tuple((topic_partition, CommittedOffset(1)) for topic_partition in MANY)
     assert isinstance(stage.groups.commit(GROUP, Committer(), offsets).reply, RecordTooLarge)

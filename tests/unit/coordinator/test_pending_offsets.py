@@ -96,7 +96,9 @@ def test_an_offset_is_stable_once_no_open_transaction_may_change_it() -> None:
 def test_a_request_for_many_groups_reads_open_transactions_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Else 100,000 groups in one request, with 1,000 offsets pending, stop the broker for long."""
+    """Otherwise 100,000 groups in one request, with 1,000 pending offsets, would block the broker
+    for long.
+    """
     stage, read, decode = Stage(), list[RawRecord](), GroupFormat.decode
     commit_in_transaction(stage, 50, producer_id=1)
 

@@ -37,7 +37,7 @@ def test_shares_are_even_and_stay_even(first: int, second: int, count: int) -> N
         assert sum(loads) == max(size, count)
 
 
-def test_members_keep_what_balance_allows() -> None:
+def test_members_keep_as_many_partitions_as_balance_allows() -> None:
     before = simple(members(2), partitions(6))
     after = simple(members(3, before), partitions(6))
     kept = sum(len(before[each] & after[each]) for each in before)
@@ -45,7 +45,7 @@ def test_members_keep_what_balance_allows() -> None:
     assert simple(members(3, after), partitions(6)) == after
 
 
-def test_each_topic_goes_to_its_subscribers_only() -> None:
+def test_each_topic_is_assigned_to_its_subscribers_only() -> None:
     found = simple(
         {"a": Subscriber(frozenset({T})), "b": Subscriber(frozenset({T, U}))},
         [*partitions(2), *partitions(2, U)],
@@ -54,5 +54,5 @@ def test_each_topic_goes_to_its_subscribers_only() -> None:
     assert found["b"] == frozenset(partitions(2, U))
 
 
-def test_nothing_is_assigned_without_state() -> None:
+def test_partitions_without_state_are_not_assigned() -> None:
     assert simple(members(2), []) == {"m0": frozenset(), "m1": frozenset()}

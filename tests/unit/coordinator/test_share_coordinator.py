@@ -1,4 +1,4 @@
-"""The state of share-partitions: what is written, fenced, read back."""
+"""The state of share-partitions: writes, fencing, loading."""
 
 import pytest
 
@@ -94,7 +94,7 @@ def test_a_new_leader_fences_the_old_one() -> None:
     story.write(leader=5)
 
 
-def test_altered_offsets_fence_what_was_decided_before() -> None:
+def test_altered_offsets_fence_earlier_state_epochs() -> None:
     story = Story()
     story.initialize(epoch=1)
     story.write(StateBatch(0, 5, ARCHIVED, 1), epoch=1)
@@ -106,7 +106,7 @@ def test_altered_offsets_fence_what_was_decided_before() -> None:
         story.initialize(epoch=3)
 
 
-def test_what_a_deleted_group_decided_is_not_written_to_its_successor() -> None:
+def test_state_of_a_deleted_group_is_not_written_to_its_successor() -> None:
     story = Story()
     story.initialize(epoch=5)
     story.done(story.shard.delete(PendingReply(0), KEY))
@@ -115,12 +115,12 @@ def test_what_a_deleted_group_decided_is_not_written_to_its_successor() -> None:
         story.write(epoch=5, start=500)
 
 
-def test_state_without_a_start_replaces_none() -> None:
+def test_initializing_without_a_start_replaces_no_state() -> None:
     story = Story()
     story.initialize(epoch=1, start=-1)
     story.write(StateBatch(7, 8, ACKNOWLEDGED, 1), start=5)
     before = story.shard.offsets[KEY]
-    for epoch in (1, 2, 0):  # a request that was delayed; a group that knows less than its state
+    for epoch in (1, 2, 0):  # a delayed request; a group whose own record lags behind its state
         story.initialize(epoch, start=-1)
     assert story.shard.offsets[KEY] == before
     assert story.reloaded().offsets == story.shard.offsets
@@ -137,7 +137,7 @@ def test_state_that_was_never_initialized_or_is_deleted_is_refused() -> None:
     assert story.reloaded().offsets == {}
 
 
-def test_a_snapshot_of_everything_makes_earlier_records_needless() -> None:
+def test_a_snapshot_of_everything_makes_earlier_records_obsolete() -> None:
     story = Story()
     story.initialize()
     story.write(StateBatch(0, 0, ACKNOWLEDGED, 1), start=1)
@@ -147,7 +147,7 @@ def test_a_snapshot_of_everything_makes_earlier_records_needless() -> None:
     assert story.reloaded().offsets[KEY].start_offset == 1
 
 
-def test_newer_batches_win_and_equal_neighbours_join() -> None:
+def test_newer_batches_win_and_equal_neighbours_are_merged() -> None:
     known = [StateBatch(0, 4, AVAILABLE, 1), StateBatch(5, 9, AVAILABLE, 2)]
     assert merged(known, [StateBatch(2, 6, ACKNOWLEDGED, 2)], 1) == (
         StateBatch(1, 1, AVAILABLE, 1),
@@ -158,7 +158,7 @@ def test_newer_batches_win_and_equal_neighbours_join() -> None:
     assert merged(known, [], 5) == (StateBatch(5, 9, AVAILABLE, 2),)
 
 
-def test_a_write_that_comes_late_brings_nothing_back() -> None:
+def test_a_late_write_does_not_revert_finished_records() -> None:
     story = Story()
     story.initialize()
     story.write(StateBatch(7, 8, ACKNOWLEDGED, 1), StateBatch(10, 10, ARCHIVED, 5), start=5)
@@ -175,7 +175,7 @@ def test_a_write_that_comes_late_brings_nothing_back() -> None:
     assert story.reloaded().offsets == story.shard.offsets
 
 
-def test_records_of_other_types_are_passed_over_and_newer_ones_refused() -> None:
+def test_records_of_other_types_are_skipped_and_newer_versions_refused() -> None:
     assert ShareFormat().decode(RawRecord(b"\0\7", b"")) is None
     raw = ShareFormat().encode(ShareRecord(KEY, ShareSnapshotValue()))
     assert raw.value is not None
@@ -185,7 +185,7 @@ def test_records_of_other_types_are_passed_over_and_newer_ones_refused() -> None
         ShareFormat().decode(RawRecord(b"", None))
 
 
-def test_a_write_that_comes_late_hands_out_no_record_that_becomes_a_dead_letter() -> None:
+def test_a_late_write_does_not_release_a_record_that_becomes_a_dead_letter() -> None:
     known = [StateBatch(0, 0, ARCHIVING, 5)]
     assert merged(known, [StateBatch(0, 1, AVAILABLE, 4)], 0) == (
         StateBatch(0, 0, ARCHIVING, 5),

@@ -1,4 +1,4 @@
-"""`__share_group_state` is shortened, and loses nothing that is needed."""
+"""`__share_group_state` is pruned without losing state that is still needed."""
 
 from penstock.config.share import ShareConfig
 from penstock.coordinator.errors import CoordinatorNotAvailable
@@ -45,12 +45,12 @@ class Story:
         return ShareCoordinator(runtime, lambda: 1)
 
     def offsets(self) -> dict[SharePartitionKey, tuple[StateBatch, ...]]:
-        """What is loaded from the log."""
+        """The state loaded from the log."""
         found = self.loaded().runtime.shard(0).offsets
         return {key: each.batches for key, each in found.items()}
 
 
-def test_whole_states_replace_what_was_before() -> None:
+def test_snapshots_replace_earlier_records() -> None:
     story = Story()
     before = story.offsets()
     story.pruning.prune()
@@ -59,7 +59,7 @@ def test_whole_states_replace_what_was_before() -> None:
     assert all(len(batches) == 2 for batches in before.values())
 
 
-def test_nothing_goes_before_the_new_records_are_committed() -> None:
+def test_nothing_is_deleted_before_the_new_records_are_committed() -> None:
     story = Story()
     story.log.commits = False
     story.pruning.prune()
@@ -76,7 +76,7 @@ def test_a_short_log_is_left_alone() -> None:
     assert (story.log.start_offset, story.log.end_offset) == (6, 9)
 
 
-def test_a_log_that_refuses_is_pruned_the_next_time() -> None:
+def test_after_a_failed_append_the_log_is_pruned_the_next_time() -> None:
     story = Story()
     story.log.refusal = CoordinatorNotAvailable("too few replicas")
     story.pruning.prune()
@@ -86,7 +86,7 @@ def test_a_log_that_refuses_is_pruned_the_next_time() -> None:
     assert story.log.start_offset == 6
 
 
-def test_the_state_of_a_topic_that_stays_away_is_deleted() -> None:
+def test_the_state_of_a_topic_that_stays_missing_is_deleted() -> None:
     story = Story()
     story.topics.remove(THERE)
     story.pruning.prune()

@@ -1,4 +1,4 @@
-"""The files under deploy/ fit together, and fit the settings and the ports of a broker."""
+"""The files under deploy/ match each other and the settings and ports of a broker."""
 
 import configparser
 import re
@@ -26,7 +26,7 @@ def environment() -> dict[str, str]:
     return {name: str(text) for name, text in COMPOSE["services"]["broker"]["environment"].items()}
 
 
-def test_a_compose_file_for_kafka_is_understood_whole() -> None:
+def test_a_compose_file_for_kafka_is_understood_completely() -> None:
     resolved = resolve(environ=environment(), strict=True)
     assert resolved.warnings == ()
     listeners = [each.listener for each in resolved.config.listener.endpoints()]
@@ -48,7 +48,7 @@ def test_several_nodes_of_kraft_are_refused(changed: dict[str, str]) -> None:
     resolve(environ={**environment(), **changed, **with_zookeeper})
 
 
-def test_the_image_is_not_run_by_root_and_says_whether_it_is_ready() -> None:
+def test_the_image_does_not_run_as_root_and_has_a_health_check() -> None:
     steps = re.findall(r"(?m)^[A-Z]+", CONTAINERFILE)
     assert steps.index("USER") < steps.index("ENTRYPOINT")
     assert "HEALTHCHECK" in steps
@@ -57,13 +57,13 @@ def test_the_image_is_not_run_by_root_and_says_whether_it_is_ready() -> None:
             assert (DEPLOY.parent / name).exists(), name
 
 
-def test_what_the_image_installs_is_what_is_pinned() -> None:
+def test_the_image_installs_the_pinned_packages() -> None:
     for path, text in container_files().items():
         assert path.read_text(encoding="utf-8") == text, "run: python -m scripts.pins"
 
 
 @pytest.mark.parametrize("name", ["penstock.yaml", "zookeeper.yaml"])
-def test_a_stateful_set_fits_its_service_and_budget(name: str) -> None:
+def test_a_stateful_set_matches_its_service_and_budget(name: str) -> None:
     found = documents(name)
     assert found.keys() == {"Service", "PodDisruptionBudget", "StatefulSet"}
     spec = found["StatefulSet"]["spec"]
@@ -104,4 +104,4 @@ def test_the_unit_waits_until_the_broker_is_ready() -> None:
     assert service["Type"] == "notify"
     assert service["User"] != "root"
     assert " serve " in service["ExecStart"]
-    assert service["RestartPreventExitStatus"] == "2"  # as for wrong settings
+    assert service["RestartPreventExitStatus"] == "2"  # the exit code for wrong settings

@@ -1,4 +1,4 @@
-"""The checker finds what it is there for: each history here is bad in one way only."""
+"""The checker detects violations: each history here is bad in exactly one way."""
 
 from collections.abc import Callable
 from copy import deepcopy

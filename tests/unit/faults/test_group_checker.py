@@ -1,4 +1,4 @@
-"""The group's checker finds what it is there for: each history here is bad in one way only."""
+"""The group checker detects violations: each history here is bad in exactly one way."""
 
 from collections.abc import Callable
 from copy import deepcopy
@@ -17,7 +17,9 @@ def share(*partitions: int, at_ms: int, generation: int) -> Assigned:
 
 
 def good() -> Group:
-    """One reads all, commits some, loses half to another; what was not committed is read again."""
+    """One member reads all, commits some and loses half to another, which reads the uncommitted
+    rest again.
+    """
     return Group(
         {
             "one": [
@@ -73,7 +75,7 @@ def taken_back(group: Group) -> None:
 
 
 def taken_back_and_never_told(group: Group) -> None:
-    """Nobody knows that the commit was done but who looked."""
+    """Only the observer saw the commit succeed."""
     group.looked[1:1] = [Looked(31, {0: 3})]
 
 
@@ -91,13 +93,13 @@ def again(group: Group) -> None:
 
 
 def skipped(group: Group) -> None:
-    """Not for the group: another share had it."""
+    """Skipped by this member only, not by the group: another member read it."""
     group.members["one"].insert(3, Polled(0, 3, "a3"))
     del group.members["two"][2]
 
 
 def passed_over(group: Group) -> None:
-    """By a member that began too late."""
+    """Skipped by a member that started too late."""
     del group.members["two"][1:3]
 
 
@@ -138,7 +140,7 @@ def test_a_bad_group_is_named(spoil: Callable[[Group], None], found: set[str]) -
     assert kinds(group) == found
 
 
-def test_a_member_without_generation_is_judged_by_the_rest() -> None:
+def test_a_member_without_generations_is_checked_by_the_other_rules() -> None:
     group = good()
     group.members["one"][0] = Assigned(frozenset({0, 1}), 10)
     group.members["two"][0] = Assigned(frozenset({0, 1}), 42)

@@ -1,4 +1,4 @@
-"""What verifiable clients print, as they print it."""
+"""Parsing the output of verifiable clients."""
 
 import json
 
@@ -33,7 +33,7 @@ WITNESS = """
 """.splitlines()
 
 
-def test_what_was_sent_is_in_the_order_of_sending() -> None:
+def test_sent_records_are_in_sending_order() -> None:
     assert sent(events(PRODUCER), "9") == [
         Sent("9.0", 2, 6),
         Sent("9.1", 2, 7),
@@ -50,7 +50,7 @@ def test_kafkas_member_reports_assignments_records_and_commits() -> None:
     ]
 
 
-def test_a_share_is_what_was_given_less_what_was_taken() -> None:
+def test_an_assignment_is_the_sum_of_assigned_minus_revoked_partitions() -> None:
     told: list[dict[str, object]] = [
         {"name": name, "timestamp": at_ms, "partitions": [{"partition": each} for each in parts]}
         for name, at_ms, parts in [

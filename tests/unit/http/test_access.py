@@ -1,4 +1,4 @@
-"""Who may do what: users files, roles, and what is asked of somebody who has not logged in."""
+"""Authorization over HTTP: users files, roles, and requests without a login."""
 
 import asyncio
 import os
@@ -25,7 +25,7 @@ HASH = password_hash("secret")
 
 
 class Clock:
-    """Moves when told."""
+    """Advances only by hand."""
 
     def __init__(self) -> None:
         self.now = 0
@@ -64,7 +64,7 @@ def users(tmp_path: Path) -> Path:
     return file
 
 
-def test_roles_and_both_ways_to_log_in(users: Path) -> None:
+def test_passwords_and_tokens_log_in_with_their_roles(users: Path) -> None:
     access = Access(users)
     assert status(access, basic("vi", "secret")) == 200
     assert status(access, basic("vi", "secret"), Role.OPERATOR) == 403
@@ -85,17 +85,17 @@ def test_roles_and_both_ways_to_log_in(users: Path) -> None:
         {"authorization": "Digest x"},
     ],
 )
-def test_nobody_gets_in_otherwise(users: Path, headers: dict[str, str]) -> None:
+def test_any_other_credentials_are_refused(users: Path, headers: dict[str, str]) -> None:
     assert status(Access(users), headers) == 401
 
 
-def test_a_read_only_instance_changes_nothing_for_anybody() -> None:
+def test_a_read_only_instance_refuses_changes_by_all_users() -> None:
     access = Access(None, read_only=True)
     assert status(access, {}) == 200
     assert status(access, {}, Role.OPERATOR) == 403
 
 
-def test_a_changed_file_counts_soon_and_a_broken_one_does_not(users: Path) -> None:
+def test_a_changed_users_file_takes_effect_soon_and_a_broken_one_does_not(users: Path) -> None:
     clock = Clock()
     access = Access(users, clock=clock)
     assert status(access, bearer("t0ken")) == 200
@@ -113,7 +113,7 @@ def test_a_changed_file_counts_soon_and_a_broken_one_does_not(users: Path) -> No
     "line",
     ["vi viewer", "vi king x", "vi viewer plain", "v:i viewer " + HASH, "a b c d", ""],
 )
-def test_a_users_file_must_be_right(line: str) -> None:
+def test_a_malformed_users_file_is_refused(line: str) -> None:
     with pytest.raises(ConfigError, match="users"):
         parse_users(line, "users")
     with pytest.raises(ConfigError, match="twice"):
@@ -132,7 +132,7 @@ def test_without_users_only_loopback_is_served(tmp_path: Path) -> None:
         Access(tmp_path / "missing")
 
 
-def test_without_users_a_browser_cannot_be_used_to_get_in() -> None:
+def test_without_users_requests_from_other_sites_are_refused() -> None:
     access = Access(None)
     assert status(access, {"host": "localhost"}) == 200
     assert status(access, {"origin": "http://127.0.0.1:8081"}) == 200
@@ -142,7 +142,7 @@ def test_without_users_a_browser_cannot_be_used_to_get_in() -> None:
     assert status(access, {"origin": "http://["}) == 403
 
 
-def test_a_page_of_another_site_changes_nothing_by_the_login_of_a_browser(users: Path) -> None:
+def test_requests_from_other_sites_change_nothing_with_a_browsers_login(users: Path) -> None:
     users.write_text(f"op operator {HASH}\n")
     access = Access(users)
     login = basic("op", "secret")
@@ -152,7 +152,7 @@ def test_a_page_of_another_site_changes_nothing_by_the_login_of_a_browser(users:
     assert status(access, {**login, "origin": "null"}, Role.OPERATOR) == 403
 
 
-def test_who_is_removed_during_the_check_of_a_password_is_not_remembered(
+def test_a_user_removed_during_the_password_check_is_not_cached(
     users: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = Clock()
@@ -181,7 +181,7 @@ def test_who_is_removed_during_the_check_of_a_password_is_not_remembered(
     asyncio.run(removed_meanwhile())
 
 
-def test_a_file_of_tokens_refuses_passwords_without_their_library(
+def test_without_the_password_library_a_file_of_tokens_refuses_passwords(
     users: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     users.write_text(f"ci operator {token_hash('t0ken')}\n")
@@ -190,7 +190,7 @@ def test_a_file_of_tokens_refuses_passwords_without_their_library(
     assert status(Access(users), basic("ci", "t0ken")) == 401
 
 
-def test_a_missing_library_is_named_where_a_password_is_checked(
+def test_the_error_of_a_password_check_names_the_missing_library(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for name in ("argon2", "argon2.exceptions"):

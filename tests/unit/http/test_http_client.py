@@ -1,4 +1,4 @@
-"""What one server sends to another."""
+"""Requests from one server to another."""
 
 import asyncio
 
@@ -10,8 +10,8 @@ from penstock.http.message import HttpRequest, read_head
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
-def test_the_host_that_is_asked_for_is_understood_as_the_one_that_it_is(host: str) -> None:
-    """An instance of the registry on loopback takes what another one there sends on."""
+def test_the_host_header_is_recognised_as_the_requested_host(host: str) -> None:
+    """An instance of the registry on loopback accepts requests that another local one forwards."""
     heads: list[HttpRequest] = []
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -34,7 +34,7 @@ ROUTER = Router(
         ("GET /a/x/b/7", "/a/{name}/b/{number}", {"name": "x", "number": "7"}),
     ],
 )
-def test_a_path_with_variables(asked: str, path: str, variables: dict[str, str]) -> None:
+def test_a_path_with_variables_is_matched(asked: str, path: str, variables: dict[str, str]) -> None:
     method, target = asked.split(" ")
     found = ROUTER.match(HttpRequest(method, target, "", {}))
     assert not isinstance(found, HttpResponse)
@@ -45,7 +45,7 @@ def test_a_path_with_variables(asked: str, path: str, variables: dict[str, str])
     ("asked", "status"),
     [("GET /b", 404), ("GET /a//b/7", 404), ("GET /a/x/b", 404), ("POST /a/x", 405)],
 )
-def test_no_route(asked: str, status: int) -> None:
+def test_other_paths_have_no_route(asked: str, status: int) -> None:
     method, target = asked.split(" ")
     found = ROUTER.match(HttpRequest(method, target, "", {}))
     assert isinstance(found, HttpResponse)

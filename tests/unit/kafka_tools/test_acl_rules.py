@@ -1,4 +1,4 @@
-"""What the options of `kafka-acls.sh` mean."""
+"""The meaning of the options of `kafka-acls.sh`."""
 
 import pytest
 
@@ -11,7 +11,7 @@ CLUSTER = "CLUSTER kafka-cluster LITERAL"
 
 
 def meant(line: str) -> dict[str, list[str]]:
-    """Rules by resource, in words."""
+    """Rules by resource, as text."""
     found = rules(parse(TOOL.table, line.split()))
     return {
         f"{of.type.name} {of.name} {of.pattern.name}": [
@@ -66,6 +66,6 @@ def test_options_become_rules(line: str, found: dict[str, list[str]]) -> None:
         ("--allow-principal a --topic t", "expected a string in format principalType"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(line: str, sentence: str) -> None:
+def test_contradictory_options_are_refused(line: str, sentence: str) -> None:
     with pytest.raises((UsageError, ToolError), match=sentence):
         meant(line)

@@ -39,7 +39,7 @@ REPLICA = Replica(TopicPartition("t", 0), BrokerId(1))
         ),
     ],
 )
-def test_each_state_has_its_words(move: DirectoryMove, line: str, is_done: bool) -> None:
+def test_each_state_has_kafkas_wording(move: DirectoryMove, line: str, is_done: bool) -> None:
     assert (told({REPLICA: move}), move.is_done) == (line, is_done)
 
 

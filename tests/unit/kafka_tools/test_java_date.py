@@ -1,4 +1,4 @@
-"""Formats of Java's SimpleDateFormat; what is expected is what Java prints."""
+"""Formats of Java's SimpleDateFormat, against what Java prints."""
 
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -22,11 +22,11 @@ AT = datetime(2026, 3, 7, 15, 4, 5, 67_000, UTC)
         ("D u k K Z", "66 6 15 3 +0000"),
     ],
 )
-def test_a_time_is_spelt_as_by_java(pattern: str, text: str) -> None:
+def test_a_time_is_formatted_as_in_java(pattern: str, text: str) -> None:
     assert java_date(pattern, AT) == text
 
 
-def test_zones() -> None:
+def test_time_zones_are_formatted_as_in_java() -> None:
     at = AT.replace(tzinfo=timezone(timedelta(hours=5, minutes=30)))
     assert java_date("X XX XXX", at) == "+05 +0530 +05:30"
 

@@ -1,4 +1,4 @@
-"""How lines become records in the console producer, and records lines in the consumer."""
+"""Lines become records in the console producer, and records lines in the console consumer."""
 
 from collections.abc import Mapping
 
@@ -34,13 +34,13 @@ BOTH = {"parse.key": "true", "parse.headers": "true"}
         ({"parse.key": "true", "ignore.error": "true"}, b"v", (None, b"v", ())),
     ],
 )
-def test_a_line_is_read_as_properties_say(
+def test_a_line_is_parsed_according_to_the_properties(
     properties: Mapping[str, str], line: bytes, fields: object
 ) -> None:
     assert LineReader.of(properties).read(line) == fields
 
 
-def test_a_line_without_its_separator_is_named_by_number() -> None:
+def test_an_error_about_a_missing_separator_has_the_line_number() -> None:
     reader = LineReader.of({"parse.key": "true"})
     reader.read(b"a\tb")
     with pytest.raises(ToolError, match="No key separator found on line number 2: 'c'"):
@@ -62,7 +62,9 @@ def consumed(**fields: object) -> ConsumedRecord:
         ({"print.timestamp": "true", "print.partition": "true"}, b"CreateTime:5\tPartition:1\tv\n"),
     ],
 )
-def test_a_record_is_printed_as_properties_say(properties: Mapping[str, str], line: bytes) -> None:
+def test_a_record_is_printed_according_to_the_properties(
+    properties: Mapping[str, str], line: bytes
+) -> None:
     formatter = default_formatter(properties, timestamp_type=lambda _: "CreateTime")
     assert formatter(consumed()) == line
 
@@ -119,7 +121,7 @@ def test_figures_are_printed_as_kafkas_tool_prints_them() -> None:
     )
 
 
-def test_a_header_whose_name_is_not_utf8_is_printed_as_it_is() -> None:
+def test_a_header_whose_name_is_not_utf8_is_printed_unchanged() -> None:
     record = Record(0, 0, None, b"v", [("n\udcff", b"x")])
     formatter = default_formatter({"print.headers": "true"}, timestamp_type=lambda _: "CreateTime")
     assert formatter(ConsumedRecord(TopicPartition("t", 0), record)) == b"n\xff:x\tv\n"

@@ -1,4 +1,4 @@
-"""The command lines of Kafka's tools: one dash or two, old names, and slips."""
+"""The command lines of Kafka's tools: one dash or two, old names, and mistakes."""
 
 import tomllib
 from pathlib import Path
@@ -50,7 +50,7 @@ def test_a_negative_number_is_a_value() -> None:
         ("--under", "under is not a recognized option"),
     ],
 )
-def test_slips_are_told_in_kafkas_words(line: str, sentence: str) -> None:
+def test_mistakes_are_reported_in_kafkas_words(line: str, sentence: str) -> None:
     with pytest.raises(UsageError, match=sentence):
         parse(TOPICS, line.split())
 
@@ -75,7 +75,7 @@ def test_slips_are_told_in_kafkas_words(line: str, sentence: str) -> None:
         ("kafka-transactions.sh lst", "kafka-transactions.sh list"),
     ],
 )
-def test_the_right_line_is_shown_for_a_slip(line: str, meant: str) -> None:
+def test_the_corrected_line_is_shown_for_a_mistake(line: str, meant: str) -> None:
     done = call_tool(*line.split())
     assert done.code == 1
     assert "did you mean" in done.err
@@ -89,7 +89,7 @@ def test_a_sub_command_has_options_of_its_own() -> None:
         parse(TRANSACTIONS.table, ["describe", "--duration-filter", "5"])
 
 
-def test_options_that_do_not_go_together_are_refused() -> None:
+def test_incompatible_options_are_refused() -> None:
     done = call_tool("kafka-topics.sh", "--list", "--create", "--bootstrap-server", "b")
     assert done.err.startswith("Command must include exactly one action")
     done = call_tool("kafka-topics.sh", "--create", "--bootstrap-server", "b")
@@ -105,18 +105,18 @@ def test_every_tool_has_help(name: str) -> None:
     assert tool(name).table.name == name
     for option in tool(name).table.options:
         assert f"--{option.name}" in shown
-    if name != "zookeeper-shell":  # its words are ZooKeeper's
+    if name != "zookeeper-shell":  # it prints ZooKeeper's words
         assert main(f"{name}.sh", ["--help"]) == 1
 
 
-def test_words_after_an_option_with_many_values_are_all_its_own() -> None:
+def test_an_option_with_many_values_takes_all_following_words() -> None:
     from penstock.kafka_tools.producer_perf import TOOL
 
     found = parse(TOOL.table, ["--producer-props", "a=1", "b=2", "--topic", "t"])
     assert list(found.all("producer-props")) == ["a=1", "b=2"]
 
 
-def test_an_unknown_class_is_told_the_nearest() -> None:
+def test_an_unknown_class_gets_a_suggestion() -> None:
     done = call_tool("kafka-run-class.sh", "kafka.tools.GetOffsetShel")
     assert "did you mean kafka.tools.GetOffsetShell?" in done.err
 
@@ -126,7 +126,7 @@ def test_a_default_is_used_where_nothing_is_given() -> None:
     assert parse(table, []).text("time") == "latest"
 
 
-def test_a_list_of_broker_ids_is_no_address() -> None:
+def test_a_list_of_broker_ids_is_not_an_address() -> None:
     from penstock.kafka_tools.options import BROKER_LIST
 
     for name, is_address in {

@@ -25,7 +25,7 @@ def topic(partitions: int, *replicas: int) -> TopicMetadata:
 @pytest.mark.parametrize("rack", [None, "a"])
 def test_workers_of_one_host_are_kept_apart(rack: str | None) -> None:
     hosts = {BrokerId(each): f"host{each // 2}" for each in range(4)}
-    for _ in range(20):  # the first broker is chosen by chance
+    for _ in range(20):  # the first broker is chosen at random
         plan = proposal(topic(8, 0, 1), dict.fromkeys(hosts, rack), hosts)
         assert len(plan) == 8
         for target in plan.values():

@@ -1,4 +1,4 @@
-"""Settings under old or misspelt names: the hint names the one that is meant."""
+"""Settings under old or misspelt names: the hint names the intended one."""
 
 import pytest
 
@@ -17,7 +17,7 @@ from support.commands.kafka_tool import call_tool
         ("compress.type", "compression.type"),
     ],
 )
-def test_a_broker_warns_with_the_setting_that_is_meant(given: str, meant: str) -> None:
+def test_a_broker_warns_with_the_intended_setting(given: str, meant: str) -> None:
     assert str(unknown(given, broker_settings())).endswith(f"did you mean {meant}?")
     assert meant in broker_settings()
 

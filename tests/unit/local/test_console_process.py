@@ -1,4 +1,4 @@
-"""What a console would not start with refuses the broker's start."""
+"""A broker does not start with settings that its console cannot start with."""
 
 import sys
 from pathlib import Path
@@ -25,7 +25,7 @@ def with_provider(folder: Path) -> ServicesConfig:
 
 
 @pytest.mark.parametrize("name", ["jwt", "cryptography"])
-def test_the_libraries_of_an_identity_provider_are_needed(
+def test_the_libraries_for_an_identity_provider_are_required(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     (tmp_path / "oidc").write_text(GOOD)
@@ -47,7 +47,7 @@ def test_the_libraries_of_an_identity_provider_are_needed(
         (b"realm=a", r"/oidc, line 1: realm is unknown"),
     ],
 )
-def test_the_file_of_an_identity_provider_must_be_right(
+def test_the_file_of_an_identity_provider_must_be_valid(
     tmp_path: Path, content: bytes | None, refusal: str
 ) -> None:
     if content is not None:
@@ -64,7 +64,7 @@ def test_the_file_of_an_identity_provider_must_be_right(
         ("bob operator", "line 1: must be NAME ROLE HASH$"),
     ],
 )
-def test_a_file_that_lets_nobody_log_in_is_refused(
+def test_a_users_file_without_a_usable_login_is_refused(
     tmp_path: Path, content: str | None, refusal: str
 ) -> None:
     config = ServicesConfig(

@@ -1,11 +1,11 @@
-"""Why a process did not start, from what it wrote."""
+"""Why a process did not start, found in its output."""
 
 from pathlib import Path
 
 from penstock.local.process import last_line
 
 
-def test_a_broker_that_logs_to_the_same_file_does_not_hide_why_another_did_not_start(
+def test_the_log_of_a_broker_in_the_same_file_does_not_hide_the_error_of_another(
     tmp_path: Path,
 ) -> None:
     output = tmp_path / "penstock.log"
@@ -19,7 +19,7 @@ def test_a_broker_that_logs_to_the_same_file_does_not_hide_why_another_did_not_s
     assert last_line(output, before).endswith("2 workers are ready")
 
 
-def test_a_failure_without_the_name_of_the_program_is_told_as_it_is(tmp_path: Path) -> None:
+def test_an_error_without_the_program_name_is_returned_unchanged(tmp_path: Path) -> None:
     output = tmp_path / "penstock.log"
     output.write_text("No module named penstock\n")
     assert last_line(output, is_shared=True) == "No module named penstock"

@@ -1,4 +1,4 @@
-"""What a registry would not start with refuses the broker's start."""
+"""A broker does not start with settings that its registry cannot start with."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from penstock.local.registry_process import check_registry
         ("0.0.0.0:0", "", r"^penstock\.registry\.listen is 0\.0\.0\.0, which other machines reach"),
     ],
 )
-def test_a_registry_that_nobody_could_use_or_everybody_is_refused(
+def test_a_registry_open_to_everybody_or_usable_by_nobody_is_refused(
     tmp_path: Path, listen: str, users: str, refusal: str
 ) -> None:
     (tmp_path / "empty").write_text("")
@@ -27,5 +27,5 @@ def test_a_registry_that_nobody_could_use_or_everybody_is_refused(
         check_registry(config)
 
 
-def test_without_an_address_there_is_no_registry() -> None:
+def test_without_a_listen_address_the_registry_settings_are_not_checked() -> None:
     check_registry(ServicesConfig(penstock_registry_users="missing"))

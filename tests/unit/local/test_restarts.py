@@ -1,14 +1,14 @@
-"""When a process that died is started again."""
+"""When a process that died is restarted."""
 
 from penstock.local.restarts import LOOP, STEADY_MS, restart
 
 
-def test_the_first_death_costs_no_time() -> None:
+def test_the_first_restart_is_immediate() -> None:
     assert restart(STEADY_MS, 0) == (0, 1)
     assert restart(10, 0) == (0, 1)
 
 
-def test_a_process_that_cannot_live_is_started_ever_more_rarely() -> None:
+def test_a_process_that_keeps_dying_is_restarted_with_growing_delays() -> None:
     deaths, delays = 0, []
     for _ in range(9):
         again = restart(10, deaths)
@@ -20,5 +20,5 @@ def test_a_process_that_cannot_live_is_started_ever_more_rarely() -> None:
     assert sum(delays[:4]) < 1000
 
 
-def test_a_long_life_is_a_new_beginning() -> None:
+def test_a_long_run_resets_the_delay() -> None:
     assert restart(STEADY_MS, 8) == (0, 1)

@@ -1,4 +1,4 @@
-"""A service beside the broker: what it is told, and that its end is not the broker's."""
+"""A service beside the broker: its environment, its log, and that its end is not the broker's."""
 
 import asyncio
 import logging
@@ -11,7 +11,7 @@ from penstock.config.broker import broker_config
 from penstock.local.service_process import ServiceProcess, service_environment
 
 
-def test_the_client_settings_of_a_user_are_not_those_of_a_service() -> None:
+def test_a_service_does_not_inherit_the_users_client_settings() -> None:
     environ = {
         "HOME": "/home/ada",
         "PENSTOCK_BOOTSTRAP": "production:9092",
@@ -40,7 +40,7 @@ def test_a_service_that_cannot_be_started_leaves_the_broker_alone(
     assert "the delay service cannot be started: No such file or directory" in caplog.text
 
 
-def test_what_a_service_says_is_in_the_log_of_the_broker_with_its_level(
+def test_the_output_of_a_service_is_in_the_brokers_log_with_its_level(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path
 ) -> None:
     failing = tmp_path / "python"
@@ -67,7 +67,7 @@ def test_what_a_service_says_is_in_the_log_of_the_broker_with_its_level(
     assert said["rest: penstock: --listen: cannot listen"] == "ERROR"
 
 
-def test_a_service_that_has_just_ended_is_no_error_when_the_broker_stops(
+def test_a_service_that_has_just_ended_causes_no_error_when_the_broker_stops(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     class Ended:

@@ -1,4 +1,4 @@
-"""`partition.metadata` and `meta.properties`: the small files that say whose records these are."""
+"""`partition.metadata` and `meta.properties`: small files that identify a log and its broker."""
 
 import pytest
 

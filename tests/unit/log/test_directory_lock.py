@@ -1,4 +1,4 @@
-"""A log directory is taken once, whichever kind of lock the other owner uses."""
+"""A log directory has one owner, whichever kind of lock the other process uses."""
 
 import subprocess
 import sys
@@ -16,7 +16,7 @@ with open(sys.argv[1], "a") as file:
     print("held", flush=True)
     sys.stdin.read()
 """
-"""What a process with Java's FileLock does."""
+"""Locks like a process with Java's FileLock."""
 
 
 def holder(path: Path) -> subprocess.Popen[str]:
@@ -35,7 +35,7 @@ def test_a_directory_that_a_java_process_holds_is_refused(tmp_path: Path) -> Non
     DiskFiles().lock(tmp_path / ".lock")()
 
 
-def test_a_java_process_cannot_take_what_is_held_here(tmp_path: Path) -> None:
+def test_a_java_process_cannot_lock_a_directory_that_is_held_here(tmp_path: Path) -> None:
     release = DiskFiles().lock(tmp_path / ".lock")
     with holder(tmp_path / ".lock") as other:
         assert "BlockingIOError" in other.communicate()[1]

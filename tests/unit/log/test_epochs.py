@@ -75,7 +75,7 @@ def test_each_offset_has_the_epoch_that_wrote_it(
     assert epochs.epoch_for(offset) == epoch
 
 
-def test_offsets_before_the_first_known_epoch_have_none() -> None:
+def test_offsets_before_the_first_known_epoch_have_no_epoch() -> None:
     assert LeaderEpochs([EpochStart(1, 5)]).epoch_for(4) is None
 
 
@@ -108,7 +108,7 @@ assignments = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 50)), max_siz
 
 
 @given(assignments, st.integers(0, 60), st.integers(0, 60))
-def test_epochs_and_starts_ascend_whatever_happens(
+def test_epochs_and_starts_always_ascend(
     assigned: list[tuple[int, int]], end: int, start: int
 ) -> None:
     epochs = LeaderEpochs()

@@ -1,4 +1,4 @@
-"""A lack of file descriptors holds up whoever needs one; it takes nothing offline."""
+"""A lack of file descriptors delays operations that need one; it takes no directory offline."""
 
 import errno
 import resource
@@ -104,7 +104,7 @@ def test_slices_that_are_being_sent_keep_their_files_until_they_are_sent(
     store.close()
 
 
-def test_the_client_that_keeps_files_open_the_longest_is_disconnected(tmp_path: Path) -> None:
+def test_the_client_that_holds_files_open_the_longest_is_disconnected(tmp_path: Path) -> None:
     open_segments = OpenSegments(8)
     files = DiskFiles(max_held=10)
     store = LogStore(
@@ -138,13 +138,13 @@ def test_a_full_file_table_is_not_a_failed_disk() -> None:
     assert [rig.log.end_offset, rig.log.segments.active.newest.offset] == [2, 0]
 
 
-def test_a_log_that_lacked_a_file_is_created_where_it_was_begun() -> None:
-    """In another directory it would be there twice, and the broker would not start again."""
+def test_after_a_lack_of_files_a_log_is_created_in_the_directory_where_it_was_begun() -> None:
+    """In another directory it would exist twice, and the broker would not start again."""
     rig = LogRig(dirs=("d0", "d1"))
     rig.fake.fail_next("open", errno.EMFILE)
     with pytest.raises(OutOfFiles):
         rig.store.create(part(1), TOPIC_ID, 0)
-    rig.store.create(part(2), TOPIC_ID, 0)  # makes the other directory the roomiest
+    rig.store.create(part(2), TOPIC_ID, 0)  # gives the other directory the fewest logs
     rig.store.create(part(1), TOPIC_ID, 0)
     rig.store.close()
     assert rig._open_store().logs.keys() >= {part(1), part(2)}
@@ -171,7 +171,7 @@ def test_an_abort_whose_index_cannot_be_opened_is_not_half_written() -> None:
     ] * 2
 
 
-def test_a_flush_that_lacked_a_file_is_made_up_for() -> None:
+def test_a_flush_that_lacked_a_file_is_repeated() -> None:
     rig = LogRig()
     delivered: SimpleQueue[object] = SimpleQueue()
     flusher = Flusher(delivered.put)
@@ -186,7 +186,7 @@ def test_a_flush_that_lacked_a_file_is_made_up_for() -> None:
     flusher.close()
 
 
-def test_only_so_many_flushes_hold_their_files_open_at_a_time(tmp_path: Path) -> None:
+def test_the_number_of_flushes_with_open_files_is_limited(tmp_path: Path) -> None:
     delivered: SimpleQueue[object] = SimpleQueue()
     flusher = Flusher(delivered.put)
     store = store_on_disk(tmp_path, DiskFiles(), 3 * MAX_RUNNING)

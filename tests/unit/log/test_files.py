@@ -1,4 +1,4 @@
-"""The disk and its fake, which crashes on purpose, keep one contract."""
+"""The disk, and its fake that can crash, fulfil one contract."""
 
 import errno
 import os
@@ -26,7 +26,7 @@ def fake() -> tuple[FakeFiles, Path]:
     return files, ROOT
 
 
-def test_the_disk_keeps_the_contract_of_files(tmp_path: Path) -> None:
+def test_the_disk_fulfils_the_contract_of_files(tmp_path: Path) -> None:
     numbers = count()
 
     def make() -> tuple[Files, Path]:
@@ -37,13 +37,13 @@ def test_the_disk_keeps_the_contract_of_files(tmp_path: Path) -> None:
     check_files(make)
 
 
-def test_the_fake_keeps_the_contract_of_files() -> None:
+def test_the_fake_fulfils_the_contract_of_files() -> None:
     check_files(fake)
 
 
 @pytest.fixture
 def file_size_limit() -> Iterator[int]:
-    """Files of this process may not grow past this: a full disk, without a disk to fill."""
+    """Limit the size of files of this process: like a full disk, without filling one."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, hard))
@@ -52,7 +52,7 @@ def file_size_limit() -> Iterator[int]:
     signal.signal(signal.SIGXFSZ, handler)
 
 
-def test_a_write_that_fits_only_in_part_is_cut_back(tmp_path: Path, file_size_limit: int) -> None:
+def test_a_partial_write_is_truncated(tmp_path: Path, file_size_limit: int) -> None:
     file = DiskFiles().open(tmp_path / "a", create=True)
     file.append(bytes(6000))
     with pytest.raises(StorageError, match="EFBIG"):
@@ -61,7 +61,7 @@ def test_a_write_that_fits_only_in_part_is_cut_back(tmp_path: Path, file_size_li
     file.append(bytes(file_size_limit - 6000))
 
 
-def test_a_file_that_was_let_go_of_is_closed_with_its_last_reader(tmp_path: Path) -> None:
+def test_a_file_is_closed_with_its_last_reference(tmp_path: Path) -> None:
     file = DiskFiles().open(tmp_path / "a", create=True)
     fd = file.fileno()
     os.fstat(fd)
@@ -71,7 +71,7 @@ def test_a_file_that_was_let_go_of_is_closed_with_its_last_reader(tmp_path: Path
 
 
 @pytest.mark.parametrize("question", [DiskFiles.exists, DiskFiles.is_dir])
-def test_a_disk_that_cannot_say_whether_a_file_is_there_has_failed(
+def test_an_existence_check_that_fails_is_a_storage_error(
     question: Callable[[DiskFiles, Path], bool], tmp_path: Path
 ) -> None:
     with pytest.raises(StorageError, match="ENAMETOOLONG"):
@@ -98,7 +98,7 @@ def test_a_crash_loses_a_synced_file_whose_name_was_not_synced() -> None:
     assert files.names(root) == []
 
 
-def test_a_crash_takes_back_renames_and_removals_that_were_not_synced() -> None:
+def test_a_crash_undoes_renames_and_removals_that_were_not_synced() -> None:
     files, root = fake()
     for name in ("a", "b"):
         replace(files, root / name, name.encode())

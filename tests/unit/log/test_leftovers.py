@@ -42,7 +42,7 @@ def test_deleted_and_temporary_files_are_removed() -> None:
 
 
 @pytest.mark.row("A095")
-def test_an_unfinished_compaction_is_forgotten_with_the_swap_files_of_its_group() -> None:
+def test_an_unfinished_compaction_is_removed_with_the_swap_files_of_its_group() -> None:
     rig = stopped()
     first, second = base(rig, 0), base(rig, 1)
     copy(rig, f"{first:020d}.log", f"{first:020d}.log.cleaned")
@@ -73,7 +73,7 @@ def test_a_swap_stopped_between_two_renames_is_completed() -> None:
 
 
 def test_a_damaged_swap_file_takes_its_directory_offline() -> None:
-    """Nothing tells which segments it was to replace."""
+    """Nothing else records which segments it was to replace."""
     rig = stopped()
     first = base(rig, 0)
     copy(rig, f"{first:020d}.log", f"{first:020d}.log.swap")

@@ -28,7 +28,7 @@ from penstock.types import TopicPartition
 
 
 class Loop:
-    """Runs what the flusher's threads deliver when it is told to, as an event loop would."""
+    """Runs what the flusher's threads deliver one call at a time, in place of an event loop."""
 
     def __init__(self) -> None:
         self.calls: SimpleQueue[Callable[[], None]] = SimpleQueue()
@@ -59,7 +59,7 @@ def test_a_waiter_that_gives_up_does_not_disturb_the_others() -> None:
     flusher = Flusher(loop.calls.put)
     rig.append(batch_of(b"a"))
     given_up, other = flusher.request(rig.log), flusher.request(rig.log)
-    given_up.cancel()  # as by a task that waits for it and is cancelled
+    given_up.cancel()  # as a cancelled task would
     loop.run_one()
     loop.run_one()
     assert other.result() == 1
@@ -85,7 +85,7 @@ def test_after_a_failed_sync_every_waiter_fails() -> None:
 
 
 class OneOfMany:
-    """A log of which there are many; those of an offline directory cannot be flushed."""
+    """One of many logs; those of an offline directory cannot be flushed."""
 
     def __init__(self, rig: LogRig, *, offline: bool = False) -> None:
         self._rig, self._offline = rig, offline
@@ -116,7 +116,7 @@ def test_logs_that_cannot_be_flushed_do_not_block_others() -> None:
     flusher.close()
 
 
-def test_whoever_waits_for_a_flush_hears_of_a_bug_in_it() -> None:
+def test_a_bug_in_a_flush_is_raised_to_its_waiters() -> None:
     rig, loop = LogRig(), Loop()
     flusher = Flusher(loop.calls.put)
     rig.append(batch_of(b"a"))
@@ -151,7 +151,7 @@ def test_a_log_that_is_deleted_during_a_flush_does_no_harm() -> None:
 
 
 @pytest.mark.row("A104")
-def test_flush_ms_and_rolls_lead_to_a_flush_by_and_by() -> None:
+def test_flush_ms_and_rolls_lead_to_a_flush() -> None:
     rig, loop = LogRig(TopicConfig(flush_ms=1_000, segment_bytes=100)), Loop()
     flusher = Flusher(loop.calls.put)
     upkeep = Upkeep(rig.store, flusher, StorageConfig)
@@ -197,7 +197,7 @@ def test_an_older_checkpoint_does_not_undo_a_newer_one() -> None:
     assert log_dir.checkpoints.read("recovery-point-offset-checkpoint") == {PARTITION: 50}
 
 
-def test_upkeep_applies_retention_and_removes_what_was_dropped() -> None:
+def test_upkeep_applies_retention_and_removes_deleted_segments() -> None:
     rig, loop = LogRig(TopicConfig(segment_bytes=100, retention_ms=1)), Loop()
     flusher = Flusher(loop.calls.put)
     upkeep = Upkeep(rig.store, flusher, StorageConfig)
@@ -214,9 +214,9 @@ def test_upkeep_applies_retention_and_removes_what_was_dropped() -> None:
     assert not any(name.endswith(".deleted") for name in rig.files.names(rig.log.path))
 
 
-def test_a_log_that_was_removed_while_it_waited_for_its_turn_fails_no_disk() -> None:
-    """For retention, which looks at some logs a second; for a flush behind many others; for
-    compaction, whose process has just answered.
+def test_a_log_removed_while_it_is_queued_does_not_fail_the_disk() -> None:
+    """Queued for retention, which checks a few logs per second; for a flush behind many others; or
+    for compaction, whose process has just answered.
     """
     rig, loop = LogRig(TopicConfig(retention_ms=1)), Loop()
     flusher = Flusher(loop.calls.put)
@@ -238,7 +238,7 @@ def test_a_log_that_was_removed_while_it_waited_for_its_turn_fails_no_disk() -> 
     flusher.close()
 
 
-def test_idle_producers_are_forgotten() -> None:
+def test_idle_producers_expire() -> None:
     rig, loop = LogRig(), Loop()
     flusher = Flusher(loop.calls.put)
     upkeep = Upkeep(rig.store, flusher, lambda: StorageConfig(producer_id_expiration_ms=1_000_000))
@@ -275,7 +275,7 @@ def test_a_wall_clock_that_is_set_back_stops_no_interval() -> None:
     assert log_dir.checkpoints.read("replication-offset-checkpoint") == {PARTITION: 5}
 
 
-def test_high_watermarks_are_written_in_the_interval_that_is_set() -> None:
+def test_high_watermarks_are_written_in_the_configured_interval() -> None:
     rig, loop = LogRig(), Loop()
     flusher = Flusher(loop.calls.put)
     upkeep = Upkeep(rig.store, flusher, StorageConfig, high_watermark_interval_ms=50_000)
@@ -292,7 +292,7 @@ def test_high_watermarks_are_written_in_the_interval_that_is_set() -> None:
     assert rig.store.dirs[0].checkpoints.read("replication-offset-checkpoint") == {PARTITION: 1}
 
 
-def test_the_first_look_at_retention_comes_after_the_initial_delay() -> None:
+def test_the_first_retention_check_comes_after_the_initial_delay() -> None:
     rig, loop = LogRig(TopicConfig(segment_bytes=100, retention_ms=1)), Loop()
     flusher = Flusher(loop.calls.put)
     upkeep = Upkeep(rig.store, flusher, lambda: StorageConfig(log_initial_task_delay_ms=7))
@@ -308,7 +308,7 @@ def test_the_first_look_at_retention_comes_after_the_initial_delay() -> None:
 
 
 @pytest.mark.pure
-def test_one_log_in_trouble_does_not_stop_the_upkeep_of_others(
+def test_a_failing_log_does_not_stop_the_upkeep_of_others(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rig, loop = LogRig(TopicConfig(segment_bytes=100, retention_ms=1)), Loop()

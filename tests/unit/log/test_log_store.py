@@ -31,7 +31,7 @@ def names(rig: LogRig, directory: str = "d0") -> list[str]:
 
 
 @pytest.mark.row("A081")
-def test_a_new_partition_goes_to_the_directory_with_the_fewest() -> None:
+def test_a_new_partition_goes_to_the_directory_with_the_fewest_partitions() -> None:
     rig = LogRig(dirs=TWO)
     for number in range(1, 6):
         rig.store.create(part(number), TOPIC_ID, 0)
@@ -43,7 +43,7 @@ def test_a_new_partition_goes_to_the_directory_with_the_fewest() -> None:
         rig.store.create(part(7), TOPIC_ID, 0, path=ROOT / "d2")
 
 
-def test_a_clean_stop_leaves_a_marker_beside_the_checkpoints_and_a_start_takes_it_away() -> None:
+def test_a_clean_stop_leaves_a_marker_beside_the_checkpoints_and_a_start_removes_it() -> None:
     rig = LogRig()
     rig.append(batch_of(b"x"))
     rig.store.close(broker_epoch=5)
@@ -69,7 +69,7 @@ def test_a_damaged_batch_makes_only_the_stop_of_its_directory_unclean() -> None:
     rig = LogRig(dirs=TWO)
     rig.store.create(part(1), TOPIC_ID, 0)
     rig.append(batch_of(b"x"))
-    rig.log.release()  # as where very many logs are open
+    rig.log.release()  # as happens if very many logs are open
     rig.fake.flip_bit(rig.log.path / f"{0:020d}.log", 8 * 16)  # the magic
     rig.store.close()
     marked = [".kafka_cleanshutdown" in names(rig, each) for each in TWO]
@@ -86,7 +86,7 @@ def test_only_another_boot_without_a_clean_stop_loses_the_page_cache() -> None:
     assert lost == [False, True, False]
 
 
-def test_a_log_that_was_cut_at_the_start_may_lack_records() -> None:
+def test_a_log_truncated_by_recovery_may_lack_records() -> None:
     rig = LogRig()
     rig.append(batch_of(b"x"))
     rig.append(batch_of(b"y"))
@@ -99,8 +99,10 @@ def test_a_log_that_was_cut_at_the_start_may_lack_records() -> None:
     assert rig.store.dirs[0].had_unclean_shutdown
 
 
-def test_an_unclean_shutdown_is_known_until_it_is_resolved() -> None:
-    """However often the broker is started meanwhile: its logs look whole after the first time."""
+def test_an_unclean_shutdown_is_remembered_until_it_is_resolved() -> None:
+    """However often the broker restarts meanwhile, although its logs look intact after the first
+    time.
+    """
     rig = LogRig()
     rig.append(batch_of(b"x"))
     rig.boot_id = "boot-2"
@@ -115,7 +117,7 @@ def test_an_unclean_shutdown_is_known_until_it_is_resolved() -> None:
     assert [*known, rig.store.had_unclean_shutdown] == [False, False]
 
 
-def test_a_log_that_ends_before_what_was_committed_lacks_records() -> None:
+def test_a_log_that_ends_before_its_high_watermark_lacks_records() -> None:
     rig = LogRig()
     rig.append(batch_of(b"x"))
     rig.log.advance_high_watermark(1)
@@ -130,7 +132,7 @@ def test_a_log_that_ends_before_what_was_committed_lacks_records() -> None:
     assert rig.store.dirs[0].had_unclean_shutdown
 
 
-def test_partition_directory_and_topic_id_are_found_again() -> None:
+def test_partition_directory_and_topic_id_are_read_back() -> None:
     rig = LogRig()
     rig.restart()
     assert rig.store.topic_ids == {PARTITION: TOPIC_ID}
@@ -155,7 +157,7 @@ def test_a_directory_serves_one_process_only(tmp_path: Path) -> None:
     other.close()
 
 
-def test_other_directories_and_doubled_partitions_are_refused() -> None:
+def test_unknown_directories_and_duplicate_partitions_are_refused() -> None:
     rig = LogRig(dirs=TWO)
     rig.store.close()
     rig.files.make_dir(ROOT / "d0" / "lost+found")
@@ -207,7 +209,7 @@ def test_stray_directories_are_left_alone() -> None:
     assert rig.store.count_stray() == 0, "an operator has removed it"
 
 
-def test_a_log_that_is_set_aside_is_whole_when_it_gets_its_name_back() -> None:
+def test_a_log_set_aside_is_intact_when_it_gets_its_name_back() -> None:
     rig = LogRig(dirs=TWO)
     rig.append(batch_of(b"kept"))
     rig.store.create(PARTITION, TOPIC_ID, 0, path=ROOT / "d1", future=True)
@@ -292,7 +294,7 @@ def test_a_disk_that_fails_at_the_end_of_a_move_does_not_take_the_other_offline(
     assert [value for _, value in rig.read_all()][:1] == [b"x"]
 
 
-def test_an_unfinished_move_is_found_again_after_a_restart() -> None:
+def test_an_unfinished_move_is_resumed_after_a_restart() -> None:
     rig = LogRig(dirs=TWO)
     rig.store.create(PARTITION, TOPIC_ID, 0, path=ROOT / "d1", future=True)
     rig.restart()
@@ -300,7 +302,7 @@ def test_an_unfinished_move_is_found_again_after_a_restart() -> None:
 
 
 def copied(rig: LogRig) -> PartitionLog:
-    """The copy, with all that its log has and it lacks; synced."""
+    """The copy after it has received everything that it lacked from its log; synced."""
     copy = rig.store.future_logs[PARTITION]
     part = rig.log.read(copy.end_offset, 1 << 20, up_to=rig.log.end_offset)
     if part is not None:
@@ -309,7 +311,7 @@ def copied(rig: LogRig) -> PartitionLog:
     return copy
 
 
-def test_a_copy_that_outlived_a_power_failure_better_than_its_log_follows_the_log() -> None:
+def test_a_copy_with_more_records_than_its_log_after_a_power_failure_follows_the_log() -> None:
     rig = LogRig(dirs=TWO)
     rig.append(batch_of(b"a"))
     rig.flush()
@@ -317,7 +319,7 @@ def test_a_copy_that_outlived_a_power_failure_better_than_its_log_follows_the_lo
     rig.store.create(PARTITION, TOPIC_ID, 0, path=ROOT / "d1", future=True)
     copied(rig)
     rig.crash()
-    for value in (b"b", b"c"):  # before the move goes on
+    for value in (b"b", b"c"):  # before the move continues
         rig.append(batch_of(value))
     assert rig.read_all(copied(rig)) == rig.read_all() == [(0, b"a"), (1, b"b"), (2, b"c")]
 
@@ -337,7 +339,7 @@ def test_a_copy_whose_disk_was_offline_follows_a_log_that_was_truncated(deleted:
     rig.log.maybe_increment_log_start(deleted)
     rig.restart()
     copy = rig.store.future_logs[PARTITION]
-    assert copy.end_offset == (2 if deleted == 3 else 1)  # else it is dropped when the move goes on
+    assert copy.end_offset == (2 if deleted == 3 else 1)  # else dropped when the move continues
     if deleted < 3:
         assert rig.read_all(copied(rig))[-3:] == [(1, b"b"), (2, b"c"), (3, b"d")]
 
@@ -374,7 +376,7 @@ def test_a_crash_between_the_two_renames_of_a_move_loses_nothing() -> None:
     future = rig.store.create(PARTITION, TOPIC_ID, 0, path=ROOT / "d1", future=True)
     append_as_follower(future, batch_of(b"x"), 0)
     future.flush()
-    rig.store.delete(PARTITION)  # the first half of a promotion
+    rig.store.delete(PARTITION)  # the first of the two renames of a promotion
     rig.crash()
     assert rig.log.path == ROOT / "d1" / "orders-0"
     assert [value for _, value in rig.read_all()] == [b"x"]
@@ -396,7 +398,7 @@ def test_a_copy_whose_log_was_lost_with_its_disk_may_lack_records() -> None:
     assert rig.store.had_unclean_shutdown, "other replicas lead first"
 
 
-def test_a_copy_is_not_taken_for_the_log_while_a_directory_is_offline() -> None:
+def test_a_copy_does_not_become_the_log_while_a_directory_is_offline() -> None:
     rig = LogRig(dirs=TWO)
     rig.append(batch_of(b"x"))
     rig.store.create(PARTITION, TOPIC_ID, 0, path=ROOT / "d1", future=True).flush()
@@ -415,7 +417,7 @@ def test_a_log_whose_copy_is_in_an_offline_directory_is_not_removed() -> None:
     future = rig.store.create(part(1), TOPIC_ID, 0, path=ROOT / "d0", future=True)
     append_as_follower(future, batch_of(b"x"), 0)
     future.flush()
-    rig.store.delete(part(1))  # the first half of a promotion
+    rig.store.delete(part(1))  # the first of the two renames of a promotion
     rig.store.close()
     rig.fake.fail_next("open", errno.EIO)
     rig.store = rig._open_store()
@@ -431,7 +433,7 @@ def test_after_a_restart_one_of_two_unfinished_copies_continues() -> None:
     rig = LogRig(dirs=("d0", "d1", "d2"))
     rig.append(batch_of(b"x"))
     rig.store.create(PARTITION, TOPIC_ID, 0, path=ROOT / "d1", future=True)
-    del rig.store.future_logs[PARTITION]  # its disk failed, and the move was begun anew
+    del rig.store.future_logs[PARTITION]  # its disk failed, and the move was started again
     rig.store.create(PARTITION, TOPIC_ID, 0, path=ROOT / "d2", future=True)
     rig.restart()
     assert [value for _, value in rig.read_all()] == [b"x"]
@@ -498,7 +500,7 @@ def test_a_store_on_a_real_disk_reads_back_what_it_wrote(tmp_path: Path) -> None
     rig.store.close()
 
 
-def test_a_cut_reaches_the_copy_in_another_directory() -> None:
+def test_a_truncation_reaches_the_copy_in_another_directory() -> None:
     rig = LogRig(dirs=("d0", "d1"))
     future = rig.store.create(PARTITION, TOPIC_ID, 0, path=ROOT / "d1", future=True)
     for value in (b"a", b"b"):
@@ -512,9 +514,9 @@ def test_a_cut_reaches_the_copy_in_another_directory() -> None:
     assert (rig.log.end_offset, future.end_offset) == (7, 7)
 
 
-def test_a_cut_is_not_undone_by_a_loss_of_power() -> None:
-    """Else what a deposed leader wrote would lie below the high watermark again, where readers of
-    this replica would take it for committed.
+def test_a_power_failure_does_not_undo_a_truncation() -> None:
+    """Otherwise records of a deposed leader would be below the high watermark again, where readers
+    of this replica would take them for committed.
     """
     rig = LogRig()
     for value in (b"a", b"never committed"):
@@ -530,7 +532,7 @@ def test_a_cut_is_not_undone_by_a_loss_of_power() -> None:
     assert rig.log.high_watermark == 1
 
 
-def test_a_process_that_dies_takes_no_high_watermark_along() -> None:
+def test_a_killed_process_does_not_lose_the_high_watermark() -> None:
     rig = LogRig()
     rig.append(batch_of(b"a"))
     rig.log.set_high_watermark(1)
@@ -540,7 +542,7 @@ def test_a_process_that_dies_takes_no_high_watermark_along() -> None:
 
 
 def grown(rig: LogRig, *, records: int, start: int) -> None:
-    """A log whose offsets are in all checkpoints."""
+    """Grow the log; its offsets are in all checkpoints."""
     for _ in range(records):
         rig.append(batch_of(b"old"))
     rig.log.advance_high_watermark(records)
@@ -548,7 +550,7 @@ def grown(rig: LogRig, *, records: int, start: int) -> None:
     rig.flush()
 
 
-def test_a_topic_that_is_created_again_does_not_inherit_checkpointed_offsets() -> None:
+def test_a_topic_created_again_does_not_inherit_checkpointed_offsets() -> None:
     rig = LogRig()
     grown(rig, records=20, start=18)
     rig.store.delete(PARTITION)
@@ -562,7 +564,7 @@ def test_a_topic_that_is_created_again_does_not_inherit_checkpointed_offsets() -
 
 
 def test_offsets_of_a_deleted_log_are_removed_before_a_log_of_that_name_is_created() -> None:
-    """The deletion came last before a crash, or somebody removed the directory."""
+    """The deletion came last before a crash, or an operator removed the directory."""
     rig = LogRig()
     grown(rig, records=20, start=18)
     rig.store.delete(PARTITION)
@@ -574,7 +576,7 @@ def test_offsets_of_a_deleted_log_are_removed_before_a_log_of_that_name_is_creat
     assert rig.read_all() == [(0, b"new")]
 
 
-def test_a_copy_that_comes_back_to_a_directory_has_its_own_offsets() -> None:
+def test_a_copy_that_returns_to_a_directory_has_its_own_offsets() -> None:
     rig = LogRig(dirs=TWO)
     grown(rig, records=20, start=18)
     for directory in ("d1", "d0"):
@@ -595,7 +597,7 @@ def test_a_log_that_restarts_before_its_old_start_survives_a_crash() -> None:
     assert rig.read_all() == [(5, b"from 5 on")]
 
 
-def test_a_log_that_is_cut_before_its_start_survives_a_crash() -> None:
+def test_a_log_truncated_before_its_start_survives_a_crash() -> None:
     rig = LogRig()
     grown(rig, records=20, start=18)
     rig.store.truncate({PARTITION: 10})
@@ -605,7 +607,7 @@ def test_a_log_that_is_cut_before_its_start_survives_a_crash() -> None:
     assert rig.read_all() == [(10, b"at 10")]
 
 
-def test_whoever_remembers_partitions_by_name_hears_before_a_log_is_made() -> None:
+def test_before_create_is_called_before_a_log_is_made() -> None:
     rig = LogRig()
     heard = []
     rig.store.before_create = lambda log_dir, where: heard.append(

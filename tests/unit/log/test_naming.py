@@ -19,7 +19,7 @@ UNIQUE = "0123456789abcdef" * 2
         (f"orders-3.{UNIQUE}-stray", "orders", 3, Role.STRAY),
     ],
 )
-def test_a_directory_name_tells_partition_and_role(
+def test_a_directory_name_encodes_partition_and_role(
     name: str, topic: str, partition: int, role: Role
 ) -> None:
     assert parse_dir_name(name) == DirName(TopicPartition(topic, partition), role)
@@ -27,11 +27,11 @@ def test_a_directory_name_tells_partition_and_role(
 
 
 @pytest.mark.parametrize("name", ["orders", "-0", "orders-", "orders-x", ".lock"])
-def test_other_directories_are_no_partitions(name: str) -> None:
+def test_other_directory_names_are_not_partitions(name: str) -> None:
     assert parse_dir_name(name) is None
 
 
-def test_the_longest_topic_name_still_fits_when_it_is_deleted() -> None:
+def test_the_longest_topic_name_still_fits_when_its_log_is_deleted() -> None:
     name = dir_name(TopicPartition("t" * 249, 7), Role.DELETE, UNIQUE)
     assert len(name) == 255
     found = parse_dir_name(name)

@@ -25,7 +25,7 @@ def test_offset_23_is_sought_from_the_entry_of_offset_20_at_byte_320() -> None:
     assert index.lookup(23) == (20, 320)
 
 
-def test_an_entry_finds_itself_and_what_lies_before_the_first_is_at_the_beginning() -> None:
+def test_an_entry_finds_itself_and_earlier_offsets_start_at_the_beginning() -> None:
     _, index = index_of((105, 4200), (110, 8400), base_offset=100)
     assert index.lookup(110) == (110, 8400)
     assert index.lookup(109) == (105, 4200)
@@ -81,7 +81,7 @@ def test_truncation_forgets_entries_at_and_after_the_offset(kept: int) -> None:
     assert files.size(PATH) == (kept + 1) * 8
 
 
-def test_a_cut_file_does_not_keep_old_entries_behind_its_new_ones() -> None:
+def test_a_truncated_file_has_no_old_entries_after_its_new_ones() -> None:
     files, index = index_of(*((n, n * 8) for n in range(1, 1_025)))
     index.entries.preallocate(10_000)
     index.truncate_to(2)
@@ -96,7 +96,7 @@ def test_a_cut_file_does_not_keep_old_entries_behind_its_new_ones() -> None:
         (b"\0\0\0\1\0\x10\0\0", "points to byte 1048576 of 4096"),
     ],
 )
-def test_an_index_that_cannot_be_right_is_refused(data: bytes, complaint: str) -> None:
+def test_an_inconsistent_index_is_refused(data: bytes, complaint: str) -> None:
     files = FakeFiles()
     files.open(PATH, create=True).append(data)
     with pytest.raises(CorruptFile, match=complaint):

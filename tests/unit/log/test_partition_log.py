@@ -32,7 +32,7 @@ SMALL = TopicConfig(segment_bytes=1_000, index_interval_bytes=200)
 
 
 class ReadFiles(FakeFiles):
-    """Notes what is read."""
+    """Records what is read."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -87,7 +87,7 @@ def test_log_append_time_replaces_the_producers() -> None:
 
 
 @pytest.mark.row("A067")
-def test_of_9_messages_with_high_watermark_6_a_consumer_reads_0_to_5() -> None:
+def test_consumers_read_up_to_the_high_watermark() -> None:
     rig = LogRig()
     for n in range(9):
         rig.append(batch_of(b"%d" % n))
@@ -100,7 +100,7 @@ def test_of_9_messages_with_high_watermark_6_a_consumer_reads_0_to_5() -> None:
 
 
 @pytest.mark.row("A066")
-def test_the_high_watermark_moves_on_only_and_not_past_the_end() -> None:
+def test_the_high_watermark_only_advances_and_not_past_the_end() -> None:
     rig = filled(5)
     assert rig.log.advance_high_watermark(4)
     assert not rig.log.advance_high_watermark(3)
@@ -118,7 +118,7 @@ def test_a_read_from_inside_a_batch_begins_with_that_batch() -> None:
 
 
 @pytest.mark.row("A149")
-def test_a_first_batch_larger_than_the_limit_comes_whole_or_not_at_all() -> None:
+def test_a_first_batch_larger_than_the_limit_is_returned_complete_or_not_at_all() -> None:
     rig = LogRig()
     size = len(batch_of(b"x" * 500))
     rig.append(batch_of(b"x" * 500))
@@ -208,7 +208,7 @@ def index_sizes(rig: LogRig) -> list[int]:
     return [rig.files.size(path / name) for name in found]
 
 
-def test_a_new_logs_indexes_are_made_when_they_are_needed() -> None:
+def test_the_indexes_of_a_new_log_are_created_on_demand() -> None:
     rig = LogRig(TopicConfig(index_interval_bytes=1))
     rig.append(batch_of(b"x"))
     rig.append(batch_of(b"y"))
@@ -220,13 +220,13 @@ def test_a_new_logs_indexes_are_made_when_they_are_needed() -> None:
     assert rig.read_all() == [(0, b"x"), (1, b"y")]
 
 
-def test_a_clean_stop_leaves_the_indexes_of_an_empty_log() -> None:
+def test_a_clean_stop_creates_the_indexes_of_an_empty_log() -> None:
     rig = LogRig()
     rig.store.close()
     assert index_sizes(rig) == [0, 0]
 
 
-def test_a_new_log_whose_indexes_were_not_made_yet_survives_a_crash() -> None:
+def test_a_new_log_without_indexes_survives_a_crash() -> None:
     rig = LogRig()
     for _ in range(3):
         rig.append(batch_of(b"x"))
@@ -258,7 +258,7 @@ def test_a_follower_writes_what_the_leader_wrote() -> None:
     assert follower.log.epochs.entries == leader.log.epochs.entries
 
 
-def test_a_cut_batch_at_the_end_of_a_fetch_is_left_out() -> None:
+def test_a_truncated_batch_at_the_end_of_a_fetch_is_ignored() -> None:
     rig, leader = LogRig(), filled(3)
     part = leader.log.read(0, 1 << 20, up_to=6)
     assert part is not None
@@ -281,7 +281,7 @@ def test_a_follower_refuses_damaged_and_disordered_batches() -> None:
         append_as_follower(rig.log, part.read(), 0)
 
 
-def test_an_empty_follower_takes_a_first_batch_that_spans_its_end() -> None:
+def test_an_empty_follower_accepts_a_first_batch_that_spans_its_end() -> None:
     leader = LogRig()
     leader.append(batch_of(*[b"%d" % number for number in range(20)]))
     leader.append(batch_of(b"20"))
@@ -322,11 +322,11 @@ DAY_MS = 86_400_000
 
 
 def old_batch(sequence: int) -> bytearray:
-    """From an idempotent producer that fills in records of years ago."""
+    """From an idempotent producer that writes records with timestamps of years ago."""
     return batch_of(b"x", producer_id=9, sequence=sequence, timestamp=1)
 
 
-def test_a_producer_of_old_timestamps_is_known_for_as_long_as_any_other() -> None:
+def test_a_producer_of_old_timestamps_expires_like_any_other() -> None:
     leader, follower, now_ms = LogRig(), LogRig(), 1000 * DAY_MS
     for sequence in range(3):
         leader.append(old_batch(sequence), now_ms=now_ms)
@@ -343,7 +343,7 @@ def test_a_producer_of_old_timestamps_is_known_for_as_long_as_any_other() -> Non
         assert producers.producers == {}
 
 
-def test_after_a_restart_producers_count_from_their_last_timestamp() -> None:
+def test_after_a_restart_producers_expire_by_their_last_timestamp() -> None:
     rig = LogRig()
     rig.append(old_batch(0), now_ms=1000 * DAY_MS)
     rig.restart()
@@ -396,7 +396,7 @@ def test_a_damaged_index_of_aborted_transactions_is_rebuilt() -> None:
 
 
 @pytest.mark.row("A099")
-def test_a_time_is_found_through_both_indexes_to_the_very_record() -> None:
+def test_a_time_is_found_exactly_through_both_indexes() -> None:
     rig = LogRig(TopicConfig(index_interval_bytes=200, segment_bytes=4_000))
     for n in range(100):
         base = 1557554753000 + n * 30
@@ -409,7 +409,7 @@ def test_a_time_is_found_through_both_indexes_to_the_very_record() -> None:
     assert offset_for_timestamp(rig.log, 1557554753000 + 3_000) is None
 
 
-def test_a_time_is_found_although_timestamps_go_back_and_forth() -> None:
+def test_a_time_is_found_although_timestamps_are_not_monotonic() -> None:
     rig = LogRig(TopicConfig(index_interval_bytes=1))
     times = [50, 10, 70, 60, 20, 90, 80]
     for timestamp in times:
@@ -420,7 +420,7 @@ def test_a_time_is_found_although_timestamps_go_back_and_forth() -> None:
     assert offset_of_max_timestamp(rig.log) == (90, 5)
 
 
-def test_the_newest_timestamp_is_found_to_the_very_record() -> None:
+def test_the_newest_timestamp_is_found_exactly() -> None:
     rig = LogRig(SMALL)
     assert offset_of_max_timestamp(rig.log) is None
     for n in range(30):
@@ -448,11 +448,11 @@ def test_the_end_offset_of_an_epoch_is_where_the_next_began() -> None:
 
 
 @pytest.mark.parametrize("offset", [0, 1, 7, 40, 99])
-def test_truncation_leaves_what_was_before_and_appends_go_on_there(offset: int) -> None:
+def test_a_truncated_log_keeps_earlier_records_and_accepts_appends(offset: int) -> None:
     rig = filled(50)
     before = rig.read_all()
     rig.store.truncate({PARTITION: offset})
-    kept = offset - offset % 2  # a batch goes whole
+    kept = offset - offset % 2  # a batch is removed entirely
     assert rig.read_all() == before[:kept]
     assert rig.log.end_offset == kept
     assert rig.append(batch_of(b"new"), leader_epoch=5).first_offset == kept
@@ -460,7 +460,7 @@ def test_truncation_leaves_what_was_before_and_appends_go_on_there(offset: int) 
     assert rig.log.epochs.latest == 5
 
 
-def test_truncation_takes_back_producers_and_transactions() -> None:
+def test_truncation_reverts_producers_and_transactions() -> None:
     rig = LogRig(SMALL)
     for sequence in range(20):
         rig.append(batch_of(b"x" * 90, producer_id=9, sequence=sequence, transactional=True))
@@ -504,7 +504,7 @@ def test_retention_drops_whole_segments_and_moves_the_log_start() -> None:
     assert not any(name.endswith(".deleted") for name in rig.files.names(rig.log.path))
 
 
-def test_when_all_records_are_expired_the_log_is_empty_but_keeps_its_end() -> None:
+def test_when_all_records_expire_the_log_is_empty_but_keeps_its_end() -> None:
     rig = filled(10, TopicConfig(retention_ms=1))
     rig.log.advance_high_watermark(20)
     assert delete_old_segments(rig.log, now_ms=10_000) == 1
@@ -514,7 +514,7 @@ def test_when_all_records_are_expired_the_log_is_empty_but_keeps_its_end() -> No
     assert rig.append(batch_of(b"x")).first_offset == 20
 
 
-def test_compacted_logs_drop_only_what_lies_before_the_log_start() -> None:
+def test_compacted_logs_drop_only_segments_before_the_log_start() -> None:
     rig = filled(100, TopicConfig(segment_bytes=1_000, retention_ms=1, cleanup_policy=("compact",)))
     rig.log.advance_high_watermark(200)
     assert delete_old_segments(rig.log, now_ms=1 << 40) == 0
@@ -524,7 +524,7 @@ def test_compacted_logs_drop_only_what_lies_before_the_log_start() -> None:
 
 
 @pytest.mark.row("A104")
-def test_flush_messages_asks_for_a_flush() -> None:
+def test_flush_messages_triggers_a_flush() -> None:
     rig = LogRig(TopicConfig(flush_messages=3))
     assert [rig.append(batch_of(b"x")).flush_due for _ in range(3)] == [False, False, True]
     rig.log.flush()
@@ -555,7 +555,7 @@ def test_nothing_is_accepted_after_a_failed_sync() -> None:
         rig.append(batch_of(b"x"))
 
 
-def test_a_flush_begun_before_a_truncation_does_not_vouch_for_what_came_after() -> None:
+def test_a_flush_begun_before_a_truncation_does_not_cover_later_records() -> None:
     rig = filled(10)
     flush = rig.log.begin_flush()
     rig.store.truncate({PARTITION: 4})
@@ -586,7 +586,7 @@ def test_a_compacted_log_rolls_before_its_records_are_overdue(policy: str) -> No
 
 
 @pytest.mark.parametrize("segment_bytes", [1 << 30, 1000])
-def test_a_slice_comes_with_the_aborted_transactions_in_it_and_not_with_all_to_come(
+def test_a_slice_lists_only_aborted_transactions_within_it(
     segment_bytes: int,
 ) -> None:
     rig = LogRig(TopicConfig(index_interval_bytes=0, segment_bytes=segment_bytes))
@@ -601,10 +601,10 @@ def test_a_slice_comes_with_the_aborted_transactions_in_it_and_not_with_all_to_c
         told = {each.first_offset for each in rig.log.aborted_in(start, found, end)}
         needed = {each.first_offset for each in rig.log.aborted_between(start, last + 1)}
         assert needed <= told
-        assert len(told) <= len(needed) + 2  # an index entry further at most
+        assert len(told) <= len(needed) + 2  # at most one index entry further
 
 
-def test_a_search_by_time_does_not_hold_all_records_of_a_batch() -> None:
+def test_a_search_by_time_does_not_load_all_records_of_a_batch() -> None:
     rig, count = LogRig(), 20_000
     times = [1000] * (count - 1) + [2000]
     batch = build_batch([Record(i, at, None, None, []) for i, at in enumerate(times)])
@@ -617,8 +617,10 @@ def test_a_search_by_time_does_not_hold_all_records_of_a_batch() -> None:
         tracemalloc.stop()
 
 
-def test_a_topic_cannot_do_without_entries_in_its_index() -> None:
-    """Every fetch from the middle of a segment would read the headers of all batches before."""
+def test_a_huge_index_interval_is_capped() -> None:
+    """Otherwise every fetch from the middle of a segment would read the headers of all earlier
+    batches.
+    """
     files = ReadFiles()
     rig = LogRig(TopicConfig(index_interval_bytes=1 << 30), files)
     size = len(batch_of(bytes(1000)))
@@ -629,7 +631,7 @@ def test_a_topic_cannot_do_without_entries_in_its_index() -> None:
     assert files.read_suffixes.count(".log") <= MOST_INTERVAL_BYTES // size + 2
 
 
-def test_a_search_by_time_takes_turns_where_very_many_batches_have_one_timestamp() -> None:
+def test_a_search_by_time_yields_among_many_batches_of_one_timestamp() -> None:
     """The time index has no entry between them: their headers are read one by one."""
     files, count = ReadFiles(), 3 * BATCHES_A_TURN
     rig = LogRig(files=files)
@@ -650,7 +652,7 @@ def test_a_search_by_time_takes_turns_where_very_many_batches_have_one_timestamp
     assert offset_for_timestamp(rig.log, 1500) == (2000, count)
 
 
-def test_a_transaction_that_is_aborted_does_not_make_the_next_fetch_read_all_others() -> None:
+def test_an_aborted_transaction_does_not_make_the_next_fetch_reread_the_index() -> None:
     files = ReadFiles()
     rig = LogRig(files=files)
     for n in range(50):
@@ -667,14 +669,14 @@ def test_a_transaction_that_is_aborted_does_not_make_the_next_fetch_read_all_oth
     assert len(rig.log.aborted_between(0, 120)) == 60
 
 
-def test_who_reads_on_finds_the_next_batch_without_the_index() -> None:
+def test_a_sequential_reader_finds_the_next_batch_without_the_index() -> None:
     rig = LogRig()
     for number in range(5):
         rig.append(batch_of(b"%d" % number * 50))
     size = rig.log.size_bytes // 5
     in_order = [rig.log.read(offset, 1, up_to=5) for offset in range(5)]
     assert [found.position for found in in_order if found] == [number * size for number in range(5)]
-    # What was remembered of a batch that was cut since says nothing of the one in its place.
+    # The remembered position of a truncated batch does not apply to the batch in its place.
     assert rig.log.read(2, 1, up_to=5) is not None
     truncate_to(rig.log, 3)
     rig.append(batch_of(b"anew"))
@@ -683,7 +685,7 @@ def test_who_reads_on_finds_the_next_batch_without_the_index() -> None:
     assert (found.position, found.position + found.size_bytes) == (3 * size, rig.log.size_bytes)
 
 
-def test_an_offset_that_compaction_removed_is_found_in_the_batch_after_it() -> None:
+def test_an_offset_removed_by_compaction_is_found_in_the_next_batch() -> None:
     rig = LogRig()
     rig.append(batch_of(b"a"))
     later = batch_of(b"b")
@@ -720,7 +722,7 @@ def test_every_reader_of_a_damaged_offset_is_told_and_others_are_served(
         assert read_header(before.read()).base_offset == 2 * each
 
 
-def test_a_log_that_cannot_be_cut_at_a_damaged_batch_stays_whole() -> None:
+def test_a_failed_truncation_at_a_damaged_batch_changes_nothing() -> None:
     rig = filled(40, TopicConfig(index_interval_bytes=200))
     rig.log.roll(0)
     rig.append(batch_of(b"behind"))

@@ -32,7 +32,7 @@ def batch(
     transactional: bool = False,
     timestamp: int = 50,
 ) -> BatchHeader:
-    """The header of a produced batch; `at` is the offset that the log gave it."""
+    """The header of a produced batch; `at` is its offset in the log."""
     return BatchHeader(
         base_offset=Offset(at),
         batch_length=49,
@@ -84,7 +84,7 @@ def test_a_retried_batch_is_answered_with_its_first_offset(state: ProducerState)
     assert found.base_sequence == 0
 
 
-def test_the_last_five_batches_are_remembered_and_a_sixth_is_out_of_order(
+def test_the_last_five_batches_are_remembered_and_an_older_one_is_out_of_order(
     state: ProducerState,
 ) -> None:
     for number in range(6):
@@ -103,7 +103,7 @@ def test_a_gap_is_refused(state: ProducerState) -> None:
         state.check(batch(6), from_client=True)
 
 
-def test_a_retry_cut_differently_is_no_duplicate(state: ProducerState) -> None:
+def test_a_retry_with_another_batch_size_is_not_a_duplicate(state: ProducerState) -> None:
     write(state, batch(0, 5))
     with pytest.raises(OutOfOrderSequence):
         state.check(batch(0, 4), from_client=True)
@@ -123,7 +123,7 @@ def test_a_batch_may_span_the_wrap(state: ProducerState) -> None:
     write(state, batch(2, at=3))
 
 
-def test_an_unknown_producer_may_begin_anywhere(state: ProducerState) -> None:
+def test_an_unknown_producer_may_start_at_any_sequence(state: ProducerState) -> None:
     write(state, batch(17))
 
 
@@ -148,7 +148,7 @@ def test_a_new_epoch_forgets_the_batches_of_the_old_one(state: ProducerState) ->
         state.check(batch(0, 5, epoch=4), from_client=True)
 
 
-def test_the_coordinators_own_appends_have_epochs_but_no_sequence_order(
+def test_appends_of_the_coordinator_are_fenced_by_epoch_but_have_no_sequences(
     state: ProducerState,
 ) -> None:
     write(state, batch(-1, epoch=3, transactional=True), from_client=False)
@@ -157,7 +157,7 @@ def test_the_coordinators_own_appends_have_epochs_but_no_sequence_order(
         state.check(batch(-1, epoch=2, transactional=True), from_client=False)
 
 
-def test_a_batch_without_a_producer_only_moves_the_end(state: ProducerState) -> None:
+def test_a_batch_without_a_producer_only_advances_the_end(state: ProducerState) -> None:
     state.append(batch(-1, 4, at=10, producer=-1, epoch=-1))
     assert state.map_end_offset == 14
     assert state.producers == {}
@@ -187,7 +187,7 @@ def test_the_first_of_several_open_transactions_counts(state: ProducerState) -> 
     assert state.first_unstable_offset == 2
 
 
-def test_a_marker_that_ends_nothing_says_so(state: ProducerState) -> None:
+def test_a_marker_without_a_transaction_completes_none(state: ProducerState) -> None:
     assert end(state, 0) is None
     assert state.producers[PRODUCER].producer_epoch == 0
     assert state.first_unstable_offset is None
@@ -199,26 +199,26 @@ def test_a_late_marker_does_not_end_the_next_transaction(state: ProducerState) -
     with pytest.raises(InvalidProducerEpoch):
         state.check_next_epoch(PRODUCER, 4)
     end(state, 1, epoch=5)
-    state.check_next_epoch(PRODUCER, 5)  # again, since the answer was lost
+    state.check_next_epoch(PRODUCER, 5)  # a retry after a lost answer
     write(state, batch(0, at=2, transactional=True, epoch=5))
     with pytest.raises(InvalidProducerEpoch):
         state.check_next_epoch(PRODUCER, 5)
-    state.check_next_epoch(PRODUCER + 1, 0)  # not known here
+    state.check_next_epoch(PRODUCER + 1, 0)  # unknown here
 
 
-def test_the_last_epoch_has_none_behind_it(state: ProducerState) -> None:
+def test_the_last_epoch_has_no_successor(state: ProducerState) -> None:
     write(state, batch(0, at=0, transactional=True, epoch=2**15 - 1))
     state.check_next_epoch(PRODUCER, 2**15 - 1)
 
 
-def test_sequences_go_on_over_the_markers_of_one_epoch(state: ProducerState) -> None:
+def test_sequences_continue_after_the_markers_of_one_epoch(state: ProducerState) -> None:
     write(state, batch(0, at=0, transactional=True))
     end(state, 1)
     write(state, batch(1, at=2, transactional=True))
     assert state.check(batch(0, transactional=True), from_client=True) is not None
 
 
-def test_a_marker_with_a_new_epoch_fences_and_begins_at_zero(state: ProducerState) -> None:
+def test_a_marker_with_a_new_epoch_fences_and_resets_the_sequence(state: ProducerState) -> None:
     write(state, batch(0, at=0, transactional=True))
     end(state, 1, committed=False, epoch=1)
     with pytest.raises(InvalidProducerEpoch):
@@ -250,11 +250,11 @@ def test_silent_producers_expire_unless_a_transaction_is_open(state: ProducerSta
     write(state, batch(0, producer=3, timestamp=0, transactional=True))
     state.expire(now_ms=200, expiration_ms=100)
     assert set(state.producers) == {2, 3}
-    # Its next sequence is accepted although it is not known any more.
+    # Its next sequence is accepted although the producer has expired.
     write(state, batch(9, producer=1))
 
 
-def test_a_moved_log_start_keeps_producers_and_frees_ended_transactions(
+def test_a_moved_log_start_keeps_producers_and_frees_completed_transactions(
     state: ProducerState,
 ) -> None:
     write(state, batch(0, at=0, transactional=True))
@@ -274,7 +274,7 @@ def test_a_snapshot_has_kafkas_bytes(state: ProducerState) -> None:
     )  # fmt: skip
 
 
-def test_a_snapshot_brings_producers_and_open_transactions_back(state: ProducerState) -> None:
+def test_a_snapshot_restores_producers_and_open_transactions(state: ProducerState) -> None:
     write(state, batch(0, at=0, producer=1, transactional=True))
     write(state, batch(0, 2, at=1, producer=2))
     write(state, batch(0, at=3, producer=3, transactional=True))

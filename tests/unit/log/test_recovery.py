@@ -1,4 +1,4 @@
-"""What a log is after a crash, a clean restart, or damage."""
+"""The state of a log after a crash, a clean restart, or damage."""
 
 import errno
 import logging
@@ -37,7 +37,7 @@ def expected(count: int = RECORDS) -> list[tuple[int, bytes]]:
 
 
 class CountingFiles(FakeFiles):
-    """Counts the bytes that are read out of segment files."""
+    """Counts the reads of segment files."""
 
     read_bytes = 0
 
@@ -71,7 +71,7 @@ def test_a_clean_restart_keeps_everything_without_checking_the_batches() -> None
     assert offset_for_timestamp(rig.log, 333) == (340, 34)
 
 
-def test_a_restart_knows_the_producers() -> None:
+def test_a_restart_restores_the_producers() -> None:
     for stop in (LogRig.restart, LogRig.crash):
         rig = filled()
         rig.flush()
@@ -100,9 +100,9 @@ def test_blocks_that_never_reached_the_disk_are_cut() -> None:
 
 
 @pytest.mark.parametrize("offset", [0, 17, 44, 59])
-def test_damage_after_the_recovery_point_is_cut_and_nothing_before_it(offset: int) -> None:
+def test_damage_after_the_recovery_point_is_cut_and_earlier_records_stay(offset: int) -> None:
     rig = filled()
-    rig.log.flush()  # the checkpoint that says so is not written: all is scanned
+    rig.log.flush()  # the recovery point is not checkpointed: everything is scanned
     segment = rig.log.segments.floor(offset)
     assert segment is not None
     found = segment.find(offset)
@@ -120,8 +120,8 @@ def test_damage_after_the_recovery_point_is_cut_and_nothing_before_it(offset: in
 
 @pytest.mark.parametrize("policy", ["delete", "compact"])
 @pytest.mark.parametrize("bit", [*range(64), *range(96, 128)])
-def test_no_flipped_bit_of_an_offset_or_an_epoch_is_believed(bit: int, policy: str) -> None:
-    """No CRC covers them: only what comes before and behind tells."""
+def test_a_flipped_bit_in_an_offset_or_epoch_is_detected(bit: int, policy: str) -> None:
+    """No CRC covers these fields: only the neighbouring batches reveal the damage."""
     offset, byte = 45, bit // 8
     rig = filled(config=replace(CONFIG, cleanup_policy=(policy,)))
     rig.log.flush()
@@ -132,22 +132,20 @@ def test_no_flipped_bit_of_an_offset_or_an_epoch_is_believed(bit: int, policy: s
     rig.crash(damage=lambda: rig.fake.flip_bit(segment.path(), (found[0] + byte) * 8 + bit % 8))
     left = rig.read_all()
     assert left == expected(len(left))
-    # A neighbour may have to go where nothing tells which of the two was changed.
+    # A neighbour may be cut if nothing shows which of the two was changed.
     assert offset - 1 <= len(left) <= offset
     assert rig.log.epochs.latest == 2
 
 
 @pytest.mark.parametrize("policy", ["delete", "compact"])
 @pytest.mark.parametrize("known", ["recovery point", "old recovery point", "nothing"])
-def test_gaps_that_compaction_left_are_no_damage_whatever_the_policy_is(
-    policy: str, known: str
-) -> None:
+def test_gaps_left_by_compaction_are_not_damage_under_any_policy(policy: str, known: str) -> None:
     leader = filled()
     rig = LogRig(replace(CONFIG, cleanup_policy=(policy,)))
     if known == "old recovery point":
         rig.flush()
     kept = [0, 3, 4, 20, 21, 40, 58]
-    for offset in kept:  # as a replica copies a log that was compacted
+    for offset in kept:  # as a replica copies a compacted log
         batch = leader.log.read(offset, 1, up_to=leader.log.end_offset)
         assert batch is not None
         append_as_follower(rig.log, batch.read(), 0)
@@ -174,9 +172,9 @@ def test_damage_before_the_recovery_point_is_reported_to_its_readers() -> None:
 
 
 def test_a_flipped_bit_of_an_offset_is_noticed_after_a_clean_stop() -> None:
-    """By reads, retention and the start, none of which checks every batch."""
+    """By reads, retention and startup, none of which checks every batch."""
     for number in (0, -1):  # a closed segment, and the active one
-        for bit in range(32):  # what is left of an offset tells nothing of a gap
+        for bit in range(32):  # high bits; low ones could pass for a gap
             rig = filled()
             rig.store.close()
             segment = list(rig.log.segments)[number]
@@ -225,7 +223,7 @@ def test_damaged_indexes_are_rebuilt(suffix: str, harm: str) -> None:
         part = rig.log.read(n, 1, up_to=RECORDS)
         assert part is not None
         assert int.from_bytes(part.read()[:8]) == n
-    if (suffix, harm) != (".timeindex", "flipped"):  # plausible wrong times cannot be told
+    if (suffix, harm) != (".timeindex", "flipped"):  # plausible wrong times cannot be detected
         assert offset_for_timestamp(rig.log, 333) == (340, 34)
         assert offset_of_max_timestamp(rig.log) == ((RECORDS - 1) * 10, RECORDS - 1)
 
@@ -241,7 +239,7 @@ def test_a_damaged_snapshot_is_replaced_by_a_replay() -> None:
 
 
 def with_damaged_marker() -> LogRig:
-    """A crash has left a marker that is none, before the recovery point, and no snapshot."""
+    """A crash left an invalid marker before the recovery point, and no snapshot."""
     rig = LogRig(TopicConfig(segment_bytes=5_000))
     rig.append(batch_of(b"0", producer_id=9, sequence=0, transactional=True))
     rig.end_transaction(9, committed=True)
@@ -264,13 +262,13 @@ def with_damaged_marker() -> LogRig:
     return rig
 
 
-def test_a_damaged_marker_does_not_stop_the_start(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_damaged_marker_does_not_stop_the_startup(caplog: pytest.LogCaptureFixture) -> None:
     rig = with_damaged_marker()
     assert rig.log.end_offset == 12
     assert "producer state is incomplete" in caplog.text
 
 
-def test_a_log_with_a_damaged_marker_is_truncated() -> None:
+def test_a_log_with_a_damaged_marker_can_be_truncated() -> None:
     rig = with_damaged_marker()
     rig.log.set_high_watermark(12)
     rig.store.truncate({PARTITION: 7})
@@ -328,7 +326,7 @@ def test_a_follower_that_truncated_and_crashed_does_not_trust_what_it_did_not_sy
     assert rig.read_all() == expected(30)
 
 
-def test_deleted_segments_do_not_come_back_to_be_read() -> None:
+def test_deleted_segments_do_not_reappear_after_a_crash() -> None:
     config = TopicConfig(segment_bytes=1_000, retention_ms=100, segment_index_bytes=1_200)
     rig = filled(config=config)
     rig.log.advance_high_watermark(RECORDS)
@@ -359,7 +357,7 @@ def test_a_log_that_ends_before_its_start_restarts_at_its_start() -> None:
     assert (rig.log.log_start_offset, rig.log.end_offset) == (50, 50)
 
 
-def test_no_record_is_passed_over_because_of_a_flipped_bit_in_an_index() -> None:
+def test_a_flipped_bit_in_an_index_skips_no_record() -> None:
     sizes = {}
     rig = filled(40, TopicConfig(segment_bytes=4_000, index_interval_bytes=200))
     rig.store.close()
@@ -376,7 +374,7 @@ def test_no_record_is_passed_over_because_of_a_flipped_bit_in_an_index() -> None
                 raise AssertionError("the index was not made as it had been")
 
 
-def test_segments_written_after_a_truncation_are_checked_although_others_had_been_synced() -> None:
+def test_segments_written_after_a_truncation_are_checked_although_others_were_synced() -> None:
     rig = filled()
     rig.flush()
     rig.store.truncate({PARTITION: 20})
@@ -389,9 +387,9 @@ def test_segments_written_after_a_truncation_are_checked_although_others_had_bee
     assert found[20:] == [(n, b"new %d" % n) for n in range(20, rig.log.end_offset)]
 
 
-def test_a_snapshot_of_records_that_were_cut_is_not_used_again() -> None:
+def test_a_snapshot_of_truncated_records_is_not_reused() -> None:
     rig = filled(58)
-    rig.restart()  # which leaves a snapshot at 58
+    rig.restart()  # leaves a snapshot at 58
     rig.store.truncate({PARTITION: 50})
     for n in range(20):
         rig.append(batch_of(b"new", producer_id=10, sequence=n), leader_epoch=9)
@@ -409,7 +407,7 @@ def test_the_last_time_index_entry_of_a_closed_segment_is_its_newest_timestamp()
         assert int.from_bytes(entries[-12:-4]) == timestamp
 
 
-def test_a_torn_end_of_one_segment_is_not_papered_over_by_the_next() -> None:
+def test_a_torn_end_of_one_segment_is_not_hidden_by_the_next() -> None:
     rig = LogRig(CONFIG)
     rig.flush()
     rig.append(batch_of(b"torn" * 9))
@@ -438,7 +436,7 @@ def test_rebuilt_indexes_are_not_trusted_before_they_are_synced() -> None:
     assert len(rig.log.aborted_between(0, 6)) == 3
 
 
-def test_what_was_cut_does_not_come_back_with_the_next_crash(
+def test_truncated_records_do_not_reappear_after_the_next_crash(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     rig = filled(5)
@@ -451,7 +449,7 @@ def test_what_was_cut_does_not_come_back_with_the_next_crash(
     assert rig.log.segments.first.size_bytes == 0
 
 
-def test_segments_behind_a_cut_do_not_follow_what_is_written_there_next() -> None:
+def test_segments_after_a_truncation_point_do_not_follow_later_appends() -> None:
     rig = filled()
     rig.log.flush()
     second = list(rig.log.segments)[1].base_offset
@@ -464,7 +462,7 @@ def test_segments_behind_a_cut_do_not_follow_what_is_written_there_next() -> Non
 
 
 @pytest.mark.parametrize("choose", [lose_everything, lambda _kind, count: count])
-def test_a_crash_within_a_recovery_leaves_no_hole_in_a_compacted_log(choose: Choice) -> None:
+def test_a_crash_during_recovery_leaves_no_hole_in_a_compacted_log(choose: Choice) -> None:
     compacted = replace(CONFIG, cleanup_policy=("compact",))
     for step in range(1, 200):
         rig = filled(30, compacted)
@@ -480,13 +478,13 @@ def test_a_crash_within_a_recovery_leaves_no_hole_in_a_compacted_log(choose: Cho
         assert 0 < len(found) < 20
 
 
-def test_epochs_that_a_truncation_replaced_are_read_off_the_batches() -> None:
+def test_epochs_replaced_after_a_truncation_are_restored_from_the_batches() -> None:
     rig = filled(10)
     for n in range(10, 14):
         rig.append(batch_of(b"diverged", producer_id=9, sequence=n), leader_epoch=5)
     rig.flush()
     rig.store.truncate({PARTITION: 10})
-    for leader_epoch in (4, 4, 6):  # as its new leader has it
+    for leader_epoch in (4, 4, 6):  # as the new leader has them
         rig.append(batch_of(b"x"), leader_epoch=leader_epoch)
     rig.crash(lambda kind, count: count if kind == "bytes" else 0)
     assert rig.log.epochs.entries == [(0, 0), (4, 10), (6, 12)]
@@ -499,7 +497,7 @@ def test_an_epoch_without_batches_is_forgotten_by_a_clean_restart() -> None:
     assert rig.log.epochs.entries == [(0, 0), (1, 20), (2, 40)]
 
 
-def test_what_was_recovered_is_flushed_soon() -> None:
+def test_recovered_records_are_flushed_soon() -> None:
     rig = filled(5)
     rig.crash(lambda _kind, count: count)
     assert (rig.log.recovery_point, rig.log.end_offset) == (0, 5)

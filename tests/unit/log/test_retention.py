@@ -27,12 +27,12 @@ def dropped(
     return deletable(infos, sum(info.size_bytes for info in infos), bounds, NOW_MS)
 
 
-def test_segments_go_once_their_newest_record_is_past_retention() -> None:
+def test_segments_are_dropped_once_their_newest_record_is_past_retention() -> None:
     infos = segments((NOW_MS - 3_001, 5), (NOW_MS - 3_000, 5), (NOW_MS - 4_000, 5), (NOW_MS, 5))
     assert dropped(infos, retention_ms=3_000) == 1
 
 
-def test_without_bounds_nothing_goes() -> None:
+def test_without_limits_nothing_is_dropped() -> None:
     assert dropped(segments((0, 5), (0, 5))) == 0
 
 
@@ -42,23 +42,23 @@ def test_a_future_timestamp_keeps_a_segment_and_all_after_it() -> None:
 
 @pytest.mark.row("A101")
 @pytest.mark.parametrize(("limit", "count"), [(40, 0), (31, 0), (30, 1), (29, 1), (10, 3), (0, 4)])
-def test_by_size_only_whole_segments_beyond_the_limit_go(limit: int, count: int) -> None:
+def test_by_size_only_whole_segments_beyond_the_limit_are_dropped(limit: int, count: int) -> None:
     infos = segments((0, 10), (0, 10), (0, 10), (0, 10))
     assert dropped(infos, retention_bytes=limit) == count
 
 
-def test_what_is_not_replicated_stays() -> None:
+def test_unreplicated_records_stay() -> None:
     infos = segments((0, 10), (0, 10), (0, 10))
     assert dropped(infos, retention_ms=1, high_watermark=19) == 1
 
 
-def test_segments_before_the_log_start_go_under_any_policy() -> None:
+def test_segments_before_the_log_start_are_dropped_under_any_policy() -> None:
     infos = segments((NOW_MS, 10), (NOW_MS, 10), (NOW_MS, 10))
     assert dropped(infos, log_start_offset=20) == 2
     assert dropped(infos, log_start_offset=19) == 1
     assert dropped(infos, log_start_offset=30) == 2, "the active one is not dropped for this"
 
 
-def test_an_active_segment_goes_when_it_is_expired_but_not_when_it_is_empty() -> None:
+def test_an_active_segment_is_dropped_when_expired_but_not_when_empty() -> None:
     assert dropped(segments((0, 10), (0, 10)), retention_ms=1) == 2
     assert dropped(segments((0, 10), (0, 0)), retention_ms=1) == 1

@@ -19,7 +19,7 @@ def index_of(*entries: tuple[int, int], base_offset: int = 0) -> tuple[FakeFiles
     return files, index
 
 
-def test_a_timestamp_is_sought_from_the_last_entry_that_is_no_later() -> None:
+def test_a_timestamp_is_sought_from_the_last_entry_not_later_than_it() -> None:
     _, index = index_of((1557554753000, 10), (1557554753400, 20), (1557554753500, 31))
     assert index.lookup(1557554753430) == (1557554753400, 20)
     assert index.lookup(1557554753400) == (1557554753400, 20)
@@ -32,13 +32,13 @@ def test_an_entry_is_eight_bytes_of_timestamp_and_four_of_relative_offset() -> N
     assert files.read(PATH).hex() == "0102030405060708" + "00000007"
 
 
-def test_timestamps_that_do_not_grow_are_not_noted() -> None:
+def test_only_growing_timestamps_are_indexed() -> None:
     _, index = index_of((50, 1), (50, 2), (40, 3), (60, 4))
     assert len(index.entries) == 2
     assert index.last == (60, 4)
 
 
-def test_truncation_brings_back_the_newest_timestamp_of_what_is_left() -> None:
+def test_truncation_restores_the_newest_remaining_timestamp() -> None:
     files, index = index_of(*((n, n) for n in range(1, 1_000)))
     index.truncate_to(500)
     assert index.last == (499, 499)
@@ -47,7 +47,7 @@ def test_truncation_brings_back_the_newest_timestamp_of_what_is_left() -> None:
 
 
 @pytest.mark.parametrize("data", [bytes(11), (9).to_bytes(8) + bytes(4) + bytes(12)])
-def test_an_index_that_cannot_be_right_is_refused(data: bytes) -> None:
+def test_an_inconsistent_index_is_refused(data: bytes) -> None:
     files = FakeFiles()
     files.open(PATH, create=True).append(data)
     with pytest.raises(CorruptFile):

@@ -41,13 +41,13 @@ def test_an_impossible_entry_is_refused(data: bytes, base_offset: int) -> None:
         decode_aborted(data, base_offset, "it")
 
 
-def test_truncation_keeps_transactions_that_ended_before() -> None:
+def test_truncation_keeps_transactions_that_ended_before_the_offset() -> None:
     assert kept_bytes(DATA, 0, 31, "it") == 3 * ENTRY_BYTES
     assert kept_bytes(DATA, 0, 30, "it") == 2 * ENTRY_BYTES
     assert kept_bytes(DATA, 0, 0, "it") == 0
 
 
-def test_a_search_returns_what_overlaps_a_fetch_and_when_to_stop() -> None:
+def test_a_search_returns_overlapping_transactions_and_when_to_stop() -> None:
     assert overlapping(TXNS, 0, 3) == ([TXNS[0]], True)
     assert overlapping(TXNS, 11, 14) == ([TXNS[1]], True)
     assert overlapping(TXNS, 11, 16) == ([TXNS[1], TXNS[2]], True)

@@ -17,13 +17,13 @@ GROUPS = {"g": {"consumer.session.timeout.ms": "5000"}}
 CLIENTS = {ClientEntity("alice"): {"SCRAM-SHA-256": "x"}}
 
 
-def test_known_settings_are_no_change() -> None:
+def test_known_settings_are_not_a_change() -> None:
     assert (
         changed_configs(KNOWN, {"t": {"retention.ms": "1"}}, BROKERS, GROUPS, CLIENTS, {}) is None
     )
 
 
-def test_the_delta_has_only_what_changed() -> None:
+def test_the_delta_has_only_changed_settings() -> None:
     topics = {"t": {"retention.ms": "1"}, "u": {"retention.ms": "2"}}
     brokers = {**BROKERS, "2": {"log.cleaner.threads": "3"}, "<default>": {}}
     metrics = {"s": {"metrics": "*"}}

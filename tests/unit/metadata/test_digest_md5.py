@@ -21,7 +21,7 @@ def proof(method: str, password: str = "secret") -> str:
     return md5(f"{md5(start).hex()}:OA6MG9tEQGm2hh:00000001:mine:auth:{end}").hex()
 
 
-def test_both_prove_that_they_know_the_password() -> None:
+def test_client_and_server_prove_that_they_know_the_password() -> None:
     login = DigestLogin("kafka", "secret", "mine")
     answer = login.answer(CHALLENGE).decode()
     assert f"response={proof('AUTHENTICATE')}" in answer
@@ -44,6 +44,6 @@ def test_a_server_without_the_password_is_refused(verdict: bytes) -> None:
     "challenge",
     [b"", b'realm="x"', b'nonce="a",algorithm=md5', b'nonce="a",qop="auth-conf"', b'nonce="a'],
 )
-def test_another_challenge_is_refused(challenge: bytes) -> None:
+def test_an_unexpected_challenge_is_refused(challenge: bytes) -> None:
     with pytest.raises(LoginRefused):
         DigestLogin("kafka", "secret", "mine").answer(challenge)

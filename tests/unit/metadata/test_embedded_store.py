@@ -1,4 +1,4 @@
-"""The embedded metadata store: the store's contract, restarts, full disks, schema versions."""
+"""The embedded metadata store: its contract, restarts, full disks, schema versions."""
 
 import asyncio
 import sqlite3
@@ -26,7 +26,7 @@ from penstock.testing.store_ensemble import PATIENCE_S, Ensemble
 
 
 class EmbeddedEnsemble:
-    """Several sessions on one tree, as a simulated cluster has them."""
+    """Several sessions on one tree, as in a simulated cluster."""
 
     def __init__(self, tree: Tree, thread: Executor | None = None) -> None:
         self._tree, self._thread = tree, thread
@@ -48,7 +48,7 @@ def opened(path: Path) -> "closing[Tree]":
     return closing(Tree.open(path, SystemClock()))
 
 
-def test_the_embedded_store_keeps_the_contract_on_disk(tmp_path: Path) -> None:
+def test_the_embedded_store_fulfils_the_contract_on_disk(tmp_path: Path) -> None:
     numbers = count()
 
     @asynccontextmanager
@@ -59,7 +59,7 @@ def test_the_embedded_store_keeps_the_contract_on_disk(tmp_path: Path) -> None:
     check_metadata_store(make)
 
 
-def test_the_embedded_store_keeps_the_contract_in_a_thread_of_its_own(tmp_path: Path) -> None:
+def test_the_embedded_store_fulfils_the_contract_in_its_own_thread(tmp_path: Path) -> None:
     numbers = count()
 
     @asynccontextmanager
@@ -70,7 +70,7 @@ def test_the_embedded_store_keeps_the_contract_in_a_thread_of_its_own(tmp_path: 
     check_metadata_store(make)
 
 
-def test_the_embedded_store_keeps_the_contract_in_memory() -> None:
+def test_the_embedded_store_fulfils_the_contract_in_memory() -> None:
     @asynccontextmanager
     async def make() -> AsyncIterator[Ensemble]:
         with closing(Tree.in_memory(SystemClock())) as tree:
@@ -79,7 +79,7 @@ def test_the_embedded_store_keeps_the_contract_in_memory() -> None:
     check_metadata_store(make)
 
 
-def test_nodes_outlive_the_process_and_sessions_do_not(path: Path) -> None:
+def test_nodes_survive_the_process_and_sessions_do_not(path: Path) -> None:
     with opened(path) as tree:
         session = tree.open_session()
         tree.apply(session, [[Create("/a", b"1"), Create("/a/live", ephemeral=True)]])
@@ -161,8 +161,8 @@ def test_a_file_that_is_not_a_database_is_a_storage_error(path: Path) -> None:
         Tree.open(path, SystemClock())
 
 
-def test_a_migration_that_sqlite_undoes_itself_says_why(path: Path) -> None:
-    """As on a full disk: there was "cannot rollback" instead."""
+def test_a_migration_that_sqlite_rolls_back_reports_the_cause(path: Path) -> None:
+    """As on a full disk. The error used to be "cannot rollback"."""
     undone = "CREATE TRIGGER t BEFORE UPDATE ON store BEGIN SELECT RAISE(ROLLBACK, 'full'); END"
     with (
         closing(sqlite3.connect(path, isolation_level=None)) as connection,
@@ -171,7 +171,7 @@ def test_a_migration_that_sqlite_undoes_itself_says_why(path: Path) -> None:
         migrate(connection, (*MIGRATIONS, (undone,)))
 
 
-def test_a_full_disk_fails_the_write_and_keeps_the_rest(path: Path) -> None:
+def test_a_full_disk_fails_the_write_and_keeps_earlier_data(path: Path) -> None:
     with opened(path) as tree:
         session = tree.open_session()
         tree.apply(session, [[Create("/a", b"kept")]])
@@ -216,7 +216,7 @@ def test_callbacks_run_after_the_call_and_not_once_cancelled() -> None:
     asyncio.run(scenario())
 
 
-def test_a_slow_disk_does_not_hold_up_the_loop(tmp_path: Path) -> None:
+def test_a_slow_disk_does_not_block_the_loop(tmp_path: Path) -> None:
     async def scenario() -> None:
         alone = ZookeeperConfig()
         async with metadata_store(alone, tmp_path, DiskFiles(), SystemClock()) as store:
@@ -231,7 +231,7 @@ def test_a_slow_disk_does_not_hold_up_the_loop(tmp_path: Path) -> None:
     asyncio.run(scenario())
 
 
-def test_the_write_of_a_cancelled_caller_is_kept_and_notified(path: Path) -> None:
+def test_the_write_of_a_cancelled_caller_is_committed_and_notified(path: Path) -> None:
     async def scenario() -> None:
         async with open_embedded(path, SystemClock()) as store:
             began, may_end, told = asyncio.Event(), threading.Event(), asyncio.Event()

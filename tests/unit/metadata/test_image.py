@@ -161,7 +161,7 @@ async def fill(store: MetadataStore) -> None:
     )
 
 
-def test_the_image_is_what_the_store_holds() -> None:
+def test_the_image_equals_the_contents_of_the_store() -> None:
     async def scenario() -> None:
         tree = Tree.in_memory(SystemClock())
         store = EmbeddedStore(tree, asyncio.get_running_loop().call_soon)

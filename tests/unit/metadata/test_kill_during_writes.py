@@ -1,4 +1,4 @@
-"""A process killed while it writes leaves every answered transaction, and none in part."""
+"""A process killed during writes leaves every answered transaction, and none in part."""
 
 import random
 import signal
@@ -11,7 +11,8 @@ from penstock.clock import SystemClock
 from penstock.metadata.tree import FILE_NAME, Tree
 
 KEPT = 5
-"""Each transaction moves a window of so many nodes by one, and says where it is."""
+"""The size of a window of nodes that each transaction moves by one and whose position it records.
+"""
 
 WRITER = """
 import sys
@@ -38,7 +39,7 @@ while True:
 
 
 def killed_writer(path: Path, after: int) -> int:
-    """The last transaction that the writer knew of."""
+    """The last transaction that the writer knew to be committed."""
     process = subprocess.Popen(
         [sys.executable, "-c", WRITER, str(path), str(KEPT)], stdout=subprocess.PIPE
     )

@@ -4,7 +4,7 @@ from penstock.metadata import paths
 from penstock.types import BrokerId, TopicPartition
 
 
-def test_paths_are_those_of_kafka() -> None:
+def test_paths_match_kafka() -> None:
     where = TopicPartition("t1", 3)
     assert [
         paths.broker(BrokerId(7)),
@@ -39,7 +39,7 @@ def test_names_of_users_and_clients_are_url_encoded() -> None:
         assert paths.entity_of(paths.client_config(name).rpartition("/")[2]) == name
 
 
-def test_the_parents_of_a_path_come_first() -> None:
+def test_the_parents_of_a_path_are_listed_from_the_root() -> None:
     assert paths.with_parents("/a/b/c") == ["/a", "/a/b", "/a/b/c"]
 
 

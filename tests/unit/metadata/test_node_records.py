@@ -1,4 +1,4 @@
-"""Contents of nodes, as three brokers of Kafka 3.9.2 were seen to write them."""
+"""Contents of nodes, as written by three brokers of Kafka 3.9.2."""
 
 import msgspec
 import pytest
@@ -129,7 +129,7 @@ SEEN = [
 
 
 @pytest.mark.parametrize(("record", "seen"), SEEN, ids=lambda each: type(each).__name__)
-def test_records_are_written_and_read_as_kafka_does(record: ClusterId, seen: bytes) -> None:
+def test_records_are_written_and_read_as_in_kafka(record: ClusterId, seen: bytes) -> None:
     assert encode(record) == seen
     assert decode(type(record), holding(seen)) == record
 
@@ -200,7 +200,7 @@ def test_malformed_contents_are_refused_with_their_path(kind: type, data: bytes 
         decode(kind, holding(data))
 
 
-def test_a_topic_from_before_topic_ids_has_none() -> None:
+def test_a_topic_from_before_topic_ids_has_no_id() -> None:
     assert decode(TopicAssignment, holding(b'{"version":1,"partitions":{"0":[1]}}')).id() == NO_UUID
 
 

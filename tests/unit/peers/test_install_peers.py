@@ -30,7 +30,7 @@ tries=$(grep -cF "$into" "$CALLS/mvn")
 
 
 class Machine:
-    """All programs that the script looks for, none of which does anything, and an empty cache."""
+    """A machine with stubs of all programs that the script looks for, and an empty cache."""
 
     def __init__(self, folder: Path, maven: str) -> None:
         self.cache, self._bin, self._calls = folder / "cache", folder / "bin", folder / "calls"
@@ -61,7 +61,7 @@ class Machine:
         return (self._calls / "mvn").read_text().splitlines()
 
     def sets(self) -> set[str]:
-        """The jar sets that are there as tests look for them."""
+        """The complete jar sets, as tests look for them."""
         return {path.parent.name for path in self.cache.glob("peers/jars/*/coordinates")}
 
 

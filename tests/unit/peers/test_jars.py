@@ -21,7 +21,9 @@ def install(cache: Path, name: str, *files: str) -> Path:
     return folder
 
 
-def test_the_cache_is_the_users_unless_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cache_is_in_the_users_folder_unless_configured(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.delenv("PENSTOCK_CACHE", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", "/of-the-user")
     assert jars.cache() == Path("/of-the-user/penstock/peers")
@@ -35,7 +37,7 @@ def test_an_error_about_a_missing_package_names_the_installer(cache: Path) -> No
         jars.classpath("kafka-1.0.0")
 
 
-def test_a_jar_is_found_beside_one_of_a_longer_name(cache: Path) -> None:
+def test_a_jar_is_found_beside_one_with_a_longer_name(cache: Path) -> None:
     folder = install(cache, "kafka-1.0.0", "kafka-raft-1.0.0.jar", "kafka-raft-api-1.0.0.jar")
     assert jars.jar("kafka-1.0.0", "kafka-raft") == folder / "kafka-raft-1.0.0.jar"
     with pytest.raises(jars.NotInstalledError):

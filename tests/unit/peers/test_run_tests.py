@@ -1,4 +1,4 @@
-"""`scripts/run-tests` with a program in the place of pytest."""
+"""`scripts/run-tests` with a program in place of pytest."""
 
 import subprocess
 from pathlib import Path
@@ -32,7 +32,7 @@ ALONE = "-n 0 --last-failed --last-failed-no-failures none"
         ("[11]", 1, [TOGETHER]),
     ],
 )
-def test_what_fails_in_five_files_beside_others_runs_again_alone(
+def test_failures_in_up_to_five_files_run_again_alone(
     failures: str, code: int, calls: list[str], tmp_path: Path
 ) -> None:
     (tmp_path / "run.py").write_text(RUN)

@@ -29,7 +29,7 @@ def test_a_group_is_one_part_and_so_is_each_other_file() -> None:
     assert part_of("tests/contract/test_peers.py::test_it[a::b]") == "tests/contract/test_peers.py"
 
 
-def test_long_parts_come_first_and_others_in_their_order() -> None:
+def test_long_parts_run_first_and_others_in_their_order() -> None:
     assert next_part(["b.py", "a.py", "faults", "spark"]) == "spark"
     assert next_part(["b.py", "a.py"]) == "b.py"
 

@@ -1,4 +1,4 @@
-"""Who makes the Spark sessions of a test process."""
+"""Which code may create the Spark sessions of a test process."""
 
 import pytest
 from pyspark import SparkContext
@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 from peers.spark_session import only_here
 
 
-def test_a_session_made_elsewhere_is_refused_before_it_starts_a_jvm() -> None:
+def test_a_session_created_elsewhere_is_refused_before_it_starts_a_jvm() -> None:
     only_here()
     gateway = SparkContext._gateway
     with pytest.raises(AssertionError, match="a test process has one JVM"):

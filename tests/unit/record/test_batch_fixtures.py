@@ -21,14 +21,14 @@ def load(name: str) -> bytes:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_batch_of_another_writer_is_read_as_kafka_reads_it(name: str) -> None:
+def test_a_batch_of_another_writer_is_read_as_in_kafka(name: str) -> None:
     batch = load(name)
     assert crc_matches(batch, read_header(batch))
     assert reading(batch) == json.loads((FIXTURES / f"{name}.json").read_text())
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if "emptied" not in name])
-def test_the_walk_accepts_what_another_writer_wrote(name: str) -> None:
+def test_the_walk_accepts_batches_of_other_writers(name: str) -> None:
     batch = load(name)
     check_records(batch, read_header(batch), keys_required=False, limit_bytes=LIMIT_BYTES)
 
@@ -58,7 +58,7 @@ def test_our_batch_of_the_same_records_has_the_same_bytes(name: str) -> None:
 
 @pytest.mark.row("A112")
 @pytest.mark.parametrize(("name", "offset"), [("java-commit", 70), ("java-abort", 71)])
-def test_our_marker_has_the_bytes_of_kafkas(name: str, offset: int) -> None:
+def test_our_marker_has_the_same_bytes_as_kafkas(name: str, offset: int) -> None:
     theirs = load(name)
     committed = name == "java-commit"
     ours = build_marker(
@@ -75,6 +75,6 @@ def test_our_marker_has_the_bytes_of_kafkas(name: str, offset: int) -> None:
     assert read_marker(record) == EndTransactionMarker(committed=committed, coordinator_epoch=9)
 
 
-def test_our_emptied_batch_has_the_bytes_of_kafkas() -> None:
+def test_our_emptied_batch_has_the_same_bytes_as_kafkas() -> None:
     theirs = load("java-emptied")
     assert emptied(read_header(theirs)) == theirs

@@ -56,7 +56,7 @@ def test_a_clients_batch_is_accepted(codec: Codec, transactional: bool) -> None:
 
 
 @pytest.mark.parametrize("wrong", REFUSED)
-def test_a_batch_is_rejected_for(wrong: str) -> None:
+def test_an_invalid_batch_is_rejected(wrong: str) -> None:
     batch, code = REFUSED[wrong]
     assert refusal_of(lambda: checked(batch)) == code
 
@@ -169,7 +169,7 @@ def test_offset_deltas_must_count_from_zero() -> None:
 
 
 @pytest.mark.parametrize("wrong", MALFORMED)
-def test_a_record_is_rejected_when(wrong: str) -> None:
+def test_a_malformed_record_is_rejected(wrong: str) -> None:
     batch = of_bytes(bytes.fromhex(MALFORMED[wrong]))
     with pytest.raises(InvalidRecord):
         list(records(batch, read_header(batch), LIMIT_BYTES))

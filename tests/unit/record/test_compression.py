@@ -111,7 +111,7 @@ def test_raw_snappy_is_read() -> None:
     assert bytes(decompress(Codec.SNAPPY, packed, LIMIT_BYTES)) == sample(1000)
 
 
-def test_many_small_snappy_blocks_count_as_more_than_they_hold() -> None:
+def test_many_small_snappy_blocks_count_as_more_than_their_content() -> None:
     block = bytes(cramjam.snappy.compress_raw(b"x"))
     packed = snappy.compress(b"") + (len(block).to_bytes(4, "big") + block) * 1_000
     assert bytes(decompress(Codec.SNAPPY, packed, 512_000)) == b"x" * 1_000

@@ -20,11 +20,11 @@ LETTER = DeadLetter(
 )
 
 
-def test_what_is_written_is_read() -> None:
+def test_written_headers_are_read_back() -> None:
     assert read_dead_letter(dead_letter_headers(LETTER, [("trace", b"1")])) == LETTER
 
 
-def test_own_headers_stay_and_older_ones_of_ours_are_replaced() -> None:
+def test_the_records_headers_stay_and_older_dead_letter_headers_are_replaced() -> None:
     headers = dead_letter_headers(
         DeadLetter(error="new", source="retry"),
         [("trace", b"1"), ("penstock-error", b"old"), ("penstock-origin-offset", b"7")],
@@ -32,7 +32,7 @@ def test_own_headers_stay_and_older_ones_of_ours_are_replaced() -> None:
     assert headers == [("trace", b"1"), ("penstock-error", b"new"), ("penstock-source", b"retry")]
 
 
-def test_the_former_names_of_pipelines_are_read() -> None:
+def test_the_former_header_names_of_pipelines_are_read() -> None:
     headers = [
         ("penstock.reason", b"bad json"),
         ("penstock.pipeline", b"clicks"),
@@ -45,7 +45,7 @@ def test_the_former_names_of_pipelines_are_read() -> None:
     )
 
 
-def test_other_records_are_no_dead_letters() -> None:
+def test_other_records_are_not_dead_letters() -> None:
     assert read_dead_letter([("trace", b"1"), ("penstock-attempt", b"1")]) is None
 
 
@@ -86,7 +86,7 @@ def test_dead_letters_of_share_groups_are_read() -> None:
     assert (without_reason.error, without_reason.topic) == ("", "orders")
 
 
-def test_share_groups_write_both_vocabularies_as_text() -> None:
+def test_share_groups_write_both_sets_of_headers_as_text() -> None:
     older: list[Header] = [("trace", b"1"), ("penstock-attempt", b"9"), SHARE[0]]
     headers = share_letter_headers(DeadLetter(error="Ö", source="share", attempt=5), older)
     assert headers[0] == ("trace", b"1")
@@ -100,7 +100,7 @@ def test_share_groups_write_both_vocabularies_as_text() -> None:
     assert own_headers(headers) == [("trace", b"1")]
 
 
-def test_our_names_win_over_those_of_share_groups() -> None:
+def test_our_header_names_win_over_those_of_share_groups() -> None:
     letter = read_dead_letter([*SHARE, ("penstock-error", b"bad"), ("penstock-source", b"sdk")])
     assert letter == DeadLetter(error="bad", source="sdk")
 

@@ -1,4 +1,4 @@
-"""The search by timestamp, against the records themselves."""
+"""The search by timestamp, compared with a scan of all records."""
 
 import random
 
@@ -22,11 +22,11 @@ def first_of(written: list[Record], timestamp: int, start: int) -> tuple[int, in
 
 @pytest.mark.parametrize("codec", list(Codec))
 @pytest.mark.parametrize("by_broker", [False, True])
-def test_it_finds_what_a_look_at_every_record_finds(codec: Codec, by_broker: bool) -> None:
+def test_the_search_finds_what_a_scan_finds(codec: Codec, by_broker: bool) -> None:
     dice = random.Random(codec)
     written = [
         Record(i, dice.randrange(1000, 2000), b"k" * dice.randrange(200), None, [("h", b"v")])
-        for i in sorted(dice.sample(range(500), 100))  # as compaction leaves them
+        for i in sorted(dice.sample(range(500), 100))  # with gaps, as after compaction
     ]
     batch = build_batch(written, codec=codec)
     if by_broker:

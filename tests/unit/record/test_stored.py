@@ -30,7 +30,7 @@ def as_stored(
 
 
 @pytest.mark.parametrize("came_as", [Codec.NONE, Codec.ZSTD])
-def test_work_is_bounded_and_more_so_if_records_are_recompressed(came_as: Codec) -> None:
+def test_work_is_limited_and_more_so_if_records_are_recompressed(came_as: Codec) -> None:
     large = [Record(0, 0, None, bytes(LIMIT_BYTES // COMPRESSION_COST), [])]
     _, walked_bytes = as_stored(large, came_as, KEPT)
     assert walked_bytes > LIMIT_BYTES // COMPRESSION_COST
@@ -41,7 +41,7 @@ def test_work_is_bounded_and_more_so_if_records_are_recompressed(came_as: Codec)
     assert read_header(made).codec is Codec.GZIP
 
 
-def test_a_batch_past_the_limit_is_not_judged() -> None:
+def test_a_batch_past_the_limit_is_not_examined() -> None:
     keys = BatchRules(max_message_bytes=1 << 30, keys_required=True)
     large = [Record(0, 0, None, bytes(LIMIT_BYTES), [])]
     with pytest.raises(DecompressionLimit):
@@ -51,7 +51,7 @@ def test_a_batch_past_the_limit_is_not_judged() -> None:
     assert refused.value.code is ErrorCode.INVALID_RECORD
 
 
-def test_of_very_large_records_the_first_at_fault_are_named() -> None:
+def test_among_very_large_records_the_first_invalid_ones_are_named() -> None:
     keys = BatchRules(max_message_bytes=1 << 30, keys_required=True)
     large = [Record(i, 0, None, bytes(EXAMINED_BYTES // 2), []) for i in range(3)]
     with pytest.raises(RejectedRecords) as refused:

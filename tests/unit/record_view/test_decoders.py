@@ -1,4 +1,4 @@
-"""Decoders of values, their detection, and a schema registry that is a fake."""
+"""Decoders of values, format detection, and a fake schema registry."""
 
 import json
 import zlib
@@ -81,7 +81,7 @@ def test_avro_is_decoded_by_its_schema(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", [b"{", b'{"type": "nonsense"}', b'{"type": "\xff"}'])
-def test_a_wrong_schema_is_named(tmp_path: Path, text: bytes) -> None:
+def test_an_error_names_a_wrong_schema(tmp_path: Path, text: bytes) -> None:
     path = tmp_path / "user.avsc"
     path.write_bytes(text)
     with pytest.raises(ConfigError, match=r"user\.avsc: not an Avro schema"):
@@ -102,13 +102,15 @@ def test_protobuf_is_decoded_by_descriptors(descriptors: Path) -> None:
         ("shop.Other", "no message shop.Other; there are shop.Order, shop.Refund"),
     ],
 )
-def test_a_message_must_be_named(descriptors: Path, message: str | None, reason: str) -> None:
+def test_the_message_type_must_be_named(
+    descriptors: Path, message: str | None, reason: str
+) -> None:
     with pytest.raises(ConfigError) as caught:
         protobuf_file_decoder(descriptors, message)
     assert reason in str(caught.value)
 
 
-def test_a_proto_file_is_no_descriptor_set(tmp_path: Path) -> None:
+def test_a_proto_file_is_refused_as_a_descriptor_set(tmp_path: Path) -> None:
     path = tmp_path / "shop.proto"
     path.write_text('syntax = "proto3";')
     with pytest.raises(ConfigError, match="protoc --include_imports"):
@@ -164,7 +166,7 @@ def test_values_have_json_types() -> None:
 
 
 class Registry(BaseHTTPRequestHandler):
-    """Confluent's REST, as far as readers use it."""
+    """Confluent's REST API, as far as readers use it."""
 
     pages: ClassVar[dict[str, dict[str, Any]]] = {
         "/schemas/ids/1": {"schema": json.dumps(USER)},
@@ -213,7 +215,7 @@ class Registry(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Nobody reads it."""
+        """Discard the access log."""
 
 
 @pytest.fixture(scope="module")
@@ -264,14 +266,14 @@ def test_values_are_decoded_by_the_registrys_schemas(registry_address: str) -> N
         (b"plain", "no schema id"),
     ],
 )
-def test_what_the_registry_does_not_know_is_refused(
-    registry_address: str, data: bytes, reason: str
-) -> None:
+def test_an_unknown_schema_is_refused(registry_address: str, data: bytes, reason: str) -> None:
     with pytest.raises(ConfigError, match=reason):
         SchemaRegistry(registry_address).decode(data)
 
 
-def test_only_the_registry_says_that_a_schema_does_not_exist(registry_address: str) -> None:
+def test_only_the_registry_itself_can_say_that_a_schema_does_not_exist(
+    registry_address: str,
+) -> None:
     registry = SchemaRegistry(registry_address)
     with pytest.raises(SchemaNotFound, match="404 Schema not found"):
         registry.by_id(9)
@@ -281,7 +283,7 @@ def test_only_the_registry_says_that_a_schema_does_not_exist(registry_address: s
         assert not isinstance(caught.value, SchemaNotFound)
 
 
-def test_a_missing_registry_is_named() -> None:
+def test_an_error_names_a_missing_registry() -> None:
     with pytest.raises(RegistryFailed, match=r"registry http://127\.0\.0\.1:1 cannot"):
         SchemaRegistry("127.0.0.1:1").decode(framed(1, b""))
     with pytest.raises(ConfigError, match="is not http://host:port"):
@@ -307,7 +309,7 @@ CHAIN: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("items", ["null", NOTHING, {"type": "fixed", "name": "F", "size": 0}])
-def test_an_array_that_takes_no_bytes_is_refused(items: Any) -> None:
+def test_an_array_of_empty_elements_is_refused(items: Any) -> None:
     with pytest.raises(ConfigError, match="take no bytes"):
         avro_decoder({"type": "array", "items": items})
     many = {"type": "array", "items": "Nothing"}
@@ -316,7 +318,7 @@ def test_an_array_that_takes_no_bytes_is_refused(items: Any) -> None:
         avro_decoder({"type": "record", "name": "R", "fields": fields})
 
 
-def test_a_value_that_contains_itself_too_deep_is_refused() -> None:
+def test_a_value_nested_too_deep_is_refused() -> None:
     decode = avro_decoder(CHAIN)
     assert decode(b"\x02\x00").value == {"next": {"next": None}}
     with pytest.raises(Undecodable):
@@ -324,7 +326,7 @@ def test_a_value_that_contains_itself_too_deep_is_refused() -> None:
 
 
 def avro_file(schema: Any, block: bytes, rows: bytes = b"\x02", codec: str = "null") -> bytes:
-    """A file of one block; numbers are spelled as Avro does, so that 2 is one."""
+    """A file of one block; `rows` is zigzag-encoded, so that 2 means one row."""
     out, parsed = BytesIO(), fastavro.parse_schema(schema)
     fastavro.writer(out, parsed, [], codec=codec, sync_marker=b"s" * 16)
     size = BytesIO()

@@ -1,4 +1,4 @@
-"""Records are picked by CEL."""
+"""Records are selected by CEL expressions."""
 
 import pytest
 
@@ -47,7 +47,7 @@ def test_an_expression_sees_the_whole_record(expression: str, wanted: bool) -> N
     ],
 )
 def test_a_filter_reaches_nothing_but_the_record(expression: str) -> None:
-    """CVE-2023-52251 and CVE-2026-5562: in others a filter was a program."""
+    """CVE-2023-52251 and CVE-2026-5562: in other products a filter could run programs."""
     wanted = compiled(expression)
     try:
         assert not wanted.matches(PLACE, RECORD)
@@ -62,7 +62,7 @@ def test_a_tombstone_has_no_value() -> None:
     assert compiled("value == null").matches(PLACE, tombstone)
 
 
-def test_a_record_that_does_not_fit_is_left_out_and_counted() -> None:
+def test_a_record_that_does_not_fit_the_expression_is_left_out_and_counted() -> None:
     wanted = compiled("value.amount > 100")
     assert not wanted.matches(PLACE, Record(9, 0, None, b"text", []))
     assert not wanted.matches(PLACE, Record(10, 0, None, b"{}", []))
@@ -94,5 +94,5 @@ def test_a_wrong_expression_is_refused(expression: str, reason: str) -> None:
         ("'value.x' == 'value.x' && value.n == 3", True),
     ],
 )
-def test_an_expression_gets_all_of_the_value_that_it_uses(expression: str, wanted: bool) -> None:
+def test_an_expression_gets_the_complete_value_that_it_uses(expression: str, wanted: bool) -> None:
     assert compiled(expression).matches(PLACE, RECORD) is wanted

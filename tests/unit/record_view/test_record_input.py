@@ -15,7 +15,7 @@ def read(form: str, *lines: bytes, **options: str) -> list[ProducerRecord]:
     return [each for each in found if each is not None]
 
 
-def test_csv_has_its_columns_in_the_first_line() -> None:
+def test_the_first_line_of_csv_names_the_columns() -> None:
     (first, second) = read(
         "csv",
         b"\xef\xbb\xbfkey,value,partition,timestamp,header.h\r",
@@ -26,7 +26,7 @@ def test_csv_has_its_columns_in_the_first_line() -> None:
     assert second == ProducerRecord("t", b"v", None, [("h", b"")], None, 17)
 
 
-def test_csv_without_a_value_makes_an_object_of_the_others() -> None:
+def test_csv_without_a_value_column_makes_an_object_of_the_other_columns() -> None:
     (record,) = read("csv", b"key,city,note", b'k,Rome,"two', b'lines"')
     assert record == ProducerRecord("t", b'{"city":"Rome","note":"two\\nlines"}', b"k", [])
 
@@ -45,12 +45,12 @@ def test_csv_without_a_value_makes_an_object_of_the_others() -> None:
         ([b"value,timestamp", b"v,99999999999999999999"], "line 2: 9+ is not a time"),
     ],
 )
-def test_a_broken_line_of_csv_is_named(lines: list[bytes], reason: str) -> None:
+def test_an_error_names_the_broken_line_of_csv(lines: list[bytes], reason: str) -> None:
     with pytest.raises(BadLine, match=reason):
         read("csv", *lines)
 
 
-def test_csv_has_large_fields_and_keeps_every_character() -> None:
+def test_csv_supports_large_fields_and_keeps_every_character() -> None:
     large = b"x" * 200_000
     assert read("csv", b"value", large) == [ProducerRecord("t", large, None, [])]
     apart = "x\u2028y".encode()
@@ -97,7 +97,7 @@ def test_a_template_reads_lines() -> None:
         record_reader("%o", "t")
 
 
-def test_a_line_of_json_that_is_too_deep_is_named() -> None:
+def test_an_error_names_a_json_line_that_is_too_deep() -> None:
     reader = record_reader("json", "t")
     with pytest.raises(BadLine, match="line 3"):
         reader.read(b'{"value": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", 3)
@@ -110,7 +110,7 @@ def test_csv_fields_keep_their_line_ends() -> None:
     assert found == ProducerRecord("t", b"a\r\nb", b"k", [], None, None)
 
 
-def test_csv_names_a_format_it_does_not_know() -> None:
+def test_an_error_names_a_format_that_csv_does_not_know() -> None:
     reader = record_reader("csv", "t")
     reader.read(b"key,key_format,value,value_format", 1)
     with pytest.raises(BadLine, match="value_format 'avro'"):

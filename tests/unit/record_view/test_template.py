@@ -1,4 +1,4 @@
-"""The percent language, out and in."""
+"""Percent templates for output and input."""
 
 import pytest
 from hypothesis import given
@@ -33,7 +33,7 @@ def test_a_record_is_printed(template: str, printed: bytes) -> None:
     assert printing(template)(PLACE, RECORD) == printed
 
 
-def test_what_a_record_lacks_is_empty_and_has_length_minus_one() -> None:
+def test_a_missing_field_is_empty_and_has_length_minus_one() -> None:
     assert printing("%k|%s|%K|%S|%h|%T{iso}|%v{json}")(PLACE, NOTHING) == b"||-1|-1||-|null"
 
 
@@ -65,19 +65,19 @@ def test_a_line_is_read() -> None:
     ("template", "line"),
     [("%k:%s", b"no colon"), ("%p %s", b"x v"), ("%s{hex}", b"zz"), ("%s %h", b"v nothing")],
 )
-def test_a_line_in_another_form_is_refused(template: str, line: bytes) -> None:
+def test_a_line_that_does_not_match_is_refused(template: str, line: bytes) -> None:
     with pytest.raises(NoMatch):
         reading(template)(line)
 
 
 @pytest.mark.parametrize("template", ["%o", "%s %s", "no verb", "%S"])
-def test_a_template_that_cannot_be_read_is_refused(template: str) -> None:
+def test_a_template_that_cannot_be_used_for_input_is_refused(template: str) -> None:
     with pytest.raises(ConfigError):
         reading(template)
 
 
 @given(st.binary(), st.binary())
-def test_what_is_printed_as_hex_is_read_back(key: bytes, value: bytes) -> None:
+def test_printed_hex_and_base64_are_read_back(key: bytes, value: bytes) -> None:
     form = "%k{hex}:%s{base64}"
     line = printing(form)(PLACE, Record(0, 0, key, value, []))
     fields = reading(form)(line)

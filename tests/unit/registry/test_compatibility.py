@@ -79,7 +79,9 @@ AVRO = {
 
 
 @pytest.mark.parametrize(("old", "new", "expected"), AVRO.values(), ids=AVRO)
-def test_avro(old: Any, new: Any, expected: tuple[bool, bool]) -> None:
+def test_changes_of_avro_schemas_are_judged(
+    old: Any, new: Any, expected: tuple[bool, bool]
+) -> None:
     assert directions(SchemaType.AVRO, json.dumps(old), json.dumps(new)) == expected
 
 
@@ -167,7 +169,9 @@ PROTOBUF = {
 
 
 @pytest.mark.parametrize(("old", "new", "expected"), PROTOBUF.values(), ids=PROTOBUF)
-def test_protobuf(old: str, new: str, expected: tuple[bool, bool]) -> None:
+def test_changes_of_protobuf_schemas_are_judged(
+    old: str, new: str, expected: tuple[bool, bool]
+) -> None:
     assert directions(SchemaType.PROTOBUF, old, new) == expected
 
 
@@ -307,7 +311,9 @@ JSON = {
 
 
 @pytest.mark.parametrize(("old", "new", "expected"), JSON.values(), ids=JSON)
-def test_json_schema(old: Any, new: Any, expected: tuple[bool, bool]) -> None:
+def test_changes_of_json_schemas_are_judged(
+    old: Any, new: Any, expected: tuple[bool, bool]
+) -> None:
     assert directions(SchemaType.JSON, json.dumps(old), json.dumps(new)) == expected
 
 
@@ -329,11 +335,11 @@ REFERRING = {
         ("int32", "bytes"),
     ),
 }
-"""A schema, one that it refers to, and two types of a field there."""
+"""A schema, another one that it refers to, and two types for a field there."""
 
 
 @pytest.mark.parametrize("kind", REFERRING)
-def test_a_change_of_what_is_referred_to_counts(kind: SchemaType) -> None:
+def test_a_change_in_a_referenced_schema_counts(kind: SchemaType) -> None:
     text, (name, part), (small, large) = REFERRING[kind]
     before, after = (parsed(kind, text, [(name, part % each)]) for each in (small, large))
     assert not before.cannot_read(before)
@@ -341,8 +347,8 @@ def test_a_change_of_what_is_referred_to_counts(kind: SchemaType) -> None:
 
 
 @pytest.mark.parametrize("draft", ["4/schema#", "7/schema#"])
-def test_long_enums_take_no_time(draft: str) -> None:
-    """Each value compared with each other, these would take minutes, and all others wait."""
+def test_long_enums_are_compared_quickly(draft: str) -> None:
+    """Comparing each value with each other would take minutes and block all other requests."""
     named = {"$schema": f"http://json-schema.org/draft-0{draft}"}
     values = [each if each % 2 else str(each) for each in range(20_000)]
     old, new = ({**named, "enum": values[:most]} for most in (-1, None))
@@ -358,7 +364,7 @@ def parse(schema: Schema) -> Any:
 
 
 VERSIONS = [version(1, X, Y), version(2, X)]
-"""Version 1 had a field that version 2 has not: y, without a default."""
+"""Version 1 had the field y without a default; version 2 has not."""
 NEXT = {
     "reads all": Schema(json.dumps(fields(X))),
     "reads the latest only": Schema(json.dumps(fields(X, {**Y, "type": "int", "default": 0}))),
@@ -387,7 +393,7 @@ def test_each_level_compares_in_its_direction_with_its_versions(level: str) -> N
 
 
 def doubling(depth: int, leaf: str) -> str:
-    """A short schema whose alternatives refer to alternatives: each level doubles the work."""
+    """A short schema whose alternatives refer to alternatives: each level multiplies the work."""
     levels: dict[str, Any] = {"0": {"type": leaf}}
     for level in range(depth):
         items = {"type": "array", "items": {"$ref": f"#/definitions/{level}"}}
@@ -395,7 +401,7 @@ def doubling(depth: int, leaf: str) -> str:
     return json.dumps({"$ref": f"#/definitions/{depth}", "definitions": levels})
 
 
-def test_schemas_that_take_for_ever_are_incompatible() -> None:
+def test_schemas_too_costly_to_compare_are_incompatible() -> None:
     old = Schema(doubling(12, "integer"), SchemaType.JSON)
     new = Schema(doubling(12, "string"), SchemaType.JSON)
     earlier = [Version("s", 1, 1, old, deleted=False, value={})]
@@ -403,8 +409,8 @@ def test_schemas_that_take_for_ever_are_incompatible() -> None:
     assert "cannot be compared" in reason
 
 
-def test_an_earlier_schema_that_is_not_understood_is_compatible_with_none() -> None:
-    """Another registry took it."""
+def test_no_schema_is_compatible_with_an_earlier_one_that_cannot_be_parsed() -> None:
+    """Another registry accepted it."""
 
     def refuse(_: Schema) -> Any:
         raise invalid_schema("an unknown import")

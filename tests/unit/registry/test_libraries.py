@@ -1,4 +1,4 @@
-"""A registry without its libraries says so at the start."""
+"""A registry without its libraries reports them at startup."""
 
 import sys
 
@@ -11,14 +11,14 @@ from penstock.registry.libraries import LIBRARIES, check_libraries
 
 
 @pytest.mark.parametrize("name", LIBRARIES)
-def test_a_missing_library_is_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_names_a_missing_library(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     check_libraries()
     monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(ConfigError, match=f"needs {name}: pip install"):
         check_libraries()
 
 
-def test_a_part_of_a_package_that_is_not_installed_is_named(
+def test_an_error_names_a_missing_part_of_a_package(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "google", None)
@@ -30,7 +30,7 @@ def test_a_part_of_a_package_that_is_not_installed_is_named(
 def test_a_broker_with_a_registry_does_not_start_without_its_libraries(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It would say `ready`, and start the registry again and again."""
+    """It would report `ready`, and restart the registry again and again."""
     config = ServicesConfig(penstock_registry_listen="127.0.0.1:0")
     check_registry(config)
     monkeypatch.setitem(sys.modules, "avro", None)

@@ -18,7 +18,7 @@ TEXT = '{"type":"record","name":"R","fields":[{"name":"a","type":"long"}]}'
 
 
 class Service:
-    """A state, and how often a schema had to be understood."""
+    """A state that counts how often a schema had to be parsed."""
 
     def __init__(self, *texts: str) -> None:
         self.state, self.reads = RegistryState(), 0
@@ -36,7 +36,7 @@ class Service:
         return cast("dict[str, Any]", answer.json)
 
 
-def test_a_schema_in_the_words_that_are_stored_is_found_without_parsing() -> None:
+def test_a_schema_with_the_stored_text_is_found_without_parsing() -> None:
     service = Service('"long"', TEXT)
     assert service.look_up(TEXT)["id"] == 72
     assert service.reads == 0
@@ -45,15 +45,15 @@ def test_a_schema_in_the_words_that_are_stored_is_found_without_parsing() -> Non
     assert service.reads == 2
 
 
-def test_what_is_not_there_is_refused() -> None:
+def test_an_unknown_schema_is_refused() -> None:
     service = Service(TEXT)
     with pytest.raises(RegistryError) as refused:
         service.look_up('"string"')
     assert refused.value.code == 40403
 
 
-def test_versions_that_are_not_understood_are_passed_over() -> None:
-    """Another registry took them."""
+def test_versions_that_cannot_be_parsed_are_skipped() -> None:
+    """Another registry accepted them."""
     service = Service(TEXT, '{"type":"record"}')
     assert service.look_up(TEXT.replace(":", ": "))["id"] == 71
     with pytest.raises(RegistryError) as refused:
@@ -61,7 +61,7 @@ def test_versions_that_are_not_understood_are_passed_over() -> None:
     assert refused.value.code == 40403
 
 
-def test_a_deleted_subject_is_not_found_unless_deleted_ones_are_asked_for() -> None:
+def test_a_deleted_subject_is_found_only_if_deleted_ones_are_requested() -> None:
     service = Service(TEXT)
     service.state.replay(Record(DeleteSubjectKey("s"), {"subject": "s", "version": 1}))
     with pytest.raises(RegistryError) as refused:
@@ -73,7 +73,7 @@ def test_a_deleted_subject_is_not_found_unless_deleted_ones_are_asked_for() -> N
     assert service.look_up(TEXT, deleted="true")["id"] == 71
 
 
-def test_what_is_asked_for_again_and_again_stays_understood() -> None:
+def test_a_frequently_used_schema_stays_cached() -> None:
     parse = Parser(RegistryState)
     often = Schema(TEXT, SchemaType.AVRO, ())
     first = parse(often)

@@ -5,7 +5,7 @@ import msgspec
 from penstock.registry.election import Assignment, Identity, elected, identity_of
 
 
-def test_a_member_that_is_no_registry_is_passed_over() -> None:
+def test_a_member_without_a_registry_identity_is_skipped() -> None:
     own = Identity("127.0.0.1", 8081)
     members = {
         "a": identity_of(b"\xff"),

@@ -1,4 +1,4 @@
-"""What the records of the topic mean, and which of them a request writes."""
+"""The meaning of the topic's records, and which records a request writes."""
 
 import json
 from typing import Any
@@ -58,7 +58,7 @@ class Registry:
         return done.versions
 
     def compacted(self) -> RegistryState:
-        """The state of an instance that starts after compaction has removed all it may."""
+        """The state of an instance that starts after compaction has removed as much as it may."""
         latest = {key: (at, value) for at, (key, value) in enumerate(self.log)}
         state = RegistryState()
         for key, (_, value) in sorted(latest.items(), key=lambda each: each[1][0]):
@@ -88,7 +88,7 @@ def test_a_schema_has_one_id_in_all_subjects_and_versions_count_by_subject() -> 
     assert [each.subject for each in registry.state.holders(1)] == ["a", "b"]
 
 
-def test_the_records_are_byte_by_byte_those_of_confluent() -> None:
+def test_the_records_equal_those_of_confluent_byte_by_byte() -> None:
     registry = Registry()
     registry.register("s", '"string"')
     registry.write(changes.set_level(registry.state, None, "FULL"))
@@ -108,7 +108,7 @@ def test_the_records_are_byte_by_byte_those_of_confluent() -> None:
     ]
 
 
-def test_a_deleted_version_can_be_restored_until_it_is_gone() -> None:
+def test_a_deleted_version_can_be_restored_until_it_is_permanently_deleted() -> None:
     registry = Registry()
     registry.register("s", record("x"))
     registry.register("s", record("x", "y"))
@@ -124,7 +124,7 @@ def test_a_deleted_version_can_be_restored_until_it_is_gone() -> None:
     assert [each.number for each in registry.state.all_versions("s")] == [2, 3]
 
 
-def test_a_deleted_subject_starts_anew_but_ids_are_never_given_twice() -> None:
+def test_a_deleted_subject_continues_its_versions_and_ids_are_never_reused() -> None:
     registry = Registry()
     registry.register("s", record("x"))
     registry.register("s", record("x", "y"))
@@ -160,7 +160,7 @@ def test_a_start_after_compaction_has_the_same_state() -> None:
     assert again.last_id == registry.state.last_id
 
 
-def test_what_another_registry_has_written_is_kept() -> None:
+def test_fields_written_by_another_registry_are_kept() -> None:
     state = RegistryState()
     key = b'{"keytype":"SCHEMA","subject":"s","version":1,"magic":1}'
     value = {"subject": "s", "version": 1, "id": 7, "md5": "x", "schema": '"int"', "deleted": False}
@@ -182,7 +182,7 @@ def test_what_another_registry_has_written_is_kept() -> None:
         (b'{"keytype":"SCHEMA","subject":"s","version":1,"magic":1}', b"[]"),
     ],
 )
-def test_a_record_that_is_not_a_registrys_is_told(key: bytes | None, value: bytes) -> None:
+def test_a_record_of_another_format_is_refused(key: bytes | None, value: bytes) -> None:
     with pytest.raises(UnreadableRecord):
         read_record(key, value)
 
@@ -218,7 +218,7 @@ def test_a_schema_that_others_refer_to_cannot_be_deleted() -> None:
         registry.register("third", outer)
 
 
-def test_references_come_before_those_that_need_them() -> None:
+def test_references_are_listed_before_schemas_that_need_them() -> None:
     registry = Registry()
     registry.register("a", '{"type":"enum","name":"A","symbols":["X"]}')
     to_a = Reference("A", "a", 1)
@@ -252,7 +252,7 @@ def test_nothing_changes_in_read_only_mode(mode: str) -> None:
             registry.register("s", record("y"))
 
 
-def test_import_takes_the_ids_of_another_registry() -> None:
+def test_import_keeps_the_ids_of_another_registry() -> None:
     registry = Registry()
     with refused(42205):
         registry.register("s", record("x"), id=5)
@@ -269,7 +269,7 @@ def test_import_takes_the_ids_of_another_registry() -> None:
 
 
 @pytest.mark.parametrize("subject", [":.context:s", "", "a\nb", "__GLOBAL"])
-def test_subjects_that_cannot_be(subject: str) -> None:
+def test_invalid_subjects_are_refused(subject: str) -> None:
     with refused(42208):
         changes.check_subject(subject)
 
@@ -296,7 +296,7 @@ def test_a_noop_of_another_registry_has_no_value() -> None:
 
 
 @pytest.mark.parametrize("kind", [SchemaType.AVRO, SchemaType.JSON])
-def test_half_a_surrogate_pair_is_no_schema(kind: SchemaType) -> None:
+def test_half_a_surrogate_pair_is_refused(kind: SchemaType) -> None:
     text = '{"type":"record","name":"r","fields":[],"doc":"\\ud800"}'
     if kind is SchemaType.JSON:
         text = '{"title":"\\ud800"}'

@@ -1,4 +1,4 @@
-"""Texts that mean the same are stored as the same; broken ones are refused with a reason."""
+"""Equivalent texts are stored as one; broken ones are refused with a reason."""
 
 import json
 
@@ -10,7 +10,7 @@ from penstock.registry.schema import SchemaType
 
 AVRO, JSON, PROTOBUF = SchemaType.AVRO, SchemaType.JSON, SchemaType.PROTOBUF
 
-# What Java's Schema.toString() makes of them.
+# The output of Java's Schema.toString().
 JAVA = {
     '{"type": "string"}': '"string"',
     '{"avro.java.string":"String","type":"string"}': (
@@ -91,7 +91,7 @@ service Orders {
 """
 
 
-def test_protobuf_texts_in_one_style() -> None:
+def test_protobuf_texts_are_stored_in_one_style() -> None:
     loose = PROTO.replace("\n", " \n ").replace("{", "{ // said\n").replace("Order.Line>", "Line>")
     for given in (PROTO, loose):
         assert parsed(PROTOBUF, given, []).canonical == PROTO
@@ -117,11 +117,11 @@ def test_a_protobuf_descriptor_in_base64_is_the_same_schema() -> None:
         ),
     ],
 )
-def test_what_has_no_text_in_our_style_stays_as_given(text: str) -> None:
+def test_a_text_without_a_canonical_form_is_stored_as_given(text: str) -> None:
     assert parsed(PROTOBUF, text, []).canonical == text
 
 
-def test_proto2_with_defaults_and_extensions() -> None:
+def test_proto2_with_defaults_and_extensions_is_supported() -> None:
     text = (
         'syntax = "proto2";\n\nmessage M {\n  required string s = 1 [default = "a\\"b"];\n'
         "  optional int32 n = 2 [default = -1];\n  extensions 100 to max;\n}\n\n"
@@ -144,7 +144,7 @@ def test_references_are_found_by_their_names() -> None:
         parsed(JSON, schema, [])
 
 
-def test_what_looks_like_a_reference_in_data_is_data() -> None:
+def test_a_ref_inside_data_is_not_a_reference() -> None:
     inner = json.dumps(
         {"properties": {"a": {"const": {"$ref": "#"}, "enum": [{"$ref": "#"}]}}, "title": "in"}
     )
@@ -166,8 +166,8 @@ def test_a_property_may_have_the_name_of_a_keyword(name: str) -> None:
     assert whole.cannot_read(whole) == []
 
 
-def test_ids_and_anchors_that_are_objects_name_nothing() -> None:
-    """Draft 4 has no `$id`; and a property may be called so."""
+def test_ids_and_anchors_that_are_objects_are_ignored() -> None:
+    """Draft 4 has no `$id`, and a property may have that name."""
     draft = {"$schema": "http://json-schema.org/draft-04/schema#"}
     inner = {
         **draft,

@@ -20,7 +20,7 @@ def forgotten(*indexes: int) -> ForgottenTopic:
     return ForgottenTopic(topic="t", topic_id=ID, partitions=list(indexes))
 
 
-def test_everything_is_sent_once_and_then_only_changes() -> None:
+def test_all_partitions_are_sent_once_and_then_only_changes() -> None:
     session = FollowerSession()
     told = session.next({FIRST: asked(0, 5), SECOND: asked(1, 7)})
     assert (told.session_id, told.session_epoch) == (0, 0)
@@ -44,7 +44,7 @@ def test_a_recreated_topic_is_forgotten_and_added() -> None:
     assert told.forgotten == [forgotten(0)]
 
 
-def test_without_a_session_everything_is_sent_each_time() -> None:
+def test_without_a_session_all_partitions_are_sent_each_time() -> None:
     session = FollowerSession()
     for _ in range(2):
         told = session.next({FIRST: asked(0, 5)})

@@ -61,7 +61,7 @@ def test_a_topic_with_fewer_replicas_than_min_insync_needs_all_of_them() -> None
         (FollowerState(5, 0, 5, 100, 100), 8, 8, 200),
         # It has what the leader had at its last fetch, at 100: caught up then.
         (FollowerState(5, 0, 8, 100, 50), 8, 12, 100),
-        # It has not even that.
+        # It does not even have that.
         (FollowerState(5, 0, 8, 100, 50), 7, 12, 50),
         # Time never goes back.
         (FollowerState(5, 0, 8, 100, 150), 8, 12, 150),
@@ -239,7 +239,7 @@ states = st.builds(
     st.integers(2, 4) | st.none(),
     st.integers(0, 20),
 )
-def test_what_is_committed_is_in_every_replica_that_could_be_elected(
+def test_committed_records_are_in_every_replica_that_could_be_elected(
     followers: dict[int, FollowerState], others: set[int], joining: int | None, end_offset: int
 ) -> None:
     in_sync = {1, *(others & followers.keys())}

@@ -33,7 +33,7 @@ class Steady:
 
 
 class Mover:
-    """A broker's partitions over a fake disk, with moves that run while a test's work does."""
+    """A broker's partitions over a fake disk, with moves that run during a test's work."""
 
     def __init__(self, rig: LogRig) -> None:
         self.rig, self.replaced, self.clock = rig, list[PartitionLog](), Steady()
@@ -116,7 +116,7 @@ def test_a_move_interrupted_by_a_restart_waits_for_its_partition() -> None:
     assert rig.store.logs[other].path == THERE / "orders-1"
 
 
-def test_moves_keep_to_the_rate_limit() -> None:
+def test_moves_respect_the_rate_limit() -> None:
     rig = LogRig(dirs=("d0", "d1"))
     for _ in range(5):
         rig.append(batch_of(bytes(1 << 19)))
@@ -134,7 +134,7 @@ def test_moves_keep_to_the_rate_limit() -> None:
         for _ in range(1_000):
             await asyncio.sleep(0)
         assert rig.store.future_logs[PARTITION].size_bytes == first
-        mover.clock.monotonic += 1_100  # the part of a batch that was read with it counts too
+        mover.clock.monotonic += 1_100  # a partial batch that was read with it counts too
         await copied(first + 1)
         async with asyncio.timeout(10):
             while rig.store.future_logs:

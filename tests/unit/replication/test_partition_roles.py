@@ -20,7 +20,7 @@ LAG_MS = 30_000
 
 
 class Desk:
-    """A partition on broker 1, and what it requests of the broker around it."""
+    """A partition on broker 1, and what it requests from the broker around it."""
 
     def __init__(self, config: TopicConfig | None = None) -> None:
         self.rig = LogRig(config or TopicConfig())
@@ -88,7 +88,7 @@ def test_too_few_in_sync_replicas_reject_acks_all_and_commit_nothing() -> None:
 
 
 def test_a_joining_replica_counts_for_min_insync_after_the_append() -> None:
-    """Kafka then counts the maximal set, which has everything that became committed."""
+    """As in Kafka, which counts the maximal set: every replica of it has the committed records."""
     desk = leading((1,), min_isr=2)
     desk.append(acks=1)
     desk.fetch(2, 1)
@@ -102,7 +102,7 @@ def test_a_joining_replica_counts_for_min_insync_after_the_append() -> None:
 # Proposals
 
 
-def test_a_late_follower_is_proposed_to_leave_once() -> None:
+def test_a_lagging_follower_is_proposed_for_removal_once() -> None:
     desk = leading()
     desk.append()
     desk.fetch(2, 1)
@@ -132,7 +132,7 @@ def test_idle_followers_stay() -> None:
     assert desk.proposals == []
 
 
-def test_a_dead_follower_is_not_proposed() -> None:
+def test_a_dead_follower_is_not_proposed_for_the_isr() -> None:
     desk = leading((1,))
     desk.dead.add(2)
     desk.append()
@@ -141,7 +141,7 @@ def test_a_dead_follower_is_not_proposed() -> None:
 
 
 @pytest.mark.parametrize("code", [ErrorCode.OPERATION_NOT_ATTEMPTED, ErrorCode.INELIGIBLE_REPLICA])
-def test_a_proposal_that_was_surely_not_written_is_dropped(code: ErrorCode) -> None:
+def test_a_proposal_that_was_certainly_not_written_is_dropped(code: ErrorCode) -> None:
     desk = leading((1, 2))
     desk.fetch(3, 0)
     settle(desk.partition, desk.proposals[0], Rejected(code))
@@ -214,14 +214,14 @@ def test_older_epochs_are_rejected() -> None:
     assert desk.partition.isr == (1, 2, 3)
 
 
-def test_a_new_leader_does_not_know_the_latest_offset_yet() -> None:
+def test_a_new_leader_does_not_know_the_high_watermark_yet() -> None:
     desk = Desk()
     for _ in range(3):
         desk.rig.append(batch_of(b"x"))
     desk.partition.lead(5, (1, 2), (1, 2), 10)
     with pytest.raises(OffsetNotAvailable):
         read_fencing.check_latest_known(desk.partition, desk.committed)
-    read_fencing.check_latest_known(desk.partition, 3)  # a broker asks for the log's end
+    read_fencing.check_latest_known(desk.partition, 3)  # a broker asks for the log end offset
     desk.fetch(2, 2)
     with pytest.raises(OffsetNotAvailable):
         read_fencing.check_latest_known(desk.partition, desk.committed)
@@ -229,7 +229,7 @@ def test_a_new_leader_does_not_know_the_latest_offset_yet() -> None:
     read_fencing.check_latest_known(desk.partition, desk.committed)
 
 
-def test_a_follower_forgets_the_others_and_ends_its_tenure() -> None:
+def test_a_follower_forgets_other_replicas_and_ends_its_tenure() -> None:
     desk = leading()
     tenure = desk.partition.tenure
     assert desk.partition.follow(2, 6, (1, 2, 3), 11)
@@ -268,7 +268,7 @@ def test_epochs_are_checked_before_leadership() -> None:
         read_fencing.check_readable(desk.partition, 7)
 
 
-def test_fetches_of_strangers_and_of_older_broker_epochs_are_rejected() -> None:
+def test_fetches_of_unassigned_brokers_and_of_older_broker_epochs_are_rejected() -> None:
     desk = leading()
     with pytest.raises(UnknownLeaderEpoch):
         read_fencing.check_follower(desk.partition, 9, 5, -1)
@@ -282,7 +282,7 @@ def test_fetches_of_strangers_and_of_older_broker_epochs_are_rejected() -> None:
         read_fencing.check_follower(desk.partition, 2, 5, 6)
 
 
-def test_a_followers_high_watermark_is_the_leaders_and_never_goes_back() -> None:
+def test_a_followers_high_watermark_follows_the_leader_and_never_decreases() -> None:
     desk = Desk()
     for _ in range(3):
         desk.rig.append(batch_of(b"x"))

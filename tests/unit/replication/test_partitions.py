@@ -24,7 +24,7 @@ def test_a_partition_whose_log_may_be_offline_gets_no_empty_one() -> None:
     assert partitions.create("new", 0, TOPIC_ID, 0).log.log_dir.path == ROOT / "d1"
 
 
-def test_a_partition_learns_the_id_that_its_topic_is_given_later() -> None:
+def test_a_partition_adopts_a_topic_id_assigned_later() -> None:
     partitions = Partitions(BrokerId(0), LogRig().store)
     before = partitions.create("old", 0, NO_UUID, 0)
     after = partitions.create("old", 0, ANOTHER_ID, 0, is_new=False)
@@ -36,14 +36,14 @@ def test_dropping_a_partition_deletes_its_future_log_too() -> None:
     rig = LogRig(dirs=("d0", "d1"))
     rig.store.create(PARTITION, TOPIC_ID, 0, path=ROOT / "d1", future=True)
     partitions = Partitions(BrokerId(0), rig.store)
-    partitions.drop(*PARTITION)  # loaded at start, and never led or followed since
+    partitions.drop(*PARTITION)  # loaded at startup, and never led or followed since
     assert rig.store.logs == rig.store.future_logs == {}
     rig.crash()
     assert rig.store.logs == rig.store.future_logs == {}
 
 
 @pytest.mark.parametrize("is_known", [True, False])
-def test_a_log_of_another_topic_of_the_same_name_is_set_aside(is_known: bool) -> None:
+def test_a_log_of_a_deleted_topic_of_the_same_name_is_set_aside(is_known: bool) -> None:
     rig = LogRig()
     rig.append(batch_of(b"of the deleted topic"))
     partitions = Partitions(BrokerId(0), rig.store)
@@ -78,7 +78,7 @@ def test_a_log_without_an_id_belongs_to_an_existing_topic() -> None:
     assert rig.store.topic_ids == {PARTITION: TOPIC_ID}
 
 
-def test_a_controller_that_knows_no_topic_ids_replaces_nothing() -> None:
+def test_a_controller_without_topic_ids_replaces_no_log() -> None:
     rig = LogRig()
     rig.append(batch_of(b"x"))
     partitions = Partitions(BrokerId(0), rig.store)

@@ -100,11 +100,11 @@ def a_deposed_leaders_shrink_is_refused() -> None:
 
 
 def committed_records_survive_a_follower_that_lags_with_its_high_watermark() -> None:
-    """KIP-101, the first scenario: cutting at the high watermark loses what was acknowledged."""
+    """KIP-101, the first scenario: truncating to the high watermark loses acknowledged records."""
     cluster = led_by_first(2)
     cluster.produce(0, b"a")
     cluster.fetch(1)
-    cluster.send_fetch(1)  # the leader commits by this request; its answer gets lost
+    cluster.send_fetch(1)  # the leader commits by this request; its response is lost
     assert cluster.acked == {0: b"a"}
     assert cluster.nodes[1].partition.log.high_watermark == 0
     cluster.move_leader(0)  # a new epoch of the same leader
@@ -116,7 +116,7 @@ def committed_records_survive_a_follower_that_lags_with_its_high_watermark() -> 
 
 
 def two_leaders_records_at_one_offset_do_not_stay() -> None:
-    """KIP-101, the second scenario: each replica has another record at the same offset."""
+    """KIP-101, the second scenario: the replicas have different records at the same offset."""
     cluster = led_by_first(2)
     cluster.produce(0, b"a")
     for _ in range(2):
@@ -184,7 +184,7 @@ def two_in_sync_are_needed() -> None:
 
 
 def a_late_joiner_is_waited_for() -> None:
-    """With the leader alone in sync, a busy partition's follower must get a chance to join."""
+    """With only the leader in sync, a busy partition's follower must get a chance to join."""
     cluster = led_by_first(2)
     cluster.crash(1)
     cluster.notice()
@@ -214,7 +214,7 @@ STORIES = [
 
 
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
-def test_replication(story: Callable[[], None]) -> None:
+def test_every_scenario_holds(story: Callable[[], None]) -> None:
     story()
 
 
@@ -229,7 +229,7 @@ def ack_before_replication(patch: pytest.MonkeyPatch) -> None:
 
 
 def cut_by_high_watermark(patch: pytest.MonkeyPatch) -> None:
-    """What Kafka did before KIP-101: a follower always cuts there when it begins to follow."""
+    """What Kafka did before KIP-101: a new follower always truncates to its high watermark."""
     follow = Partition.follow
 
     def following(
@@ -250,7 +250,7 @@ def never_cut(patch: pytest.MonkeyPatch) -> None:
 
 
 def skip_the_epoch_check(patch: pytest.MonkeyPatch) -> None:
-    """Both of them: that of the leader's epoch, and that of the follower's last record."""
+    """Neither the leader's epoch nor the epoch of the follower's last record is checked."""
     patch.setattr(fencing, "check_leader", lambda *_: None)
     patch.setattr(read_fencing, "diverging_epoch", lambda *_: None)
 
@@ -330,8 +330,8 @@ def fails(story: Callable[[], None]) -> bool:
     return False
 
 
-def test_the_old_rule_loses_what_the_new_one_keeps() -> None:
-    """The lab's way to compose it: the rule is an argument."""
+def test_the_rule_before_kip_101_loses_records_that_the_new_one_keeps() -> None:
+    """Composed as in the lab: the rule is an argument."""
 
     def by_high_watermark(
         _: EpochEnd, __: LeaderEpochs, ___: int, high_watermark: int
@@ -347,7 +347,7 @@ def test_the_old_rule_loses_what_the_new_one_keeps() -> None:
         cluster.send_fetch(1)
         assert cluster.acked == {0: b"a"}
         cluster.move_leader(1)
-        cluster.deliver_state(1)  # it leads for a moment, and writes nothing
+        cluster.deliver_state(1)  # it leads for a moment without writing
         cluster.move_leader(0)
         informed(cluster)
         cluster.fetch(1)

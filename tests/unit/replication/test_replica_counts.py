@@ -43,7 +43,7 @@ def test_a_rejected_proposal_counts_as_failed() -> None:
     assert counts(cluster.nodes[0]) == IsrCounts(failed=1)
 
 
-def test_a_set_that_loses_one_and_gains_another_counts_for_both() -> None:
+def test_an_isr_that_loses_one_replica_and_gains_another_counts_for_both() -> None:
     told = IsrCounts()
     told.changed((0, 1), (0, 2), (0, 1, 2))
     assert told == IsrCounts(shrinks=1, expands=1)

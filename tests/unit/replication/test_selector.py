@@ -25,7 +25,7 @@ def test_kafkas_class_name_chooses_the_rack(name: str | None, rack_aware: bool) 
     ("rack", "followers", "chosen"),
     [
         ("b", [ReplicaView(2, "b", 90, 5)], 2),
-        ("a", [ReplicaView(2, "a", 100, 0)], None),  # the leader is as near
+        ("a", [ReplicaView(2, "a", 100, 0)], None),  # the leader is just as near
         ("", [ReplicaView(2, "b", 100, 0)], None),
         ("c", [ReplicaView(2, "b", 100, 0)], None),
         ("b", [ReplicaView(2, "b", 90, 5), ReplicaView(3, "b", 91, 9)], 3),
@@ -34,7 +34,7 @@ def test_kafkas_class_name_chooses_the_rack(name: str | None, rack_aware: bool) 
         ("b", [], None),
     ],
 )
-def test_the_most_caught_up_follower_of_the_rack_is_read(
+def test_the_most_caught_up_follower_of_the_rack_is_selected(
     rack: str, followers: list[ReplicaView], chosen: int | None
 ) -> None:
     assert in_same_rack(rack, LEADER, followers) == chosen

@@ -27,7 +27,7 @@ def test_recorded_bytes_are_paid_off_at_the_rate() -> None:
 
 
 def test_only_a_little_unused_time_is_saved_up() -> None:
-    """The duration of a fetch must not lower the rate; a long pause must not raise it."""
+    """The duration of a fetch must not lower the rate, and a long pause must not raise it."""
     time = Steady()
     throttle = Throttle(time)
     time.now_ms = 60_000

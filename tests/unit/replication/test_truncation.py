@@ -25,7 +25,7 @@ def epochs(*entries: tuple[int, int]) -> LeaderEpochs:
 @pytest.mark.parametrize(
     ("leader", "own", "end_offset", "cut"),
     [
-        # Both know the epoch: the shorter one of the two ends.
+        # Both know the epoch: the shorter log ends it.
         (EpochEnd(1, 7), epochs((0, 0), (1, 5)), 9, OffsetTruncation(7, is_complete=True)),
         (EpochEnd(0, 7), epochs((0, 0), (1, 5)), 9, OffsetTruncation(5, is_complete=True)),
         # The follower does not have the leader's epoch 1 and asks again, below its own 2 (KIP-279).
@@ -88,7 +88,7 @@ def test_batches_of_a_later_epoch_than_the_leaders_are_truncated(
 
 
 class Log:
-    """The epoch of each record: what a log is, as far as truncation goes."""
+    """A log as truncation sees it: the epoch of each record."""
 
     def __init__(self, written: list[int]) -> None:
         self.written = written

@@ -1,4 +1,4 @@
-"""Bodies of requests, and the token."""
+"""Request bodies, and the access token."""
 
 import pytest
 
@@ -27,13 +27,13 @@ def test_each_line_is_a_record() -> None:
     assert [each.value for each in found] == [b'{"a":1}', b'{"b":2}']
 
 
-def test_too_many_lines_are_refused_before_they_are_looked_at(
+def test_too_many_lines_are_refused_before_they_are_parsed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Eight million records of 16 MiB would take half a minute, and all others would wait."""
+    """Eight million records of 16 MiB would take half a minute and block all other requests."""
     monkeypatch.setattr(body_module, "MOST_RECORDS", 3)
     assert len(records_of(request(b"1\n2\n3\n", NDJSON), "t")) == 3
-    monkeypatch.setattr(body_module, "ProducerRecord", None)  # none is made
+    monkeypatch.setattr(body_module, "ProducerRecord", None)  # no record is created
     with pytest.raises(BadBody, match="too many"):
         records_of(request(b"1\n" * 4, NDJSON), "t")
 
@@ -66,7 +66,7 @@ def test_batches_have_keys_headers_partitions_and_times() -> None:
         (b'{"records": [{"partition": 9999999999}]}', JSON_BATCH, "partition"),
     ],
 )
-def test_what_cannot_be_read_is_told_by_its_place(body: bytes, kind: str, told: str) -> None:
+def test_an_error_names_the_position_of_the_mistake(body: bytes, kind: str, told: str) -> None:
     with pytest.raises(BadBody, match=told):
         records_of(request(body, kind), "t")
 
@@ -81,7 +81,7 @@ def test_a_partition_must_be_a_number() -> None:
         records_of(request(b"v", query="partition=x"), "t")
 
 
-def test_without_a_token_only_this_machine_may_write() -> None:
+def test_without_a_token_only_loopback_may_write() -> None:
     assert checked_token("none", "127.0.0.1", "penstock.rest.token") is None
     assert checked_token("secret", "", "penstock.rest.token") == "secret"
     for token, host, told in (

@@ -1,4 +1,4 @@
-"""The one task that sends."""
+"""The task that sends all records."""
 
 import asyncio
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from penstock.types import Offset, TopicPartition
 
 
 class Producer:
-    """Fails for a value, and waits for a topic without a leader."""
+    """Fails for one value, and hangs for a topic without a leader."""
 
     async def deliver(self, records: Iterable[ProducerRecord], **_: object) -> list[Any]:
         found = list(records)
@@ -33,7 +33,9 @@ def new_sender() -> RestSender:
     return sender
 
 
-def test_records_that_cannot_be_written_do_not_end_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_records_that_cannot_be_written_do_not_end_the_task(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     async def requests() -> None:
         sender = new_sender()
         async with asyncio.TaskGroup() as tasks:
@@ -48,7 +50,9 @@ def test_records_that_cannot_be_written_do_not_end_it(monkeypatch: pytest.Monkey
     asyncio.run(requests())
 
 
-def test_a_topic_that_cannot_be_written_holds_up_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_topic_that_cannot_be_written_does_not_delay_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     async def requests() -> None:
         sender = new_sender()
         async with asyncio.TaskGroup() as tasks:

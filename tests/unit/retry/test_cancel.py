@@ -1,4 +1,4 @@
-"""Who was first, a cancellation or the delivery, by what the service writes."""
+"""Whether a cancellation or the delivery came first, from what the service writes."""
 
 import pytest
 
@@ -24,7 +24,7 @@ def progress(read_to: int, *waiting: int) -> Progress:
 def committed(
     watch: CancelWatch, made: Progress, done: dict[int, Outcome], key: IndexKey = KEY
 ) -> None:
-    """Feed what a transaction writes that does these records."""
+    """Feed the state records of a transaction that completes these records."""
     for offset, outcome in done.items():
         made.stage(offset, outcome)
     for each in state_records(key, made):
@@ -33,7 +33,7 @@ def committed(
     made.commit()
 
 
-def test_a_cancelled_record() -> None:
+def test_a_cancelled_record_is_reported_as_cancelled() -> None:
     watch, made = CancelWatch([Order(KEY, 1, 5)]), progress(6, 0, 1, 5)
     committed(watch, made, {0: DELIVERED})
     assert watch.outcomes == {}
@@ -42,14 +42,14 @@ def test_a_cancelled_record() -> None:
     assert watch.is_done
 
 
-def test_a_record_that_was_delivered_before() -> None:
+def test_a_record_delivered_before_its_cancellation_is_reported_as_delivered() -> None:
     watch, made = CancelWatch([Order(KEY, 1, 5)]), progress(6, 0, 1, 5)
     committed(watch, made, {1: DELIVERED})
     assert watch.outcomes == {Order(KEY, 1, 5): CancelOutcome.DELIVERED}
 
 
-def test_an_order_that_was_carried_out_for_nothing() -> None:
-    """The record's chunk is forgotten since long."""
+def test_an_order_for_a_record_completed_long_ago_is_reported_as_delivered() -> None:
+    """The record's chunk was forgotten long ago."""
     watch = CancelWatch([Order(KEY, 1, 2 * CHUNK)])
     made = Progress(Offset(CHUNK), {})
     made.waits(2 * CHUNK)
@@ -61,7 +61,7 @@ def test_an_order_that_was_carried_out_for_nothing() -> None:
 
 @pytest.mark.parametrize("in_two", [False, True])
 def test_a_cancellation_that_completes_its_chunk_is_still_seen(in_two: bool) -> None:
-    """With it the floor passes the chunk, whose bitmaps go in the same transaction."""
+    """The floor then passes the chunk, whose bitmaps are removed in the same transaction."""
     order = Order(KEY, 1, CHUNK)
     watch, made = CancelWatch([order]), progress(CHUNK + 1, 1, 2, CHUNK)
     if in_two:
@@ -72,7 +72,7 @@ def test_a_cancellation_that_completes_its_chunk_is_still_seen(in_two: bool) -> 
     assert watch.outcomes == {order: CancelOutcome.CANCELLED}
 
 
-def test_other_partitions_do_not_count() -> None:
+def test_other_partitions_are_ignored() -> None:
     watch, made = CancelWatch([Order(KEY, 1, 5)]), progress(6, 0, 1, 5)
     committed(watch, made, {1: CANCELLED, 5: DELIVERED}, OTHER)
     assert not watch.is_done

@@ -13,7 +13,7 @@ BERLIN = ZoneInfo("Europe/Berlin")
 
 
 def following(expression: str, start: str, count: int = 3, zone: ZoneInfo = BERLIN) -> list[str]:
-    """Local times, beginning after the start."""
+    """Local times after the start."""
     cron = parse_cron(expression, zone)
     at_ms = round(datetime.fromisoformat(start).replace(tzinfo=zone).timestamp() * 1000)
     times = []
@@ -33,7 +33,7 @@ def following(expression: str, start: str, count: int = 3, zone: ZoneInfo = BERL
         ("5/30 1 * * *", "2026-11-16T00:00", "11-16T01:05 11-16T01:35 11-17T01:05"),
     ],
 )
-def test_times(expression: str, start: str, expected: str) -> None:
+def test_the_next_times_are_found(expression: str, start: str, expected: str) -> None:
     assert following(expression, start) == [f"2026-{each}" for each in expected.split()]
 
 
@@ -41,18 +41,18 @@ def test_times(expression: str, start: str, expected: str) -> None:
     ("expression", "years"),
     [("0 0 1 jan *", [2027, 2028, 2029]), ("0 0 29 2 *", [2028, 2032, 2036])],
 )
-def test_times_years_ahead(expression: str, years: list[int]) -> None:
+def test_times_years_ahead_are_found(expression: str, years: list[int]) -> None:
     assert [int(each[:4]) for each in following(expression, "2026-01-01T00:00")] == years
 
 
-def test_a_local_time_that_a_change_of_clocks_leaves_out_is_skipped() -> None:
+def test_a_local_time_skipped_by_a_clock_change_is_skipped() -> None:
     assert following("30 2 * * *", "2026-03-28T00:00", 2) == [
         "2026-03-28T02:30",
         "2026-03-30T02:30",
     ]
 
 
-def test_a_local_time_that_comes_twice_counts_once() -> None:
+def test_a_local_time_that_occurs_twice_fires_once() -> None:
     assert following("30 2 * * *", "2026-10-24T12:00", 2) == [
         "2026-10-25T02:30",
         "2026-10-26T02:30",
@@ -69,26 +69,26 @@ def test_a_local_time_that_comes_twice_counts_once() -> None:
         ("0 3 * * *", "Europe/Berlin", "2026-03-28T12:00", "03:00 03:00"),
         # By half an hour: from 2:00 back to 1:30.
         ("15,45 * * * *", "Australia/Lord_Howe", "2026-04-05T01:00", "01:15 01:45 01:45 02:15"),
-        # At midnight, which that day does not have.
+        # At midnight, which does not exist on that day.
         ("0 0 * * *", "Africa/Cairo", "2026-04-22T12:00", "00:00 00:00"),
         ("0 * * * *", "Africa/Cairo", "2026-04-23T22:10", "23:00 01:00 02:00"),
         ("0 * * * *", "UTC", "2026-10-25T00:30", "01:00 02:00 03:00"),
     ],
 )
-def test_changes_of_clocks(expression: str, zone: str, start: str, expected: str) -> None:
+def test_clock_changes_are_respected(expression: str, zone: str, start: str, expected: str) -> None:
     wanted = expected.split()
     found = following(expression, start, len(wanted), ZoneInfo(zone))
     assert [each.partition("T")[2] for each in found] == wanted
 
 
-def test_the_day_after_a_midnight_that_does_not_exist() -> None:
+def test_a_midnight_that_does_not_exist_is_skipped() -> None:
     found = following("0 0 * * *", "2026-04-22T12:00", 2, ZoneInfo("Africa/Cairo"))
     assert found == ["2026-04-23T00:00", "2026-04-25T00:00"]
 
 
 @pytest.mark.parametrize("month", [3, 10])
-def test_every_hour_is_every_hour(month: int) -> None:
-    """Whatever the clocks do."""
+def test_an_hourly_schedule_fires_every_hour(month: int) -> None:
+    """Through clock changes too."""
     cron = parse_cron("0 * * * *", BERLIN)
     at_ms = round(datetime(2026, month, 20, tzinfo=BERLIN).timestamp() * 1000)
     for _ in range(24 * 14):
@@ -98,14 +98,14 @@ def test_every_hour_is_every_hour(month: int) -> None:
 
 
 @pytest.mark.parametrize("year", [1977, 2033, 2077])
-def test_a_leap_day_of_one_weekday(year: int) -> None:
+def test_a_leap_day_on_one_weekday_is_found(year: int) -> None:
     """The next one may be 40 years ahead."""
     (found,) = following("0 0 29 2 */7", f"{year}-01-01T00:00", 1)
     assert datetime.fromisoformat(found).strftime("%d.%m. %a") == "29.02. Sun"
 
 
-def test_late_in_the_day_the_hours_before_are_not_searched() -> None:
-    """Thousands of keys may have such a schedule, and all of a service waits for the search."""
+def test_late_in_the_day_earlier_hours_are_not_searched() -> None:
+    """Thousands of keys may have such a schedule, and the whole service waits for the search."""
     asked = []
 
     class Counted(tzinfo):
@@ -135,8 +135,8 @@ def test_late_in_the_day_the_hours_before_are_not_searched() -> None:
         ("30 2 8-14 3 */7", "America/New_York"),
     ],
 )
-def test_times_that_never_exist(expression: str, zone: str) -> None:
-    """Clocks go forward on those Sundays, each year."""
+def test_times_that_never_exist_are_refused(expression: str, zone: str) -> None:
+    """Clocks go forward on those Sundays every year."""
     cron = parse_cron(expression, ZoneInfo(zone))
     at_ms = round(datetime.fromisoformat("2026-11-16T00:00Z").timestamp() * 1000)
     with pytest.raises(ConfigError, match=f"no time that exists: the clocks of {zone}"):
@@ -158,6 +158,6 @@ def test_times_that_never_exist(expression: str, zone: str) -> None:
         "a * * * *",
     ],
 )
-def test_bad_expressions(expression: str) -> None:
+def test_bad_expressions_are_refused(expression: str) -> None:
     with pytest.raises(ConfigError):
         parse_cron(expression, BERLIN)

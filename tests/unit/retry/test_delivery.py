@@ -1,4 +1,4 @@
-"""What is written for entries that are due."""
+"""What is written for due entries."""
 
 import pytest
 
@@ -18,7 +18,7 @@ NOW = 1_800_000_000_000
 LATER = TopicPartition("later", 0)
 
 
-def test_a_record_that_lies_too_far_ahead_is_not_delivered_because_its_letter_waited() -> None:
+def test_a_record_too_far_ahead_is_a_dead_letter_even_if_it_is_written_late() -> None:
     settings = {"penstock.delay.to": "orders", "penstock.delay.by": "timestamp"}
     route = route_of("later", settings)
     assert route is not None
@@ -33,7 +33,7 @@ def test_a_record_that_lies_too_far_ahead_is_not_delivered_because_its_letter_wa
     assert delivery.record.topic == "later.dlq"
 
 
-def test_the_letter_of_a_retry_that_its_target_rejects_has_the_attempts_before() -> None:
+def test_the_dead_letter_of_a_retry_rejected_by_its_target_counts_earlier_attempts() -> None:
     route = route_of("again", {"penstock.retry.to": "orders"})
     assert route is not None
     again = TopicPartition("again", 0)
@@ -64,16 +64,16 @@ def test_the_letter_of_a_retry_that_its_target_rejects_has_the_attempts_before()
                 ("penstock-next-at", b"0"),
             ],
         ),
-        (0, []),  # there was such a time, before clocks changed so
+        (0, []),  # such a time existed before a clock change
     ],
 )
-def test_a_schedule_without_any_more_times_ends(
+def test_a_schedule_without_further_times_ends(
     schedule: bytes,
     timestamp: int,
     forged: list[tuple[str, bytes | None]],
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Headers and timestamps are input: they must not end the service."""
+    """Headers and timestamps are untrusted input: they must not end the service."""
     route = route_of("later", {"penstock.delay.to": "orders"})
     assert route is not None
     progress = Progress(Offset(0), {})

@@ -1,4 +1,6 @@
-"""HBase changes one row at a time, and its Thrift server may do so when nobody waits any more."""
+"""HBase changes one row at a time, and its Thrift server may apply a change after the client gave
+up.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -14,7 +16,7 @@ WAITS = [Entry(1000 + each % 3, each) for each in range(10)]
 
 
 def nth(name: str, number: int) -> Callable[[str], bool]:
-    """The change of this name that stalls, counted from 0; and all after it."""
+    """Whether a change stalls: number `number` of this name, from 0 on, and all after it."""
     seen: list[str] = []
 
     def stalls(each: str) -> bool:
@@ -24,7 +26,7 @@ def nth(name: str, number: int) -> Callable[[str], bool]:
     return stalls
 
 
-def test_the_contract() -> None:
+def test_the_index_fulfils_the_contract() -> None:
     asyncio.run(check_time_index(MemoryHBase(Table())))
 
 
@@ -41,8 +43,8 @@ def test_the_contract() -> None:
         ("remove", ("batch", 1)),
     ],
 )
-def test_what_comes_late_loses_nothing(first: str, stalled: tuple[str, int]) -> None:
-    """The service has begun again meanwhile, and has built what the store seemed to have lost."""
+def test_a_late_change_loses_nothing(first: str, stalled: tuple[str, int]) -> None:
+    """The service has restarted and has rebuilt what the store seemed to have lost."""
 
     async def scenario() -> None:
         table = Table()
@@ -65,7 +67,7 @@ def test_what_comes_late_loses_nothing(first: str, stalled: tuple[str, int]) -> 
         assert since is not None
         await again.put(KEY, WAITS[since:], since=since, to=Offset(max(since, 10)))
         table.catch_up()
-        # What counts now is whole, or is known not to be.
+        # The current index is complete, or known to be incomplete.
         last = MemoryHBase(table)
         gone = {0, 1} if first == "remove" else set()
         if (to := await last.indexed_to(KEY)) is not None:
@@ -76,7 +78,7 @@ def test_what_comes_late_loses_nothing(first: str, stalled: tuple[str, int]) -> 
     asyncio.run(scenario())
 
 
-def test_a_service_that_lost_its_partition_deletes_nothing_of_the_next(
+def test_a_service_that_lost_its_partition_deletes_nothing_of_its_successor(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("penstock.retry.store.hbase.PAGE", 4)
@@ -86,7 +88,7 @@ def test_a_service_that_lost_its_partition_deletes_nothing_of_the_next(
         former, index = MemoryHBase(table), MemoryHBase(table)
         await former.reset(KEY, Offset(0))
         await former.put(KEY, WAITS, since=Offset(0), to=Offset(10))
-        table.stalls = nth("batch", 1)  # it has deleted some, and goes on later
+        table.stalls = nth("batch", 1)  # it has deleted some entries, and continues later
         with pytest.raises(StoreUnavailable):
             await former.reset(KEY, Offset(0))
         table.stalls = lambda _: False
@@ -101,8 +103,8 @@ def test_a_service_that_lost_its_partition_deletes_nothing_of_the_next(
     asyncio.run(scenario())
 
 
-def test_a_removal_that_is_not_finished_is_found_by_its_offset() -> None:
-    """What stayed by its due time alone could not be removed, and would be due for ever."""
+def test_an_unfinished_removal_is_found_by_its_offset() -> None:
+    """An entry left only under its due time could not be removed, and would be due for ever."""
 
     async def scenario() -> None:
         table = Table()
@@ -124,7 +126,7 @@ def test_a_removal_that_is_not_finished_is_found_by_its_offset() -> None:
     asyncio.run(scenario())
 
 
-def test_an_index_of_the_former_form_is_built_again() -> None:
+def test_an_index_in_the_old_format_is_rebuilt() -> None:
     async def scenario() -> None:
         table = Table()
         index = MemoryHBase(table)

@@ -1,4 +1,4 @@
-"""Where a log has other records than those that were read."""
+"""Where a log has other records than those that were read before."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -29,7 +29,7 @@ from support.retry.moving import AllThere
 KEY = IndexKey(Uuid(bytes(16)), 0)
 LATER = TopicPartition("later", 0)
 READ = [Run(1, 0, 39), Run(2, 40, 49), Run(3, 51, 99)]
-"""At 50 there was a marker of a transaction, of the epoch 2 or 3."""
+"""Offset 50 was a transaction marker of epoch 2 or 3."""
 
 
 def log(end: int, *starts: tuple[int, int], epoch: int | None = None) -> LeaderLog:
@@ -49,35 +49,35 @@ def log(end: int, *starts: tuple[int, int], epoch: int | None = None) -> LeaderL
         (log(80, (1, 0), (2, 40), (3, 50)), [range(80, 100)]),
         (log(200, (1, 0), (2, 40), (3, 50), (4, 80)), [range(80, 100)]),
         (log(90, (1, 0), (2, 40), (3, 50), (4, 80)), [range(80, 90), range(90, 100)]),
-        # It never had what the epoch 3 wrote, nor what 2 did.
+        # It never had the records of epochs 3 and 2.
         (log(200, (1, 0), (4, 70)), [range(40, 50), range(51, 70), range(70, 100)]),
         (log(200, (4, 0)), [range(40), range(40, 50), range(51, 100)]),
         (log(0, (4, 0)), [range(40), range(40, 50), range(51, 100)]),
     ],
 )
-def test_lost(present: LeaderLog, lost: list[range]) -> None:
+def test_lost_ranges_are_found(present: LeaderLog, lost: list[range]) -> None:
     assert History(READ).lost(present) == lost
 
 
-def test_what_is_read_extends_the_runs() -> None:
+def test_records_read_extend_the_runs() -> None:
     history = History()
     for epoch, offset in [(-1, 3), (2, 5), (2, 6), (2, 4), (5, 9), (2, 6), (5, 10)]:
         history.seen(epoch, offset, offset)
     assert history.runs == [Run(2, 5, 6), Run(5, 9, 10)]
-    history.seen(7, 6, 6)  # what it replaced is known until the leader tells all that was lost
+    history.seen(7, 6, 6)  # replaced runs stay until the leader reports everything that was lost
     assert history.runs == [Run(2, 5, 6), Run(5, 9, 10)]
     history.seen(7, 11, 11)
     assert history.runs == [Run(2, 5, 6), Run(5, 9, 10), Run(7, 11, 11)]
 
 
-def test_a_log_is_adopted_as_far_as_it_was_read() -> None:
+def test_a_log_is_adopted_up_to_the_position_read() -> None:
     history = History(READ)
     history.adopt(log(300, (1, 0), (2, 40), (3, 50), (9, 150)), 120)
     assert history.runs == [Run(1, 0, 39), Run(2, 40, 49), Run(3, 50, 119)]
     assert (history.latest, history.end) == (3, 120)
 
 
-def test_the_state_has_them() -> None:
+def test_a_history_is_encoded_and_decoded() -> None:
     history = History(READ, rewinds=2)
     assert history.encode() == b"1 2 1:0-39 2:40-49 3:51-99"
     found = History.decode(history.encode())
@@ -94,10 +94,10 @@ def test_a_floor_has_a_header_once_epochs_are_known() -> None:
     assert (known.value, dict(known.headers)) == (b"7", {HEADER: b"1 0 1:0-39 2:40-49 3:51-99"})
 
 
-def test_of_what_is_done_the_rest_stays_done() -> None:
-    """Also where the floor had passed it: the log has it still."""
+def test_completed_records_outside_the_lost_range_stay_completed() -> None:
+    """Also below the former floor, because the log still has them."""
     lost, end = range(100, 120), CHUNK + 50
-    bits = Bitmaps(delivered=0b1, cancelled=0b100)  # of the chunk of the floor
+    bits = Bitmaps(delivered=0b1, cancelled=0b100)  # of the floor's chunk
     progress = Progress(Offset(end), {1: bits}, History([Run(1, 0, end - 1)]))
     progress.rewind([lost])
     state = dict(progress.staged_values())
@@ -113,8 +113,8 @@ def test_of_what_is_done_the_rest_stays_done() -> None:
         assert found.outcome(CHUNK + 3) is Outcome.DELIVERED
 
 
-def test_a_log_that_lost_all_that_it_ever_had() -> None:
-    """The state has a record for each chunk of which something is left, and for no other."""
+def test_a_log_that_lost_nearly_everything_keeps_few_chunks() -> None:
+    """The state has a record for each chunk with something left, and for no other."""
     end = 1000 * CHUNK
     progress = Progress(Offset(end), {}, History([Run(1, 0, end - 1)]))
     progress.rewind([range(end - CHUNK - 10), range(end - 5, end)])
@@ -150,7 +150,7 @@ def service(index: SqliteIndex | None = None, epoch: int = 0) -> DelayService:
 
 
 def written(delay: DelayService) -> list[DelayPartition]:
-    """Partitions whose progress the service writes by itself."""
+    """Records the partitions whose progress the service writes by itself."""
     found: list[DelayPartition] = []
 
     async def write_progress(partitions: list[DelayPartition], _: object) -> None:
@@ -165,7 +165,7 @@ def written(delay: DelayService) -> list[DelayPartition]:
 
 
 def answers(monkeypatch: pytest.MonkeyPatch, *logs: LeaderLog) -> None:
-    """What the leaders say, one time after the other; the last one from then on."""
+    """The leaders' successive answers; the last one is repeated."""
     left = list(logs)
 
     async def leader_logs(
@@ -185,17 +185,17 @@ def answers(monkeypatch: pytest.MonkeyPatch, *logs: LeaderLog) -> None:
 @pytest.mark.parametrize(
     ("history", "logs", "lost"),
     [
-        # No epochs are known, and it grows within the time for which one waits.
+        # No epochs are known, and the log grows while the service waits.
         ([], [log(100, (1, 0)), log(160, (1, 0))], [range(100, 150)]),
-        # It was a leader no more.
+        # The broker was no longer the leader.
         ([], [log(100, (1, 0)), log(160, (1, 0), (2, 90))], None),
         ([Run(2, 0, 149)], [log(160, (1, 0)), log(160, (1, 0), (2, 0))], None),
-        # Who leads in the epoch of what was read knows, at once.
+        # A leader in the epoch of the records read knows at once.
         ([Run(1, 0, 149)], [log(100, (1, 0)), log(160, (1, 0))], [range(100, 150)]),
         ([Run(1, 0, 149)], [log(160, (1, 0)), log(100, (1, 0))], None),
     ],
 )
-def test_a_log_that_is_too_short_and_grows(
+def test_a_log_that_is_too_short_and_grows_is_judged_by_epochs(
     history: list[Run],
     logs: list[LeaderLog],
     lost: list[range] | None,
@@ -208,8 +208,8 @@ def test_a_log_that_is_too_short_and_grows(
     assert found == ({} if lost is None else {LATER: lost})
 
 
-def test_an_index_from_before_another_service_went_back(tmp_path: Path) -> None:
-    """Two services with a store each: the other one met the log that had lost its end."""
+def test_an_index_from_before_another_services_rewind_is_not_used(tmp_path: Path) -> None:
+    """Two services have a store each: the other one found the log without its end."""
 
     async def scenario() -> None:
         index = SqliteIndex(tmp_path / "s")
@@ -238,10 +238,10 @@ def test_an_index_from_before_another_service_went_back(tmp_path: Path) -> None:
         (log(200, (3, 0), (4, 120)), False),
     ],
 )
-def test_an_index_that_has_more_than_is_known_of_the_epochs(
+def test_an_index_beyond_the_known_epochs_is_checked(
     present: LeaderLog, is_used: bool, tmp_path: Path
 ) -> None:
-    """What it has there may be of a log that was lost."""
+    """Its entries there may be of records that the log has lost."""
 
     async def scenario() -> None:
         index = SqliteIndex(tmp_path / "s")
@@ -263,7 +263,7 @@ def test_an_index_that_has_more_than_is_known_of_the_epochs(
         (log(70, (3, 0), (4, 70)), range(70, 100)),
     ],
 )
-def test_a_new_leader_is_asked_for_what_was_read(
+def test_a_new_leader_is_asked_for_the_records_read(
     present: LeaderLog, lost: range, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def scenario() -> None:
@@ -289,7 +289,7 @@ def test_a_new_leader_is_asked_for_what_was_read(
     asyncio.run(scenario())
 
 
-def test_who_leads_no_more_is_not_believed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_former_leader_is_not_believed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario() -> None:
         index = SqliteIndex(tmp_path / "s")
         delay = service(index, epoch=4)
@@ -304,10 +304,10 @@ def test_who_leads_no_more_is_not_believed(tmp_path: Path, monkeypatch: pytest.M
     asyncio.run(scenario())
 
 
-def test_each_new_leader_is_asked_for_itself(
+def test_each_new_leader_is_asked_separately(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One that is out of reach, or that needs longer, holds up no other."""
+    """A leader that is unreachable or slow does not delay the others."""
 
     async def scenario() -> None:
         index = SqliteIndex(tmp_path / "s")
@@ -346,8 +346,8 @@ def test_each_new_leader_is_asked_for_itself(
     asyncio.run(scenario())
 
 
-def test_an_index_that_is_built_again_vouches_for_what_is_read_again(tmp_path: Path) -> None:
-    """Records above the floor are done already: their epochs are known once they are read."""
+def test_a_rebuilt_index_covers_the_records_read_again(tmp_path: Path) -> None:
+    """Records above the floor are completed already: their epochs are known once they are read."""
 
     async def scenario() -> None:
         index = SqliteIndex(tmp_path / "s")
@@ -362,15 +362,15 @@ def test_an_index_that_is_built_again_vouches_for_what_is_read_again(tmp_path: P
     asyncio.run(scenario())
 
 
-def test_what_is_done_is_known_before_it_is_read_again(tmp_path: Path) -> None:
-    """A leader may lose it while a new index is built."""
+def test_completed_records_are_known_before_they_are_read_again(tmp_path: Path) -> None:
+    """A leader may lose them while a new index is built."""
 
     async def scenario() -> None:
         index = SqliteIndex(tmp_path / "s")
         done = Bitmaps((1 << 150) - 1 & ~(1 << 5))
         progress = Progress(Offset(0), {0: done}, History([Run(3, 0, 149)]))
         await service(index)._open(opened(progress), Offset(0), Offset(200), log(200, (3, 0)))
-        for epoch, offset in ((3, 0), (4, 100), (4, 150)):  # a fetch knows the new leader first
+        for epoch, offset in ((3, 0), (4, 100), (4, 150)):  # a fetch meets the new leader first
             progress.history.seen(epoch, offset, offset)
             assert progress.lost(log(200, (3, 0), (4, 100))) == [range(100, 150)]
         await index.close()
@@ -379,10 +379,10 @@ def test_what_is_done_is_known_before_it_is_read_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("known", "waits"), [(4, False), (3, True)])
-def test_nothing_is_read_again_from_a_leader_that_was_not_asked(
+def test_due_records_are_not_read_from_a_leader_that_was_not_checked(
     known: int, waits: bool, tmp_path: Path
 ) -> None:
-    """It may have other records there than those that are due."""
+    """It may have other records at those offsets."""
     fetched: list[object] = []
 
     async def retrying(attempt: Callable[[], Awaitable[object]], **_: object) -> object:
@@ -417,10 +417,10 @@ def test_nothing_is_read_again_from_a_leader_that_was_not_asked(
     asyncio.run(scenario())
 
 
-def test_who_could_not_go_back_leaves_no_index_of_it(
+def test_a_failed_rewind_leaves_no_index_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another service does, perhaps further: an empty index from here on would hide records."""
+    """Another service may rewind further: an empty index from here on would hide records."""
 
     async def scenario() -> None:
         index = SqliteIndex(tmp_path / "s")
@@ -442,10 +442,10 @@ def test_who_could_not_go_back_leaves_no_index_of_it(
 
 
 @pytest.mark.parametrize("end", [60, 100])
-def test_a_log_that_is_seen_too_short_is_so_when_it_grows(
+def test_a_log_once_seen_too_short_counts_as_such_even_if_it_grows(
     end: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The reader goes back where it is out of range. The next service may find a longer log."""
+    """The reader rewinds where it is out of range. The next service may find a longer log."""
 
     async def scenario() -> None:
         index = SqliteIndex(tmp_path / "s")

@@ -1,4 +1,4 @@
-"""Which store `penstock.delay.store` names, and what it says of one that it does not know."""
+"""Which store `penstock.delay.store` names, and the errors about unknown ones."""
 
 import asyncio
 import re
@@ -27,7 +27,7 @@ from penstock.retry.store.opening import open_store
         ("hbase://h?transport=tcp", "transport=tcp is not known"),
     ],
 )
-def test_a_store_that_is_not_known_is_one_sentence_without_its_password(
+def test_an_error_about_an_unknown_store_hides_its_password(
     store: str, says: str, tmp_path: Path
 ) -> None:
     with pytest.raises(ConfigError, match=says) as refused:
@@ -45,7 +45,7 @@ def test_a_store_that_is_not_known_is_one_sentence_without_its_password(
         ("hbase://h", "hbase", "happybase"),
     ],
 )
-def test_a_missing_package_is_named_with_the_command_that_installs_it(
+def test_an_error_about_a_missing_package_has_the_install_command(
     store: str, module: str, package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in (package, f"{package}.asyncio"):

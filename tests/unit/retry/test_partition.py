@@ -1,4 +1,4 @@
-"""What records of a delay topic mean for its index."""
+"""How the records of a delay topic change its index."""
 
 import asyncio
 from pathlib import Path
@@ -55,13 +55,13 @@ def test_a_tombstone_ends_a_schedule_whose_next_record_is_read_after_a_restart(
     asyncio.run(scenario())
 
 
-def test_what_ended_schedules_is_forgotten_once_all_is_read() -> None:
+def test_tombstones_of_schedules_are_forgotten_once_all_records_are_read() -> None:
     partition = opened()
     partition.written_to = 3
     for offset in range(3):
         partition.read(Record(offset, NOW_MS, b"k%d" % offset, None, []), NOW_MS)
     partition.caught_up()
-    assert len(partition._tombstones) == 3  # a record that the service wrote may lie ahead
+    assert len(partition._tombstones) == 3  # the service may have written a record further ahead
     partition.progress.read(Offset(4))
     partition.caught_up()
     assert partition._tombstones == {}

@@ -61,7 +61,7 @@ def reason(route: Route, *headers: Header, key: bytes | None = b"k") -> str:
     return verdict.reason
 
 
-def test_three_headers_say_when() -> None:
+def test_three_headers_set_the_delivery_time() -> None:
     assert due(delay(), ("penstock-deliver-at", b"1800000005000")) == NOW + 5000
     iso = datetime.fromtimestamp(NOW / 1000 + 7, UTC).isoformat().encode()
     assert due(delay(), ("penstock-deliver-at", iso)) == NOW + 7000
@@ -78,7 +78,7 @@ def test_the_last_header_of_a_name_counts() -> None:
     assert due(delay(), ("penstock-delay-ms", b"99"), ("penstock-delay-ms", b"50")) == NOW + 50
 
 
-def test_a_record_that_says_nothing_waits_as_its_topic_says() -> None:
+def test_a_record_without_headers_waits_as_configured_in_its_topic() -> None:
     assert due(delay(delay_ms="60000")) == NOW + 60_000
     assert due(delay()) == NOW
 
@@ -91,13 +91,13 @@ def test_a_retry_waits_from_its_arrival_whatever_its_timestamp() -> None:
     assert due(delay(delay_ms="60000"), timestamp=NOW - 1000) == NOW + 59_000
 
 
-def test_the_timestamp_may_say_when() -> None:
+def test_the_timestamp_may_be_the_delivery_time() -> None:
     by_timestamp = delay(delay_by="timestamp")
     assert due(by_timestamp, timestamp=NOW + DAY_MS) == NOW + DAY_MS
     assert due(by_timestamp, ("penstock-delay-ms", b"1000"), timestamp=NOW + 5) == NOW + 5
 
 
-def test_a_delay_counts_from_the_timestamp_but_not_from_one_ahead() -> None:
+def test_a_delay_counts_from_the_timestamp_unless_it_is_in_the_future() -> None:
     header = ("penstock-delay-ms", b"1000")
     assert due(delay(), header, timestamp=NOW - 400) == NOW + 600
     assert due(delay(), header, timestamp=NOW + HOUR_MS) == NOW + 1000
@@ -203,7 +203,7 @@ def test_a_record_waits_no_longer_than_its_topic_allows(
     )
 
 
-def test_the_longest_wait_itself_is_allowed() -> None:
+def test_a_delay_of_exactly_the_maximum_is_allowed() -> None:
     assert due(retry(), ("penstock-delay-ms", b"%d" % DAY_MS)) == NOW + DAY_MS
     assert due(retry(retry_backoff="1s,3d"), ("penstock-delay-ms", b"%d" % (3 * DAY_MS))) > NOW
     stamped = {"timestamp": NOW - DAY_MS}  # a producer may pass on an old timestamp
@@ -211,7 +211,7 @@ def test_the_longest_wait_itself_is_allowed() -> None:
     assert due(delay(delay_max_ms="60000"), at, **stamped) == NOW + 60_000
 
 
-def test_timestamps_and_schedules_that_go_on_are_bounded_too() -> None:
+def test_timestamps_and_recurring_schedules_are_bounded_too() -> None:
     by_timestamp = delay(delay_by="timestamp", delay_max_ms="1000")
     assert due(by_timestamp, timestamp=NOW + 1000) == NOW + 1000
     assert isinstance(judge(record(timestamp=NOW + 1001), LATER, by_timestamp, NOW), Dead)
@@ -226,14 +226,14 @@ def test_timestamps_and_schedules_that_go_on_are_bounded_too() -> None:
 
 @pytest.mark.parametrize("timestamp", [-1, 0, 220_924_800_000, NOW])
 def test_a_schedule_far_ahead_of_its_record_is_a_dead_letter(timestamp: int) -> None:
-    """Timestamps are input too: after 1976 that day comes in 2004."""
+    """Timestamps are untrusted too: after 1976 the next such day is in 2004."""
     sunday = record(("penstock-schedule", b"0 0 29 2 */7"), timestamp=timestamp)
     verdict = judge(sunday, LATER, delay(delay_max_ms="60000"), NOW)
     assert isinstance(verdict, Dead), verdict
     assert "more ahead" in verdict.reason
 
 
-def test_jitter_is_the_same_whenever_the_topic_is_read() -> None:
+def test_jitter_is_the_same_each_time_the_topic_is_read() -> None:
     route = retry(retry_backoff="exponential(10s,2,10m,jitter=0.2)")
     first, again = (judge(record(offset=5), AGAIN, route, NOW) for _ in range(2))
     assert first == again
@@ -258,7 +258,7 @@ def test_a_retry_carries_its_attempt_and_origin() -> None:
     }
 
 
-def test_the_first_origin_stays_and_an_attempt_stands_once() -> None:
+def test_the_first_origin_stays_and_the_attempt_header_is_unique() -> None:
     sent = record(
         ("penstock-origin-topic", b"orders"),
         ("penstock-origin-partition", b"4"),
@@ -283,12 +283,12 @@ def test_a_delayed_record_arrives_as_it_was_sent() -> None:
     assert delivered_headers(sent, LATER, verdict) == [("trace", b"1")]
 
 
-def test_a_schedule_goes_on_from_its_start() -> None:
+def test_a_schedule_continues_from_its_start() -> None:
     sent = record(("penstock-schedule", b"every 5m"), ("x", b"y"))
     verdict = judge(sent, LATER, delay(), NOW)
     assert isinstance(verdict, Recur)
     assert (verdict.due_ms, verdict.origin) == (NOW + 5 * MINUTE_MS, 8)
-    fired_late = verdict.due_ms + 11 * MINUTE_MS  # two times passed unserved
+    fired_late = verdict.due_ms + 11 * MINUTE_MS  # two times were missed
     onward = record(*recurring_headers(sent, verdict, fired_late), offset=20, timestamp=fired_late)
     next_verdict = judge(onward, LATER, delay(), fired_late)
     assert isinstance(next_verdict, Recur)

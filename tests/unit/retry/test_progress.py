@@ -11,7 +11,7 @@ from penstock.types import Offset, Uuid
 
 
 class ProgressMachine(RuleBasedStateMachine):
-    """Reads, transactions that commit or abort, and restarts from what was written."""
+    """Reads, transactions that commit or abort, and restarts from the written state."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -80,7 +80,7 @@ class ProgressMachine(RuleBasedStateMachine):
 TestProgress = ProgressMachine.TestCase
 
 
-def test_a_chunk_that_is_done_leaves_the_state_topic() -> None:
+def test_a_completed_chunk_is_removed_from_the_state_topic() -> None:
     progress = Progress(Offset(0), {0: Bitmaps(delivered=1)})
     progress.waits(1)
     progress.read(Offset(CHUNK))
@@ -102,7 +102,7 @@ def test_broken_or_newer_progress_is_refused(value: bytes) -> None:
         Bitmaps.decode(value)
 
 
-def test_keys_of_the_state_topic() -> None:
+def test_keys_of_the_state_topic_are_encoded() -> None:
     for chunk in (None, 12):
         key = StateKey(Uuid(b"sixteen bytes id"), 7, chunk)
         assert StateKey.decode(key.encode()) == key
@@ -111,8 +111,8 @@ def test_keys_of_the_state_topic() -> None:
 
 
 @pytest.mark.parametrize("to", [0, 5, CHUNK - 1, CHUNK, CHUNK + 3, 2 * CHUNK + 1])
-def test_a_log_that_lost_its_end(to: int) -> None:
-    """What was done from there on is done no more, also for who reads the state next."""
+def test_progress_beyond_a_lost_end_of_the_log_is_forgotten(to: int) -> None:
+    """In the written state too, for the next reader."""
     done = {3, CHUNK - 1, CHUNK + 2, 2 * CHUNK}
     progress = Progress(Offset(0), {})
     for each in {*done, 2, CHUNK + 1}:
@@ -139,7 +139,7 @@ def test_a_log_that_lost_its_end(to: int) -> None:
         assert found.end <= to
 
 
-def test_a_floor_beyond_the_end_goes_back() -> None:
+def test_a_floor_beyond_the_end_is_moved_back() -> None:
     progress = Progress(Offset(150), {0: Bitmaps(delivered=0b11 << 148)})
     progress.rewind([range(100, 150)])
     assert (progress.staged_floor(), progress.read_to) == (100, 100)

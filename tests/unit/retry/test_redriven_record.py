@@ -1,4 +1,4 @@
-"""What a dead letter becomes when it is redriven."""
+"""The record that a redriven dead letter becomes."""
 
 import pytest
 
@@ -29,7 +29,7 @@ def routes(**to: str) -> dict[str, Route]:
     return {topic: route for topic, route in made.items() if route is not None}
 
 
-def test_targets() -> None:
+def test_the_target_is_found() -> None:
     assert target_of(letter("orders"), None, {}) == "orders"
     assert target_of(letter("orders"), "other", {}) == "other"
     assert target_of(letter("again"), None, routes(again="orders")) == "orders"
@@ -39,13 +39,13 @@ def test_targets() -> None:
 
 
 @pytest.mark.parametrize("origin", [None, "__consumer_offsets", "x.dlq"])
-def test_refusals(origin: str | None) -> None:
+def test_some_targets_are_refused(origin: str | None) -> None:
     assert isinstance(target_of(letter(origin), None, {}), Refused)
     if origin is not None:
         assert isinstance(target_of(letter("orders"), origin, {}), Refused)
 
 
-def test_the_record_is_as_it_was() -> None:
+def test_the_original_record_is_restored() -> None:
     found = redriven_record(
         letter("orders", 1, ("penstock-delay-ms", b"1")), "orders", {"orders": 2}
     )
@@ -62,7 +62,7 @@ def test_the_record_is_as_it_was() -> None:
         (None, {"again": 2, "orders": 2}, None),
     ],
 )
-def test_the_partition_is_kept_between_topics_with_as_many(
+def test_the_partition_is_kept_between_topics_with_equal_partition_counts(
     partition: int | None, counts: dict[str, int], expected: int | None
 ) -> None:
     found = redriven_record(letter("again", partition), "orders", counts)
@@ -70,11 +70,11 @@ def test_the_partition_is_kept_between_topics_with_as_many(
     assert found.partition == expected
 
 
-def test_a_missing_topic() -> None:
+def test_a_missing_topic_is_refused() -> None:
     assert redriven_record(letter("orders"), "orders", {}) == Refused("topic orders does not exist")
 
 
-def test_a_letter_of_a_share_group_without_the_record_is_not_redriven_as_an_empty_one() -> None:
+def test_a_dead_letter_of_a_share_group_without_its_record_is_not_redriven() -> None:
     headers = share_letter_headers(
         DeadLetter(error="rejected", source="share", topic="orders", partition=1, offset=7), ()
     )

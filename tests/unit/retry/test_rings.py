@@ -1,4 +1,4 @@
-"""Routes that lead back to where they began."""
+"""Routes that lead back to their source."""
 
 from penstock.config.delay_route import Route, route_of
 from penstock.retry.rings import rings
@@ -15,7 +15,7 @@ def routes(**targets: str) -> dict[str, Route]:
     return found
 
 
-def test_rings_are_named_with_their_way() -> None:
+def test_a_ring_is_reported_with_its_path() -> None:
     found = rings(routes(a="b", b="c", c="a", d="a", e="orders", f="g", g="f"))
     assert found == {
         "a": "a → b → c → a",
@@ -26,7 +26,7 @@ def test_rings_are_named_with_their_way() -> None:
     }
 
 
-def test_dead_letters_that_come_back_are_a_ring_too() -> None:
+def test_dead_letters_that_return_are_a_ring_too() -> None:
     assert rings(routes(a="orders dead", dead="a")) == {
         "a": "a → dead → a",
         "dead": "dead → a → dead",

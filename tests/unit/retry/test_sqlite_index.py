@@ -21,7 +21,7 @@ def test_a_store_has_one_service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     asyncio.run(SqliteIndex(tmp_path / "s").close())
 
 
-def test_the_contract_of_a_time_index(tmp_path: Path) -> None:
+def test_the_index_fulfils_the_contract(tmp_path: Path) -> None:
     async def scenario() -> None:
         index = SqliteIndex(tmp_path / "s")
         await check_time_index(index)
@@ -30,7 +30,7 @@ def test_the_contract_of_a_time_index(tmp_path: Path) -> None:
     asyncio.run(scenario())
 
 
-def test_a_file_that_breaks_while_it_is_used_is_begun_anew(tmp_path: Path) -> None:
+def test_a_file_that_breaks_while_in_use_is_rebuilt(tmp_path: Path) -> None:
     async def scenario() -> None:
         index = SqliteIndex(tmp_path / "s")
         await index.reset(KEY, Offset(0))
@@ -49,7 +49,7 @@ def test_a_file_that_breaks_while_it_is_used_is_begun_anew(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("is_own", [True, False])
-def test_what_is_no_database_is_replaced_in_the_own_folder_only(
+def test_a_file_that_is_not_a_database_is_replaced_only_in_the_services_own_folder(
     tmp_path: Path, is_own: bool
 ) -> None:
     file = tmp_path / "s"

@@ -1,4 +1,4 @@
-"""Only a database that cannot be reached is an excuse not to audit."""
+"""The audit is skipped only if its database cannot be reached."""
 
 import json
 import sys
@@ -14,7 +14,7 @@ REFUSED = (
 
 
 def said(*, out: object = "", error: str = "", code: int = 0) -> list[str]:
-    """A program that says and returns this."""
+    """A program with this output and exit code."""
     text = out if isinstance(out, str) else json.dumps(out)
     program = (
         f"import sys; sys.stdout.write({text!r}); sys.stderr.write({error!r}); sys.exit({code})"
@@ -41,7 +41,9 @@ def package(**found: Any) -> dict[str, object]:
         (["./no-such-program"], 2),
     ],
 )
-def test_exit_codes(command: list[str], code: int, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_exit_code_depends_on_the_output(
+    command: list[str], code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(command) == code
     printed = capsys.readouterr()
     assert ("skipped" in printed.out) == (code == 0 and "vulns" not in command[-1])

@@ -28,7 +28,7 @@ def test_the_core_is_required_and_extras_are_optional() -> None:
     scopes = {each["name"]: each["scope"] for each in made["components"]}
     assert {name for name, scope in scopes.items() if scope == "required"} == CORE
     assert scopes["kazoo"] == "optional"
-    assert "hypothesis" not in scopes  # of the extra for development
+    assert "hypothesis" not in scopes  # from the extra for development
     versions = {name: version_of(block) for name, block in pinned().items()}
     assert all(versions[each["name"]] == each["version"] for each in made["components"])
     assert all(each["licenses"] for each in made["components"])
@@ -37,7 +37,7 @@ def test_the_core_is_required_and_extras_are_optional() -> None:
     assert set(made["dependencies"][0]["dependsOn"]) == references
 
 
-def test_an_archive_depends_on_its_content_and_the_moment_alone(tmp_path: Path) -> None:
+def test_an_archive_depends_only_on_its_content_and_date(tmp_path: Path) -> None:
     sums = set()
     for number, names in enumerate((["a", "b"], ["b", "a"])):
         for name in names:

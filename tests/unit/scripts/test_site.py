@@ -1,4 +1,4 @@
-"""The site has all pages; links lead somewhere, words are spelt, and pictures are true."""
+"""The site has all pages; links work, spelling is checked, and pictures are up to date."""
 
 import re
 import subprocess
@@ -15,14 +15,14 @@ from penstock.local.lab.scenarios import BY_HAND
 PAGES = {source: page(source) for source in sources()}
 
 
-def test_every_page_has_its_place() -> None:
+def test_every_page_is_in_the_navigation() -> None:
     written = {f"docs/{each.name}" for each in (ROOT / "docs").glob("*.md")}
     written |= {each.name for each in ROOT.glob("*.md")}
     assert set(sources()) == written
     assert len({address(each) for each in written}) == len(written)
 
 
-def test_it_is_built_without_a_network(tmp_path: Path) -> None:
+def test_the_site_is_built_without_a_network(tmp_path: Path) -> None:
     made = build(tmp_path / "site")
     start = (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
     for each in made:
@@ -35,7 +35,7 @@ def test_it_is_built_without_a_network(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("found", PAGES.values(), ids=lambda found: found.source)
-def test_links_lead_to_pages_and_headings(found: Page) -> None:
+def test_links_lead_to_existing_pages_and_headings(found: Page) -> None:
     for link in found.links:
         target = resolved(found.source, link)
         assert (ROOT / target).exists(), link
@@ -44,7 +44,7 @@ def test_links_lead_to_pages_and_headings(found: Page) -> None:
             assert anchor in PAGES[target].anchors, link
 
 
-def test_words_are_spelt() -> None:
+def test_words_are_spelt_correctly() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "codespell_lib", *sources()],
         cwd=ROOT,
@@ -56,7 +56,7 @@ def test_words_are_spelt() -> None:
 
 
 @pytest.mark.parametrize("name", ["fetch", "truncation"])
-def test_pictures_of_replication_are_what_the_lab_prints(name: str) -> None:
+def test_pictures_of_replication_match_the_output_of_the_lab(name: str) -> None:
     assert name in BY_HAND
     text = (ROOT / "docs" / "concepts.md").read_text(encoding="utf-8")
     (shown,) = re.findall(rf"(?s)\$ penstock lab {name}\n(.*?)\n```", text)
@@ -64,7 +64,7 @@ def test_pictures_of_replication_are_what_the_lab_prints(name: str) -> None:
 
 
 @pytest.mark.row("A185")
-def test_a_page_says_where_older_teaching_differs() -> None:
+def test_the_page_of_differences_covers_outdated_teachings() -> None:
     text = (ROOT / "docs" / "differences.md").read_text(encoding="utf-8")
     rows = re.findall(r"(?m)^\| (?!Often|---)(.*?) \|", text)
     for taught in ("random from the ISR", "pushes records", "assigns partitions", "mmap"):

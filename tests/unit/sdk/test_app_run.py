@@ -1,4 +1,4 @@
-"""How an application begins and ends, without a broker."""
+"""How an application starts and ends, without a broker."""
 
 import signal
 from pathlib import Path
@@ -16,7 +16,7 @@ NOWHERE = {"bootstrap.servers": "127.0.0.1:1", "log_level": 0}
 def ignore(_: Any) -> None: ...
 
 
-def test_a_handler_without_a_consumer_leaves_no_other_consumer_open() -> None:
+def test_a_consumer_that_cannot_be_created_leaves_no_other_open() -> None:
     app = App(NOWHERE, group="g")
     app.on("first")(ignore)
     app.on("second", config={"fetch.min.bytes": "many"})(ignore)
@@ -28,7 +28,7 @@ def test_a_handler_without_a_consumer_leaves_no_other_consumer_open() -> None:
         first.client.assignment()
 
 
-def test_a_name_of_this_copy_is_free_again_if_the_start_fails(tmp_path: Path) -> None:
+def test_the_instance_name_is_released_if_the_start_fails(tmp_path: Path) -> None:
     app = App(NOWHERE, group="g", state_dir=tmp_path)
     app.on("t", guarantee=Guarantee.EXACTLY_ONCE, config={"fetch.min.bytes": "many"})(ignore)
     with pytest.raises(KafkaException):
@@ -36,7 +36,7 @@ def test_a_name_of_this_copy_is_free_again_if_the_start_fails(tmp_path: Path) ->
     assert all(each._opened is None for each in app._named.values())
 
 
-def test_signals_are_the_programs_own_again_at_the_end() -> None:
+def test_the_programs_signal_handlers_are_restored_at_the_end() -> None:
     before = [signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGINT)]
     app = App(NOWHERE, group="g")
     app.stop()

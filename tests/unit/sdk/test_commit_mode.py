@@ -13,14 +13,14 @@ from penstock.sdk.commit_mode import (
 
 
 @pytest.mark.row("A041", "A183")
-def test_among_commits_that_do_not_wait_some_do_and_so_does_the_last() -> None:
+def test_some_async_commits_and_the_last_one_are_synchronous() -> None:
     schedule = CommitSchedule(AsyncCommit(every_ms=10, sync_every=3), now_ms=0)
     steps = [schedule.next(now_ms).name for now_ms in range(0, 70, 5)]
     assert [each for each in steps if each != "NOTHING"] == ["ASYNC", "ASYNC", "SYNC"] * 2
     assert schedule.last() is CommitStep.SYNC
 
 
-def test_other_modes() -> None:
+def test_other_modes_commit_as_documented() -> None:
     auto = CommitSchedule(AutoCommit(), 0)
     assert [auto.next(now_ms) for now_ms in (0, 99, 100)] == [
         CommitStep.NOTHING,

@@ -1,4 +1,4 @@
-"""What was fetched and not handed over comes later, or goes with its partition."""
+"""Records fetched but not delivered are delivered later, or dropped with their partition."""
 
 import asyncio
 import gc
@@ -19,7 +19,7 @@ from penstock.sdk.record import Record
 
 
 class Client:
-    """Has these messages, and keeps what is committed."""
+    """Returns these messages, and records the commits."""
 
     def __init__(self, *messages: Message) -> None:
         self.messages, self.committed = list(messages), dict[tuple[str, int], int]()
@@ -27,9 +27,9 @@ class Client:
         self.before_poll: Callable[[], None] = lambda: None
         self.before_consume: Callable[[], None] = lambda: None
         self.loses_commits = False
-        """Those that nobody waits for."""
+        """Whether asynchronous commits are lost."""
         self.is_rebalancing = False
-        """Until it is polled."""
+        """Whether commits are refused, until the next poll."""
 
     def poll(self, _timeout_s: float) -> Message | None:
         self.before_poll()
@@ -50,7 +50,7 @@ class Client:
         return offsets
 
     def store_offsets(self, *, offsets: list[TopicPartition]) -> None:
-        """As if librdkafka's timer came at once."""
+        """Commits at once, as if librdkafka's timer fired."""
         self.committed |= {(each.topic, each.partition): each.offset for each in offsets}
 
     def assignment(self) -> list[TopicPartition]:
@@ -81,7 +81,7 @@ def consumer_of(client: Client, mode: CommitMode, value: Any = None) -> Consumer
     return consumer
 
 
-def test_a_loop_that_was_left_goes_on_behind_its_last_record() -> None:
+def test_a_new_loop_continues_after_the_last_record_of_the_former_one() -> None:
     client = Client(*map(message, range(9)))
     with consumer_of(client, SyncCommit()) as consumer:
         read = [each.offset for each in islice(consumer, 2)]
@@ -94,10 +94,10 @@ def test_a_loop_that_was_left_goes_on_behind_its_last_record() -> None:
         consumer.seek("t", 0, 7)
         read += [each.offset for each in islice(consumer, 2)]
     assert read == [0, 1, 2, 3, 4, 5, 7, 8]
-    assert client.committed == {("t", 0): 8}  # the last one was in hand
+    assert client.committed == {("t", 0): 8}  # the last record was still being processed
 
 
-def test_a_loop_whose_successor_began_ends() -> None:
+def test_a_former_loop_continues_after_records_read_elsewhere() -> None:
     client = Client(*map(message, range(4)))
     with consumer_of(client, SyncCommit()) as consumer:
         former = iter(consumer)
@@ -108,7 +108,7 @@ def test_a_loop_whose_successor_began_ends() -> None:
 
 
 async def cancelled_batch(consumer: AsyncConsumer[bytes, Any], client: Client) -> None:
-    """The thread is inside the call when its caller gives up."""
+    """Cancel a batch while its thread is inside the call."""
     began, go_on = threading.Event(), threading.Event()
 
     def wait() -> None:
@@ -124,7 +124,7 @@ async def cancelled_batch(consumer: AsyncConsumer[bytes, Any], client: Client) -
     go_on.set()
 
 
-def test_a_batch_that_reached_nobody_comes_again() -> None:
+def test_a_batch_lost_by_cancellation_is_delivered_again() -> None:
     client = Client(*map(message, range(3)))
 
     async def impatient() -> list[int]:
@@ -143,7 +143,7 @@ class DropsFirst(ConsumerInterceptor):
         return [each for each in records if each.offset]
 
 
-def test_a_cancelled_batch_that_an_interceptor_emptied_sets_nothing_back() -> None:
+def test_a_cancelled_batch_emptied_by_an_interceptor_causes_no_seek() -> None:
     client = Client(message(0))
 
     async def impatient() -> None:
@@ -160,7 +160,7 @@ def test_a_cancelled_batch_that_an_interceptor_emptied_sets_nothing_back() -> No
     assert client.committed == {("t", 0): 3}
 
 
-def test_partitions_that_were_given_up_are_neither_committed_nor_handed_over() -> None:
+def test_revoked_partitions_are_neither_committed_nor_delivered() -> None:
     client = Client(message(0, 0), message(0, 1))
     consumer = consumer_of(client, ManualCommit())
 
@@ -177,7 +177,7 @@ def test_partitions_that_were_given_up_are_neither_committed_nor_handed_over() -
     consumer.close()
 
 
-def test_records_before_an_error_are_handed_over_first() -> None:
+def test_records_before_an_error_are_delivered_first() -> None:
     error = KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED)
     client = Client(message(0), Message(topic="t", error=error), message(1))
     with consumer_of(client, SyncCommit()) as consumer:
@@ -192,7 +192,7 @@ class Digits:
         return int(data)
 
 
-def test_a_program_that_ends_by_a_poison_record_finds_it_again() -> None:
+def test_a_program_that_a_poison_record_ended_reads_it_again() -> None:
     poison = Message(topic="t", partition=0, offset=1, value=b"x")
     client = Client(message(0), poison, message(2))
     with (
@@ -210,7 +210,7 @@ def test_a_program_that_ends_by_a_poison_record_finds_it_again() -> None:
     assert client.committed == {("t", 0): 3}
 
 
-def test_a_poison_record_that_nobody_heard_of_is_raised_by_the_next_call() -> None:
+def test_a_poison_record_in_a_cancelled_call_is_raised_by_the_next_call() -> None:
     poison = Message(topic="t", partition=0, offset=0, value=b"x")
     client, unseen = Client(poison, message(1)), list[dict[str, Any]]()
 
@@ -235,7 +235,7 @@ def test_a_poison_record_that_nobody_heard_of_is_raised_by_the_next_call() -> No
     assert unseen == [], "no future whose error was never retrieved"
 
 
-def test_a_poison_record_that_nobody_heard_of_is_not_committed_at_the_end() -> None:
+def test_a_poison_record_in_a_cancelled_call_is_not_committed_at_the_end() -> None:
     client = Client(Message(topic="t", partition=0, offset=0, value=b"x"), message(1))
 
     async def impatient() -> None:
@@ -246,7 +246,7 @@ def test_a_poison_record_that_nobody_heard_of_is_not_committed_at_the_end() -> N
     assert client.committed == {}
 
 
-def test_a_poison_record_that_nobody_heard_of_goes_with_its_partition() -> None:
+def test_a_poison_record_in_a_cancelled_call_is_dropped_by_a_seek() -> None:
     client = Client(Message(topic="t", partition=0, offset=0, value=b"x"))
 
     async def impatient() -> list[int]:
@@ -258,7 +258,7 @@ def test_a_poison_record_that_nobody_heard_of_goes_with_its_partition() -> None:
     assert asyncio.run(impatient()) == [7, 8]
 
 
-def test_a_failure_that_nobody_heard_of_is_raised_by_the_next_call() -> None:
+def test_an_error_in_a_cancelled_call_is_raised_by_the_next_call() -> None:
     error = KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED)
     client = Client(Message(topic="t", error=error), message(0))
 
@@ -272,7 +272,7 @@ def test_a_failure_that_nobody_heard_of_is_raised_by_the_next_call() -> None:
     assert asyncio.run(impatient()) == [0]
 
 
-def test_the_last_commit_has_what_was_not_acknowledged() -> None:
+def test_the_last_commit_includes_unacknowledged_offsets() -> None:
     client = Client(message(0), message(1), message(0, 1))
     client.loses_commits = True
     with consumer_of(client, AsyncCommit(every_ms=0, sync_every=0)) as consumer:
@@ -285,7 +285,7 @@ def test_the_last_commit_has_what_was_not_acknowledged() -> None:
 
 
 @pytest.mark.parametrize("mode", [SyncCommit(), AsyncCommit(every_ms=0, sync_every=1)])
-def test_what_a_failed_commit_had_is_committed_later(mode: CommitMode) -> None:
+def test_the_offsets_of_a_failed_commit_are_committed_later(mode: CommitMode) -> None:
     client = Client(message(0), message(1), message(0, 1))
     with consumer_of(client, mode) as consumer:
         assert len(consumer.batch()) == 3
@@ -299,7 +299,7 @@ def test_what_a_failed_commit_had_is_committed_later(mode: CommitMode) -> None:
         assert client.committed == {("t", 0): 3, ("t", 1): 1}, "newer offsets win"
 
 
-def test_the_end_commits_what_a_failed_commit_had() -> None:
+def test_closing_commits_the_offsets_of_a_failed_commit() -> None:
     client = Client(message(0), message(1), message(0, 1))
     with consumer_of(client, SyncCommit()) as consumer:
         consumer.batch()
@@ -311,7 +311,7 @@ def test_the_end_commits_what_a_failed_commit_had() -> None:
     assert client.committed == {("t", 0): 2}, "the other partition is another consumer's"
 
 
-def test_a_failed_commit_by_hand_is_left_to_the_timer_and_sets_nothing_back() -> None:
+def test_a_failed_manual_commit_is_left_to_the_timer_and_causes_no_seek() -> None:
     client = Client(message(0), message(1))
     with consumer_of(client, AutoCommit(interval_ms=0)) as consumer:
         consumer.batch()
@@ -326,7 +326,7 @@ def test_a_failed_commit_by_hand_is_left_to_the_timer_and_sets_nothing_back() ->
         assert client.committed == {("t", 0): 3}
 
 
-def test_offsets_that_are_committed_by_hand_are_not_set_back_by_older_commits() -> None:
+def test_manually_committed_offsets_are_not_overwritten_by_older_commits() -> None:
     client = Client(message(0), message(1))
     client.loses_commits = True
     with consumer_of(client, AsyncCommit(every_ms=0, sync_every=0)) as consumer:
@@ -336,7 +336,7 @@ def test_offsets_that_are_committed_by_hand_are_not_set_back_by_older_commits() 
     assert client.committed == {("t", 0): 1}
 
 
-def test_a_partition_that_was_given_up_is_not_committed_later() -> None:
+def test_a_lost_partition_is_not_committed_later() -> None:
     client = Client(message(0), message(0, 1))
     client.loses_commits = True
     with consumer_of(client, AsyncCommit(every_ms=0, sync_every=0)) as consumer:

@@ -1,4 +1,4 @@
-"""Where a consumer stands before it has read anything."""
+"""The position of a consumer before it has read anything."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from penstock.sdk.consumer import Consumer
 
 
 class NewGroup:
-    """A client whose group has neither a position nor a committed offset, of a log [0, 100)."""
+    """A client whose group has neither a position nor a committed offset, for a log [0, 100)."""
 
     def position(self, partitions: list[TopicPartition]) -> list[TopicPartition]:
         return [TopicPartition(each.topic, each.partition, OFFSET_INVALID) for each in partitions]
@@ -35,7 +35,7 @@ class NewGroup:
         ({"auto.offset.reset": "smallest"}, 0, 0),
     ],
 )
-def test_a_new_group_stands_where_auto_offset_reset_begins(
+def test_a_new_groups_position_follows_auto_offset_reset(
     settings: dict[str, str], position: int, sought: int
 ) -> None:
     config = {"bootstrap.servers": "127.0.0.1:1", "group.id": "g", "log_level": 0, **settings}

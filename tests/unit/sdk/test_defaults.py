@@ -1,4 +1,4 @@
-"""Where our defaults differ from those of librdkafka."""
+"""Where our defaults differ from librdkafka's."""
 
 from typing import Any
 
@@ -17,8 +17,8 @@ from penstock.sdk.producer import Producer
     ],
     ids=str,
 )
-def test_idempotence_gives_way_to_settings_that_exclude_it(settings: dict[str, Any]) -> None:
-    """librdkafka would refuse to make the producer."""
+def test_idempotence_is_disabled_by_settings_that_exclude_it(settings: dict[str, Any]) -> None:
+    """librdkafka would refuse to create the producer."""
     made: Producer[bytes, bytes] = Producer(
         {"bootstrap.servers": "127.0.0.1:1", "log_level": 0, **settings}
     )

@@ -1,4 +1,4 @@
-"""Failures that nobody waits for any more, and who waits in vain: without a broker."""
+"""Failures that the caller no longer waits for, and failing callbacks, without a broker."""
 
 import asyncio
 import gc
@@ -19,7 +19,7 @@ from penstock.sdk.producer import Producer
 
 @pytest.fixture
 def producer() -> Iterator[Producer[bytes, bytes]]:
-    """Of which every record fails after a while."""
+    """A producer whose records all fail after a while."""
     made: Producer[bytes, bytes] = Producer(
         {"bootstrap.servers": "127.0.0.1:1", "message.timeout.ms": 300, "log_level": 0}
     )
@@ -27,7 +27,7 @@ def producer() -> Iterator[Producer[bytes, bytes]]:
     made.close()
 
 
-def test_a_failure_behind_a_time_out_is_told_by_flush(producer: Producer[bytes, bytes]) -> None:
+def test_a_failure_after_a_timeout_is_raised_by_flush(producer: Producer[bytes, bytes]) -> None:
     sent = producer.send("t", b"")
     with pytest.raises(TimeoutError):
         sent.result(0.01)
@@ -35,7 +35,7 @@ def test_a_failure_behind_a_time_out_is_told_by_flush(producer: Producer[bytes, 
         producer.flush()
 
 
-def test_a_failure_behind_a_cancelled_wait_is_told_by_flush(
+def test_a_failure_after_a_cancelled_wait_is_raised_by_flush(
     producer: Producer[bytes, bytes],
 ) -> None:
     async def impatient() -> None:
@@ -48,7 +48,9 @@ def test_a_failure_behind_a_cancelled_wait_is_told_by_flush(
         producer.flush()
 
 
-def test_who_cannot_be_told_holds_up_nobody(producer: Producer[bytes, bytes]) -> None:
+def test_a_failing_callback_does_not_block_other_deliveries(
+    producer: Producer[bytes, bytes],
+) -> None:
     def broken() -> None:
         raise ZeroDivisionError
 
@@ -70,7 +72,7 @@ def test_a_forked_child_is_refused(producer: Producer[bytes, bytes]) -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
 
 
-def test_loops_that_are_closed_are_forgotten(producer: Producer[bytes, bytes]) -> None:
+def test_closed_event_loops_are_forgotten(producer: Producer[bytes, bytes]) -> None:
     async def wait() -> None:
         with pytest.raises(SendFailed):
             await producer.send("t", b"")
@@ -80,8 +82,8 @@ def test_loops_that_are_closed_are_forgotten(producer: Producer[bytes, bytes]) -
     assert sum(each.loop.is_closed() for each in delivery._wakers.values()) <= 1
 
 
-def test_the_garbage_collector_does_not_look_at_deliveries() -> None:
-    """They would be most of the cost of a send; so none may be part of a cycle that stays."""
+def test_deliveries_are_not_tracked_by_the_garbage_collector() -> None:
+    """Tracking would be most of a send's cost; so no delivery may be part of a lasting cycle."""
 
     class Failing:
         def __init__(self) -> None:
@@ -105,7 +107,7 @@ def test_the_garbage_collector_does_not_look_at_deliveries() -> None:
 
 
 class Service:
-    """A program that keeps what it sends."""
+    """A program that keeps its deliveries."""
 
     def __init__(self) -> None:
         self.sent: list[Delivery] = []
@@ -116,7 +118,7 @@ class Service:
     def want_report(self) -> None: ...
 
 
-def test_what_was_delivered_does_not_keep_its_producer() -> None:
+def test_a_completed_delivery_does_not_keep_its_producer_alive() -> None:
     service = Service()
     sent = Delivery(service)
     service.sent.append(sent)
@@ -128,7 +130,7 @@ def test_what_was_delivered_does_not_keep_its_producer() -> None:
 
 
 @pytest.mark.parametrize("lines", range(1, 9))
-def test_the_report_may_come_at_any_line_of_when_done(lines: int) -> None:
+def test_a_report_may_arrive_at_any_line_of_when_done(lines: int) -> None:
     """As from the producer's thread."""
     sent, told, passed = Delivery(Service()), list[bool](), 0
 

@@ -1,4 +1,4 @@
-"""What becomes of a record that failed or was given back."""
+"""What happens to a record that failed or was nacked."""
 
 import pickle
 
@@ -31,20 +31,20 @@ def policy(retry: Backoff | None = None, *, dead_letters: bool = False) -> Failu
 
 
 @pytest.mark.parametrize("dead_letters", [False, True])
-def test_a_record_given_back_without_retries_is_held_for_that_time(dead_letters: bool) -> None:
+def test_a_nacked_record_without_retries_is_delayed_as_requested(dead_letters: bool) -> None:
     made = policy(dead_letters=dead_letters)
     assert made.decide(RECORD, LATER, Tries(), 0.5) == RetryLater(30_000, is_nack=True)
     assert made.decide(RECORD, Nack(None, ""), Tries(), 0.5) == RetryLater(NACK_MS, is_nack=True)
 
 
-def test_a_record_given_back_uses_up_no_attempt() -> None:
+def test_a_nack_does_not_count_as_an_attempt() -> None:
     made = policy(Backoff("1s,2s", in_place=True), dead_letters=True)
     assert made.decide(RECORD, LATER, Tries(3, 0), 0.5) == RetryLater(30_000, is_nack=True)
     assert Tries(3, 0).after(is_nack=True) == Tries(3, 1)
     assert made.decide(RECORD, ValueError(), Tries(2, 3), 0.5) == RetryLater(2_000)
 
 
-def test_a_record_given_back_too_often_has_failed() -> None:
+def test_a_record_nacked_too_often_has_failed() -> None:
     assert policy().decide(RECORD, LATER, Tries(1, 3), 0.5) is None
     letter = policy(dead_letters=True).decide(RECORD, LATER, Tries(1, 3), 0.5)
     assert isinstance(letter, Outgoing)
@@ -53,13 +53,13 @@ def test_a_record_given_back_too_often_has_failed() -> None:
     assert retried == RetryLater(30_000)
 
 
-def test_without_a_delay_it_is_a_failure_where_there_are_retries() -> None:
+def test_a_nack_without_a_delay_counts_as_a_failure_if_there_are_retries() -> None:
     made = policy(Backoff("1s,2s", in_place=True))
     assert made.decide(RECORD, Nack(None, ""), Tries(2, 0), 0.5) == RetryLater(2_000)
 
 
 def by_the_service(outgoing: Outgoing[bytes, bytes], backoff: Backoff) -> Record[bytes, bytes]:
-    """As the delay service brings it back."""
+    """The record as the delay service returns it."""
     route = route_of(outgoing.topic, TOPICS.retry_settings(backoff))
     assert isinstance(route, RetryRoute)
     stored = Stored(0, 0, outgoing.key, outgoing.value, list(outgoing.headers))
@@ -88,7 +88,7 @@ def test_the_retry_topic_counts_failures_only() -> None:
         by_the_service(sent, backoff)
 
 
-def test_a_letter_that_was_redriven_begins_anew() -> None:
+def test_a_redriven_dead_letter_resets_its_nacks() -> None:
     headers = [("penstock-nacks", b"3:2")]
     record: Record[bytes, bytes] = Record.make(TOPICS.again, 0, 0, b"k", b"v", headers)
     sent = policy(Backoff("1s")).decide(record, LATER, Tries(), 0.5)
@@ -96,7 +96,7 @@ def test_a_letter_that_was_redriven_begins_anew() -> None:
     assert ("penstock-nacks", b"1:0") in sent.headers
 
 
-def test_a_nack_comes_from_another_process() -> None:
+def test_a_nack_can_be_pickled() -> None:
     with pytest.raises(Nack) as raised:
         nack(delay="30s", reason="not yet")
     copy = pickle.loads(pickle.dumps(raised.value))

@@ -1,4 +1,4 @@
-"""The kept name of a copy of an application."""
+"""The persistent name of one instance of an application."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import pytest
 from penstock.sdk.instance import Instance
 
 
-def test_a_name_is_kept_and_belongs_to_one(tmp_path: Path) -> None:
+def test_a_name_is_persistent_and_has_one_owner(tmp_path: Path) -> None:
     first, second = Instance(tmp_path, "a/b"), Instance(tmp_path, "a/b")
     assert first.name != second.name
     first.close()
@@ -18,7 +18,7 @@ def test_a_name_is_kept_and_belongs_to_one(tmp_path: Path) -> None:
     assert [each.name for each in tmp_path.iterdir()] == ["a%2Fb"]
 
 
-def test_a_half_written_name_counts_as_none(tmp_path: Path) -> None:
+def test_a_half_written_name_is_replaced(tmp_path: Path) -> None:
     first = Instance(tmp_path, "g")
     first.close()
     (tmp_path / "g" / "instance-1").write_bytes(b"0123")

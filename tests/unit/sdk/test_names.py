@@ -1,4 +1,4 @@
-"""What `penstock.sdk` offers."""
+"""The public names of `penstock.sdk`."""
 
 import subprocess
 import sys
@@ -6,7 +6,7 @@ import sys
 from penstock import sdk
 
 
-def test_every_name_that_is_offered_is_there() -> None:
+def test_every_public_name_exists() -> None:
     assert set(sdk.__all__) == set(sdk._MODULES)
     assert all(getattr(sdk, name) is not None for name in sdk.__all__)
 

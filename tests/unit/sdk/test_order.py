@@ -19,7 +19,7 @@ def record(offset: int, key: bytes = b"k", **headers: str) -> Record[bytes, byte
 
 
 @pytest.mark.row("A118")
-def test_ids_tell_records_sent_twice_from_records_read_twice() -> None:
+def test_ids_distinguish_records_sent_twice_from_records_read_twice() -> None:
     with closing(sqlite3.connect(":memory:")) as database:
         for ids in (RecentIds(), SqliteIds(database)):
             dedup = Dedup(ids)
@@ -35,7 +35,7 @@ def test_only_the_last_ids_are_kept_in_memory() -> None:
     assert [dedup.check(record(0, id=each)).name for each in "abca"] == ["FIRST"] * 4
 
 
-def test_what_a_record_caused_has_a_later_time() -> None:
+def test_a_record_has_a_later_time_than_its_cause() -> None:
     ours, theirs = LogicalClock("ours"), LogicalClock("theirs", count=40)
     cause = theirs.on_send(Outgoing("t", b"v"))
     read: Record[bytes, bytes] = Record.make("t", 0, 0, None, b"v", cause.headers)
@@ -50,7 +50,7 @@ def test_what_a_record_caused_has_a_later_time() -> None:
     assert logical_time(record(1, penstock_clock="x:y")) is None
 
 
-def test_a_time_that_nobody_can_have_counted_to_is_not_followed() -> None:
+def test_an_impossibly_large_time_is_ignored() -> None:
     clock = LogicalClock("ours")
     clock.on_consume([record(0, penstock_clock=f"{'9' * 19}:broken")])
     sent = clock.on_send(Outgoing("t", b"v"))
@@ -92,7 +92,7 @@ def test_a_late_record_is_marked_and_one_without_a_clock_passes() -> None:
     assert [each.record.offset for each in buffer.add(record(3), 12)] == [3]
 
 
-def test_keys_that_are_quiet_for_longest_are_forgotten_first() -> None:
+def test_the_keys_idle_for_longest_are_forgotten_first() -> None:
     buffer = ReorderBuffer(0, keys=1)
     for now_ms, key in enumerate((b"busy", b"quiet", b"busy")):
         buffer.add(record(now_ms, key, penstock_clock="5:n"), now_ms)

@@ -1,4 +1,4 @@
-"""The parallel consumer with a client of its own instead of librdkafka's; and its pools."""
+"""The parallel consumer and its pools, with a fake client in place of librdkafka's."""
 
 import asyncio
 import sys
@@ -33,7 +33,7 @@ Raw = Record[bytes, bytes]
 
 
 class Client:
-    """One partition with these offsets, and what is committed."""
+    """One partition with these offsets, and its committed offset."""
 
     def __init__(self, offsets: range, committed: int) -> None:
         self.messages = [Message(topic="t", partition=0, offset=each) for each in offsets]
@@ -96,7 +96,7 @@ def consumer_of(
     return consumer
 
 
-def test_what_is_committed_first_is_handled_before_the_end() -> None:
+def test_records_committed_before_handling_are_handled_before_the_end() -> None:
     handled: list[int] = []
 
     def handle(record: Raw) -> None:
@@ -110,7 +110,7 @@ def test_what_is_committed_first_is_handled_before_the_end() -> None:
     assert len(handled) < 300
 
 
-def test_what_is_committed_first_may_be_a_dead_letter() -> None:
+def test_a_record_committed_before_handling_may_become_a_dead_letter() -> None:
     failed: list[int] = []
 
     def refuse(_: Raw) -> None:
@@ -129,7 +129,7 @@ def test_what_is_committed_first_may_be_a_dead_letter() -> None:
     assert failed == [0, 1, 2]
 
 
-def test_what_was_finished_beyond_the_end_of_a_log_is_handled_when_it_comes_again() -> None:
+def test_offsets_finished_beyond_the_end_of_a_log_are_handled_when_they_are_written_again() -> None:
     handled: list[int] = []
 
     def handle(record: Raw) -> None:
@@ -150,8 +150,8 @@ def test_what_was_finished_beyond_the_end_of_a_log_is_handled_when_it_comes_agai
     assert handled == [0, 3, 4, 5]
 
 
-def test_a_record_that_fails_while_all_are_waited_for_is_not_waited_for() -> None:
-    """Its next attempt is somebody else's; a rebalance would wait for it in vain."""
+def test_a_record_that_fails_during_a_drain_is_not_waited_for() -> None:
+    """Another consumer makes its next attempt; a rebalance would wait for it in vain."""
 
     def refuse(_: Raw) -> None:
         consumer.stop()
@@ -166,8 +166,8 @@ def test_a_record_that_fails_while_all_are_waited_for_is_not_waited_for() -> Non
     assert client.at.offset == 0, "it is not done"
 
 
-def test_records_that_wait_for_their_next_attempt_hold_up_no_others() -> None:
-    """However many they are, up to the buffer's bound."""
+def test_records_that_wait_for_their_next_attempt_do_not_block_others() -> None:
+    """However many there are, up to the limit of the buffer."""
     handled: list[int] = []
 
     def handle(record: Raw) -> None:
@@ -184,7 +184,7 @@ def test_records_that_wait_for_their_next_attempt_hold_up_no_others() -> None:
     assert handled[:10] == list(range(50, 60))
 
 
-def test_no_more_attempts_are_made_at_once_than_there_are_workers() -> None:
+def test_the_number_of_concurrent_attempts_is_limited_by_the_workers() -> None:
     running, most, attempts = 0, 0, Counter[int]()
 
     async def handle(record: Raw) -> None:
@@ -209,7 +209,7 @@ def test_no_more_attempts_are_made_at_once_than_there_are_workers() -> None:
     assert most == 2
 
 
-def test_a_record_that_fails_after_its_partition_is_gone_is_left_to_others() -> None:
+def test_a_record_that_fails_after_its_partition_was_lost_is_left_to_the_new_owner() -> None:
     is_lost, failed = threading.Event(), list[int]()
 
     def handle(_: Raw) -> None:
@@ -233,10 +233,10 @@ def test_a_record_that_fails_after_its_partition_is_gone_is_left_to_others() -> 
     assert not failed
 
 
-def test_workers_keep_the_bound_on_repetition_while_pages_are_written(
+def test_workers_respect_the_repetition_limit_while_pages_are_written(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A crash at that moment must not repeat what a commit has that was not sent yet."""
+    """A crash at that moment must not repeat records of a commit that was not sent yet."""
     monkeypatch.setattr(commits, "to_metadata", lambda _: None)  # always too long
     unacknowledged: list[int] = []
 
@@ -248,7 +248,7 @@ def test_workers_keep_the_bound_on_repetition_while_pages_are_written(
 
         def close(self) -> None: ...
 
-    clock = ManualClock()  # else a commit may be due by time, with fewer records
+    clock = ManualClock()  # otherwise a commit may be due by time, with fewer records
     consumer = consumer_of(Client(range(100), 0), redo_at_most=20, clock=clock)
     made: Any = Pages()
     consumer._commits._overflow = made
@@ -257,7 +257,7 @@ def test_workers_keep_the_bound_on_repetition_while_pages_are_written(
 
 
 class Rebalancing(Client):
-    """Refuses the first commit, and goes back where it is told."""
+    """Refuses the first commit, and supports seeking back."""
 
     def __init__(self, refusal: int) -> None:
         super().__init__(range(5), 0)
@@ -296,7 +296,7 @@ def test_records_whose_commit_is_refused_for_good_are_not_handled() -> None:
     assert not handled
 
 
-def test_a_consumer_that_stops_asks_nothing_about_partitions_that_it_still_gets() -> None:
+def test_a_stopping_consumer_requests_nothing_for_newly_assigned_partitions() -> None:
     """A client that is closing does not answer: `run` would wait, and fail."""
 
     class Closing(Client):
@@ -313,7 +313,7 @@ def test_a_consumer_that_stops_asks_nothing_about_partitions_that_it_still_gets(
 
 
 class EvenOnes(ConsumerInterceptor):
-    """Leaves out the others, and notes commits."""
+    """Drops records with odd offsets, and counts commits."""
 
     def __init__(self) -> None:
         self.committed = 0
@@ -345,7 +345,7 @@ def test_interceptors_see_records_before_handlers_and_commits() -> None:
     assert clock.tick().ticks == 71
 
 
-def test_a_log_that_was_made_anew_is_read_from_its_start() -> None:
+def test_a_recreated_log_is_read_from_its_start() -> None:
     handled: list[int] = []
 
     def handle(record: Raw) -> None:
@@ -377,7 +377,7 @@ async def be_cancelled(_: Raw) -> None:
     ],
     ids=["threads", "tasks", "processes"],
 )
-def test_a_worker_that_ends_fails_its_record_and_the_next_is_handled(
+def test_a_worker_that_dies_fails_its_record_and_the_next_is_handled(
     make: Callable[[], Pool], expected: str
 ) -> None:
     pool, told = make(), Queue[BaseException | None]()
@@ -388,7 +388,7 @@ def test_a_worker_that_ends_fails_its_record_and_the_next_is_handled(
     pool.close()
 
 
-def test_an_error_that_cannot_be_sent_from_a_process_fails_its_own_record_only() -> None:
+def test_an_error_that_cannot_be_pickled_fails_its_own_record_only() -> None:
     pool, told = ProcessPool(refuse_at_0, 1), Queue[BaseException | None]()
     for offset in (0, 1):
         pool.submit(Record.make("t", 0, offset), told.put)

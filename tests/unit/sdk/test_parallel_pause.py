@@ -1,5 +1,5 @@
-"""Which partitions a full buffer pauses, and until when: with a client that keeps pauses, as
-librdkafka does, beyond an assignment.
+"""Which partitions a full buffer pauses, and until when, with a client that, like librdkafka, keeps
+pauses beyond an assignment.
 """
 
 import threading
@@ -19,11 +19,11 @@ Raw = Record[bytes, bytes]
 
 RECORDS = 50
 IDLE_POLLS = 500
-"""After so many without a record nothing will come any more."""
+"""After this many polls without a record, no more will come."""
 
 
 class Client:
-    """Two partitions of `RECORDS` records each, of a group."""
+    """Two partitions of a group, with `RECORDS` records each."""
 
     def __init__(self) -> None:
         self.positions = {0: 0, 1: 0}
@@ -94,7 +94,7 @@ class Client:
 
 
 class QuickClock(ManualClock):
-    """Each look at it costs time: a buffer does not stay full for long."""
+    """Advances with each reading, so that a buffer does not stay full for long."""
 
     def monotonic_ms(self) -> int:
         self.advance(50)
@@ -120,7 +120,7 @@ def consumer_of(
 
 
 @pytest.mark.parametrize("how", ["on_revoke", "on_lost"])
-def test_a_partition_that_was_paused_goes_on_after_a_rebalance(how: str) -> None:
+def test_a_paused_partition_resumes_after_a_rebalance(how: str) -> None:
     client, handled, is_given_up = Client(), set[tuple[int, int]](), threading.Event()
 
     def handle(record: Raw) -> None:
@@ -141,8 +141,8 @@ def test_a_partition_that_was_paused_goes_on_after_a_rebalance(how: str) -> None
     assert handled == {(at, offset) for at in (0, 1) for offset in range(RECORDS)}
 
 
-def test_a_record_given_back_holds_up_its_partition_only() -> None:
-    """What its partition has beyond its share of the buffer makes room, and is read again."""
+def test_a_nacked_record_blocks_its_own_partition_only() -> None:
+    """Records beyond its partition's share of the buffer are dropped and read again."""
     client, clock, handled, buffered = Client(), QuickClock(), list[tuple[int, int]](), [0]
 
     def handle(record: Raw) -> None:
@@ -164,10 +164,10 @@ def test_a_record_given_back_holds_up_its_partition_only() -> None:
 
 
 @pytest.mark.parametrize(("delay_ms", "lost"), [(100, 0), (60_000, 1)])
-def test_what_is_committed_first_is_handled_behind_a_record_that_was_given_back(
+def test_records_committed_before_handling_are_handled_after_a_nacked_record(
     delay_ms: int, lost: int
 ) -> None:
-    """One that would come too late is lost, and no other."""
+    """Only a record whose retry would come too late is lost."""
     client, handled, tried = Client(), list[int](), set[int]()
     del client.positions[1], client.committed_at[1]
 

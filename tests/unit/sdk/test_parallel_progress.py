@@ -1,4 +1,4 @@
-"""Progress out of order, at the sizes that are promised."""
+"""Progress out of order, at the promised sizes."""
 
 import random
 import tracemalloc
@@ -21,12 +21,14 @@ def finished(progress: Progress, offsets: range) -> None:
 
 
 @pytest.mark.row("A059")
-def test_ten_million_finished_behind_one_that_hangs_fit_into_metadata() -> None:
-    """Whole pages at a time, as a gap in the log fills them: the suite has no minute to spare."""
+def test_ten_million_finished_offsets_behind_a_hanging_one_fit_into_metadata() -> None:
+    """Whole pages at a time, as a gap in the log fills them, because the suite has no minute to
+    spare.
+    """
     progress = Progress(0)
     progress.start(0)
     tracemalloc.start()
-    progress.start(10_000_000)  # nothing between: all of it counts as finished
+    progress.start(10_000_000)  # nothing in between: all of it counts as finished
     finished(progress, range(10_000_000, 10_000_000 + 10_000))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
@@ -43,10 +45,10 @@ def test_ten_million_finished_behind_one_that_hangs_fit_into_metadata() -> None:
 
 
 @pytest.mark.parametrize("end", [0, 5, 7, 8, PAGE, PAGE + 3, 3 * PAGE])
-def test_what_was_cut_off_is_not_finished_any_more(end: int) -> None:
+def test_offsets_beyond_the_end_of_a_truncated_log_are_not_finished(end: int) -> None:
     progress = Progress(0)
     progress.start(0)
-    progress.start(2 * PAGE + 9)  # all between count as finished
+    progress.start(2 * PAGE + 9)  # all offsets in between count as finished
     assert progress.forget_from(end) == (end <= 2 * PAGE + 8)
     last = min(end, 2 * PAGE + 9)
     assert not progress.is_finished(max(end, 1))
@@ -55,8 +57,8 @@ def test_what_was_cut_off_is_not_finished_any_more(end: int) -> None:
 
 
 @pytest.mark.parametrize("end", [90, 110, 120, 150, 200])
-def test_a_log_that_was_cut_beneath_pages_newer_than_the_commit(end: int) -> None:
-    """A kill between both: the commit has offset 100, and the pages all up to 149."""
+def test_a_log_truncated_below_pages_newer_than_the_commit_is_handled(end: int) -> None:
+    """A kill between the two writes: the commit has offset 100, and the pages all up to 149."""
     newer = Progress(99)
     newer.start(99)
     finished(newer, range(100, 150))
@@ -68,7 +70,7 @@ def test_a_log_that_was_cut_beneath_pages_newer_than_the_commit(end: int) -> Non
     assert all(progress.start(each) for each in range(max(end, 100), 160))
 
 
-def test_random_gaps_over_ten_million_do_not_fit_but_stay_small() -> None:
+def test_random_gaps_over_ten_million_offsets_do_not_fit_but_stay_small() -> None:
     dice = random.Random(1)
     pages = [PageState(number, dice.randbytes(PAGE // 8)) for number in range(10_000_000 // PAGE)]
     progress = Progress(0, pages)
@@ -84,12 +86,12 @@ def test_random_gaps_over_ten_million_do_not_fit_but_stay_small() -> None:
 
 
 @pytest.mark.parametrize("text", ["x", "p1:!!", "p1:abcde", "p2:abc"])
-def test_metadata_of_others_is_refused(text: str) -> None:
+def test_foreign_metadata_is_refused(text: str) -> None:
     with pytest.raises(UnreadableProgress):
         from_metadata(text)
 
 
-def test_metadata_has_its_bound() -> None:
+def test_metadata_is_bounded() -> None:
     dice = random.Random(2)
     for count in range(1, 4000, 250):
         bits = bytearray(PAGE // 8)

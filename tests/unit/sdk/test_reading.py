@@ -11,14 +11,14 @@ from penstock.sdk.serde import Json
 
 
 class Looking:
-    """Forgets to return what it has seen."""
+    """Forgets to return the records."""
 
     def on_send(self, _record: Outgoing[Any, Any]) -> Any: ...
 
     def on_consume(self, _records: list[Record[Any, Any]]) -> Any: ...
 
 
-def test_an_interceptor_that_returns_nothing_is_skipped() -> None:
+def test_an_interceptor_that_returns_nothing_is_ignored() -> None:
     chain: Any = [Looking()]
     outgoing = Outgoing[Any, Any]("t")
     records: list[Record[Any, Any]] = [Record.make("t", 0, 0)]
@@ -26,7 +26,7 @@ def test_an_interceptor_that_returns_nothing_is_skipped() -> None:
     assert consumed_through(chain, records) is records
 
 
-def test_a_null_key_is_not_what_cannot_be_read() -> None:
+def test_a_null_key_is_not_blamed_for_a_broken_value() -> None:
     reader = RecordReader(Json(), Json())
     message = Message(topic="t", partition=0, offset=0, value=b"{")
     assert reader.failure(message, ValueError()).part == "value"

@@ -17,7 +17,7 @@ def ids(group: str, topic: str, instance: str) -> list[str]:
 
 
 def test_no_two_handlers_have_one_transactional_id() -> None:
-    """Each would end the other."""
+    """Each would fence the other."""
     groups = ["shop", "shop-eu", "shop:orders/0/1", "shop:eu", "shop:eu-orders/0/1"]
     topics = ["orders", "eu-orders", "orders-0", "eu-orders-0-1"]
     instances = ["1", "0-1", "1:orders/0/1", "1%3Aorders/0/1", "0/1"]
@@ -38,7 +38,7 @@ def test_a_transactional_id_begins_with_the_groups_name_for_prefixed_acls() -> N
     [(100, 1000, 50), (100, 250, 200), (500, 5, 500), (1, 60_000, 1), (5, 0, 500)],
     ids=["too slow", "quicker", "as many as may be", "one takes too long", "no time at all"],
 )
-def test_a_batch_is_as_large_as_half_of_the_time_permits(
+def test_a_batch_is_sized_to_half_of_the_available_time(
     handled: int, took_ms: int, expected: int
 ) -> None:
     size = BatchSize(500, 1000)

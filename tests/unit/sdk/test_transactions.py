@@ -1,4 +1,4 @@
-"""How a transaction ends if its commit is interrupted or refused: without a broker."""
+"""How a transaction ends if its commit is interrupted or refused, without a broker."""
 
 from collections.abc import Callable
 from typing import Any
@@ -24,7 +24,7 @@ ABORTABLE = refused(KafkaError.INVALID_TXN_STATE, txn_requires_abort=True)
 
 
 class Client:
-    """librdkafka's producer: a commit that is under way conflicts with an abort."""
+    """Like librdkafka's producer: a commit in progress conflicts with an abort."""
 
     def __init__(self, *commits: BaseException | None) -> None:
         self.commits, self.calls = list(commits), list[str]()
@@ -89,7 +89,7 @@ class Consumer:
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """One transaction to its end."""
+    """Runs one transaction to its end."""
 
     def run(
         client: Client,
@@ -115,14 +115,14 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     return run
 
 
-def test_ctrl_c_while_a_commit_is_under_way_comes_through(run: Callable[..., None]) -> None:
+def test_ctrl_c_during_a_commit_is_raised(run: Callable[..., None]) -> None:
     client = Client(LATE, KeyboardInterrupt())
     with pytest.raises(KeyboardInterrupt):
         run(client)
     assert client.calls == ["begin", "commit", "commit", "close"], "an abort would conflict"
 
 
-def test_the_error_of_the_body_comes_through_though_its_abort_fails(
+def test_the_error_of_the_body_is_raised_even_if_its_abort_fails(
     run: Callable[..., None],
 ) -> None:
     def body() -> None:
@@ -136,7 +136,7 @@ def test_the_error_of_the_body_comes_through_though_its_abort_fails(
 
 
 @pytest.mark.parametrize("of_offsets", [False, True])
-def test_a_fatal_refusal_comes_through(run: Callable[..., None], *, of_offsets: bool) -> None:
+def test_a_fatal_error_is_raised(run: Callable[..., None], *, of_offsets: bool) -> None:
     client = Client(FENCED)
     client.offsets_refused = FENCED if of_offsets else None
     with pytest.raises(SdkError, match="failed for good"):
@@ -144,14 +144,14 @@ def test_a_fatal_refusal_comes_through(run: Callable[..., None], *, of_offsets: 
     assert "abort" not in client.calls
 
 
-def test_a_commit_that_brokers_refuse_is_aborted(run: Callable[..., None]) -> None:
+def test_a_commit_refused_by_brokers_is_aborted(run: Callable[..., None]) -> None:
     client = Client(ABORTABLE)
     run(client)
     assert client.calls == ["begin", "commit", "abort", "close"]
 
 
 @pytest.mark.parametrize("is_stopping", [False, True])
-def test_a_commit_that_may_be_tried_again_is_after_a_pause(
+def test_a_retriable_commit_is_retried_after_a_pause(
     run: Callable[..., None], *, is_stopping: bool
 ) -> None:
     client = Client(NOT_NOW, None)
@@ -159,26 +159,26 @@ def test_a_commit_that_may_be_tried_again_is_after_a_pause(
     assert client.calls == ["begin", "commit", "pause", "commit", "close"]
 
 
-def test_an_abort_that_may_be_tried_again_is(run: Callable[..., None]) -> None:
+def test_a_retriable_abort_is_retried(run: Callable[..., None]) -> None:
     client = Client(ABORTABLE)
     client.aborts = [NOT_NOW, None]
     run(client)
     assert client.calls == ["begin", "commit", "abort", "pause", "abort", "close"]
 
 
-def test_a_program_that_stops_does_not_try_for_ever(run: Callable[..., None]) -> None:
+def test_a_stopping_program_does_not_retry_for_ever(run: Callable[..., None]) -> None:
     with pytest.raises(TransactionUnanswered):
         run(Client(*[NOT_NOW] * 1000), is_stopping=True)
 
 
-def test_a_conflicting_call_is_not_tried_again(run: Callable[..., None]) -> None:
+def test_a_conflicting_call_is_not_retried(run: Callable[..., None]) -> None:
     client = Client(CONFLICT)
     with pytest.raises(SdkError, match="failed for good"):
         run(client)
     assert client.calls == ["begin", "commit", "abort", "close"]
 
 
-def test_the_producer_is_closed_though_the_consumer_cannot_be(
+def test_the_producer_is_closed_even_if_the_consumer_cannot_be(
     run: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Consumer, "fails_to_close", True)

@@ -1,4 +1,4 @@
-"""Access tokens: what a good one says, and everything that must not pass for one."""
+"""Access tokens: the content of a valid one, and everything that must be refused."""
 
 import base64
 from typing import Any
@@ -41,7 +41,7 @@ def unsigned(header: dict[str, Any], claims: bytes = b"{}", signature: bytes = b
         {"exp": NOW_S - 29, "iat": NOW_S - 100},
     ],
 )
-def test_a_good_token_names_its_subject_and_its_end(changes: dict[str, Any]) -> None:
+def test_a_valid_token_has_its_subject_and_expiry(changes: dict[str, Any]) -> None:
     expires_ms = int(changes.get("exp", NOW_S + 300) * 1000)
     assert checked(made(**changes), KEYS, EXPECTED, NOW_S) == AccessToken("alice", expires_ms)
 
@@ -60,7 +60,7 @@ SHARED = jwt.api_jws.PyJWS()
 
 
 def confused() -> str:
-    """HS256 with the public key as the shared secret: the classic attack."""
+    """HS256 with the public key as the shared secret: the classic key-confusion attack."""
     import hashlib
     import hmac
 
@@ -116,7 +116,7 @@ def test_a_bad_token_is_refused(bad: str, says: str) -> None:
 
 
 @pytest.mark.parametrize("deep", ["header", "claims"])
-def test_deep_json_is_malformed_and_no_recursion(deep: str) -> None:
+def test_deep_json_is_malformed_and_causes_no_recursion_error(deep: str) -> None:
     nested = b'{"a":' * 10_000 + b"1" + b"}" * 10_000
     if deep == "header":
         parts = [base64.urlsafe_b64encode(nested).decode().rstrip("="), "e30", "AA"]
@@ -133,14 +133,14 @@ def test_a_token_without_a_key_id_needs_an_issuer_with_one_key() -> None:
         checked(made(key_id=None), two, EXPECTED, NOW_S)
 
 
-def test_an_unknown_key_asks_for_newer_ones() -> None:
+def test_an_unknown_key_triggers_a_refresh_of_the_keys() -> None:
     asked: list[int] = []
     with pytest.raises(InvalidToken):
         checked(made(key_id="new"), KEYS, EXPECTED, NOW_S, lambda: asked.append(1))
     assert asked == [1]
 
 
-def test_a_key_serves_only_the_algorithm_that_it_names() -> None:
+def test_a_key_is_used_only_with_its_own_algorithm() -> None:
     keys = parse_keys("keys", key_set(as_jwk(rsa_key(), "two", alg="RS512")))
     with pytest.raises(InvalidToken, match="does not list"):
         checked(made(key=rsa_key(), key_id="two", algorithm="RS256"), keys, EXPECTED, NOW_S)

@@ -1,4 +1,4 @@
-"""Rules of access one by one; `tests/property/test_acl_model.py` compares any set with a model."""
+"""Single access rules; `tests/property/test_acl_model.py` compares any set with a model."""
 
 import pytest
 
@@ -42,13 +42,13 @@ def may(operation: AclOperation, *acls: Acl, name: str = "payments", host: str =
     return Acls(acls).allows(ALICE, host, operation, TOPIC, name)
 
 
-def test_without_an_acl_only_super_users_may() -> None:
+def test_without_an_acl_only_super_users_are_allowed() -> None:
     assert not may(READ)
     assert Acls((), frozenset({ALICE})).allows(ALICE, HOST, READ, TOPIC, "payments")
     assert Acls((), allow_if_none=True).allows(ALICE, HOST, READ, TOPIC, "payments")
 
 
-def test_any_acl_of_the_resource_ends_the_rule_that_everyone_may() -> None:
+def test_any_acl_of_the_resource_ends_allow_everyone_if_no_acl_found() -> None:
     others = acl(READ, principal="User:bob")
     acls = Acls([others], allow_if_none=True)
     assert not acls.allows(ALICE, HOST, READ, TOPIC, "payments")
@@ -68,12 +68,12 @@ def test_alter_configs_implies_describe_configs_only() -> None:
     assert not may(DESCRIBE, one)
 
 
-def test_all_means_every_operation_also_in_a_deny() -> None:
+def test_all_means_every_operation_in_a_deny_too() -> None:
     assert may(READ, acl(AclOperation.ALL))
     assert not may(DESCRIBE, acl(AclOperation.ALL, deny=True), acl(DESCRIBE))
 
 
-def test_a_deny_wins_wherever_it_stands() -> None:
+def test_a_deny_wins_over_any_allow() -> None:
     allow = acl(READ)
     assert not may(READ, allow, acl(READ, "*", deny=True))
     assert not may(READ, allow, acl(READ, "pay", deny=True, prefixed=True))
@@ -95,7 +95,7 @@ def test_hosts_are_compared_as_text() -> None:
     assert may(READ, acl(READ), acl(READ, host="10.0.0.2", deny=True))
 
 
-def test_an_address_may_be_written_as_java_does() -> None:
+def test_an_address_may_be_written_as_in_java() -> None:
     denied = acl(READ, host="2001:DB8:0:0:0:0:0:1", deny=True)
     assert not may(READ, acl(READ), denied, host="2001:db8::1")
     assert may(READ, acl(READ), denied, host="2001:db8::2")
@@ -129,7 +129,7 @@ def test_a_verdict_names_the_acl_that_decided() -> None:
         ((acl(WRITE, principal="User:bob"),), False),
     ],
 )
-def test_some_topic_may_be_written(acls: tuple[Acl, ...], *, expected: bool) -> None:
+def test_some_writable_topic_is_found(acls: tuple[Acl, ...], *, expected: bool) -> None:
     assert Acls(acls).allows_any(ALICE, HOST, WRITE, TOPIC) is expected
 
 
@@ -149,19 +149,19 @@ def test_a_filter_matches_by_pattern() -> None:
     assert set(acls.matching(AclFilter(GROUP))) == set()
 
 
-def test_the_allowed_operations_of_a_resource() -> None:
+def test_the_allowed_operations_of_a_resource_are_listed() -> None:
     acls = Acls([acl(AclOperation.ALL), acl(WRITE, deny=True)])
     assert acls.operations(ALICE, HOST, TOPIC, "payments") == OPERATIONS[TOPIC] - {WRITE}
 
 
-def test_names_that_clients_make_up_do_not_fill_the_memory() -> None:
+def test_names_made_up_by_clients_do_not_fill_the_memory() -> None:
     acls = Acls([acl(READ)])
     for number in range(Acls.MAX_REMEMBERED + 10):
         acls.allows(ALICE, HOST, READ, TOPIC, str(number))
     assert len(acls._decided) <= Acls.MAX_REMEMBERED
 
 
-def test_long_names_that_clients_make_up_do_not_fill_the_memory() -> None:
+def test_long_names_made_up_by_clients_do_not_fill_the_memory() -> None:
     acls = Acls([acl(READ)])
     name = "x" * 32_767
     assert not acls.allows(ALICE, HOST, READ, TOPIC, name)

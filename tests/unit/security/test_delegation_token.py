@@ -1,4 +1,4 @@
-"""Delegation tokens: their life, who may change it, and logins by them."""
+"""Delegation tokens: their lifetime, who may change it, and logins with them."""
 
 import pytest
 
@@ -38,7 +38,7 @@ def test_a_new_token_lives_no_longer_than_allowed(
 
 
 @pytest.mark.parametrize("by", [ALICE, BOB, CAROL])
-def test_owner_requester_and_renewers_renew_up_to_its_longest_life(by: object) -> None:
+def test_owner_requester_and_renewers_renew_up_to_the_maximum_lifetime(by: object) -> None:
     assert isinstance(by, type(ALICE))
     assert renewed(made(), by, -1, LIMITS, 5050).expires_ms == 5150
     assert renewed(made(), by, 5000, LIMITS, 5050).expires_ms == 6000
@@ -48,7 +48,7 @@ def test_owner_requester_and_renewers_renew_up_to_its_longest_life(by: object) -
     assert expired(made(), by, -1, 9999) is None
 
 
-def test_nobody_else_does() -> None:
+def test_other_users_can_neither_renew_nor_expire_a_token() -> None:
     with pytest.raises(TokenRefused) as caught:
         renewed(made(), DAVE, -1, LIMITS, 5050)
     assert caught.value.code == ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH
@@ -87,7 +87,7 @@ def logged_in(login: Login) -> SaslStep:
             return step
 
 
-def test_the_bearer_is_the_owner_until_the_token_ends() -> None:
+def test_the_bearer_is_the_owner_until_the_token_expires() -> None:
     password = token_password("secret", "id")
     step = logged_in(Login("SCRAM-SHA-256", "id", password, is_token=True))
     assert (step.user, step.expires_ms, step.by_token) == ("alice", 5100, True)

@@ -27,7 +27,7 @@ def test_users_differ_from_the_brokers_own_login() -> None:
     assert "secret" not in repr(found)
 
 
-def test_a_module_without_options() -> None:
+def test_a_module_without_options_is_read() -> None:
     assert parse_jaas(NAME, f"{SCRAM} required;", "SCRAM-SHA-512").users() == {}
 
 

@@ -40,14 +40,14 @@ def test_a_refusal_is_a_status_then_an_error() -> None:
     assert caught.value.because == "OAUTHBEARER: the token has expired"
 
 
-def test_nobody_tries_again_after_a_refusal() -> None:
+def test_a_refused_client_cannot_try_again() -> None:
     exchange = OAuthBearerExchange(only_good)
     exchange.step(b"n,,\x01auth=Bearer bad\x01\x01")
     with pytest.raises(InvalidCredentials):
         exchange.step(b"n,,\x01auth=Bearer good\x01\x01")
 
 
-def test_nobody_becomes_somebody_else() -> None:
+def test_another_users_authorization_id_is_refused() -> None:
     with pytest.raises(AuthenticationFailed, match="different from the token's"):
         OAuthBearerExchange(only_good).step(b"n,a=admin,\x01auth=Bearer good\x01\x01")
 
@@ -73,7 +73,7 @@ def test_a_malformed_message_is_refused(message: bytes) -> None:
         OAuthBearerExchange(only_good).step(message)
 
 
-def test_a_message_that_would_hold_up_the_loop_is_not_read() -> None:
+def test_a_message_that_would_block_the_loop_is_not_parsed() -> None:
     message = b"n,,\x01" + b"a=b\x01" * (MOST_BYTES // 4) + b"auth=Bearer good\x01\x01"
     with pytest.raises(InvalidCredentials, match="malformed"):
         OAuthBearerExchange(only_good).step(message)

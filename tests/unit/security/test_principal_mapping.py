@@ -1,4 +1,4 @@
-"""Principals, and the user that a certificate stands for. Cases with DNs are Kafka's own."""
+"""Principals, and the user that a certificate maps to. Cases with DNs are Kafka's own."""
 
 import subprocess
 import time
@@ -43,25 +43,25 @@ def test_the_first_rule_that_matches_the_whole_subject_decides(name: str, expect
         (r"RULE:^CN=(.*)\/(.*)$/$2\/$1/", "CN=a/b", "b/a"),
     ],
 )
-def test_parts_of_rules(rules: str, name: str, expected: str | None) -> None:
+def test_rules_are_split_into_their_parts(rules: str, name: str, expected: str | None) -> None:
     assert mapped(parse_rules(rules), name) == expected
 
 
 @pytest.mark.parametrize(
     "rules", ["default", "RULE:", "RULE:^CN=(.*)$/$1", "RULE:^CN=(.*)$/$1/X", "DEFAULT DEFAULT"]
 )
-def test_a_rule_that_does_not_parse_names_the_setting(rules: str) -> None:
+def test_an_error_about_a_malformed_rule_names_the_setting(rules: str) -> None:
     with pytest.raises(ConfigError, match=r"ssl\.principal\.mapping\.rules: .* must be DEFAULT or"):
         parse_rules(rules)
 
 
-def test_a_pattern_that_is_none_names_the_setting() -> None:
+def test_an_error_about_an_invalid_pattern_names_the_setting() -> None:
     with pytest.raises(ConfigError, match=r"ssl\.principal\.mapping\.rules: '\(' is not a pattern"):
         parse_rules("RULE:(/$1/")
 
 
 def der(folder: Path, subj: str, *more: str) -> bytes:
-    """A certificate of this subject, made by OpenSSL."""
+    """A certificate with this subject, created by OpenSSL."""
     out = folder / "cert.pem"
     command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
     files = ["-nodes", "-keyout", str(folder / "key.pem"), "-out", str(out)]
@@ -87,9 +87,7 @@ def der(folder: Path, subj: str, *more: str) -> bytes:
         ("/O=x/CN=a+OU=b", None),
     ],
 )
-def test_a_subject_is_written_as_java_writes_it(
-    tmp_path: Path, subj: str, expected: str | None
-) -> None:
+def test_a_subject_is_written_as_in_java(tmp_path: Path, subj: str, expected: str | None) -> None:
     found = parse_certificate(der(tmp_path, subj)).subject
     if expected is None:
         assert found in {"CN=a+OU=b,O=x", "OU=b+CN=a,O=x"}
@@ -98,12 +96,12 @@ def test_a_subject_is_written_as_java_writes_it(
 
 
 @pytest.mark.parametrize("data", [b"", b"\x30", b"\x30\x84\xff\xff\xff\xff", b"\x30\x02\x30\x00"])
-def test_bytes_that_are_not_a_certificate_end_the_connection(data: bytes) -> None:
+def test_bytes_that_are_not_a_certificate_close_the_connection(data: bytes) -> None:
     with pytest.raises(ProtocolError, match="certificate"):
         parse_certificate(data)
 
 
-def test_names_and_the_end_of_a_certificate(tmp_path: Path) -> None:
+def test_names_and_expiry_of_a_certificate_are_read(tmp_path: Path) -> None:
     one = parse_certificate(der(tmp_path, "/CN=a"))
     assert one.alternative_names == frozenset()
     assert one.expires_s - time.time() == pytest.approx(30 * 86400, abs=60)
@@ -113,7 +111,7 @@ def test_names_and_the_end_of_a_certificate(tmp_path: Path) -> None:
     assert found.expires_s - time.time() == pytest.approx(20000 * 86400, abs=60)
 
 
-def test_principals_in_text() -> None:
+def test_principals_are_parsed_and_printed() -> None:
     assert parse_principal("User:CN=a,O=b:c") == user("CN=a,O=b:c")
     assert [parse_principal(each) for each in ("alice", "User:", ":a", "")] == [None] * 4
     assert str(user("alice")) == "User:alice"

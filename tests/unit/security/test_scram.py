@@ -37,7 +37,7 @@ def server(
 
 
 def logged_in(exchanged: ScramExchange, login: Login) -> str | None:
-    """Both halves until the end; the client checks the server's proof as well."""
+    """Runs both halves to the end; the client checks the server's proof as well."""
     client = exchange(login, "client")
     token, step = next(client), None
     while True:
@@ -50,13 +50,13 @@ def logged_in(exchanged: ScramExchange, login: Login) -> str | None:
 
 @pytest.mark.parametrize("mechanism", ScramMechanism)
 @pytest.mark.parametrize("user", ["alice", "a,b=c", "zoë"])
-def test_client_and_server_convince_each_other(mechanism: ScramMechanism, user: str) -> None:
+def test_client_and_server_authenticate_each_other(mechanism: ScramMechanism, user: str) -> None:
     users = {user: known("pässword", mechanism)}
     login = Login(mechanism.mechanism, user, "pässword")
     assert logged_in(server(users, mechanism), login) == user
 
 
-def test_the_example_of_rfc_7677() -> None:
+def test_the_example_of_rfc_7677_is_reproduced() -> None:
     salt = b64decode("W22ZaJ0SNY7soEsUEjb6gQ==")
     users = {"user": credential(SHA_256, salted(SHA_256, "pencil", salt, 4096), salt, 4096)}
     exchanged = server(users, nonce="%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0")
@@ -138,7 +138,7 @@ def test_a_malformed_proof_is_refused(proof: str) -> None:
 
 
 @given(st.lists(st.binary(max_size=80), min_size=1, max_size=3))
-def test_no_bytes_log_in_or_raise_anything_else(tokens: list[bytes]) -> None:
+def test_no_bytes_log_in_or_raise_another_error(tokens: list[bytes]) -> None:
     exchanged = server({"alice": ScramCredential(b"salt", b"1" * 32, b"2" * 32, 4096)})
     try:
         for token in tokens:
@@ -148,7 +148,7 @@ def test_no_bytes_log_in_or_raise_anything_else(tokens: list[bytes]) -> None:
 
 
 @pytest.mark.parametrize("mechanism", ScramMechanism)
-def test_the_stored_text_is_kafkas(mechanism: ScramMechanism) -> None:
+def test_the_stored_text_matches_kafka(mechanism: ScramMechanism) -> None:
     one = known("secret", mechanism)
     text = stored_text(one)
     assert text.startswith(f"salt={b64encode(one.salt).decode()},stored_key=")
@@ -173,7 +173,7 @@ def test_a_damaged_or_weak_stored_credential_is_ignored(change: tuple[str, str])
     assert parse_stored(ScramMechanism.SCRAM_SHA_512, text) is None
 
 
-def test_a_stranger_with_a_long_name_writes_no_long_line() -> None:
+def test_the_log_line_about_a_long_unknown_name_is_short() -> None:
     exchanged = server({})
     exchanged.step(b"n,,n=" + b"x" * 10_000 + b",r=client")
     with pytest.raises(InvalidCredentials) as refused:
@@ -181,7 +181,7 @@ def test_a_stranger_with_a_long_name_writes_no_long_line() -> None:
     assert len(refused.value.because) < 200
 
 
-def test_a_message_that_would_hold_up_the_loop_is_not_read() -> None:
+def test_a_message_that_would_block_the_loop_is_not_parsed() -> None:
     long = f"n,,n={'a' * MOST_BYTES},r=client".encode()
     with pytest.raises(InvalidCredentials, match=f"a message of {len(long)} bytes"):
         server({}).step(long)

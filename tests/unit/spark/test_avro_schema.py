@@ -1,4 +1,4 @@
-"""Avro schemas: the columns that they mean, and what is said about those that mean none."""
+"""Avro schemas: their columns, and the errors about types without a column."""
 
 import io
 import json
@@ -46,7 +46,7 @@ def logical(under: str, name: str) -> dict[str, str]:
     return {"type": under, "logicalType": name}
 
 
-def test_types_are_those_that_spark_gives_them() -> None:
+def test_types_match_those_of_spark() -> None:
     found = columns(
         "long",
         ["null", "string"],
@@ -62,7 +62,7 @@ def test_types_are_those_that_spark_gives_them() -> None:
     )
 
 
-def test_columns_of_arrow_are_the_very_ones_that_spark_asks_for() -> None:
+def test_arrow_columns_are_exactly_those_that_spark_asks_for() -> None:
     kinds = [
         {"type": "array", "items": ["null", POINT]},
         {"type": "map", "values": {"type": "array", "items": logical("long", "time-micros")}},
@@ -93,7 +93,7 @@ def test_a_union_has_a_member_for_each_branch() -> None:
     ]
 
 
-def test_only_the_value_that_cannot_be_read_is_null() -> None:
+def test_only_a_value_that_cannot_be_read_is_null() -> None:
     schema = record("int", logical("long", "timestamp-millis"))
     numbers = record("long", "long")
     good, large, far = (

@@ -1,4 +1,4 @@
-"""Where reads start and end, and which partitions they have: values in, values out."""
+"""Where reads start and end, and which partitions they have, as pure functions."""
 
 import pytest
 
@@ -60,7 +60,7 @@ def test_positions_are_the_kafka_formats_json() -> None:
         ),
     ],
 )
-def test_starts(options: dict[str, str], bound: object) -> None:
+def test_starts_are_parsed(options: dict[str, str], bound: object) -> None:
     assert read_start(Options(options), FROM_LATEST) == bound
 
 
@@ -85,7 +85,7 @@ def test_a_batch_cannot_start_at_its_end() -> None:
             check_batch(start, end)
 
 
-def test_given_offsets_must_cover_what_is_subscribed() -> None:
+def test_given_offsets_must_cover_the_subscription() -> None:
     bound = GivenOffsets("startingOffsets", {A0: 3})
     with pytest.raises(ConfigError, match=r"must name every partition: a-1, b-0 missing"):
         timestamps_to_list(bound, [A0, A1, B0])
@@ -141,7 +141,7 @@ TOPICS = {
         ),
     ],
 )
-def test_subscriptions(
+def test_subscriptions_are_resolved(
     options: dict[str, str],
     subscription: object,
     names: list[str] | None,

@@ -31,7 +31,7 @@ def columns(node: Any) -> str:
     return str(record_type(json.dumps(node)).spark.simpleString())
 
 
-def test_all_versions_have_a_say_the_newest_first() -> None:
+def test_columns_of_all_versions_are_merged_newest_first() -> None:
     old = record(a="int", gone="string", line=record(x="int"))
     new = record(a="long", line=record(x="double", y="string"), added="boolean")
     nodes = [expanded(each, {}) for each in (new, old)]
@@ -54,7 +54,7 @@ def test_all_versions_have_a_say_the_newest_first() -> None:
         ),
     ],
 )
-def test_types_that_fit_together(new: Any, old: Any, expected: str) -> None:
+def test_compatible_types_share_a_column(new: Any, old: Any, expected: str) -> None:
     nodes = [expanded(record(f=each), {}) for each in (new, old)]
     assert columns(merged(nodes)) == f"struct<f:{expected}>"
 
@@ -68,7 +68,7 @@ def test_types_that_fit_together(new: Any, old: Any, expected: str) -> None:
         (record(x="int"), "int"),
     ],
 )
-def test_types_that_are_no_column_together(new: Any, old: Any) -> None:
+def test_incompatible_types_cannot_share_a_column(new: Any, old: Any) -> None:
     nodes = [expanded(record(f=each), {}) for each in (new, old)]
     with pytest.raises(ConfigError, match="f has types that are no column together"):
         merged(nodes)
@@ -98,7 +98,9 @@ def test_named_types_are_expanded_in_place() -> None:
         ([{"type": "bytes", "logicalType": "decimal", "precision": 4}, "null"], "\u0001", None),
     ],
 )
-def test_a_field_that_was_not_there_has_its_default(kind: Any, default: Any, expected: Any) -> None:
+def test_a_field_missing_in_an_old_value_has_its_default(
+    kind: Any, default: Any, expected: Any
+) -> None:
     node = record(a="int", b=kind)
     node["fields"][1]["default"] = default
     found = defaults(node)
@@ -107,7 +109,7 @@ def test_a_field_that_was_not_there_has_its_default(kind: Any, default: Any, exp
     assert column.null_count == 0, "a value without the field is read"
 
 
-def test_columns_of_a_json_schema() -> None:
+def test_a_json_schema_becomes_columns() -> None:
     schema = {
         "type": "object",
         "properties": {
@@ -139,34 +141,34 @@ def test_columns_of_a_json_schema() -> None:
         ({"b": 1}, "a. is None"),
     ],
 )
-def test_a_row_that_avro_would_cut_does_not_fit(row: dict[str, Any], reason: str) -> None:
+def test_a_row_that_avro_would_truncate_is_refused(row: dict[str, Any], reason: str) -> None:
     write_avro = avro_writer(record(a="int"))
     assert write_avro({"a": 1}) == b"\x02"
     with pytest.raises(ValueError, match=reason):
         write_avro(row)
 
 
-def test_json_has_no_number_that_is_none() -> None:
+def test_json_refuses_nan_and_infinity() -> None:
     assert json_writer({"a": 1.5, "b": [None], "c": None}) == b'{"a":1.5,"b":[null]}'
     for wrong in (math.nan, -math.inf):
         with pytest.raises(ValueError, match="JSON has no number"):
             json_writer({"a": {"b": [wrong]}})
 
 
-def test_protobuf_has_every_double() -> None:
+def test_protobuf_accepts_every_double() -> None:
     for each in (math.nan, math.inf, -math.inf, 1.5):
         written = protobuf_writer(UninterpretedOption)({"double_value": each})
         found = UninterpretedOption.FromString(written[1:]).double_value
         assert str(found) == str(each)
 
 
-def test_maps_of_protobuf_have_one_order() -> None:
+def test_maps_of_protobuf_have_a_fixed_order() -> None:
     names = [f"k{number:02}" for number in range(20)]
     written = protobuf_writer(Struct)(dict.fromkeys(reversed(names), True))
     assert sorted(names, key=lambda each: written.index(each.encode())) == names
 
 
-def test_nested_types_have_names_of_their_own() -> None:
+def test_nested_types_get_distinct_names() -> None:
     text = {"type": "object", "properties": {"c": {"type": "string"}}}
     properties = {"a": {"type": "object", "properties": {"b": text}}, "a_b": text}
     expected = "struct<a:struct<b:struct<c:string>>,a_b:struct<c:string>>"
@@ -176,7 +178,7 @@ def test_nested_types_have_names_of_their_own() -> None:
     assert columns(expanded(node, {})) == expected
 
 
-def test_names_that_ddl_does_not_have_are_quoted() -> None:
+def test_names_that_ddl_does_not_accept_are_quoted() -> None:
     fields = record(**{"first-name": "string", "lines": {"type": "array", "items": "int"}})
     fields["fields"].append({"name": "in", "type": {**record(**{"a`b": "int"}), "name": "in"}})
     options = {
@@ -192,7 +194,7 @@ def test_names_that_ddl_does_not_have_are_quoted() -> None:
     )
 
 
-def test_options_of_a_registry() -> None:
+def test_options_of_a_registry_are_read() -> None:
     confluent = {"valueFormat": "confluent-avro", "schema.registry.url": "http://r:8081"}
     assert subject_of(Options({**confluent, "subscribe": "orders"})) == "orders-value"
     assert subject_of(Options({**confluent, "valueSubject": "s"})) == "s"

@@ -21,13 +21,13 @@ AVRO = "confluent-avro"
 
 
 class Registry:
-    """What the source asks a registry; schemas by their ids, of one subject unless foreign."""
+    """A fake registry: schemas by their ids, all of one subject unless foreign."""
 
     def __init__(self) -> None:
         self.schemas: dict[int, str] = {}
         self.kind = "AVRO"
         self.lag = 0
-        """The number of questions until an id is known."""
+        """The number of requests until an id is known."""
         self.asked = 0
         self.is_away = False
         self.foreign: set[int] = set()
@@ -75,7 +75,7 @@ def read(decode: Decode, *found: bytes) -> list[Any]:
 
 
 @pytest.mark.parametrize(("kind", "wide"), [("long", 1 << 40), ("double", 1.5)])
-def test_a_value_that_only_later_columns_hold_fails_the_task(
+def test_a_value_that_only_later_columns_can_hold_fails_the_task(
     registry: Registry, kind: str, wide: Any
 ) -> None:
     old = avro(registry, 1, {"a": 1}, a="int")
@@ -90,7 +90,7 @@ def test_a_value_that_only_later_columns_hold_fails_the_task(
     assert read(decoder(AVRO, columns, "u"), old, wider) == [{"a": 1}, None], "columns of the user"
 
 
-def test_a_batch_may_have_values_of_several_schemas_and_of_none(registry: Registry) -> None:
+def test_a_batch_may_mix_values_of_several_schemas_and_invalid_ones(registry: Registry) -> None:
     old = avro(registry, 1, {"a": 1}, a="int")
     new = avro(registry, 2, {"a": 1 << 40, "b": "x"}, a="long", b="string")
     decode = decoder(AVRO, reader_schema(AVRO, "", "s"), "", "s", settle_s=0)
@@ -111,7 +111,7 @@ def test_a_value_of_another_subject_that_does_not_fit_is_null(registry: Registry
 
 
 @pytest.mark.parametrize("schema", [record(next=["null", "r"]), "string"])
-def test_a_value_whose_schema_is_no_column_is_null_unless_it_is_of_the_subject(
+def test_a_value_whose_schema_has_no_columns_is_null_unless_it_is_of_the_subject(
     registry: Registry, schema: Any
 ) -> None:
     own = avro(registry, 1, {"a": 1}, a="int")
@@ -124,7 +124,9 @@ def test_a_value_whose_schema_is_no_column_is_null_unless_it_is_of_the_subject(
         read(decoder(AVRO, columns, "u", "s"), b"\0\0\0\0\2\0", own)
 
 
-def test_an_id_is_unknown_when_an_instance_that_lags_behind_had_time(registry: Registry) -> None:
+def test_an_id_counts_as_unknown_after_a_lagging_instance_had_time_to_catch_up(
+    registry: Registry,
+) -> None:
     value = avro(registry, 1, {"a": 1}, a="int")
     columns = json.dumps(record(a="int"))
     registry.lag = 3
@@ -136,7 +138,7 @@ def test_an_id_is_unknown_when_an_instance_that_lags_behind_had_time(registry: R
     assert registry.asked == 4, "each unknown id once for a task"
 
 
-def test_schemas_are_asked_for_once_by_a_worker(registry: Registry) -> None:
+def test_a_worker_requests_each_schema_once(registry: Registry) -> None:
     value = avro(registry, 1, {"a": 1}, a="int")
     columns = json.dumps(record(a="int"))
     assert read(decoder(AVRO, columns, "u"), value) == [{"a": 1}]
@@ -179,7 +181,9 @@ PARTS = record(
         ("inner", [{}, {"x": 1, "y": 1.5}], [[], {"x": 1.5}]),
     ],
 )
-def test_what_a_column_holds_as_it_is(name: str, good: list[Any], bad: list[Any]) -> None:
+def test_a_column_accepts_only_values_that_it_can_hold_unchanged(
+    name: str, good: list[Any], bad: list[Any]
+) -> None:
     fits = fitting(record_type(json.dumps(PARTS)).read)
     assert [each for each in good if not fits({name: each})] == []
     assert [each for each in bad if fits({name: each})] == []
@@ -199,10 +203,10 @@ def json_schema(**properties: str) -> str:
         ({"a": "integer", "b": "string"}, '{"a": 1, "b": "x"}', {"a": 1}, {"a": 1, "b": "x"}),
     ],
 )
-def test_whether_json_is_null_does_not_change_with_the_columns(
+def test_columns_do_not_decide_whether_json_is_null(
     registry: Registry, later: dict[str, str], value: str, before: Any, after: Any
 ) -> None:
-    """One query of a flow takes the values, another one the nulls; a restart lies between them."""
+    """One query of a flow takes the values, another the nulls; a restart may lie between them."""
     registry.kind, registry.schemas[1] = "JSON", json_schema(a="integer")
     found = b"\0\0\0\0\1" + value.encode()
     columns = reader_schema("confluent-json", "u", "s")
@@ -212,7 +216,7 @@ def test_whether_json_is_null_does_not_change_with_the_columns(
     assert read(decoder("confluent-json", columns, "u", "s"), found) == [after]
 
 
-def test_json_whose_columns_the_user_gives_is_judged_by_them(registry: Registry) -> None:
+def test_json_with_columns_given_by_the_user_is_judged_by_them(registry: Registry) -> None:
     registry.kind, registry.schemas[1] = "JSON", json_schema(a="integer")
     decode = decoder("confluent-json", json.dumps(record(b=["null", "long"])), "u")
     given = [b'{"b": 2}', b'{"b": "x"}', b'{"b": 3, "a": "x"}']

@@ -1,4 +1,4 @@
-"""Which batches go again, and what a user reads when one cannot."""
+"""Which batches are sent again, and the errors about those that cannot be."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -41,7 +41,7 @@ KNOWN = ErrorCode.DUPLICATE_SEQUENCE_NUMBER
         ([(A0, ErrorCode.NOT_ENOUGH_REPLICAS), (B0, ErrorCode.CONCURRENT_TRANSACTIONS)], [A0, B0]),
     ],
 )
-def test_retried_batches_and_those_behind_them_are_sent_again(
+def test_retried_batches_and_later_ones_of_their_partition_are_sent_again(
     answers: list[tuple[SealedBatch, ErrorCode]], expected: list[SealedBatch]
 ) -> None:
     assert unwritten(BatchResponse(batch, code) for batch, code in answers) == expected
@@ -61,12 +61,12 @@ def test_a_rejection_names_partition_and_cause(code: ErrorCode, words: str) -> N
         unwritten([BatchResponse(B0, OK), BatchResponse(A0, code)])
 
 
-def test_a_retry_in_another_partition_excuses_nothing() -> None:
+def test_a_retry_in_another_partition_does_not_excuse_a_rejection() -> None:
     with pytest.raises(NotWritten):
         unwritten([BatchResponse(B0, MOVED), BatchResponse(A1, BEHIND)])
 
 
-def test_one_batch_of_each_partition_goes_at_a_time() -> None:
+def test_one_batch_per_partition_is_sent_at_a_time() -> None:
     assert firsts([A0, B0, A1, A2]) == [A0, B0]
 
 
@@ -100,7 +100,7 @@ def test_a_batch_missing_in_the_response_is_sent_again() -> None:
 
 
 class AwayClient(BlockingClient):
-    """Every request to its one broker is lost."""
+    """Loses every request to its one broker."""
 
     def __init__(self) -> None:
         super().__init__(ClientSettings(()))
@@ -123,7 +123,7 @@ class AwayClient(BlockingClient):
         raise ConnectionFailed("the broker is away")
 
 
-def test_a_delivery_timeout_ends_the_task_while_others_are_sent() -> None:
+def test_a_delivery_timeout_fails_the_task_while_others_are_sent() -> None:
     producer = SinkProducer(AwayClient(), delivery_timeout_ms=1)
     batches = [SealedBatch(tp, b"a", sequence, 1) for sequence in range(8) for tp in (P0, P1)]
     with pytest.raises(DeliveryTimedOut, match=r"out-0 .*timeout.ms = 1 \(the broker is away\)"):

@@ -1,4 +1,4 @@
-"""The driver's JVM when it ends by itself, here played by another program."""
+"""The driver's JVM when it exits by itself; another program stands in for it."""
 
 import signal
 import subprocess
@@ -22,12 +22,12 @@ def process() -> Iterator[subprocess.Popen[bytes]]:
 
 
 def session() -> SimpleNamespace:
-    """What is used of a session: a client that may try again for as long as it likes."""
+    """The used part of a session: a client that may retry for as long as it likes."""
     policies = [SimpleNamespace(can_retry=lambda error: isinstance(error, OSError))]
     return SimpleNamespace(client=SimpleNamespace(get_retry_policies=lambda: policies))
 
 
-def test_a_client_tries_again_only_while_the_jvm_lives(process: subprocess.Popen[bytes]) -> None:
+def test_a_client_retries_only_while_the_jvm_lives(process: subprocess.Popen[bytes]) -> None:
     jvm, found, called = DriverProcess(process), session(), []
     jvm.retry_while_alive(found)
     (policy,) = found.client.get_retry_policies()
@@ -50,7 +50,7 @@ def test_a_lost_jvm_is_the_reason_whatever_the_error_says(process: subprocess.Po
         raise OSError("connection refused")
 
 
-def test_an_exit_code_is_told(process: subprocess.Popen[bytes]) -> None:
-    process.communicate(b"")  # no line to read: it fails
+def test_an_exit_code_is_reported(process: subprocess.Popen[bytes]) -> None:
+    process.communicate(b"")  # no line to read, so it fails
     with pytest.raises(PipelineFailed, match="exit code 1"), DriverProcess(process).told_if_lost():
         raise OSError("connection refused")

@@ -1,4 +1,4 @@
-"""What tasks and driver of the exactly-once sink may do, from what they see."""
+"""What tasks and driver of the exactly-once sink may do, given what they observe."""
 
 from collections.abc import Mapping
 
@@ -58,7 +58,7 @@ def test_a_given_transactional_id_is_used(
     assert transactional_id(given, checkpoint) == expected
 
 
-def test_a_checkpoint_names_its_query() -> None:
+def test_a_query_is_named_by_its_checkpoint() -> None:
     found = transactional_id(None, "file:/data/checkpoint")
     assert found == transactional_id(None, " file:/data/checkpoint/ ")
     assert found != transactional_id(None, "file:/data/checkpoint2")
@@ -66,17 +66,17 @@ def test_a_checkpoint_names_its_query() -> None:
     assert found.startswith("penstock-sink-")
 
 
-def test_a_marker_is_read_as_it_was_written() -> None:
+def test_a_marker_is_read_back_as_written() -> None:
     marker = EpochMarker("9c5f", 12)
     assert read_marker(12, marker.metadata) == marker
 
 
 @pytest.mark.parametrize("metadata", [None, "", "someone's own", "penstock-sink 1", "a b c"])
-def test_other_offsets_are_no_marker(metadata: str | None) -> None:
+def test_other_offsets_are_not_markers(metadata: str | None) -> None:
     assert read_marker(5, metadata) is None
 
 
-def test_no_offset_is_no_marker() -> None:
+def test_a_missing_offset_is_not_a_marker() -> None:
     assert read_marker(-1, EpochMarker("q", 1).metadata) is None
 
 
@@ -97,7 +97,7 @@ def test_a_marker_of_a_newer_version_is_an_error() -> None:
         ([EpochMarker("another checkpoint", 500), EpochMarker("q", 5)], 4, True),
     ],
 )
-def test_a_committed_epoch_is_known_by_its_marker(
+def test_a_committed_epoch_is_recognised_by_its_marker(
     markers: list[EpochMarker], batch_id: int, expected: bool
 ) -> None:
     assert is_committed(markers, "q", batch_id) is expected
@@ -106,11 +106,11 @@ def test_a_committed_epoch_is_known_by_its_marker(
 OTHERS = (EpochMarker("another checkpoint", 9),)
 
 
-def test_a_checkpoint_that_went_back_may_not_skip_epochs() -> None:
-    """What Spark plans now is not what was written under the same numbers."""
+def test_a_checkpoint_that_was_set_back_may_not_skip_epochs() -> None:
+    """Spark's plan now differs from what was written under the same epoch numbers."""
     markers = (*OTHERS, EpochMarker("q", 5), EpochMarker("q", 2))
     transaction = SparkTransaction("sink", 7, 3, markers=markers)
-    for batch_id in (4, 5, 6):  # the last one again, the next, and one after epochs without rows
+    for batch_id in (4, 5, 6):  # the last epoch again, the next, and one after epochs without rows
         check_checkpoint(transaction, "q", batch_id)
     for batch_id in (0, 3):
         with pytest.raises(EpochFailed, match=rf"runs micro-batch {batch_id}, .* micro-batch 4"):
@@ -157,7 +157,7 @@ def test_each_topic_of_an_epoch_gets_a_marker() -> None:
     assert decided.marker_topics == {"out", "other"}
 
 
-def test_an_epoch_without_rows_leaves_a_marker_where_its_topic_is_known() -> None:
+def test_an_epoch_without_rows_leaves_a_marker_if_its_topic_is_known() -> None:
     decided = to_commit([report(0), report(1)], 8, "out")
     assert isinstance(decided, EpochCommit)
     assert (decided.marker, decided.marker_topics) == (EpochMarker("q", 9), {"out"})
@@ -178,8 +178,8 @@ def state(epoch: int, last_sequence: int, start: int, producer: int = 7) -> Prod
         ([], Fresh()),
         ([state(3, 99, 40, producer=8)], Fresh()),
         ([state(2, 99, -1)], Fresh()),
-        ([state(2, 99, 40)], Fresh()),  # its abort is on the way; the leader will tell
-        ([state(3, -1, -1)], Fresh()),  # no more than a marker
+        ([state(2, 99, 40)], Fresh()),  # its abort is on the way; the leader will report it
+        ([state(3, -1, -1)], Fresh()),  # only a marker
         ([state(3, 0, 40)], Resumed(40, 1)),
         ([state(9, 0, 0, producer=8), state(3, 99, 40)], Resumed(40, 100)),
     ],
@@ -197,7 +197,7 @@ def test_progress_is_read_from_the_leaders_producer_state(
         ([state(3, 5, -1)], "out-0: the transaction was ended .* kafka.transaction.timeout.ms"),
     ],
 )
-def test_a_transaction_that_is_over_fails_the_task(states: list[ProducerState], words: str) -> None:
+def test_an_ended_transaction_fails_the_task(states: list[ProducerState], words: str) -> None:
     with pytest.raises(EpochFailed, match=words):
         partition_progress(P0, states, OURS)
 
@@ -212,7 +212,7 @@ def test_reports_of_one_transaction_are_committed_with_the_next_batch_as_marker(
     [[], [report(0), report(1)], [report(0, skipped=True), report(1, skipped=True)]],
     ids=["no tasks", "no rows", "committed before"],
 )
-def test_nothing_is_committed_where_nothing_was_written(reports: list[TaskReport]) -> None:
+def test_without_writes_nothing_is_committed(reports: list[TaskReport]) -> None:
     assert to_commit(reports, 8) == NothingToCommit()
 
 
@@ -275,7 +275,7 @@ def test_counts_that_differ_fail_the_epoch(
         (ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, True, EndTxnResult.REFUSED),
     ],
 )
-def test_an_answer_to_the_commit_is_judged_by_what_was_sent_before(
+def test_the_answer_to_a_commit_is_judged_by_what_was_sent_before(
     code: ErrorCode, sent_before: bool, expected: EndTxnResult
 ) -> None:
     assert end_txn_result(code, sent_before=sent_before, retriable=RETRIABLE) is expected

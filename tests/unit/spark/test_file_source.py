@@ -1,4 +1,4 @@
-"""Files that grow and rotate: every complete line is read once, whatever their names become."""
+"""Files that grow and rotate: every complete line is read once, whatever the files' names."""
 
 import os
 import random
@@ -18,7 +18,7 @@ from penstock.spark.connector.tail import names_before
 
 
 class Reading:
-    """A reader, and where it is."""
+    """A reader and its position."""
 
     def __init__(self, pattern: Path, *, fail: bool = True) -> None:
         self.reader = FileReader(str(pattern), fail_on_data_loss=fail)
@@ -35,7 +35,7 @@ class Reading:
 
 
 def let_rest(path: Path) -> None:
-    """As if nobody had written to it for an hour."""
+    """Age the file by an hour."""
     hour_ago = path.stat().st_mtime - 3600
     os.utime(path, (hour_ago, hour_ago))
 
@@ -45,7 +45,7 @@ def add(path: Path, text: str) -> None:
         file.write(text)
 
 
-def test_a_line_is_read_when_it_is_complete(tmp_path: Path) -> None:
+def test_a_line_is_read_once_it_is_complete(tmp_path: Path) -> None:
     log = tmp_path / "access.log"
     add(log, "one\ntwo\nthr")
     reading = Reading(log)
@@ -207,7 +207,7 @@ def test_a_query_continues_from_a_checkpoint_without_marks(tmp_path: Path) -> No
 
 
 class RenamedDuringLooks:
-    """Renames a file each time that a look has listed the folder, and has not opened it yet."""
+    """Renames a file after each listing of the folder, before it is opened."""
 
     def __init__(self, path: Path, times: int) -> None:
         self._path, self._left = path, times
@@ -222,7 +222,7 @@ class RenamedDuringLooks:
 
 
 @pytest.mark.parametrize("pattern", ["access.log", "access.log*"])
-def test_a_file_renamed_during_a_look_is_not_forgotten(
+def test_a_file_renamed_during_a_scan_is_not_forgotten(
     tmp_path: Path, pattern: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = tmp_path / "access.log"
@@ -282,7 +282,7 @@ def at_time(path: Path, text: str, seconds: int) -> None:
     os.utime(path, (seconds, seconds))
 
 
-def test_a_file_that_appeared_and_rotated_between_two_looks_is_read(tmp_path: Path) -> None:
+def test_a_file_created_and_rotated_between_two_scans_is_read(tmp_path: Path) -> None:
     log = tmp_path / "app.log"
     at_time(tmp_path / "app.log.1", "before the first look\n", 10)
     at_time(log, "one\n", 20)
@@ -315,7 +315,7 @@ def test_a_file_rotated_away_is_reported(tmp_path: Path, fail: bool) -> None:
 
 
 def copy_and_cut(log: Path) -> None:
-    """As `copytruncate` of logrotate does."""
+    """As logrotate's `copytruncate` does."""
     rotate(log.with_name(f"{log.name}.1"), 3)
     shutil.copy(log, f"{log}.1")
     log.write_text("")
@@ -384,7 +384,7 @@ def test_a_copy_is_not_read_later_either(tmp_path: Path) -> None:
     assert reading.lines() == ["two"]
 
 
-def test_a_file_that_appeared_and_rotated_since_an_empty_one_is_read(tmp_path: Path) -> None:
+def test_a_file_created_and_rotated_since_an_empty_one_is_read(tmp_path: Path) -> None:
     log = tmp_path / "app.log"
     at_time(tmp_path / "app.log.1", "before the first look\n", 10)
     at_time(log, "", 20)
@@ -419,7 +419,7 @@ def test_a_copy_with_the_inode_of_an_empty_one_is_not_read(tmp_path: Path) -> No
     assert reading.lines() == []
 
 
-def test_files_rotated_before_the_first_look_are_not_read_for_another_log(
+def test_files_rotated_before_the_first_scan_are_not_read_for_another_log(
     tmp_path: Path,
 ) -> None:
     at_time(tmp_path / "quiet.log", "quiet\n", 10)
@@ -444,7 +444,7 @@ def test_files_that_begin_with_the_same_line_are_all_read(tmp_path: Path) -> Non
 
 
 class Rotating:
-    """A log that is written to and rotated, and looked at in between, each at any step."""
+    """A log that is written, rotated and scanned, each at any step."""
 
     def __init__(self, folder: Path, pattern: str, seed: int) -> None:
         self.log, self._dice = folder / "app.log", random.Random(seed)
@@ -488,7 +488,7 @@ class Rotating:
         self.look()
 
     def _read_more(self) -> None:
-        """Lines that the copy does not have, and that were read before the cut."""
+        """Lines that the copy lacks and that were read before the truncation."""
         self.write()
         self.look()
 
@@ -521,7 +521,7 @@ def test_a_file_of_a_folder_may_be_removed_after_it_was_read(tmp_path: Path) -> 
     assert reading.lines() == ["b"]
 
 
-def test_each_line_is_read_once_while_its_file_is_rotated_all_the_time(tmp_path: Path) -> None:
+def test_each_line_is_read_once_while_its_file_is_rotated_continuously(tmp_path: Path) -> None:
     log = tmp_path / "app.log"
     rotations, lines_each = 60, 20
     add(log, "first\n")

@@ -1,4 +1,4 @@
-"""Signals while Spark is asked something."""
+"""Signals while a call to Spark is running."""
 
 import os
 import signal
@@ -23,7 +23,7 @@ def test_the_result_of_work_in_a_thread_is_returned() -> None:
 
 
 def test_a_signal_is_handled_while_the_work_continues() -> None:
-    """The thread that waits is free: what it does next waits for nobody."""
+    """The waiting thread is free: it need not wait for the work."""
     go_on, ended = threading.Event(), threading.Event()
 
     def work() -> None:

@@ -1,4 +1,4 @@
-"""What an answer about the sink's group says of its markers, and what says nothing."""
+"""Which responses about the sink's group say something about its markers."""
 
 import pytest
 
@@ -59,6 +59,6 @@ def test_a_response_without_the_group_is_retried(
 @pytest.mark.parametrize(
     "response", [by_group("sink", LOADING), by_group("sink", of_partition=LOADING)]
 )
-def test_an_error_says_nothing_about_markers(response: OffsetFetchResponse) -> None:
+def test_an_error_response_says_nothing_about_markers(response: OffsetFetchResponse) -> None:
     with pytest.raises(BrokerRefused, match=r"of group sink.*: COORDINATOR_LOAD_IN_PROGRESS"):
         markers_of(response, "sink", 8)

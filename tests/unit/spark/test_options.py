@@ -1,4 +1,4 @@
-"""Options of Spark's sources and sinks: names, types, and what is said of wrong ones."""
+"""Options of Spark's sources and sinks: names, types, and errors about wrong ones."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""A task's rows are put in order, within the memory that it may take."""
+"""A task's rows are sorted within its memory limit."""
 
 import random
 import tempfile

@@ -1,4 +1,4 @@
-"""What an archive for executors holds, and how Spark is told of it."""
+"""The content of an archive for executors, and the Spark settings that refer to it."""
 
 import re
 import subprocess
@@ -30,7 +30,7 @@ INSTALLED: dict[str, list[str]] = {
     "py4j": [],
     "numpy": [],
     "pandas": ["numpy", "Python_DateUtil>=2.8", 'pytest; extra == "test"'],
-    "python-dateutil": ["pandas"],  # in a ring, for once
+    "python-dateutil": ["pandas"],  # a cycle
     "pyarrow": [],
     "psycopg": ['psycopg-binary==3; python_version > "3" and extra == "binary"', 'x; extra == "c"'],
     "psycopg-binary": [],
@@ -45,7 +45,7 @@ def requirements(name: str) -> Iterable[str] | None:
     return INSTALLED.get(name)
 
 
-def test_the_archive_has_dependencies_but_neither_spark_nor_tools() -> None:
+def test_the_archive_has_dependencies_without_spark_and_tools() -> None:
     needed = ["crc32c", "numpy", "pandas", "psycopg", "psycopg-binary", "pyarrow"]
     assert packed([], requirements) == [*needed, "python-dateutil"]
     assert "geo" in packed(["Geo"], requirements)
@@ -95,7 +95,7 @@ def test_a_python_without_packages_imports_penstock_from_the_unpacked_archive(
 
 
 def spark_itself() -> list[str]:
-    """As executors find pyspark: in the zip files of Spark."""
+    """Find pyspark as executors do: in Spark's zip files."""
     import pyspark
 
     return [str(each) for each in (Path(pyspark.__file__).parent / "python" / "lib").glob("*.zip")]
@@ -108,7 +108,7 @@ def test_an_archive_name_that_spark_does_not_unpack_is_an_error(tmp_path: Path) 
         pack(tmp_path / "nowhere" / "e.tar")
 
 
-def test_the_archive_is_added_to_those_of_the_user(tmp_path: Path) -> None:
+def test_the_archive_is_added_to_the_users_own(tmp_path: Path) -> None:
     archive = tmp_path / "my env.tar"
     with pytest.raises(ConfigError, match="no such file; `penstock pipeline pack"):
         archive_settings(archive)
@@ -145,7 +145,7 @@ def test_other_failures_are_reported_unchanged() -> None:
     assert first_lines("No module named 'mine'\n\n\tat x") == "No module named 'mine'"
 
 
-def test_one_command_starts_each_machines_own_python(
+def test_one_command_starts_the_python_of_each_machine(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delenv("PYSPARK_PYTHON", raising=False)

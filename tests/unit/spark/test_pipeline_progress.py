@@ -1,4 +1,4 @@
-"""What Spark tells of a micro-batch, in our words."""
+"""Spark's report of a micro-batch, translated to our own figures."""
 
 from penstock.spark.pipeline.progress import COLUMNS, progress, row
 
@@ -22,11 +22,11 @@ EVENT = {
 }
 
 
-def test_lag_counts_records_behind_the_batch_and_partitions_that_were_added() -> None:
+def test_lag_counts_records_after_the_batch_and_added_partitions() -> None:
     assert progress(EVENT).lag == 7
 
 
-def test_sources_that_do_not_count_have_no_lag() -> None:
+def test_sources_without_offsets_have_no_lag() -> None:
     assert progress({**EVENT, "sources": EVENT["sources"][1:]}).lag is None  # type: ignore[index]
 
 

@@ -1,4 +1,4 @@
-"""Projects and their flows: what is read, and what is told of mistakes before Spark starts."""
+"""Projects and their flows: how they are read, and errors reported before Spark starts."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ def project(folder: Path, spec: str = SPEC, own: str = FLOW) -> Path:
     return folder
 
 
-def test_what_init_writes_is_a_project(tmp_path: Path) -> None:
+def test_init_writes_a_valid_project(tmp_path: Path) -> None:
     write_project(tmp_path / "new", "new")
     found = load_project(tmp_path / "new")
     assert found.spec.name == "new"
@@ -100,7 +100,7 @@ def test_an_error_in_a_flow_names_its_field(tmp_path: Path, flow: str, words: st
         "spark_partition_id () = 0",
     ],
 )
-def test_a_condition_must_say_the_same_of_a_row_each_time(condition: str) -> None:
+def test_a_condition_must_be_deterministic(condition: str) -> None:
     with pytest.raises(ConfigError, match="has another result"):
         check_repeatable("n", condition)
 
@@ -108,7 +108,7 @@ def test_a_condition_must_say_the_same_of_a_row_each_time(condition: str) -> Non
 @pytest.mark.parametrize(
     "condition", ["now > 1", "operand(x) = 1", "unix_timestamp(at) > 1", "current_dates is null"]
 )
-def test_columns_and_other_functions_are_the_same_each_time(condition: str) -> None:
+def test_columns_and_other_functions_are_deterministic(condition: str) -> None:
     check_repeatable("n", condition)
 
 

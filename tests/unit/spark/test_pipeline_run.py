@@ -1,4 +1,4 @@
-"""What is told of a flow that Spark refuses."""
+"""Errors of a flow that Spark refuses."""
 
 import pytest
 from pyspark.errors import AnalysisException
@@ -36,7 +36,7 @@ def test_an_error_of_a_query_has_no_plan() -> None:
 
 
 def test_an_error_of_ours_has_no_traceback() -> None:
-    """Spark tells an error of a data source by its traceback, which hides the message."""
+    """Spark reports an error of a data source with its traceback, which hides the message."""
     said = (
         "(STREAM_FAILED) [PYTHON_STREAMING_DATA_SOURCE_RUNTIME_ERROR] Failed when Python streaming "
         "data source perform latestOffset: Traceback (most recent call last):\n"
@@ -53,7 +53,7 @@ def test_an_error_of_ours_has_no_traceback() -> None:
 
 
 @pytest.mark.parametrize("frames", [1, 20])
-def test_an_error_of_a_user_s_own_is_told_although_one_of_ours_caused_it(frames: int) -> None:
+def test_a_users_error_is_shown_even_if_one_of_ours_caused_it(frames: int) -> None:
     said = (
         "[X] Job aborted: Traceback (most recent call last):\n"
         + '  File "mine.py", line 7, in send\n' * frames

@@ -1,4 +1,4 @@
-"""What the driver decides: ranges and their cuts, pace, filters, what to do about lost records."""
+"""Decisions of the driver: ranges and their splits, pace, filters, lost records."""
 
 from datetime import UTC, datetime
 
@@ -123,7 +123,7 @@ def test_lost_records_end_a_read_or_give_a_warning(caplog: pytest.LogCaptureFixt
     assert "a-0 is gone" in caplog.text
 
 
-def test_where_to_continue_after_data_loss() -> None:
+def test_reading_continues_after_data_loss_at_the_right_offset() -> None:
     assert resumed(5, 20, 10, 30) == (10, "offsets 5 to 9 are gone")
     assert resumed(5, 20, 25, 30)[0] == 20
     assert resumed(15, 20, 0, 7)[0] == 20
@@ -155,7 +155,7 @@ def test_filters_narrow_ranges() -> None:
         assert narrowed(*filters) == expected, filters
 
 
-def test_filters_on_time_round_to_the_milliseconds_that_records_have() -> None:
+def test_filters_on_time_round_to_milliseconds() -> None:
     moment = datetime(2024, 1, 1, 0, 0, 0, 1500, tzinfo=UTC)
     ms = 1_704_067_200_001
     for each, expected in [

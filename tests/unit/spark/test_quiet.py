@@ -1,4 +1,4 @@
-"""What Spark prints by itself does not reach the user, unless it says why Spark did not start."""
+"""Spark's own output does not reach the user, unless it explains why Spark did not start."""
 
 import os
 
@@ -12,7 +12,7 @@ def test_output_of_spark_is_hidden(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     with quiet_start({}):
-        later = os.dup(2)  # as a JVM that was started here has it
+        later = os.dup(2)  # as a JVM started here has it
         os.write(2, b"WARN NativeCodeLoader\n")
     os.write(later, b"BrokenPipeError\n")
     os.close(later)

@@ -1,4 +1,4 @@
-"""The reader of a range over a scripted broker: refusals and a slow reader lose no record."""
+"""The reader of a range over a scripted broker: neither errors nor a slow reader lose a record."""
 
 import threading
 from collections.abc import Iterator
@@ -42,9 +42,9 @@ def batch_at(offset: int) -> bytes:
 
 
 class ScriptedClient(BlockingClient):
-    """A broker that answers each fetch with a batch, but first with what the script says.
+    """A broker that answers each fetch with a batch, after the scripted failures.
 
-    `asks` are failures to send a request, `answers` what is received instead of an answer.
+    `asks` are failures to send a request, `answers` are received instead of an answer.
     """
 
     def __init__(self, asks: dict[int, KafkaError], answers: dict[int, KafkaError | None]) -> None:
@@ -68,7 +68,7 @@ class ScriptedClient(BlockingClient):
 
     def receive(self, ticket: int, *, timeout_ms: int, into: memoryview) -> FetchResponse:  # noqa: ARG002
         self.received += 1
-        # Whatever comes is written into the buffer, as a socket does.
+        # Any answer is written into the buffer, as a socket does.
         data = batch_at(ticket)
         into[: len(data)] = data
         records: memoryview | bytes = into[: len(data)]
@@ -99,7 +99,7 @@ SMALL = FetchSettings(partition_bytes=1000, max_wait_ms=0)
 
 @pytest.mark.parametrize("failure", [MOVED, LOST, EMPTY], ids=["refused", "lost", "empty"])
 @pytest.mark.parametrize("at", range(1, ANSWERS + 1))
-def test_a_failed_attempt_overwrites_nothing_that_is_still_read(
+def test_a_failed_attempt_overwrites_no_buffer_that_is_still_read(
     failure: KafkaError | None, at: int
 ) -> None:
     client = ScriptedClient({}, {at: failure})
@@ -108,7 +108,7 @@ def test_a_failed_attempt_overwrites_nothing_that_is_still_read(
     held: list[Fetched] = []
     for fetched in fetch:
         held.append(fetched)
-        if len(held) == READ_AHEAD + 1:  # as slow as the queue between them allows
+        if len(held) == READ_AHEAD + 1:  # as slowly as the queue between them allows
             found += offsets(held[0])
             held.pop(0).done()
     for fetched in held:
@@ -154,7 +154,7 @@ def test_a_read_without_records_times_out_and_is_not_retried() -> None:
 
 
 class RemadeTopic(ScriptedClient):
-    """After two answers, the topic is another one of the same name."""
+    """Answers twice; then the topic is another one of the same name."""
 
     def receive(self, ticket: int, *, timeout_ms: int, into: memoryview) -> FetchResponse:
         if self.received == 2:
@@ -169,7 +169,7 @@ def read_by(client: ScriptedClient, wanted: OffsetRange = RANGE, *, fail: bool) 
         fetched.done()
 
 
-def test_a_topic_that_was_made_anew_is_not_read_in_place_of_the_former() -> None:
+def test_a_recreated_topic_is_not_read_in_place_of_the_former_one() -> None:
     with pytest.raises(DataLoss, match="its topic was recreated"):
         list(read_by(RemadeTopic({}, {}), fail=True))
     assert list(read_by(RemadeTopic({}, {}), fail=False)) == list(range(2 * ROWS))
@@ -185,7 +185,7 @@ def test_a_task_reads_only_the_topic_that_it_was_planned_for() -> None:
 
 
 class OverQuota(ScriptedClient):
-    """Every other response has no partition: the client is over its quota, and waits."""
+    """Sends every other response without partitions: the client is over its quota, and waits."""
 
     def receive(self, ticket: int, *, timeout_ms: int, into: memoryview) -> FetchResponse:
         found = super().receive(ticket, timeout_ms=timeout_ms, into=into)

@@ -17,7 +17,7 @@ def test_items_come_in_order() -> None:
     assert list(ahead(iter(()), 1, nothing)) == []
 
 
-def test_one_item_waits_and_one_is_made_while_one_is_used() -> None:
+def test_one_item_waits_and_one_is_produced_while_one_is_used() -> None:
     made = threading.Semaphore(0)
 
     def items() -> Iterator[int]:

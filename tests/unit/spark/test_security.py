@@ -1,4 +1,4 @@
-"""Security settings of a job: mapped, or refused with what to write instead."""
+"""Security settings of a job: translated, or refused with what to write instead."""
 
 import pickle
 import ssl
@@ -63,7 +63,7 @@ def test_an_error_about_a_jaas_string_hides_the_password(
     assert '"p' not in str(refused.value)
 
 
-def test_a_login_by_name_and_password() -> None:
+def test_a_login_by_name_and_password_is_read() -> None:
     found = read_security(
         security(
             security_protocol="SASL_SSL",
@@ -137,7 +137,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
     return (folder / "key").read_text(), (folder / "cert").read_text()
 
 
-def test_given_certificates_are_all_that_is_trusted(certificate: tuple[str, str]) -> None:
+def test_given_certificates_are_the_only_ones_trusted(certificate: tuple[str, str]) -> None:
     only_new = {"ssl.enabled.protocols": "TLSv1.3"}
     context = Tls(trusted_pem=certificate[1], check_host=False, versions=only_new).context()
     assert len(context.get_ca_certs()) == 1
@@ -176,7 +176,7 @@ def test_client_settings_have_the_java_clients_names() -> None:
     assert (settings.request_timeout_ms, settings.client_id) == (5, "me")
 
 
-def test_a_login_by_access_tokens() -> None:
+def test_a_login_by_access_tokens_is_read() -> None:
     module = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
     found = read_security(
         security(

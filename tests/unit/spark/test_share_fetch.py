@@ -1,6 +1,4 @@
-"""What a member of a share group asks several brokers for, if one of them cannot be reached, or
-partitions move.
-"""
+"""Requests of a share group member to several brokers: one is unreachable, or partitions move."""
 
 from penstock.client.errors import ConnectionFailed
 from penstock.client.route import Route, ToBroker
@@ -66,7 +64,9 @@ class AnsweringBroker:
 
 
 class ThreeBrokers:
-    """A client of a cluster in which each broker leads one partition, and the second is away."""
+    """A client of a cluster in which each broker leads one partition, and the second is
+    unreachable.
+    """
 
     settings = ClientSettings(())
 
@@ -96,13 +96,13 @@ def fetched(consumer: ShareConsumer) -> int:
         return consumer._fetch_once(FetchLimits(records=500, wait_ms=0))
 
 
-def test_a_broker_that_is_away_does_not_hide_what_others_have_locked() -> None:
+def test_an_unreachable_broker_does_not_hide_records_locked_on_others() -> None:
     consumer = member(ThreeBrokers())
     assert fetched(consumer) == 20
     assert consumer._held.locked() == {FIRST: parse_ranges("0-9"), THIRD: parse_ranges("0-9")}
 
 
-def test_a_connection_that_breaks_ends_its_session_only() -> None:
+def test_a_broken_connection_ends_its_own_session_only() -> None:
     brokers = ThreeBrokers()
     consumer = member(brokers)
     fetched(consumer)

@@ -1,4 +1,4 @@
-"""Heartbeats of a query's member of a share group whose responses are lost."""
+"""Heartbeats of a query's share group member whose responses are lost."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +14,7 @@ from penstock.wire.messages.share_group_heartbeat import (
 
 
 class LossyClient:
-    """A client, and its one connection: some responses are lost."""
+    """A client and its one connection, on which some responses are lost."""
 
     def __init__(self, *is_lost: bool) -> None:
         self._is_lost = list(is_lost)
@@ -38,8 +38,8 @@ class LossyClient:
                     raise
 
 
-def test_who_missed_a_response_asks_for_everything_again() -> None:
-    """It may have had an assignment, which the coordinator tells once."""
+def test_after_a_lost_response_the_next_heartbeat_is_a_full_one() -> None:
+    """The lost response may have had an assignment, which the coordinator sends only once."""
     consumer = ShareConsumer(ClientSettings(()), "billing", ("orders",), 1000)
     client = LossyClient(False, False, True, False, False)
     consumer._client = client  # type: ignore[assignment]

@@ -1,4 +1,4 @@
-"""What the share group source decides: which records are locked, done, read by which task."""
+"""Decisions of the share group source: which records are locked, done, and read by which task."""
 
 import json
 
@@ -28,7 +28,7 @@ from penstock.types import TopicPartition, Uuid
 
 TP, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
 FIRST, SECOND = Uuid(b"1" * 16), Uuid(b"2" * 16)
-"""The ids of two topics, one after the other, with the name orders."""
+"""The ids of two successive topics with the name orders."""
 LIMITS = FetchLimits(records=500, wait_ms=0)
 
 offsets = st.sets(st.integers(0, 40))
@@ -56,7 +56,7 @@ def test_ranges_are_sets_of_offsets(one: set[int], two: set[int]) -> None:
 
 
 @given(offsets, st.integers(0, 45), st.integers(0, 45))
-def test_a_part_is_by_number(all_of: set[int], first: int, last: int) -> None:
+def test_a_part_is_chosen_by_number(all_of: set[int], first: int, last: int) -> None:
     assert numbers(of(all_of).part(first, last)) == set(sorted(all_of)[first:last])
 
 
@@ -74,7 +74,7 @@ def test_each_record_is_read_by_one_task(
     assert not limit or all(each.offsets.count <= limit for each in pieces)
 
 
-def test_a_partition_has_more_tasks_than_one() -> None:
+def test_a_partition_may_have_several_tasks() -> None:
     records = {TP: parse_ranges("0-5,10-11,100")}
     assert [str(each) for each in divided(records, {}, at_least=3)] == [
         "orders-0 0-2",
@@ -85,14 +85,14 @@ def test_a_partition_has_more_tasks_than_one() -> None:
 
 
 @given(offsets, offsets, st.integers(1, 30))
-def test_a_micro_batch_has_its_maximum(one: set[int], two: set[int], limit: int) -> None:
+def test_a_micro_batch_has_a_maximum_size(one: set[int], two: set[int], limit: int) -> None:
     records = {tp: of(each) for tp, each in ((TP, one), (OTHER, two)) if each}
     found = at_most(limit, records)
     assert count(found) == min(limit, len(one) + len(two))
     assert all(numbers(each) <= numbers(records[tp]) for tp, each in found.items())
 
 
-def test_a_task_keeps_its_rows_only() -> None:
+def test_a_task_keeps_its_own_rows_only() -> None:
     batch = pa.record_batch({"offset": pa.array(range(8)), "value": pa.array(list("abcdefgh"))})
     assert kept(batch, parse_ranges("1-2,5")).column("value").to_pylist() == ["b", "c", "f"]
     assert kept(batch, parse_ranges("9,12")).num_rows == 0
@@ -113,8 +113,8 @@ def test_an_offset_is_json_of_primitive_values() -> None:
     assert share_offset(nested, "billing") == offset
 
 
-def test_a_checkpoint_without_ids_of_topics_is_read() -> None:
-    """As Penstock wrote them before it kept ids."""
+def test_a_checkpoint_without_topic_ids_is_read() -> None:
+    """As Penstock wrote it before it stored ids."""
     nested = {"shareGroup": "billing", "batch": 7, "records": {"orders": {"0": "1"}}}
     assert share_offset(nested, "billing") == ShareOffset("billing", 7, {TP: parse_ranges("1")})
 
@@ -156,7 +156,7 @@ def test_records_are_accepted_once_their_micro_batch_is_committed() -> None:
     assert held.to_accept() == {}
 
 
-def test_a_processed_record_that_comes_again_is_accepted_and_not_processed() -> None:
+def test_a_processed_record_that_is_delivered_again_is_accepted_and_not_processed() -> None:
     held = holding()
     held.acquired(TP, parse_ranges("0-9"))
     held.lost(TP, parse_ranges("0-4"))
@@ -168,7 +168,7 @@ def test_a_processed_record_that_comes_again_is_accepted_and_not_processed() -> 
     assert held.to_process() == {TP: parse_ranges("20")}
 
 
-def test_a_lost_record_that_is_not_processed_comes_again() -> None:
+def test_an_unprocessed_record_whose_lock_was_lost_is_delivered_again() -> None:
     held = holding()
     held.acquired(TP, parse_ranges("0-9"))
     held.lost(TP, parse_ranges("0-9"))
@@ -177,7 +177,7 @@ def test_a_lost_record_that_is_not_processed_comes_again() -> None:
     assert held.to_process() == {TP: parse_ranges("0-9")}
 
 
-def test_what_can_never_come_again_is_forgotten() -> None:
+def test_records_that_can_never_be_delivered_again_are_forgotten() -> None:
     held = holding()
     for start in range(0, 10 * MAX_LOCKS, 1000):
         mine = OffsetRanges.of([(start, start + 999)])  # with gaps, so that they do not merge
@@ -187,7 +187,7 @@ def test_what_can_never_come_again_is_forgotten() -> None:
     assert len(held._finished[TP].ranges) <= MAX_LOCKS // 1000 + 1
 
 
-def test_a_recreated_topic_begins_anew() -> None:
+def test_a_recreated_topic_starts_without_finished_records() -> None:
     held = holding()
     held.acquired(TP, parse_ranges("0-9"))
     held.finished(finished("0-9"))
@@ -197,7 +197,7 @@ def test_a_recreated_topic_begins_anew() -> None:
     assert (held.to_accept(), held.to_process()) == ({}, {TP: parse_ranges("0-3")})
 
 
-def test_a_topic_made_anew_during_a_micro_batch_is_not_accepted_by_its_end() -> None:
+def test_a_micro_batch_of_a_deleted_topic_accepts_nothing_of_the_recreated_one() -> None:
     held = holding()
     held.acquired(TP, parse_ranges("0-9"))
     held.identify("orders", SECOND)
@@ -208,8 +208,8 @@ def test_a_topic_made_anew_during_a_micro_batch_is_not_accepted_by_its_end() -> 
     assert held.to_accept() == {TP: parse_ranges("0-19")}
 
 
-def test_a_recreated_topic_begins_anew_even_if_nothing_of_the_former_one_was_locked() -> None:
-    """A micro-batch that runs again may have records that other members have taken meanwhile."""
+def test_a_recreated_topic_starts_afresh_even_if_nothing_of_the_former_one_was_locked() -> None:
+    """A repeated micro-batch may have records that other members have taken meanwhile."""
     held = holding()
     held.finished(finished("0-9"))
     held.identify("orders", SECOND)
@@ -217,7 +217,7 @@ def test_a_recreated_topic_begins_anew_even_if_nothing_of_the_former_one_was_loc
     assert held.to_accept() == {}
 
 
-def test_a_micro_batch_of_earlier_records_does_not_forget_the_end_of_later_ones() -> None:
+def test_a_micro_batch_of_earlier_records_does_not_forget_finished_later_ones() -> None:
     held = holding()
     held.acquired(TP, parse_ranges("50-99"))
     held.finished(finished("50-99"))
@@ -254,7 +254,7 @@ def test_requests_of_a_session_are_numbered() -> None:
     ] == [(3, 3, [4]), (5, 9, [4])]
 
 
-def test_a_session_forgets_partitions_that_went_to_others() -> None:
+def test_a_session_forgets_partitions_assigned_to_others() -> None:
     mine, audit = session(), TopicPartition("audit", 3)
     mine.fetch([TP, OTHER, audit], LIMITS)
     request = mine.fetch([OTHER], LIMITS)

@@ -1,4 +1,4 @@
-"""Rows of Arrow, their partitions, their order, and what a retried task leaves out."""
+"""Arrow rows: their partitions, their order, and which ones a retried task omits."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -43,7 +43,7 @@ def seen_partitions(asked: list[int | None], keys: list[bytes | None], count: in
 
 
 @pytest.mark.row("A016")
-def test_a_row_goes_by_column_then_by_key_then_by_turn() -> None:
+def test_a_partition_comes_from_the_column_then_the_key_then_in_turn() -> None:
     expected = [7, keyed_partition(b"foobar", 10), 1]
     assert seen_partitions([7, None, None], [b"a", b"foobar", None], 10) == expected
 
@@ -76,7 +76,7 @@ def test_rows_are_grouped_by_partition_in_their_order() -> None:
     assert [(p, list(rows)) for p, rows in rows_by_partition(one, None, 1)] == [(0, [0, 1, 2])]
 
 
-def test_rows_go_to_the_topics_that_they_name() -> None:
+def test_rows_are_written_to_the_topics_they_name() -> None:
     batch = pa.record_batch({"value": ["1", "2", "3"], "topic": ["b", "a", "b"]})
     columns = sink_columns({"value": "string", "topic": "string"}, topic=None)
     topics = sink_rows(batch, columns, NOW_MS).topics
@@ -150,7 +150,7 @@ def test_a_first_attempt_writes_all_its_rows() -> None:
     fresh.finish()
 
 
-def test_a_retry_resumes_behind_equal_rows_even_in_later_batches() -> None:
+def test_a_retry_resumes_after_equal_rows_even_in_later_batches() -> None:
     retry = resuming(b"1", b"2", b"3", b"4")
     assert list(retry.unwritten(PLACE, rows_of(b"1", b"2", b"3"), ORDER)) == []
     assert list(retry.unwritten(PLACE, rows_of(b"4", b"5", b"6"), ORDER)) == [1, 2]
@@ -158,7 +158,7 @@ def test_a_retry_resumes_behind_equal_rows_even_in_later_batches() -> None:
     retry.finish()
 
 
-def test_a_retry_with_other_rows_fails_and_says_what_to_do() -> None:
+def test_a_retry_with_other_rows_fails_with_advice() -> None:
     with pytest.raises(
         EpochFailed, match=r"out-0: row 1 of this attempt .*repartitionById.*deterministic"
     ):

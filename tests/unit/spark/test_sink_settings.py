@@ -1,4 +1,4 @@
-"""The sink's options: those of Spark's kafka format, and what Penstock adds."""
+"""The sink's options: those of Spark's kafka format, and Penstock's additions."""
 
 import pytest
 
@@ -87,7 +87,7 @@ ROWS = {
 }
 
 
-def test_the_rows_of_a_source_are_written_as_they_are() -> None:
+def test_the_rows_of_a_source_are_written_unchanged() -> None:
     found = sink_columns(ROWS, topic=None)
     assert found == SinkColumns(key=0, value=1, topic=2, partition=3, headers=6, order=(3, 4))
 

@@ -10,7 +10,7 @@ DOCS = Path(__file__).parents[3] / "docs"
 PAGE = (DOCS / "spark.md").read_text(encoding="utf-8")
 SINK_PAGE = (DOCS / "spark-sink.md").read_text(encoding="utf-8")
 OF_SPARK = {"queryName"}
-"""Handed to every sink by Spark itself."""
+"""Passed to every sink by Spark itself."""
 
 
 def test_every_option_that_is_read_is_documented() -> None:
@@ -25,7 +25,7 @@ def test_every_option_of_the_sink_that_is_read_is_documented() -> None:
     assert sorted(name for name in taken if f"`{name}`" not in SINK_PAGE) == []
 
 
-def test_warnings_about_options_say_why() -> None:
+def test_options_without_effect_have_a_reason() -> None:
     for name, use in (SOURCE | SINK).items():
         if isinstance(use, NoEffect):
             assert use.why, name

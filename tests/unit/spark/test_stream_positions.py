@@ -57,7 +57,7 @@ def planned(reader: StreamReader, start: int) -> list[str]:
     [
         (FIRST, FIRST, []),  # truncated, as by an unclean election
         (FIRST, SECOND, ["t-0 [0, 7)"]),
-        (NO_UUID, NO_UUID, ["t-0 [0, 7)"]),  # nobody can know
+        (NO_UUID, NO_UUID, ["t-0 [0, 7)"]),  # cannot be known
     ],
 )
 def test_records_before_the_end_of_a_truncated_log_are_not_read_again(
@@ -78,7 +78,7 @@ def test_records_before_the_end_of_a_truncated_log_are_not_read_again(
             assert planned(reader, 7) == ["t-0 [7, 9)"], "it goes on where the log ended"
 
 
-def test_what_happened_before_a_start_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_truncation_before_the_start_cannot_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     reader = Cluster(monkeypatch, FIRST, 7).reader(fails=False)
     assert planned(reader, 10) == ["t-0 [0, 7)"]
 
@@ -88,7 +88,7 @@ def test_what_happened_before_a_start_is_not_known(monkeypatch: pytest.MonkeyPat
 def test_a_position_in_an_open_transaction_waits_for_it(
     monkeypatch: pytest.MonkeyPatch, fails: bool, ends: bool
 ) -> None:
-    """A query that read uncommitted records before reads committed ones now: nothing is lost."""
+    """A query that read uncommitted records now reads committed ones: nothing is lost."""
     cluster = Cluster(monkeypatch, FIRST, 15)
     cluster.stable = 10
     reader = cluster.reader(fails=fails, isolation="read_committed")

@@ -1,4 +1,4 @@
-"""Tables of databases, here SQLite's: columns, rows that follow, upserts, rows that are refused."""
+"""Tables of databases (here SQLite): columns, new rows, upserts, rejected rows."""
 
 import datetime as dt
 import sqlite3
@@ -44,7 +44,7 @@ def test_columns_get_types_that_spark_has(url: str) -> None:
     assert schema == "`id` bigint, `name` string, `at` timestamp, `amount` decimal(9, 2)"
 
 
-def test_new_rows_follow_each_other(url: str) -> None:
+def test_new_rows_are_read_in_order(url: str) -> None:
     follower = TableFollower(url, "t", "id")
     limit = follower.getDefaultReadLimit()
     start = follower.initialOffset()
@@ -126,7 +126,7 @@ def test_settings_that_spark_passes_on_are_accepted(url: str) -> None:
     source.streamWriter(StructType([StructField("id", IntegerType())]), False)
 
 
-def test_times_are_those_of_utc_whatever_the_machine_has(
+def test_times_are_utc_whatever_the_time_zone_of_the_machine(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TZ", "America/New_York")
@@ -189,7 +189,9 @@ def test_rows_that_share_a_value_are_all_read_once(url: str, increasing: str) ->
         "floats, which have eight bytes",
     ],
 )
-def test_the_database_says_which_values_are_equal(url: str, kind: str, values: list[str]) -> None:
+def test_the_database_decides_which_values_are_equal(
+    url: str, kind: str, values: list[str]
+) -> None:
     execute(url, f"create table c (id integer primary key, at {kind})")
     following = Following(url, "c", "at")
     for number, value in enumerate(values):
@@ -200,7 +202,7 @@ def test_the_database_says_which_values_are_equal(url: str, kind: str, values: l
 
 @pytest.mark.parametrize("named", [True, False], ids=["names of rows", "no names"])
 def test_an_older_checkpoint_with_a_time_of_sqlite_still_works(url: str, named: bool) -> None:
-    """It is told as a time, and behind all texts of its day."""
+    """The stored position is a time, and after all texts of its day."""
     execute(url, "create table c (id integer primary key, at datetime)")
     execute(url, "insert into c values (1, '2026-01-01 00:00:10.000000')")
     following = Following(url, "c", "at")
@@ -370,7 +372,7 @@ def test_a_missing_table_makes_no_dead_letters(url: str) -> None:
         ("postgresql://u@h/d", postgresql.DOMAIN("share", sa.REAL()), "REAL of four bytes"),
         ("mysql://u@h/d", mysql.BIT(8), "BIT"),
         ("mysql://u@h/d", mysql.ENUM("a"), "ENUM"),
-        ("mysql://u@h/d", sa.types.NullType(), "type that is not known"),  # as of a geometry
+        ("mysql://u@h/d", sa.types.NullType(), "type that is not known"),  # such as a geometry
     ],
 )
 def test_a_column_whose_values_cannot_be_followed_is_refused(

@@ -1,4 +1,4 @@
-"""A topic as a SQL table: the columns of JSON whose fields have any name."""
+"""A topic as a SQL table: the columns of JSON values whose fields have any name."""
 
 from pyspark.sql.types import ArrayType, LongType, StringType, StructField, StructType
 

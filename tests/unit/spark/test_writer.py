@@ -39,14 +39,14 @@ def test_options_without_effect_are_logged(caplog: pytest.LogCaptureFixture) -> 
     assert "option kafka.linger.ms has no effect" in caplog.text
 
 
-def test_a_writer_without_transaction_is_pickled_as_it_is() -> None:
+def test_a_writer_without_transaction_can_be_pickled() -> None:
     made = pickle.loads(pickle.dumps(stream_writer(OPTIONS, ROWS)))
     assert isinstance(made, StreamWriter)
 
 
 def exact() -> ExactlyOnceWriter:
     options = OPTIONS | {"transactional": "true", "transactionalId": "x"}
-    options.pop("topic")  # else an epoch without rows leaves a marker there
+    options.pop("topic")  # otherwise an epoch without rows leaves a marker there
     made = stream_writer(options, copy.deepcopy(ROWS).add("topic", "string"))
     assert isinstance(made, ExactlyOnceWriter)
     return made

@@ -28,7 +28,7 @@ def test_a_request_header_survives_the_round_trip_at_every_version(
         assert bytes(out[at:]) == b""
 
 
-def test_an_unknown_api_key_is_named() -> None:
+def test_an_error_names_an_unknown_api_key() -> None:
     with pytest.raises(ProtocolError, match="unknown API key 999"):
         read_request_header(bytes.fromhex("03e7 0000 00000001 ffff"))
 
@@ -74,8 +74,8 @@ def test_a_frame_declares_its_own_size() -> None:
     assert decode(MetadataRequest, 1, frame[4 + at :]).topics is None
 
 
-def test_an_api_versions_request_from_the_future_is_answered_in_version_0() -> None:
-    """KIP-511, as franz-go and newer Java clients rely on."""
+def test_an_unsupported_api_versions_version_is_answered_in_version_0() -> None:
+    """KIP-511, on which franz-go and newer Java clients rely."""
     future = request_frame(APIS[18], 3, 1, "c", ApiVersionsRequest(client_software_name="x"))
     future[6:8] = (99).to_bytes(2, "big")
     header, _ = read_request_header(future[4:])

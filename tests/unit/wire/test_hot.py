@@ -1,4 +1,4 @@
-"""The codecs that were written to a file are those that would be made at first use."""
+"""The codecs generated into a file equal those generated at first use."""
 
 import pytest
 from codegen.__main__ import WIRE
@@ -11,15 +11,15 @@ from penstock.wire.codec import encode
 from penstock.wire.decoder import DecoderSource
 
 
-def test_the_file_is_what_the_declarations_give() -> None:
+def test_the_file_matches_the_declarations() -> None:
     assert (WIRE / "hot.py").read_text() == text(), "run make codegen"
 
 
 @pytest.mark.parametrize(
     ("api", "version"), functions(), ids=lambda each: getattr(each, "name", None)
 )
-def test_an_error_names_the_field_of_the_line_that_failed(api: Api, version: int) -> None:
-    """Compiled, and at a line that is far behind the first of its file."""
+def test_an_error_names_the_field_of_the_failed_line(api: Api, version: int) -> None:
+    """Also when compiled, at a line far from the beginning of its file."""
     made = DecoderSource(version, flexible=True).function(api.request)
     whole = encode(api.request(), version)
     for size in range(len(whole)):

@@ -1,4 +1,4 @@
-"""Malformed messages end in a ProtocolError that says what and where."""
+"""Malformed messages end in a ProtocolError that says what is wrong, and where."""
 
 import pytest
 

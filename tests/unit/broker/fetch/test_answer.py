@@ -67,7 +67,7 @@ def test_a_follower_has_everything_at_the_same_end_in_the_same_epoch(
     assert has_everything(log(), cached("t", 0, **fields)) is has
 
 
-def test_a_log_has_moved_if_its_offsets_are_not_those_that_were_sent() -> None:
+def test_a_log_has_moved_if_its_offsets_differ_from_those_sent() -> None:
     assert not has_moved(log(), cached())
     assert has_moved(log(high_watermark=9), cached())
     assert has_moved(log(log_start_offset=6), cached())
@@ -89,12 +89,12 @@ def test_after_an_error_the_next_response_contains_the_partition() -> None:
         {"preferred_read_replica": 2},
     ],
 )
-def test_every_change_is_news(fields: dict[str, object]) -> None:
+def test_every_change_is_sent(fields: dict[str, object]) -> None:
     assert must_be_sent(cached(), data(**fields))
     assert not must_be_sent(cached(), data())
 
 
-def test_neighbours_of_one_topic_are_sent_together_in_the_order_of_reading() -> None:
+def test_adjacent_partitions_of_one_topic_are_grouped_in_reading_order() -> None:
     read = [("a", 0), ("a", 1), ("b", 0), ("a", 2)]
     found = by_topic((cached(topic, index), data(partition_index=index)) for topic, index in read)
     assert [

@@ -17,7 +17,7 @@ def test_a_batch_larger_than_every_limit_leaves_no_room() -> None:
     assert (budget.room(60), budget.size_bytes, budget.is_empty) == (0, 500, False)
 
 
-def test_a_response_waits_for_its_minimum_which_is_at_most_its_maximum() -> None:
+def test_a_response_waits_for_its_minimum_which_is_capped_by_its_maximum() -> None:
     budget = FetchBudget(max_bytes=100, min_bytes=1_000, max_slices=10)
     budget.take(99)
     assert not budget.is_enough
@@ -29,7 +29,7 @@ def test_a_minimum_of_zero_bytes_is_always_reached() -> None:
     assert FetchBudget(max_bytes=100, min_bytes=0, max_slices=10).is_enough
 
 
-def test_no_response_waits_for_what_would_not_fit() -> None:
+def test_a_response_does_not_wait_for_bytes_that_would_not_fit() -> None:
     budget = FetchBudget(max_bytes=100, min_bytes=100, max_slices=10)
     budget.take(60)
     budget.leave_out(budget.room(30))
@@ -38,7 +38,7 @@ def test_no_response_waits_for_what_would_not_fit() -> None:
     assert budget.is_enough
 
 
-def test_open_files_are_limited_and_then_the_response_is_sent() -> None:
+def test_a_response_that_reached_the_limit_of_open_files_is_sent() -> None:
     budget = FetchBudget(max_bytes=100, min_bytes=100, max_slices=2)
     budget.take(1)
     assert (budget.has_slices_left, budget.is_enough) == (True, False)
@@ -48,7 +48,7 @@ def test_open_files_are_limited_and_then_the_response_is_sent() -> None:
     assert (budget.has_slices_left, budget.is_enough) == (False, True)
 
 
-def test_a_partition_that_is_read_again_gives_back_what_it_took() -> None:
+def test_a_partition_that_is_read_again_returns_its_share() -> None:
     budget = FetchBudget(max_bytes=100, min_bytes=50, max_slices=1)
     budget.take(60)
     budget.give_back(60)
@@ -56,7 +56,7 @@ def test_a_partition_that_is_read_again_gives_back_what_it_took() -> None:
     assert (budget.size_bytes, budget.room(1_000), budget.is_enough) == (0, 100, False)
 
 
-def test_a_cleared_budget_is_a_new_one() -> None:
+def test_a_cleared_budget_is_like_a_new_one() -> None:
     budget = FetchBudget(max_bytes=100, min_bytes=50, max_slices=1)
     budget.take(10)
     budget.leave_out_slice()

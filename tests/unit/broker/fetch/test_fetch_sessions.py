@@ -60,7 +60,7 @@ def test_a_request_without_session_stands_alone() -> None:
     assert (session.id, len(session.partitions), len(kept)) == (0, 2, 0)
 
 
-def test_a_session_remembers_partitions_and_takes_changes() -> None:
+def test_a_session_remembers_partitions_and_applies_changes() -> None:
     kept = sessions()
     first = begin(kept, request(0, 0, 0, 1, 2))
     assert not first.is_incremental
@@ -70,7 +70,7 @@ def test_a_session_remembers_partitions_and_takes_changes() -> None:
     assert [(w.index, w.fetch_offset) for w in second.partitions.values()] == [(1, 10), (2, 0)]
 
 
-def test_an_unknown_session_a_lost_request_and_a_change_of_naming_are_refused() -> None:
+def test_an_unknown_session_a_skipped_epoch_and_a_switch_to_topic_ids_are_refused() -> None:
     kept = sessions()
     with pytest.raises(FetchSessionIdNotFound):
         begin(kept, request(99, 1))
@@ -81,7 +81,7 @@ def test_an_unknown_session_a_lost_request_and_a_change_of_naming_are_refused() 
         begin(kept, request(session.id, 1), uses_ids=True)
 
 
-def test_epoch_0_and_minus_1_close_the_session_they_name() -> None:
+def test_epochs_0_and_minus_1_close_the_named_session() -> None:
     kept = sessions()
     session = begin(kept, request(0, 0, 0))
     begin(kept, request(session.id, -1))
@@ -106,8 +106,8 @@ def test_when_all_slots_are_taken_only_an_old_session_makes_room() -> None:
         begin(kept, request(old.id, 1))
 
 
-def test_full_slots_are_not_looked_through_with_every_fetch() -> None:
-    """There may be thousands of clients without a session, and each asks for one every time."""
+def test_full_slots_are_not_scanned_on_every_fetch() -> None:
+    """There may be thousands of clients without a session, and each requests one every time."""
 
     class Counted(dict[int, FetchSession]):
         looked = 0
@@ -134,7 +134,7 @@ def test_no_session_has_more_partitions_than_the_cluster() -> None:
     with pytest.raises(FetchSessionIdNotFound):
         begin(kept, request(session.id, 2, exist + 1))
     assert len(kept) == 0
-    exist = 0  # what a client knows first, or what was deleted since, is no reason to refuse
+    exist = 0  # partitions that a client learned of first, or that were deleted since, are accepted
     session = begin(kept, request(0, 0, *range(ALWAYS_KEPT)))
     assert begin(kept, request(session.id, 1, 0)) is session
 
@@ -154,7 +154,7 @@ def test_a_partition_that_had_data_is_read_last_next_time() -> None:
 def test_a_high_watermark_that_a_follower_ignores_counts_as_not_sent(
     next_epoch: int, diverging: int, remembered: int
 ) -> None:
-    """It ignores responses of an epoch that it has left, and truncates a log that diverges. The
+    """A follower ignores responses of an epoch it has left, and a diverging log is truncated. The
     high watermark may not move again for long.
     """
     kept = sessions()

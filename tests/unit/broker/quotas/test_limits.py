@@ -1,4 +1,4 @@
-"""Which limit holds: the entity that is named most exactly, users before client ids."""
+"""Which limit applies: that of the most specific entity, users before client ids."""
 
 import pytest
 
@@ -19,7 +19,7 @@ IN_ORDER = (
 
 
 @pytest.mark.parametrize("first", range(len(IN_ORDER)))
-def test_the_first_that_exists_holds(first: int) -> None:
+def test_the_most_specific_existing_limit_applies(first: int) -> None:
     others = {
         ClientEntity("bob"): {"producer_byte_rate": "1"},
         ClientEntity(None, "other"): {"producer_byte_rate": "1"},
@@ -34,7 +34,7 @@ def test_the_first_that_exists_holds(first: int) -> None:
     assert limits.of_client("alice", "app") == Limit(10.0 + first, *IN_ORDER[first][1])
 
 
-def test_an_entity_counts_only_for_the_types_that_it_limits() -> None:
+def test_an_entity_applies_only_to_the_quota_types_it_limits() -> None:
     given = {
         ClientEntity("alice"): {"consumer_byte_rate": "5"},
         ClientEntity(None, "app"): {"producer_byte_rate": "7"},
@@ -54,7 +54,7 @@ def test_addresses_have_a_default_too() -> None:
     assert Limits(QuotaType.CONNECTION, {}).of_address("10.0.0.2") is None
 
 
-def test_an_address_may_be_written_as_java_does() -> None:
+def test_an_address_may_be_written_as_in_java() -> None:
     given = {ClientEntity(ip="0:0:0:0:0:0:0:1"): {"connection_creation_rate": "5"}}
     assert Limits(QuotaType.CONNECTION, given).of_address("::1") == 5
 
@@ -63,7 +63,7 @@ def test_an_address_may_be_written_as_java_does() -> None:
     ("text", "bound"), [(None, None), ("x", None), ("0", None), ("-1", None), ("nan", None),
                         ("inf", None), ("12.5", 12.5), ("1024", 1024.0)]
 )  # fmt: skip
-def test_a_limit_that_cannot_be_kept_is_none(text: str | None, bound: float | None) -> None:
+def test_an_unusable_limit_counts_as_no_limit(text: str | None, bound: float | None) -> None:
     assert bound_of(text) == bound
 
 
@@ -80,7 +80,7 @@ def test_an_entity_is_found_again_by_its_path(entity: ClientEntity) -> None:
     assert entity_at(path_of(entity)) == entity
 
 
-def test_clients_that_try_new_names_do_not_fill_the_memory() -> None:
+def test_client_ids_made_up_by_clients_do_not_fill_the_memory() -> None:
     quota = TypeQuota(QuotaType.PRODUCE, 11, 1)
     given = {ClientEntity(None, DEFAULT): {"producer_byte_rate": "1"}}
     quota.use(Limits(QuotaType.PRODUCE, given))
@@ -89,7 +89,7 @@ def test_clients_that_try_new_names_do_not_fill_the_memory() -> None:
     assert len(quota.meters) <= MOST_CLIENTS
 
 
-def test_nor_do_those_that_use_each_new_name_and_long_ones() -> None:
+def test_many_long_client_ids_in_use_do_not_fill_the_memory() -> None:
     quota = TypeQuota(QuotaType.PRODUCE, 11, 1)
     given = {ClientEntity(None, DEFAULT): {"producer_byte_rate": "1"}}
     quota.use(Limits(QuotaType.PRODUCE, given))
@@ -101,13 +101,13 @@ def test_nor_do_those_that_use_each_new_name_and_long_ones() -> None:
     assert len(names) == MOST_CLIENTS + 1, "those beyond share one, so that they are limited too"
     assert max(map(len, names)) == MOST_CHARS
     assert quota.meter("u", "honest", 500) is quota.meters["", ""]
-    later_ms = 12_000  # nobody has used the others since
+    later_ms = 12_000  # the other meters have been idle since
     own = quota.meter("u", "honest", later_ms)
     assert own is quota.meters["", "honest"]
     assert own is quota.meter("u", "honest", later_ms), "and keeps it"
 
 
-def test_a_quota_of_a_long_client_id_holds() -> None:
+def test_a_quota_for_a_long_client_id_applies() -> None:
     quota, name = TypeQuota(QuotaType.PRODUCE, 11, 1), "x" * MOST_CHARS * 2
     given = {ClientEntity(None, name): {"producer_byte_rate": "7"}}
     quota.use(Limits(QuotaType.PRODUCE, given))
@@ -118,7 +118,7 @@ def test_a_quota_of_a_long_client_id_holds() -> None:
     assert quota.meter("u", name + "y", 0) is None
 
 
-def test_a_new_limit_keeps_what_was_used() -> None:
+def test_a_new_limit_keeps_the_recorded_usage() -> None:
     quota = TypeQuota(QuotaType.PRODUCE, 11, 1)
     entity = ClientEntity("alice")
     quota.use(Limits(QuotaType.PRODUCE, {entity: {"producer_byte_rate": "1000"}}))

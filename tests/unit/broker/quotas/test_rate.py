@@ -1,4 +1,4 @@
-"""Rates and waits, with the numbers that Kafka's own classes give."""
+"""Rates and throttle times, with the numbers that Kafka's own classes give."""
 
 from functools import reduce
 from operator import add
@@ -14,7 +14,7 @@ from penstock.broker.quotas.token_bucket import TokenBucket
 SAMPLES, WINDOW_MS = 11, 1000
 
 
-def test_a_new_rate_is_taken_over_all_windows_but_the_current() -> None:
+def test_a_new_rate_is_averaged_over_all_windows_but_the_current_one() -> None:
     rate = Rate(SAMPLES, WINDOW_MS)
     rate.record(20_000, 5_000)
     assert rate.window_ms(5_000) == 10_000
@@ -24,10 +24,10 @@ def test_a_new_rate_is_taken_over_all_windows_but_the_current() -> None:
     assert rate.per_second(5_500) == pytest.approx(20_000 / 10.5)
 
 
-def test_what_is_older_than_the_windows_is_forgotten() -> None:
+def test_samples_older_than_the_windows_are_forgotten() -> None:
     rate = Rate(SAMPLES, WINDOW_MS)
     rate.record(500, 0)
-    rate.record(500, 999)  # the same window: it counts as long as its last event
+    rate.record(500, 999)  # the same window, which counts for as long as its last event
     rate.record(100, 1_000)
     assert rate.per_second(11_998) == pytest.approx(1_100 / 11.998)
     assert rate.per_second(11_999) == pytest.approx(100 / 10.999)
@@ -53,7 +53,7 @@ def test_a_rate_is_the_sum_of_its_samples(events: list[tuple[int, float]], later
     assert rate.per_second(now_ms) == pytest.approx(total * 1000 / window_ms, rel=1e-12)
 
 
-def test_a_rate_that_nobody_asks_for_does_not_grow() -> None:
+def test_a_rate_that_is_never_read_stays_bounded() -> None:
     rate = Rate(SAMPLES, WINDOW_MS)
     for second in range(1_000):
         rate.record(1, second * WINDOW_MS)
@@ -61,7 +61,7 @@ def test_a_rate_that_nobody_asks_for_does_not_grow() -> None:
     assert rate.per_second(999_999) == pytest.approx(SAMPLES / 10.999)
 
 
-def test_tokens_are_saved_up_to_a_burst_and_may_be_owed() -> None:
+def test_tokens_are_saved_up_to_a_burst_and_may_go_negative() -> None:
     bucket = TokenBucket(SAMPLES, 1)
     assert bucket.tokens(2.0, 0) == 22
     bucket.take(30, 2.0, 0)
@@ -73,16 +73,16 @@ def test_tokens_are_saved_up_to_a_burst_and_may_be_owed() -> None:
     assert bucket.tokens(2.0, 60_000) == 22
 
 
-def test_a_wait_is_never_longer_than_a_response_can_tell() -> None:
+def test_a_throttle_time_fits_into_a_response() -> None:
     rate, bucket = Rate(SAMPLES, WINDOW_MS), TokenBucket(SAMPLES, 1)
     rate.record(1e9, 0)
     bucket.take(1e9, 0.001, 0)
-    for limit in (0.001, 5e-324):  # the smallest number that a quota can be
+    for limit in (0.001, 5e-324):  # the smallest possible quota
         assert rate.throttle_ms(limit, 0) == LONGEST_MS
         assert bucket.throttle_ms(limit, 0) == LONGEST_MS
 
 
-def test_a_meter_tells_the_mean_wait_of_its_windows() -> None:
+def test_a_meter_reports_the_mean_delay_of_its_windows() -> None:
     meter = Meter(1_000, SAMPLES, 1)
     assert meter.is_idle(0)
     assert meter.throttle_ms(20_000, 0) == 10_000

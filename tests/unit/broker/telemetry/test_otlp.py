@@ -1,4 +1,4 @@
-"""Metrics of clients in OpenTelemetry's format, spelled here byte by byte."""
+"""Client metrics in OpenTelemetry's format, spelled out byte by byte."""
 
 from struct import pack
 
@@ -49,6 +49,6 @@ def test_unknown_fields_are_skipped() -> None:
 @pytest.mark.parametrize(
     "data", [b"\x0a\x05ab", b"\x0b", b"\x80" * 11, b"\x0a\x80", bytes(pushed(b"\x0a\x01\xff"))]
 )
-def test_what_is_no_protobuf_is_refused(data: bytes) -> None:
+def test_bytes_that_are_not_protobuf_are_refused(data: bytes) -> None:
     with pytest.raises(InvalidMetrics):
         data_points(memoryview(data), 10)

@@ -1,4 +1,4 @@
-"""When a client may ask and push, and what is kept of its metrics."""
+"""When a client may fetch its subscription and push, and which of its metrics are stored."""
 
 import pytest
 
@@ -33,7 +33,7 @@ def test_a_client_pushes_once_per_interval() -> None:
     client.push(5, 1011, terminating=True)
 
 
-def test_after_an_unknown_subscription_a_client_asks_at_once() -> None:
+def test_after_an_unknown_subscription_id_a_client_may_ask_at_once() -> None:
     client = TelemetryClients().client(ID, "c", EVERY_SECOND)
     client.ask(0)
     with pytest.raises(UnknownSubscriptionId):
@@ -50,7 +50,7 @@ def test_nothing_is_accepted_after_the_last_push() -> None:
         client.push(5, 10_000, terminating=False)
 
 
-def test_a_changed_subscription_begins_anew() -> None:
+def test_a_changed_subscription_restarts_the_interval() -> None:
     known = TelemetryClients()
     known.client(ID, "c", EVERY_SECOND).ask(0)
     changed = known.client(ID, "c", Subscription(6, ("x",), 500))
@@ -58,7 +58,7 @@ def test_a_changed_subscription_begins_anew() -> None:
     changed.push(6, 2, terminating=False)
 
 
-def test_numbers_are_kept_by_name_and_labels() -> None:
+def test_values_are_stored_by_name_and_labels() -> None:
     known = TelemetryClients()
     client = known.client(ID, 'c"', EVERY_SECOND)
     known.received(client, [point(value=1, topic="t"), point(value=2, topic="u")])
@@ -89,7 +89,7 @@ def test_series_and_labels_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(len(series.labels) < 400 for _, series in known.by_name())
 
 
-def test_silent_clients_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_silent_clients_expire(monkeypatch: pytest.MonkeyPatch) -> None:
     known = TelemetryClients()
     known.client(ID, "c", EVERY_SECOND).ask(0)
     known.remove_inactive(60_000)
@@ -102,7 +102,7 @@ def test_silent_clients_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [each[0] for each in known.clients] == [2, 3]
 
 
-def test_all_matching_subscriptions_are_taken_together() -> None:
+def test_all_matching_subscriptions_are_merged() -> None:
     python = {"client_software_name": "librdkafka", "client_id": "c1"}
     configured = [
         {"metrics": "b,a", "interval.ms": "2000", "match": "client_software_name=lib.*"},
@@ -119,7 +119,7 @@ def test_all_matching_subscriptions_are_taken_together() -> None:
 
 
 def test_labels_in_another_order_are_the_same_series() -> None:
-    """Prometheus would find the series twice on a page."""
+    """Prometheus would find a duplicate series on the page."""
     known = TelemetryClients()
     client = known.client(ID, "c", EVERY_SECOND)
     for traits in ({"a.z": "1", "a_b": "2"}, {"a.b": "2", "a_z": "1"}, {"a_b": "2", "a_z": "1"}):
@@ -129,8 +129,8 @@ def test_labels_in_another_order_are_the_same_series() -> None:
     assert len(client.series) == 2
 
 
-def test_what_is_not_asked_for_is_left_out() -> None:
-    """A client without a subscription could fill the page."""
+def test_metrics_without_a_subscription_are_dropped() -> None:
+    """A client could otherwise fill the page."""
     known = TelemetryClients()
     for metrics, kept in (((), 0), (("org.apache.kafka.y",), 0), (("org.apache.kafka.x",), 1)):
         client = known.client(ID, "c", Subscription(5, metrics, 1000))
@@ -139,7 +139,7 @@ def test_what_is_not_asked_for_is_left_out() -> None:
     assert known.dropped == 2
 
 
-def test_a_clock_that_was_set_back_refuses_nobody() -> None:
+def test_a_clock_that_was_set_back_refuses_no_request() -> None:
     client = TelemetryClients().client(ID, "c", EVERY_SECOND)
     client.ask(1_000_000)
     client.push(5, 1_000_000, terminating=False)

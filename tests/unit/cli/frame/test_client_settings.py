@@ -80,7 +80,7 @@ def test_a_folder_without_a_broker_is_named(tmp_path: Path) -> None:
         settings({"HOME": str(tmp_path)}, bootstrap=str(tmp_path))
 
 
-def test_profiles_are_read_back_and_only_by_their_user(tmp_path: Path) -> None:
+def test_profiles_are_read_back_and_readable_by_their_user_only(tmp_path: Path) -> None:
     path = tmp_path / "penstock" / "profiles.toml"
     profiles = Profiles("a b", {"a b": {"sasl.jaas.config": 'x "required";'}, "c": {"acks": "all"}})
     write_profiles(path, profiles)
@@ -104,7 +104,7 @@ def test_a_damaged_file_is_named(tmp_path: Path, text: str, problem: str) -> Non
         read_profiles(path)
 
 
-def test_names_without_quotes_and_numbers_are_settings(tmp_path: Path) -> None:
+def test_unquoted_names_and_numbers_are_settings(tmp_path: Path) -> None:
     path = tmp_path / "profiles.toml"
     path.write_text("[profiles.a]\nbootstrap.servers = 'h:1'\nlinger.ms = 5\nx = true\n")
     assert read_profiles(path).settings("a") == {
@@ -114,7 +114,7 @@ def test_names_without_quotes_and_numbers_are_settings(tmp_path: Path) -> None:
     }
 
 
-def test_what_is_built_in_stays() -> None:
+def test_built_in_profiles_cannot_be_removed() -> None:
     with pytest.raises(ConfigError, match="profile classic is built in"):
         Profiles().without("classic")
     with pytest.raises(ConfigError, match="profile 'x' is unknown"):

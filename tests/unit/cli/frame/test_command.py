@@ -1,4 +1,4 @@
-"""What every command has: formats, examples, help that is whole, names that are nearly right."""
+"""Features of every command: formats, examples, complete help, hints for misspelt names."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,7 +27,7 @@ ALL = dict(verbs())
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_every_command_has_the_frame(name: str) -> None:
+def test_every_command_has_the_common_options_and_examples(name: str) -> None:
     command = ALL[name]
     assert isinstance(command, Verb)
     spellings = {each for param in command.params for each in param.opts}
@@ -51,7 +51,7 @@ def test_no_summary_is_cut(noun: str) -> None:
     )
 
 
-def test_a_name_that_is_nearly_right_gets_a_hint() -> None:
+def test_a_misspelt_name_gets_a_hint() -> None:
     for words, hint in (
         (["topik"], "Did you mean 'topic'?"),
         (["topic", "lst"], "Did you mean 'list'?"),
@@ -62,7 +62,7 @@ def test_a_name_that_is_nearly_right_gets_a_hint() -> None:
         assert hint in result.stderr
 
 
-def test_a_wrong_call_is_json_if_that_is_asked_for() -> None:
+def test_a_usage_error_is_json_if_json_is_requested() -> None:
     for words in (["topik"], ["topic", "list", "--frmat"], ["topic", "create"]):
         result = CliRunner().invoke(main, [*words, "--format", "json"])
         assert result.exit_code == 2

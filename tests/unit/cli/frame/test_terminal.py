@@ -1,4 +1,4 @@
-"""Who is asked before something is destroyed."""
+"""When a command asks before it destroys something."""
 
 import io
 import sys
@@ -34,7 +34,7 @@ def test_a_person_at_a_plain_terminal_is_asked(monkeypatch: pytest.MonkeyPatch) 
         ask(monkeypatch, stdin=True, stderr=True)
 
 
-def test_a_question_that_nobody_can_see_is_not_taken_for_a_yes(
+def test_a_question_that_the_user_cannot_see_is_not_confirmed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with pytest.raises(NotConfirmed, match="pass --yes"):

@@ -21,14 +21,14 @@ VALUES = st.recursive(
 
 
 @given(VALUES)
-def test_what_is_written_is_read_back(value: Any) -> None:
+def test_a_written_value_is_read_back(value: Any) -> None:
     assert yaml.safe_load(yaml_text(value)) == value
 
 
 @pytest.mark.parametrize(
     "text", ["\x7f", "a\x85b", "\x9f", "\u2028", "\ufeff", "\uffff", "k" * 2000]
 )
-def test_what_yaml_does_not_take_as_it_is_is_read_back(text: str) -> None:
+def test_texts_that_need_quotes_are_read_back(text: str) -> None:
     value = [{text: {text: text}}]
     assert yaml.safe_load(yaml_text(value)) == value
 
@@ -39,7 +39,7 @@ def test_a_number_stays_a_number(number: float) -> None:
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
-def test_what_is_no_number_is_null_as_in_json(number: float) -> None:
+def test_nan_and_infinity_are_null_as_in_json(number: float) -> None:
     assert yaml_text({"x": number}) == "x: null\n"
 
 
@@ -48,7 +48,7 @@ def test_a_text_stays_a_text(word: str) -> None:
     assert yaml.safe_load(yaml_text({word: word})) == {word: word}
 
 
-def test_it_is_as_people_write_it() -> None:
+def test_yaml_is_formatted_as_people_write_it() -> None:
     row = {"name": "events", "partitions": [{"partition": 0, "isr": [1, 2]}], "configs": []}
     assert yaml_text(row) == (
         "name: events\npartitions:\n  - partition: 0\n    isr:\n      - 1\n      - 2\nconfigs: []\n"

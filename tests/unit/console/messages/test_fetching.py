@@ -1,4 +1,4 @@
-"""What is fetched ahead may fail: it is fetched again when it is needed."""
+"""A failed prefetch is repeated when the data is needed."""
 
 import asyncio
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from penstock.console.messages.fetching import TopicFetcher
 from penstock.wire.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 
 
-def test_a_fetch_ahead_without_a_broker_is_no_error_yet() -> None:
+def test_a_failed_prefetch_is_not_an_error_yet() -> None:
     async def ahead() -> None:
         async with Client([Address("127.0.0.1", 1)]) as client:
             fetcher = TopicFetcher(client, "t", committed=False)
@@ -20,7 +20,7 @@ def test_a_fetch_ahead_without_a_broker_is_no_error_yet() -> None:
 
 
 class Answers(TopicFetcher):
-    """A broker's responses, one after the other."""
+    """Returns the responses of a broker in order."""
 
     responses: Iterator[FetchResponse]
 
@@ -30,7 +30,7 @@ class Answers(TopicFetcher):
         return sent
 
 
-def test_over_its_quota_a_search_waits_and_asks_again() -> None:
+def test_a_throttled_search_waits_and_asks_again() -> None:
     data = PartitionData(partition_index=0, high_watermark=7, log_start_offset=3)
     found = FetchResponse(responses=[FetchableTopicResponse(topic="t", partitions=[data])])
 

@@ -45,13 +45,13 @@ def test_xml_that_declares_entities_is_only_text() -> None:
     assert part(bomb, DECODE).format == "text"
 
 
-def test_a_long_value_is_cut_unless_all_is_asked_for() -> None:
+def test_a_long_value_is_cut_unless_all_of_it_is_requested() -> None:
     found = part(b"x" * 9000, DECODE)
     assert (found.is_cut, found.size_bytes, found.value) == (True, 9000, "x" * 4096)
     assert part(b"x" * 9000, DECODE, None) == Part("text", 9000, "x" * 9000)
 
 
-def test_a_deep_value_is_shown_without_many_spaces() -> None:
+def test_a_deep_value_is_shown_with_little_indentation() -> None:
     deep = b"[" + b",".join([b"[" * 190 + b"]" * 190] * 100) + b"]"
     found = part(deep, DECODE, None)
     assert found.format == "json"
@@ -66,7 +66,7 @@ def test_json_too_deep_for_the_page_is_text(levels: int) -> None:
 
 
 class FailingRegistry(SchemaRegistry):
-    """Is away at first; knows a schema by which only `abc` can be decoded."""
+    """Unreachable at first; then has a schema by which only `abc` can be decoded."""
 
     asked, is_away = 0, True
 
@@ -79,7 +79,7 @@ class FailingRegistry(SchemaRegistry):
         return Decoded("avro", "abc")
 
 
-def test_what_the_registry_does_not_know_is_asked_for_once_in_a_while() -> None:
+def test_an_unknown_schema_is_looked_up_again_only_after_a_while() -> None:
     registry, clock = FailingRegistry("http://127.0.0.1:1"), ManualClock()
     decode = Decoder(registry, clock)
     for _ in range(3):
@@ -90,7 +90,7 @@ def test_what_the_registry_does_not_know_is_asked_for_once_in_a_while() -> None:
     assert decode(b"\x00\x00\x00\x00\x07abc").format == "avro"
 
 
-def test_a_broken_record_does_not_hide_others_of_its_schema() -> None:
+def test_a_broken_record_does_not_affect_others_of_its_schema() -> None:
     registry = FailingRegistry("http://127.0.0.1:1")
     registry.is_away = False
     decode = Decoder(registry, ManualClock())
@@ -98,7 +98,7 @@ def test_a_broken_record_does_not_hide_others_of_its_schema() -> None:
     assert decode(b"\x00\x00\x00\x00\x07abc").format == "avro"
 
 
-def test_names_that_are_not_text_are_shown_somehow() -> None:
+def test_header_names_that_are_not_text_are_shown_with_replacements() -> None:
     record = Record(0, 0, None, None, [("\udcff", b"\xff")])
     found = message("t", 0, record, DECODE)
     assert (found.headers[0].name, found.headers[0].part.value) == ("\ufffd", "ff")
@@ -119,7 +119,7 @@ def test_names_that_are_not_text_are_shown_somehow() -> None:
         (b"a=1", "a=1"),
     ],
 )
-def test_a_spreadsheet_takes_no_record_for_a_formula(value: bytes, cell: str) -> None:
+def test_a_spreadsheet_does_not_treat_a_record_as_a_formula(value: bytes, cell: str) -> None:
     record = Record(0, 0, value, value, [])
     header = read_header(build_batch([Record(0, 0, None, b"", [])]))
     (row,) = csv.reader([csv_lines("t", [Hit(0, record, header)]).decode()])
@@ -129,7 +129,7 @@ def test_a_spreadsheet_takes_no_record_for_a_formula(value: bytes, cell: str) ->
 @pytest.mark.parametrize(
     "data", [None, b"", b"\xff\x00", b"=1", b"'=1", b"'", b"-1", b"a\r\nb\n", b'"', b"00ff"]
 )
-def test_csv_is_imported_as_it_was(data: bytes | None) -> None:
+def test_exported_csv_is_imported_unchanged(data: bytes | None) -> None:
     record = Record(0, 5, data, data, [("h", data), ("h", b"x")])
     header = read_header(build_batch([Record(0, 0, None, b"", [])]))
     _, first, write = FORMATS["csv"]
@@ -139,7 +139,7 @@ def test_csv_is_imported_as_it_was(data: bytes | None) -> None:
 
 
 @pytest.mark.parametrize("data", [None, b"", b"text\nlines", b"a\r\nb", b"\xff\x00", b"nul\x00"])
-def test_a_form_sends_again_what_it_was_filled_with(data: bytes | None) -> None:
+def test_a_resend_form_reproduces_the_record(data: bytes | None) -> None:
     text, encoding = editable(data)
     given = NewMessage("t", value=text or None, value_encoding=encoding)  # type: ignore[arg-type]
     assert record_of(given).value == data
@@ -161,7 +161,7 @@ def test_a_form_sends_again_what_it_was_filled_with(data: bytes | None) -> None:
         ('{"key": "a"}', b"x"),
     ],
 )
-def test_headers_are_sent_again_as_they_were(header: tuple[str, bytes | None]) -> None:
+def test_headers_are_resent_unchanged(header: tuple[str, bytes | None]) -> None:
     fields = resend_form(Record(0, 0, None, None, [header, ("z", b"1")]))
     assert fields is not None
     lines = fields["header_lines"]
@@ -169,7 +169,7 @@ def test_headers_are_sent_again_as_they_were(header: tuple[str, bytes | None]) -
 
 
 def test_a_form_that_browsers_cannot_show_or_send_is_not_offered() -> None:
-    """A form may send a megabyte, and three bytes for each of most that JSON is full of."""
+    """A form may send a megabyte, and most characters frequent in JSON take three bytes."""
     value = b'"' * RESENT_BYTES
     fields = resend_form(Record(0, 0, None, value, []))
     assert fields is not None
@@ -183,7 +183,7 @@ def test_a_wrong_header_in_json_is_named() -> None:
         record_of(NewMessage("t", header_lines='{"key": "a", "value_base64": "?"}'))
 
 
-def test_a_new_message_says_null_and_empty_apart() -> None:
+def test_a_new_message_distinguishes_null_from_empty() -> None:
     assert encoded("value", None, None) is None
     assert encoded("value", "x", "null") is None
     assert encoded("value", None, "text") == b""

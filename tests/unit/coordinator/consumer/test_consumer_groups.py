@@ -78,7 +78,7 @@ def test_a_partition_is_assigned_only_once_its_owner_has_revoked_it(
     assert cluster.group.state is ConsumerGroupState.STABLE
 
 
-def test_a_member_that_has_not_revoked_keeps_others_waiting(
+def test_a_member_that_has_not_revoked_blocks_the_next_owner(
     cluster: Cluster, a: Consumer, b: Consumer
 ) -> None:
     a.join()
@@ -121,7 +121,7 @@ def test_a_silent_member_is_removed_when_its_session_ends(
     assert len(b.has) == 4
 
 
-def test_the_partitions_of_a_leaving_member_go_to_the_others(
+def test_the_partitions_of_a_leaving_member_are_reassigned(
     cluster: Cluster, a: Consumer, b: Consumer
 ) -> None:
     a.join()
@@ -205,7 +205,7 @@ def test_an_instance_id_in_use_is_refused(cluster: Cluster) -> None:
         Consumer(cluster, "new", instance_id="i").join()
 
 
-def test_a_static_member_that_stays_away_is_removed(cluster: Cluster, b: Consumer) -> None:
+def test_a_static_member_that_does_not_return_is_removed(cluster: Cluster, b: Consumer) -> None:
     old = Consumer(cluster, "old", instance_id="i")
     old.join()
     old.leave(-2)
@@ -282,7 +282,7 @@ def test_members_vote_for_the_assignor(cluster: Cluster, a: Consumer, b: Consume
     assert sorted(index for _, index in a.has) == [0, 0, 1, 1]
 
 
-def test_only_members_of_the_present_epoch_commit(cluster: Cluster, a: Consumer) -> None:
+def test_only_members_of_the_current_epoch_commit(cluster: Cluster, a: Consumer) -> None:
     a.join()
     assert commit(cluster, 2, "a") == (None,)
     assert isinstance(commit(cluster, 1, "a"), StaleMemberEpoch)
@@ -293,7 +293,7 @@ def test_only_members_of_the_present_epoch_commit(cluster: Cluster, a: Consumer)
     assert commit(cluster, -1, "") == (None,)
 
 
-def test_only_members_of_the_present_epoch_and_administrators_fetch_offsets(
+def test_only_current_members_and_administrators_fetch_offsets(
     cluster: Cluster, a: Consumer
 ) -> None:
     a.join()
@@ -321,7 +321,7 @@ def test_an_empty_classic_group_becomes_a_consumer_group_with_its_offsets(
     }
 
 
-def test_a_group_with_members_is_not_deleted_and_an_empty_one_leaves_nothing(
+def test_only_an_empty_group_is_deleted_and_it_leaves_no_records(
     cluster: Cluster, a: Consumer
 ) -> None:
     a.join(topics=None, regex="t")
@@ -360,7 +360,7 @@ def test_a_rebalance_is_logged_with_its_reason(cluster: Cluster, a: Consumer, b:
 
 
 def test_a_consumer_member_is_written_with_null_classic_metadata() -> None:
-    """Kafka reads a missing field as an empty struct, and would take it for a classic member."""
+    """Kafka reads a missing field as an empty struct and would see a classic member."""
     raw = GroupFormat().encode(member_record(GROUP, ConsumerGroupMember(id="a")))
     assert raw.value is not None
     assert raw.value.endswith(b"\x01\x00\x01\x00"), "one tag, its number, one byte: null"

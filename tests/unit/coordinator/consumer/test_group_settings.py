@@ -19,7 +19,7 @@ WIDE = GroupConfig(
 )
 
 
-def test_settings_that_a_group_lacks_follow_the_broker() -> None:
+def test_settings_missing_in_a_group_come_from_the_broker() -> None:
     broker = GroupConfig(group_consumer_session_timeout_ms=50_000)
     found = effective_group_config({"consumer.heartbeat.interval.ms": "7000"}, broker)
     assert found == ConsumerGroupConfig(
@@ -117,7 +117,7 @@ def test_a_regex_is_resolved_again_after_the_refresh_interval() -> None:
     a = Consumer(cluster, "a", topics=frozenset())
     a.join(regex="t.*")
     assert len(a.has) == 4
-    # Changed in place, so that no change is noticed; authorizations, for example, change so.
+    # Changed in place, so that no change is noticed, as when authorizations change.
     cluster.topics["t2"] = cluster.topics.pop("t")
     cluster.pass_ms(9_999)
     a.beat()

@@ -100,7 +100,7 @@ def gives_nonsense(_: Subscribers, __: Partitions) -> GroupAssignment:
         gives_nonsense,
     ],
 )
-def test_a_join_that_needs_a_failing_assignor_is_refused_and_the_group_goes_on(
+def test_a_join_that_needs_a_failing_assignor_is_refused_and_the_group_stays_unchanged(
     fails: Assignor, caplog: pytest.LogCaptureFixture
 ) -> None:
     changing = Changing()
@@ -122,7 +122,7 @@ def test_a_join_that_needs_a_failing_assignor_is_refused_and_the_group_goes_on(
     assert (len(a.has), len(b.has)) == (2, 2)
 
 
-def test_a_member_that_changes_nothing_keeps_its_assignment_while_the_assignor_fails() -> None:
+def test_an_unchanged_member_keeps_its_assignment_while_the_assignor_fails() -> None:
     changing = Changing()
     cluster = cluster_with(changing)
     a, b = Consumer(cluster, "a"), Consumer(cluster, "b")
@@ -186,7 +186,7 @@ def test_functions_and_classes_are_imported_by_their_paths(module: str) -> None:
         ("org.apache.kafka.Uniform", "is not among"),
     ],
 )
-def test_a_wrong_import_path_is_named_at_start_up(module: str, path: str, words: str) -> None:
+def test_an_error_at_startup_names_a_wrong_import_path(module: str, path: str, words: str) -> None:
     wanted = path.format(module)
     with pytest.raises(ConfigError) as refused:
         assignors(("uniform", wanted))

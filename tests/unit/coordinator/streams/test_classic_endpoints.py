@@ -1,4 +1,4 @@
-"""What classic members of a streams group are told of endpoints, for interactive queries."""
+"""Endpoints sent to classic members of a streams group, for interactive queries."""
 
 from uuid import UUID
 
@@ -12,7 +12,7 @@ ONE, TWO, THREE = (str(UUID(int=number)) for number in (1, 2, 3))
 
 
 def joined(cluster: StreamsCluster, *threads: ClassicThread) -> StreamsThread:
-    """A member of the streams protocol, and classic ones; all go on until nothing moves."""
+    """A member of the streams protocol beside classic ones, once the group is stable."""
     new = StreamsThread(cluster, "new", process=TWO)
     new.join(endpoint=Endpoint("new", 1))
     settled(new, *threads)
@@ -28,7 +28,7 @@ def settled(new: StreamsThread, *threads: ClassicThread) -> None:
     assert all(each.next == each.beat for each in threads), "nobody has to join again"
 
 
-def test_all_classic_members_are_told_what_is_where_in_the_end() -> None:
+def test_all_classic_members_learn_the_final_location_of_every_task() -> None:
     cluster = StreamsCluster()
     a = ClassicThread(cluster, ONE, "a:1", new_id="a", waits_ms=0)
     b = ClassicThread(cluster, THREE, "b:1", new_id="b", waits_ms=0)
@@ -54,8 +54,8 @@ def test_all_classic_members_are_told_what_is_where_in_the_end() -> None:
         ("my-app://[fe80::1%25eth0]:1", "fe80::1%25eth0:1"),
     ],
 )
-def test_a_classic_member_finds_its_own_endpoint_among_those_told(stated: str, told: str) -> None:
-    """Kafka Streams compares the host and the port, and joins again until they are there."""
+def test_a_classic_member_finds_its_own_endpoint_among_those_sent(stated: str, told: str) -> None:
+    """Kafka Streams compares host and port, and rejoins until it finds them."""
     cluster = StreamsCluster()
     a = ClassicThread(cluster, ONE, stated, new_id="a", waits_ms=0)
     joined(cluster, a)
@@ -63,7 +63,7 @@ def test_a_classic_member_finds_its_own_endpoint_among_those_told(stated: str, t
 
 
 def test_threads_of_one_process_share_an_entry() -> None:
-    """Kafka Streams keeps the last one of two entries."""
+    """Of two entries, Kafka Streams would use only the last."""
     cluster = StreamsCluster()
     a = ClassicThread(cluster, ONE, "a:1", new_id="a", waits_ms=0)
     b = ClassicThread(cluster, ONE, "a:1", new_id="b", waits_ms=0)
@@ -86,7 +86,7 @@ def test_threads_of_one_process_share_an_entry_in_the_streams_protocol_too() -> 
     assert entry == (endpoint, {"t": [0, 1, 2, 3]}, {})
 
 
-def test_a_member_that_leaves_takes_its_endpoint_with_it() -> None:
+def test_the_endpoint_of_a_leaving_member_is_removed() -> None:
     cluster = StreamsCluster()
     a = ClassicThread(cluster, ONE, "a:1", new_id="a", waits_ms=0)
     new = joined(cluster, a)

@@ -1,4 +1,4 @@
-"""What one member of an application states cannot stop the others."""
+"""Bad data of one member of an application cannot stop the others."""
 
 from contextlib import suppress
 from uuid import UUID
@@ -69,7 +69,7 @@ def test_a_bad_endpoint_is_ignored(endpoint: str) -> None:
 
 
 @pytest.mark.parametrize("endpoint", BAD_ENDPOINTS)
-def test_a_bad_endpoint_does_not_keep_an_application_from_moving(endpoint: str) -> None:
+def test_a_bad_endpoint_does_not_prevent_a_migration(endpoint: str) -> None:
     cluster = StreamsCluster()
     bad = leading(ClassicThread(cluster, ONE, endpoint))
     new = StreamsThread(cluster, "new", process=TWO)
@@ -87,7 +87,7 @@ def leading(thread: ClassicThread) -> ClassicThread:
 
 
 @pytest.mark.parametrize("host", ["h" * 70_000, "\N{GRINNING FACE}", ""])
-def test_a_bad_endpoint_of_the_streams_protocol_is_not_told_to_classic_members(host: str) -> None:
+def test_a_bad_endpoint_of_a_streams_member_is_not_sent_to_classic_members(host: str) -> None:
     cluster = StreamsCluster()
     new = StreamsThread(cluster, "new", process=TWO)
     new.join(endpoint=Endpoint(host, 80))
@@ -97,7 +97,7 @@ def test_a_bad_endpoint_of_the_streams_protocol_is_not_told_to_classic_members(h
 
 
 @pytest.mark.parametrize("number", BAD_NUMBERS)
-def test_subtopologies_without_numbers_are_only_for_the_streams_protocol(number: str) -> None:
+def test_subtopology_names_that_are_not_numbers_need_the_streams_protocol(number: str) -> None:
     cluster = StreamsCluster()
     named = topology(reading(number, "t"))
     new = StreamsThread(cluster, "new", process=TWO, topology=named)
@@ -109,7 +109,7 @@ def test_subtopologies_without_numbers_are_only_for_the_streams_protocol(number:
 
 
 @pytest.mark.parametrize("number", BAD_NUMBERS)
-def test_an_application_moves_only_to_a_topology_with_numbers(number: str) -> None:
+def test_an_application_migrates_only_with_numbered_subtopologies(number: str) -> None:
     cluster = StreamsCluster()
     old = leading(ClassicThread(cluster, ONE))
     named = topology(reading(number, "t"))
@@ -118,7 +118,7 @@ def test_an_application_moves_only_to_a_topology_with_numbers(number: str) -> No
     old.beat()
 
 
-def test_partitions_that_are_not_there_are_no_tasks() -> None:
+def test_partitions_that_do_not_exist_are_not_tasks() -> None:
     cluster = StreamsCluster()
     bad = ClassicThread(cluster, ONE, has={0, 4, 2**31 - 1, -5})
     bad.join()
@@ -128,7 +128,7 @@ def test_partitions_that_are_not_there_are_no_tasks() -> None:
     assert cluster.group.members[bad.id].assigned.active == {TaskId("0", 0), TaskId("0", 1)}
 
 
-def test_a_classic_member_cannot_take_the_id_of_one_of_the_streams_protocol() -> None:
+def test_a_classic_member_cannot_take_the_id_of_a_streams_member() -> None:
     cluster = StreamsCluster()
     new = StreamsThread(cluster, "new", process=TWO)
     new.join()
@@ -156,7 +156,7 @@ stated = st.one_of(
 
 
 @given(stated)
-def test_whatever_one_member_states_the_others_go_on(data: bytes) -> None:
+def test_no_user_data_of_one_member_stops_the_others(data: bytes) -> None:
     cluster = StreamsCluster()
     new = StreamsThread(cluster, "new", process=TWO)
     new.join()
@@ -174,14 +174,14 @@ def test_whatever_one_member_states_the_others_go_on(data: bytes) -> None:
 
 
 @given(stated)
-def test_whatever_one_member_states_the_upgrade_is_done_or_refused(data: bytes) -> None:
+def test_an_upgrade_with_any_user_data_succeeds_or_is_refused(data: bytes) -> None:
     cluster = StreamsCluster()
     bad = leading(ClassicThread(cluster, ONE, data=data))
     new = StreamsThread(cluster, "new", process=TWO)
     try:
         new.join()
     except KafkaError:
-        bad.beat()  # it goes on in its classic group
+        bad.beat()  # it stays in its classic group
     else:
         bad.step()
         new.beat()
@@ -222,7 +222,7 @@ topologies = st.one_of(
 
 
 @given(topologies)
-def test_any_topology_is_taken_or_refused(given_topology: Topology) -> None:
+def test_any_topology_is_accepted_or_refused(given_topology: Topology) -> None:
     cluster = StreamsCluster()
     new = StreamsThread(cluster, "new", process=TWO, topology=given_topology)
     try:
@@ -240,7 +240,7 @@ def test_any_topology_is_taken_or_refused(given_topology: Topology) -> None:
 
 
 @given(topologies)
-def test_any_topology_is_one_to_move_to_or_refused(given_topology: Topology) -> None:
+def test_a_migration_to_any_topology_is_accepted_or_refused(given_topology: Topology) -> None:
     cluster = StreamsCluster()
     old = leading(ClassicThread(cluster, ONE))
     new = StreamsThread(cluster, "new", process=TWO, topology=given_topology)

@@ -1,4 +1,4 @@
-"""Classic members of Kafka Streams in a streams group: the roll from one protocol to the other."""
+"""Classic Kafka Streams members in a streams group: rolling from one protocol to the other."""
 
 from dataclasses import dataclass, field
 from uuid import UUID
@@ -49,7 +49,7 @@ def old(cluster: StreamsCluster) -> ClassicThread:
     return thread
 
 
-def test_a_classic_member_shares_its_tasks_with_the_first_of_the_streams_protocol(
+def test_a_classic_member_shares_its_tasks_with_the_first_streams_member(
     cluster: StreamsCluster, old: ClassicThread
 ) -> None:
     new = StreamsThread(cluster, "new", process=TWO)
@@ -62,9 +62,7 @@ def test_a_classic_member_shares_its_tasks_with_the_first_of_the_streams_protoco
     assert [each.is_classic for each in cluster.group.members.values()] == [True, False]
 
 
-def test_a_task_is_with_one_member_at_every_step(
-    cluster: StreamsCluster, old: ClassicThread
-) -> None:
+def test_a_task_has_one_owner_at_every_step(cluster: StreamsCluster, old: ClassicThread) -> None:
     new = StreamsThread(cluster, "new", process=TWO)
     new.join()
     for _ in range(12):
@@ -86,7 +84,7 @@ def test_commits_of_a_classic_member_need_its_generation(
     assert isinstance(old.commit(), IllegalGeneration)
 
 
-def test_a_process_that_is_back_replaces_its_classic_members_at_once(
+def test_a_restarted_process_replaces_its_classic_members_at_once(
     cluster: StreamsCluster, old: ClassicThread
 ) -> None:
     new = StreamsThread(cluster, "new", process=ONE)
@@ -98,9 +96,7 @@ def test_a_process_that_is_back_replaces_its_classic_members_at_once(
     assert isinstance(old.commit(), UnknownMemberId)
 
 
-def test_a_classic_member_that_is_silent_times_out(
-    cluster: StreamsCluster, old: ClassicThread
-) -> None:
+def test_a_silent_classic_member_times_out(cluster: StreamsCluster, old: ClassicThread) -> None:
     new = StreamsThread(cluster, "new", process=TWO)
     new.join()
     cluster.pass_ms(11_000)
@@ -109,7 +105,7 @@ def test_a_classic_member_that_is_silent_times_out(
     assert len(new.has.active) == 4
 
 
-def test_a_classic_member_that_joins_and_never_gives_up_its_tasks_is_removed(
+def test_a_classic_member_that_joins_and_never_revokes_its_tasks_is_removed(
     cluster: StreamsCluster, old: ClassicThread
 ) -> None:
     old.waits_ms = 0
@@ -128,7 +124,7 @@ def test_a_classic_member_that_joins_and_never_gives_up_its_tasks_is_removed(
         old.join()
 
 
-def test_the_time_to_give_up_tasks_begins_anew_with_others(
+def test_the_revocation_deadline_restarts_with_other_tasks(
     cluster: StreamsCluster, old: ClassicThread
 ) -> None:
     old.waits_ms = 0
@@ -149,7 +145,7 @@ def test_the_time_to_give_up_tasks_begins_anew_with_others(
     assert member.rebalance_deadline_ms == first_ms + 5000
 
 
-def test_a_new_coordinator_makes_classic_members_join_again(
+def test_a_new_coordinator_makes_classic_members_rejoin(
     cluster: StreamsCluster, old: ClassicThread
 ) -> None:
     new = StreamsThread(cluster, "new", process=TWO)
@@ -165,7 +161,7 @@ def test_a_new_coordinator_makes_classic_members_join_again(
     assert cluster.group.state.value == "Stable"
 
 
-def test_without_members_of_the_streams_protocol_the_group_is_classic_again(
+def test_without_streams_members_the_group_is_classic_again(
     cluster: StreamsCluster, old: ClassicThread
 ) -> None:
     new = StreamsThread(cluster, "new", process=TWO)
@@ -187,7 +183,7 @@ def test_without_members_of_the_streams_protocol_the_group_is_classic_again(
     assert set(shard.classic_groups[GROUP].members) == {old.id}
 
 
-def test_a_coordinator_that_is_lost_then_makes_classic_members_join_again(
+def test_a_coordinator_failover_after_the_downgrade_makes_classic_members_rejoin(
     cluster: StreamsCluster, old: ClassicThread
 ) -> None:
     new = StreamsThread(cluster, "new", process=TWO)
@@ -199,7 +195,7 @@ def test_a_coordinator_that_is_lost_then_makes_classic_members_join_again(
         old.beat()
 
 
-def test_members_that_the_new_coordinator_has_not_seen_join_the_classic_group_anew(
+def test_members_unknown_to_the_new_coordinator_must_join_the_classic_group_again(
     cluster: StreamsCluster, old: ClassicThread
 ) -> None:
     new = StreamsThread(cluster, "new", process=TWO)
@@ -212,7 +208,7 @@ def test_members_that_the_new_coordinator_has_not_seen_join_the_classic_group_an
         old.beat()
 
 
-def test_a_member_that_was_removed_gives_up_its_tasks_before_it_joins(
+def test_a_removed_member_revokes_its_tasks_before_it_rejoins(
     cluster: StreamsCluster, old: ClassicThread
 ) -> None:
     new = StreamsThread(cluster, "new", process=TWO)
@@ -240,7 +236,7 @@ def test_a_classic_member_leaves(cluster: StreamsCluster, old: ClassicThread) ->
     assert len(new.has.active) == 4
 
 
-def test_an_instance_goes_back_to_the_classic_protocol(cluster: StreamsCluster) -> None:
+def test_a_process_can_return_to_the_classic_protocol(cluster: StreamsCluster) -> None:
     a, b = StreamsThread(cluster, "a", process=ONE), StreamsThread(cluster, "b", process=TWO)
     a.join()
     b.join()
@@ -255,14 +251,14 @@ def test_an_instance_goes_back_to_the_classic_protocol(cluster: StreamsCluster) 
 
 @dataclass
 class Application:
-    """Processes that are restarted with either protocol, beside one that always runs."""
+    """Processes that restart with either protocol, beside one that always runs."""
 
     cluster: StreamsCluster = field(default_factory=StreamsCluster)
     running: dict[int, ClassicThread | StreamsThread] = field(default_factory=dict)
     started: int = 0
 
     def start(self, number: int, protocol: str) -> None:
-        """What the process was before has ended."""
+        """Start a process; its former run has ended."""
         process, self.started = str(UUID(int=number)), self.started + 1
         self.running.pop(number, None)
         name = f"member-{self.started}"
@@ -277,7 +273,9 @@ class Application:
         self.check()
 
     def runs(self, number: int, protocol: str) -> bool:
-        """Whether it has this protocol already; with the same one, the former members time out."""
+        """Whether the process runs this protocol; restarted with the same one, its old members
+        would time out.
+        """
         thread = self.running.get(number)
         if thread is None:
             return False
@@ -311,7 +309,7 @@ BEAT = st.tuples(st.integers(1, 4), st.just("beat"))
 
 
 @given(st.lists(st.one_of(START, *[BEAT] * 6), min_size=40, max_size=80))
-def test_whatever_the_order_a_task_is_with_one_member(steps: list[tuple[int, str]]) -> None:
+def test_a_task_has_one_owner_for_any_order_of_restarts(steps: list[tuple[int, str]]) -> None:
     application = Application()
     application.start(1, "streams")
     for number, what in steps:
@@ -334,7 +332,7 @@ def test_whatever_the_order_a_task_is_with_one_member(steps: list[tuple[int, str
         ({"protocol": "range"}, GroupIdNotFound),
     ],
 )
-def test_other_groups_stay_classic(
+def test_groups_of_other_clients_stay_classic(
     cluster: StreamsCluster, fields: dict[str, object], error: type[KafkaError]
 ) -> None:
     other = ClassicThread(cluster, ONE, **fields)  # type: ignore[arg-type]
@@ -346,7 +344,7 @@ def test_other_groups_stay_classic(
     assert GROUP in cluster.groups.shards()[0].classic_groups
 
 
-def test_another_topology_is_refused(cluster: StreamsCluster, old: ClassicThread) -> None:
+def test_a_different_topology_is_refused(cluster: StreamsCluster, old: ClassicThread) -> None:
     more = topology(reading("0", "t", "missing"))
     with pytest.raises(InvalidTopology, match="missing"):
         StreamsThread(cluster, "new", process=TWO, topology=more).join()
@@ -356,7 +354,7 @@ def test_another_topology_is_refused(cluster: StreamsCluster, old: ClassicThread
     old.beat()
 
 
-def test_a_group_that_rebalances_is_asked_again_later(cluster: StreamsCluster) -> None:
+def test_joining_a_rebalancing_classic_group_is_a_retriable_error(cluster: StreamsCluster) -> None:
     first = ClassicThread(cluster, ONE)
     first.join()
     with pytest.raises(RebalancesClassically):
@@ -364,7 +362,7 @@ def test_a_group_that_rebalances_is_asked_again_later(cluster: StreamsCluster) -
 
 
 @pytest.mark.parametrize("fields", [{"topics": ("u",)}, {"instance_id": "i"}, {"protocol": "x"}])
-def test_classic_members_of_another_kind_cannot_join(
+def test_classic_members_with_another_subscription_or_protocol_cannot_join(
     cluster: StreamsCluster, fields: dict[str, object]
 ) -> None:
     StreamsThread(cluster, "new", process=TWO).join()
@@ -372,14 +370,14 @@ def test_classic_members_of_another_kind_cannot_join(
         ClassicThread(cluster, ONE, **fields).join()  # type: ignore[arg-type]
 
 
-def test_what_a_member_states_is_read() -> None:
+def test_the_user_data_of_a_member_is_read() -> None:
     found = read_user_data(user_data(ONE, "[::1]:8080"))
     assert found == (11, ONE, Endpoint("::1", 8080), False)
     assert read_user_data(user_data(ONE)).endpoint is None
 
 
 @pytest.mark.parametrize("data", [None, b"", b"short", user_data(ONE, version=6)])
-def test_user_data_of_others_is_refused(data: bytes | None) -> None:
+def test_user_data_in_another_format_is_refused(data: bytes | None) -> None:
     with pytest.raises(ProtocolError):
         read_user_data(data)
 
@@ -387,7 +385,7 @@ def test_user_data_of_others_is_refused(data: bytes | None) -> None:
 @pytest.mark.parametrize(
     ("version", "task"), [(7, "00000001 00000002"), (11, "00000001 00000002 00000000")]
 )
-def test_an_assignment_is_spelled_as_java_does(version: int, task: str) -> None:
+def test_an_assignment_is_encoded_as_in_java(version: int, task: str) -> None:
     hosts = [EndpointPartitions(Endpoint("h", 80), {"t": [2]}, {})]
     found = assignment_user_data(version, [TaskId("1", 2)], hosts)
     number = f"{version:08x}"

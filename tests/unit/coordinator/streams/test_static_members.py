@@ -1,4 +1,4 @@
-"""Static members of streams groups (Kafka 4.4): their tasks wait for them."""
+"""Static members of streams groups (Kafka 4.4) keep their tasks while they are away."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ def pair(cluster: StreamsCluster) -> tuple[StreamsThread, StreamsThread]:
     return a, b
 
 
-def test_tasks_wait_for_a_static_member_that_comes_back_under_another_id(
+def test_tasks_wait_for_a_static_member_that_returns_under_another_id(
     cluster: StreamsCluster, pair: tuple[StreamsThread, StreamsThread]
 ) -> None:
     a, b = pair
@@ -46,7 +46,7 @@ def test_tasks_wait_for_a_static_member_that_comes_back_under_another_id(
         a.beat(epoch=epoch)
 
 
-def test_it_comes_back_under_the_same_id(
+def test_a_static_member_may_return_under_the_same_id(
     cluster: StreamsCluster, pair: tuple[StreamsThread, StreamsThread]
 ) -> None:
     a, _ = pair
@@ -58,7 +58,7 @@ def test_it_comes_back_under_the_same_id(
     assert a.has == kept
 
 
-def test_one_that_does_not_come_back_times_out(
+def test_a_static_member_that_does_not_return_times_out(
     cluster: StreamsCluster, pair: tuple[StreamsThread, StreamsThread]
 ) -> None:
     a, b = pair
@@ -87,6 +87,8 @@ def test_an_instance_id_has_one_owner(
 @pytest.mark.parametrize(
     "fields", [{"instance_id": ""}, {"instance_id": "i", "version": 0}, {"epoch": -2}]
 )
-def test_what_is_refused(cluster: StreamsCluster, fields: dict[str, Any]) -> None:
+def test_invalid_static_members_are_refused(
+    cluster: StreamsCluster, fields: dict[str, Any]
+) -> None:
     with pytest.raises(InvalidHeartbeat):
         StreamsThread(cluster, "a").join(**fields)

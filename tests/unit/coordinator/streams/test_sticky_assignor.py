@@ -1,4 +1,4 @@
-"""The sticky task assignor: even, and what can stay stays."""
+"""The sticky task assignor: assignments are even, and tasks stay where they can."""
 
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -19,7 +19,7 @@ def wanted(count: int, standbys: int = 0) -> TopologyTasks:
 def members(
     threads: list[int], held: dict[str, TaskAssignment] | None = None
 ) -> dict[str, StreamsSubscriber]:
-    """As many threads in each process."""
+    """Members with the same number of threads in each process."""
     return {
         f"{process}-{thread}": StreamsSubscriber(
             str(process), (held or {}).get(f"{process}-{thread}", TaskAssignment())
@@ -36,7 +36,7 @@ def members(
     st.integers(0, 2),
 )
 @example([3, 1], [1, 1, 3, 3], 5, 2)
-def test_every_task_is_active_once_and_followed_elsewhere(
+def test_every_task_is_active_once_and_its_standbys_are_elsewhere(
     first: list[int], second: list[int], count: int, standbys: int
 ) -> None:
     held: dict[str, TaskAssignment] = {}

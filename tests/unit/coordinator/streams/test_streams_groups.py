@@ -1,4 +1,4 @@
-"""The rules of streams groups: topologies, tasks that move, time-outs, fail-over."""
+"""The rules of streams groups: topologies, moving tasks, timeouts, failover."""
 
 from dataclasses import replace
 from typing import Any
@@ -69,7 +69,7 @@ def commit(cluster: StreamsCluster, epoch: int, member: str, partition: int = 0)
 
 
 def durable(group: StreamsGroup) -> StreamsGroup:
-    """The part of a group that is in records."""
+    """The part of a group that is stored in records."""
     members = {
         name: msgspec.structs.replace(each, deadline_ms=0, rebalance_deadline_ms=None)
         for name, each in group.members.items()
@@ -95,7 +95,7 @@ def test_the_first_member_gets_all_tasks(cluster: StreamsCluster, a: StreamsThre
     assert a.beat().assignment is None
 
 
-def test_a_task_moves_only_after_its_owner_has_given_it_up(
+def test_a_task_moves_only_after_its_owner_has_revoked_it(
     cluster: StreamsCluster, a: StreamsThread, b: StreamsThread
 ) -> None:
     a.join()
@@ -113,7 +113,7 @@ def test_a_task_moves_only_after_its_owner_has_given_it_up(
     assert cluster.group.state is StreamsGroupState.STABLE
 
 
-def test_a_member_that_leaves_gives_its_tasks_to_others(
+def test_the_tasks_of_a_leaving_member_are_reassigned(
     cluster: StreamsCluster, a: StreamsThread, b: StreamsThread
 ) -> None:
     a.join()
@@ -140,7 +140,7 @@ def test_a_silent_member_is_removed(
         a.beat()
 
 
-def test_a_member_that_does_not_give_up_its_tasks_is_removed(
+def test_a_member_that_does_not_revoke_its_tasks_is_removed(
     cluster: StreamsCluster, a: StreamsThread, b: StreamsThread
 ) -> None:
     a.join()
@@ -151,7 +151,7 @@ def test_a_member_that_does_not_give_up_its_tasks_is_removed(
     assert set(cluster.group.members) == {"b"}
 
 
-def test_a_new_coordinator_knows_everything_from_the_log(
+def test_a_new_coordinator_restores_everything_from_the_log(
     cluster: StreamsCluster, a: StreamsThread, b: StreamsThread
 ) -> None:
     a.join(endpoint=Endpoint("h", 1), tags=(("zone", "z"),), rack_id="r")
@@ -167,7 +167,9 @@ def test_a_new_coordinator_knows_everything_from_the_log(
     assert a.beat().assignment is None, "nothing moves because of a fail-over"
 
 
-def test_a_deleted_group_is_gone_after_a_restart(cluster: StreamsCluster, a: StreamsThread) -> None:
+def test_a_deleted_group_stays_deleted_after_a_restart(
+    cluster: StreamsCluster, a: StreamsThread
+) -> None:
     a.join()
     assert isinstance(cluster.groups.delete_group(GROUP).reply, NonEmptyGroup)
     cluster.beat(member_id="a", epoch=-1)
@@ -177,7 +179,7 @@ def test_a_deleted_group_is_gone_after_a_restart(cluster: StreamsCluster, a: Str
     assert cluster.groups.shards()[0].streams_groups == {}
 
 
-def test_missing_source_topics_are_told(cluster: StreamsCluster, a: StreamsThread) -> None:
+def test_missing_source_topics_are_reported(cluster: StreamsCluster, a: StreamsThread) -> None:
     cluster.set_topics(other=1)
     reply = a.join()
     assert [(each.code, each.detail) for each in reply.statuses] == [
@@ -190,7 +192,7 @@ def test_missing_source_topics_are_told(cluster: StreamsCluster, a: StreamsThrea
     assert len(a.has.active) == 2
 
 
-def test_internal_topics_are_named_until_they_exist(cluster: StreamsCluster) -> None:
+def test_missing_internal_topics_are_returned_until_they_exist(cluster: StreamsCluster) -> None:
     counting = topology(
         reading("0", "t", repartition_sink_topics=["r"]),
         reading(
@@ -223,7 +225,7 @@ def test_another_topology_is_stale_or_refused(
         StreamsThread(cluster, "c", topology=topology(epoch=4)).join()
 
 
-def test_the_first_members_wait_for_others() -> None:
+def test_the_first_assignment_waits_for_more_members() -> None:
     config = StreamsConfig(group_streams_initial_rebalance_delay_ms=300)
     cluster = StreamsCluster(config=config)
     a, b = StreamsThread(cluster, "a"), StreamsThread(cluster, "b")
@@ -238,7 +240,7 @@ def test_the_first_members_wait_for_others() -> None:
     assert len(a.has.active) == len(b.has.active) == 2, "nothing had to move"
 
 
-def test_assignments_keep_their_interval() -> None:
+def test_assignments_respect_their_interval() -> None:
     config = StreamsConfig(group_streams_initial_rebalance_delay_ms=0)
     cluster = StreamsCluster(config=config)
     a, b = StreamsThread(cluster, "a"), StreamsThread(cluster, "b")
@@ -249,7 +251,7 @@ def test_assignments_keep_their_interval() -> None:
     settle(a, b)
 
 
-def test_internal_topics_need_no_interval() -> None:
+def test_new_internal_topics_are_assigned_without_the_interval() -> None:
     cluster = StreamsCluster(config=StreamsConfig(group_streams_initial_rebalance_delay_ms=0))
     cluster.set_topics(other=1)
     a = StreamsThread(cluster, "a")
@@ -259,7 +261,7 @@ def test_internal_topics_need_no_interval() -> None:
     assert len(a.has.active) == 1
 
 
-def test_all_are_told_to_shut_down(
+def test_a_shutdown_request_reaches_all_members(
     cluster: StreamsCluster, a: StreamsThread, b: StreamsThread
 ) -> None:
     a.join()
@@ -273,7 +275,7 @@ def test_all_are_told_to_shut_down(
     assert a.join().statuses == ()
 
 
-def test_endpoints_are_told_once_per_change(a: StreamsThread) -> None:
+def test_endpoints_are_sent_once_per_change(a: StreamsThread) -> None:
     reply = a.join(endpoint=Endpoint("h", 80))
     assert reply.endpoints is not None
     (at,) = reply.endpoints
@@ -345,7 +347,7 @@ def test_commits_need_the_epoch_or_a_task_that_stayed(
     assert commit(cluster, -1, "") == (None,)
 
 
-def test_a_full_group_takes_no_more() -> None:
+def test_a_full_group_accepts_no_more_members() -> None:
     cluster = StreamsCluster(config=replace(AT_ONCE, group_streams_max_size=1))
     StreamsThread(cluster, "a").join()
     with pytest.raises(GroupMaxSizeReached):
@@ -460,10 +462,10 @@ def test_a_topology_cannot_name_topics_of_the_brokers(
     assert cluster.groups.shards()[0].streams_groups == {}
 
 
-def test_a_member_that_waits_for_tasks_writes_nothing(
+def test_a_member_that_waits_for_tasks_writes_no_records(
     cluster: StreamsCluster, a: StreamsThread, b: StreamsThread
 ) -> None:
-    """It sends heartbeats twice per second until the other gives up its tasks."""
+    """It sends heartbeats twice per second until the other member revokes its tasks."""
     a.join()
     b.join()
     written, member = len(cluster.log.batches), cluster.group.members["b"]
@@ -472,8 +474,8 @@ def test_a_member_that_waits_for_tasks_writes_nothing(
     assert cluster.group.members["b"].previous_epoch == member.previous_epoch < member.epoch
 
 
-def test_fail_over_before_the_first_assignment_keeps_its_epoch() -> None:
-    """A member that was told epoch 0 would join again and again."""
+def test_a_failover_before_the_first_assignment_keeps_the_epoch() -> None:
+    """A member that got epoch 0 back would join again and again."""
     config = replace(AT_ONCE, group_streams_initial_rebalance_delay_ms=100)
     cluster = StreamsCluster(config=config)
     a, b = StreamsThread(cluster, "a"), StreamsThread(cluster, "b")
@@ -485,10 +487,10 @@ def test_fail_over_before_the_first_assignment_keeps_its_epoch() -> None:
     assert b.join().epoch > 0
 
 
-def test_a_new_coordinator_tells_endpoints_again(
+def test_a_new_coordinator_sends_endpoints_again(
     cluster: StreamsCluster, a: StreamsThread, b: StreamsThread
 ) -> None:
-    """Also where as much has changed since as had before."""
+    """Even if its number of changes equals that of the former coordinator."""
     a.join(endpoint=Endpoint("a", 80))
     known = b.join().endpoint_epoch
     cluster.pass_ms(2000)
@@ -506,9 +508,7 @@ def test_a_new_coordinator_tells_endpoints_again(
     ],
 )
 @pytest.mark.parametrize("role", ["active", "standby"])
-def test_tasks_that_are_not_there_are_refused(
-    a: StreamsThread, role: str, task: TaskId, words: str
-) -> None:
+def test_unknown_tasks_are_refused(a: StreamsThread, role: str, task: TaskId, words: str) -> None:
     a.join()
     with pytest.raises(InvalidRequest, match=words):
         a.beat(**{role: frozenset({task})})

@@ -1,4 +1,4 @@
-"""What a topology needs of topics: counts of partitions, internal topics, refusals."""
+"""What a topology requires of topics: partition counts, internal topics, refusals."""
 
 import time
 
@@ -31,8 +31,8 @@ def test_a_task_for_each_partition_of_the_largest_source() -> None:
     assert len(found.tasks) == 6
 
 
-def test_repartition_topics_follow_what_feeds_them() -> None:
-    """Through another repartition topic too; one that says its count keeps it."""
+def test_the_partition_count_of_a_repartition_topic_follows_its_sources() -> None:
+    """Through another repartition topic too; an explicit count is kept."""
     assert missing(
         reading("0", "four", repartition_sink_topics=["a"]),
         reading(
@@ -90,7 +90,7 @@ def test_a_changelog_has_a_partition_per_task_unless_it_is_the_source() -> None:
     assert missing(reading("0", "two", "four", state_changelog_topics=logs)) == {"log": 4}
 
 
-def test_existing_internal_topics_must_fit() -> None:
+def test_existing_internal_topics_must_match() -> None:
     code, detail = status(reading("0", "four", state_changelog_topics=[internal("too")]))
     assert code is StatusCode.INCORRECTLY_PARTITIONED_TOPICS
     assert detail == "Existing topic too has different number of partitions: expected 4, found 2"
@@ -104,13 +104,15 @@ def test_existing_internal_topics_must_fit() -> None:
         [reading("0")],
     ],
 )
-def test_what_cannot_be_computed_is_refused(subtopologies: list[Subtopology]) -> None:
+def test_a_topology_whose_counts_cannot_be_computed_is_refused(
+    subtopologies: list[Subtopology],
+) -> None:
     with pytest.raises(InvalidTopology):
         configured(topology(*subtopologies), TOPICS)
 
 
-def test_a_long_chain_of_repartition_topics_is_decided_at_once() -> None:
-    """Of 2,000, it took minutes in which no other request was answered."""
+def test_a_long_chain_of_repartition_topics_is_computed_quickly() -> None:
+    """A chain of 2,000 once took minutes in which no other request was answered."""
     last = 2000
     chain = [
         reading(
@@ -126,7 +128,7 @@ def test_a_long_chain_of_repartition_topics_is_decided_at_once() -> None:
     assert time.process_time() - started_s < 10
 
 
-def test_more_tasks_than_can_be_assigned_are_refused() -> None:
+def test_a_topology_with_too_many_tasks_is_refused() -> None:
     many = [reading(str(index), repartition_source_topics=[internal("r", 9000)]) for index in "012"]
     with pytest.raises(InvalidTopology, match="has 27000 tasks, at most 20000 are allowed"):
         configured(topology(*many), TOPICS)

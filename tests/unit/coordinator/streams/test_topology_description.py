@@ -54,7 +54,7 @@ def test_one_member_is_asked_until_the_topology_is_described(cluster: StreamsClu
         ("a", 0, 4, InvalidRequest),
     ],
 )
-def test_what_is_refused(
+def test_an_invalid_description_is_refused(
     cluster: StreamsCluster, member_id: str, epoch: int, node_type: int, error: type[KafkaError]
 ) -> None:
     assert isinstance(put(cluster), UnknownMemberId), "there is no group"

@@ -1,4 +1,4 @@
-"""Task assignors of users: what they may return, and what a streams group does if they fail."""
+"""User task assignors: what they may return, and what a streams group does if they fail."""
 
 import logging
 from collections.abc import Mapping
@@ -61,7 +61,7 @@ def test_a_user_assignor_assigns_and_members_that_it_omits_get_nothing() -> None
     assert cluster.group.assignment_configs["assignor.name"] == "mine"
 
 
-def test_a_join_that_needs_a_failing_assignor_is_refused_and_the_group_goes_on(
+def test_a_join_that_needs_a_failing_assignor_is_refused_and_the_group_stays_unchanged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     changing = Changing()
@@ -82,7 +82,7 @@ def test_a_join_that_needs_a_failing_assignor_is_refused_and_the_group_goes_on(
     assert (len(a.has.active), len(b.has.active)) == (2, 2)
 
 
-def test_a_member_that_changes_nothing_keeps_its_tasks_while_the_assignor_fails() -> None:
+def test_an_unchanged_member_keeps_its_tasks_while_the_assignor_fails() -> None:
     changing = Changing()
     cluster = cluster_with(changing)
     a, b = StreamsThread(cluster, "a"), StreamsThread(cluster, "b")
@@ -115,7 +115,7 @@ def tasks(*given: TaskId) -> frozenset[TaskId]:
     return frozenset(given)
 
 
-def test_what_is_valid_is_completed() -> None:
+def test_members_missing_from_a_valid_result_get_no_tasks() -> None:
     given = {"a": TaskAssignment(tasks(FIRST, SECOND)), "c": TaskAssignment(standby=tasks(SECOND))}
     assert validated_tasks(given, MEMBERS, WANTED) == {**given, "b": TaskAssignment()}
 
@@ -175,7 +175,7 @@ def test_assignors_are_imported_by_their_paths(
 
 
 @pytest.mark.parametrize("path", ["no.such.module:thing", "org.example.Mine"])
-def test_a_wrong_path_is_named_at_start_up(path: str) -> None:
+def test_an_error_at_startup_names_a_wrong_import_path(path: str) -> None:
     with pytest.raises(ConfigError, match=r"group\.streams\.assignors") as refused:
         task_assignors(("sticky", path))
     assert path in str(refused.value)

@@ -1,4 +1,4 @@
-"""What is refused: targets that are in use, and backups that are not whole."""
+"""Backup and restore, and their refusals: targets in use, incomplete or damaged backups."""
 
 import json
 import shutil
@@ -55,7 +55,7 @@ def files(folder: Path) -> set[str]:
     return {str(each.relative_to(folder)) for each in folder.rglob("*") if each.is_file()}
 
 
-def test_what_a_start_needs_is_copied_for_its_owner_alone(backup: Path) -> None:
+def test_the_files_needed_for_a_start_are_copied_readable_by_their_owner_only(backup: Path) -> None:
     logs = "logs/0"
     assert files(backup) == {
         "manifest.json",
@@ -74,7 +74,7 @@ def test_indexes_of_the_last_segment_are_left_to_recovery(data: Path, tmp_path: 
     assert f"logs/0/events-0/{0:020}.index" not in files(tmp_path / "b")
 
 
-def test_it_is_restored_into_new_folders(data: Path, backup: Path, tmp_path: Path) -> None:
+def test_a_backup_is_restored_into_new_folders(data: Path, backup: Path, tmp_path: Path) -> None:
     shutil.rmtree(data)
     done = run("restore", backup, "--dir", tmp_path / "new")
     assert done.exit_code == 0, done.output
@@ -95,14 +95,14 @@ def test_folders_that_are_not_empty_are_refused(data: Path, backup: Path) -> Non
     assert "is not empty" in refused(run("backup", backup, "--dir", data))
 
 
-def test_a_backup_that_was_interrupted_is_none(backup: Path, tmp_path: Path) -> None:
+def test_an_interrupted_backup_is_refused(backup: Path, tmp_path: Path) -> None:
     (backup / "manifest.json").unlink()
     told = refused(run("restore", backup, "--dir", tmp_path / "new"))
     assert "is no complete backup: it has no manifest.json" in told
 
 
 @pytest.mark.parametrize("name", ["metadata.jsonl", f"logs/0/events-0/{0:020}.log"])
-def test_a_flipped_bit_is_found(backup: Path, tmp_path: Path, name: str) -> None:
+def test_a_flipped_bit_is_detected(backup: Path, tmp_path: Path, name: str) -> None:
     content = bytearray((backup / name).read_bytes())
     content[20] ^= 1
     (backup / name).write_bytes(content)
@@ -129,11 +129,11 @@ def test_a_backup_of_a_newer_penstock_is_refused(backup: Path) -> None:
         ("", "of no log directory"),
         ("logs/0", "of no log directory"),
         ("logs/1/meta.properties", "of no log directory"),
-        ("logs/\u00b2/meta.properties", "of no log directory"),  # a digit, but no number
+        ("logs/\u00b2/meta.properties", "of no log directory"),  # a digit, but not a decimal one
         ("broker.json", "of no log directory"),
     ],
 )
-def test_a_manifest_that_names_what_no_backup_has_is_refused(
+def test_a_manifest_with_an_impossible_file_name_is_refused(
     backup: Path, name: str, told: str
 ) -> None:
     path = backup / "manifest.json"
@@ -156,8 +156,8 @@ def test_a_manifest_that_is_not_utf8_is_refused(backup: Path) -> None:
     assert "manifest.json is damaged" in refused(run("restore", backup, "--dry-run"))
 
 
-def test_files_of_the_data_directory_are_no_logs(data: Path, tmp_path: Path) -> None:
-    """With `log.dirs` at the data directory: a former write-ahead log would undo the restore."""
+def test_files_of_the_data_directory_are_not_copied_as_logs(data: Path, tmp_path: Path) -> None:
+    """With `log.dirs` at the data directory, an old write-ahead log would undo the restore."""
     logs = data / "logs"
     own = ("broker.json", "broker.lock", "workers.json")
     for name in (FILE_NAME, f"{FILE_NAME}-wal", f"{FILE_NAME}.lock", *own):
@@ -181,7 +181,7 @@ def test_a_backup_into_the_data_directory_is_refused(data: Path, inside: str) ->
 
 
 def test_a_backup_into_a_log_directory_is_refused(data: Path, tmp_path: Path) -> None:
-    """`monday-1` would be a partition of which the metadata knows nothing."""
+    """`monday-1` would be a partition directory that the metadata does not know."""
     (data / "logs").rename(tmp_path / "elsewhere")
     known = json.dumps({"version": 1, "log_dirs": {"id": str(tmp_path / "elsewhere")}}).encode()
     with closing(Tree.open(data / FILE_NAME, SystemClock())) as tree:
@@ -206,17 +206,17 @@ def test_no_broker_starts_while_a_backup_is_restored(
     assert not is_held(tmp_path / "new")
 
 
-def test_other_numbers_of_log_directories_are_refused(backup: Path, tmp_path: Path) -> None:
+def test_a_different_number_of_log_directories_is_refused(backup: Path, tmp_path: Path) -> None:
     told = refused(run("restore", backup, "--dir", tmp_path / "new", "--log-dirs", "a,b"))
     assert "--log-dirs names 2 directories; the broker had 1" in told
 
 
-def test_a_directory_without_metadata_is_no_single_node(tmp_path: Path) -> None:
+def test_a_directory_without_metadata_cannot_be_backed_up(tmp_path: Path) -> None:
     told = refused(run("backup", tmp_path / "b", "--dir", tmp_path))
     assert "a backup is of a single node" in told
 
 
-def test_a_write_ahead_log_that_could_not_be_cleared_is_not_thrown_away(
+def test_a_write_ahead_log_that_could_not_be_cleared_is_kept(
     backup: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     readers = []
@@ -243,7 +243,7 @@ def test_a_write_ahead_log_that_could_not_be_cleared_is_not_thrown_away(
         (b"\xff", "does not hold what belongs there"),
     ],
 )
-def test_log_directories_that_the_metadata_does_not_tell_are_refused(
+def test_log_directories_missing_from_the_metadata_are_refused(
     data: Path, tmp_path: Path, record: bytes, told: str
 ) -> None:
     with closing(Tree.open(data / FILE_NAME, SystemClock())) as tree:

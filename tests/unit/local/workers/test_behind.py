@@ -1,4 +1,4 @@
-"""Metadata from before an ISR shrank: who lacks committed records does not lead by it."""
+"""Metadata older than an ISR shrink: a worker that lacks committed records must not lead by it."""
 
 import asyncio
 from pathlib import Path
@@ -58,13 +58,13 @@ async def registered(home: Path, directories: list[Path], isr: tuple[int, ...]) 
     ("ends", "marks", "isr", "behind"),
     [
         ((5, 3), (5, 3), BROKERS, [False, True]),  # it fell behind after the backup
-        ((5, 3), (5, 3), BROKERS[:1], [False, False]),  # as the metadata says
-        ((5, 5), (5, 3), BROKERS, [False, False]),  # it had not learnt of it yet
-        ((5, 4), (4, 3), BROKERS, [False, False]),  # killed while it copied
-        ((3, 3), (90, 3), BROKERS, [False, False]),  # the mark of a deleted topic
+        ((5, 3), (5, 3), BROKERS[:1], [False, False]),  # out of sync in the metadata too
+        ((5, 5), (5, 3), BROKERS, [False, False]),  # it had not learned of the high watermark yet
+        ((5, 4), (4, 3), BROKERS, [False, False]),  # killed while it replicated
+        ((3, 3), (90, 3), BROKERS, [False, False]),  # the checkpoint of a deleted topic
     ],
 )
-def test_who_lacks_committed_records_leads_after_the_others(
+def test_a_worker_that_lacks_committed_records_is_marked_as_unclean(
     tmp_path: Path,
     ends: tuple[int, int],
     marks: tuple[int, int],

@@ -36,7 +36,7 @@ def test_topics_of_one_partition_are_spread_together() -> None:
     assert after(holders, 3) == {0: 2, 1: 2, 2: 2}
 
 
-def test_the_workers_that_stay_take_what_the_others_had() -> None:
+def test_the_remaining_workers_take_the_replicas_of_the_removed_ones() -> None:
     holders = topic("t", (0,), (1,), (2,), (0,), (1,), (2,))
     assert after(holders, 2) == {0: 3, 1: 3}
     assert all(move.source == 2 for move in moves(holders, 2))

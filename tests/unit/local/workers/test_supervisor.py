@@ -1,4 +1,4 @@
-"""A machine that is short of something for a moment keeps its workers; all of them stop."""
+"""Workers survive a short lack of resources on the machine, and all of them stop together."""
 
 import errno
 import os
@@ -27,7 +27,7 @@ def ends_at_once(channel: Channel) -> None:
     channel.send(ProcessReport())
 
 
-def test_a_process_that_cannot_be_forked_now_is_forked_later(
+def test_a_fork_that_fails_is_repeated_later(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     forks = 0
@@ -50,14 +50,14 @@ def test_a_process_that_cannot_be_forked_now_is_forked_later(
     assert supervisor.start(["worker 0"])
     supervisor.run()
     supervisor.stop(["worker 0"])
-    assert back[0] == 3  # it may have been started once more before the signal came
+    assert back[0] == 3  # it may have started once more before the signal arrived
     assert "it cannot be started: Resource temporarily unavailable" in caplog.text
 
 
-def test_a_process_that_is_told_to_stop_as_it_is_forked_stops(
+def test_a_process_signalled_while_it_is_forked_stops(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """With the supervisor's handler it would not notice, and be waited for until it is killed."""
+    """With the supervisor's handler it would miss the signal, and run until it is killed."""
     signal.signal(signal.SIGTERM, lambda *_: None)
     told, life, real_fork = os.pipe(), os.pipe(), os.fork
 
@@ -78,7 +78,7 @@ def test_a_process_that_is_told_to_stop_as_it_is_forked_stops(
     assert signal.SIGTERM not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
 
 
-def test_a_process_that_is_not_started_again_costs_no_time_while_others_stop(
+def test_a_process_that_is_not_restarted_does_not_delay_the_others_while_they_stop(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def fails(_: Channel) -> None:
@@ -106,7 +106,7 @@ def test_a_process_that_is_not_started_again_costs_no_time_while_others_stop(
     assert turns < 20
 
 
-def test_a_process_that_is_ended_by_a_signal_without_a_name_is_started_again(
+def test_a_process_ended_by_an_unnamed_signal_is_restarted(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     unnamed = signal.SIGRTMIN + 6
@@ -129,7 +129,9 @@ def test_a_process_that_is_ended_by_a_signal_without_a_name_is_started_again(
     assert f"it was ended by signal {unnamed}" in caplog.text
 
 
-def test_as_init_of_a_container_it_leaves_no_zombies(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_as_init_of_a_container_the_supervisor_leaves_no_zombies(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     orphan = os.fork()
     if not orphan:
         os._exit(0)

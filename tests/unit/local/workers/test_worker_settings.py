@@ -1,4 +1,4 @@
-"""What each worker of a machine is told: ports, addresses, folders, ids."""
+"""The settings of each worker of a machine: ports, addresses, folders, ids."""
 
 from pathlib import Path
 
@@ -46,7 +46,7 @@ def test_workers_listen_behind_the_shared_port() -> None:
     assert ports(2, listeners="PLAINTEXT://:0") == [[0], [0]]
 
 
-def test_listeners_that_are_too_near_are_refused() -> None:
+def test_listeners_whose_port_ranges_overlap_are_refused() -> None:
     near = {
         "listeners": "IN://:9092,OUT://:9094",
         "listener_security_protocol_map": "IN:PLAINTEXT,OUT:PLAINTEXT",
@@ -57,23 +57,23 @@ def test_listeners_that_are_too_near_are_refused() -> None:
         ports(2, **near)
 
 
-def test_a_port_without_room_behind_it_is_refused() -> None:
+def test_a_port_without_room_for_the_workers_is_refused() -> None:
     with pytest.raises(ConfigError, match="leaves no 4 ports behind it"):
         ports(4, listeners="PLAINTEXT://:65533")
     assert ports(2, listeners="PLAINTEXT://:65533") == [[65534], [65535]]
 
 
-def test_clients_are_told_the_workers_own_ports() -> None:
+def test_workers_advertise_their_own_ports() -> None:
     assert advertised(2) == ["PLAINTEXT://127.0.0.1:9093", "PLAINTEXT://127.0.0.1:9094"]
 
 
-def test_an_advertised_port_is_counted_on() -> None:
+def test_advertised_ports_count_up_from_the_given_one() -> None:
     """As behind a router that forwards 19092-19094 to 9092-9094."""
     told = advertised(2, advertised_listeners="PLAINTEXT://broker.example:19092")
     assert told == ["PLAINTEXT://broker.example:19093", "PLAINTEXT://broker.example:19094"]
 
 
-def test_an_advertised_range_is_taken_as_written() -> None:
+def test_an_advertised_range_is_used_as_written() -> None:
     told = advertised(2, advertised_listeners="PLAINTEXT://[fe80::1]:7001-7002")
     assert told == ["PLAINTEXT://[fe80::1]:7001", "PLAINTEXT://[fe80::1]:7002"]
 
@@ -93,7 +93,7 @@ def test_a_range_names_one_port_for_each_worker() -> None:
         ("advertised_listeners", "PLAINTEXT://h:9094-99999"),
     ],
 )
-def test_a_range_that_means_nothing_is_refused(setting: str, text: str) -> None:
+def test_an_invalid_range_is_refused(setting: str, text: str) -> None:
     with pytest.raises(ConfigError, match=r"listeners is 'PLAINTEXT"):
         resolved(**{setting: text})
 
@@ -119,7 +119,7 @@ def test_the_first_worker_has_the_broker_id_and_each_its_folders() -> None:
     assert str(second.config.listener.endpoints()[0]) == "PLAINTEXT://127.0.0.1:9094"
 
 
-def test_a_cordoned_directory_is_that_of_each_worker() -> None:
+def test_a_cordoned_directory_applies_to_each_workers_part() -> None:
     second = settings_of(1, resolved(cordoned_log_dirs="/b")).config.identity
     assert second.cordoned_log_dirs == ("/b/worker.1",)
     check_cordoned(second)
@@ -127,7 +127,7 @@ def test_a_cordoned_directory_is_that_of_each_worker() -> None:
     assert everything.cordoned_log_dirs == ("*",)
 
 
-def test_internal_topics_have_one_replica_unless_asked_otherwise() -> None:
+def test_internal_topics_have_one_replica_by_default() -> None:
     alone = settings_of(0, resolved()).config
     assert alone.group.offsets_topic_replication_factor == 1
     assert alone.transaction.transaction_state_log_replication_factor == 1

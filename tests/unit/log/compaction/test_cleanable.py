@@ -33,14 +33,14 @@ def test_a_log_never_cleaned_is_dirty_up_to_its_active_segment() -> None:
     assert part.ratio == 1.0
 
 
-def test_what_was_cleaned_is_clean() -> None:
+def test_the_cleaned_part_is_clean() -> None:
     part = dirty_part(log(cleaned_to=20), CONFIG, NOW)
     assert part == DirtyPart(20, 30, clean_bytes=200, dirty_bytes=100, overdue=False)
     assert part.ratio == pytest.approx(1 / 3)
 
 
 @pytest.mark.parametrize("cleaned_to", [5, 99])
-def test_a_checkpoint_outside_of_the_log_is_not_believed(cleaned_to: int) -> None:
+def test_a_checkpoint_outside_of_the_log_is_ignored(cleaned_to: int) -> None:
     assert dirty_part(log(cleaned_to=cleaned_to, start=7), CONFIG, NOW).first_dirty == 7
 
 
@@ -60,7 +60,7 @@ def test_segments_with_records_younger_than_the_lag_are_left_alone() -> None:
     assert (part.first_uncleanable, part.dirty_bytes) == (20, 200)
 
 
-def test_timestamps_in_the_future_hold_compaction_up_only_if_there_is_a_lag() -> None:
+def test_timestamps_in_the_future_delay_compaction_only_with_a_minimum_lag() -> None:
     assert dirty_part(log(), CONFIG, now_ms=0).first_uncleanable == 30
     lag = TopicConfig(min_compaction_lag_ms=1)
     assert dirty_part(log(), lag, now_ms=0).first_uncleanable == 0
@@ -81,14 +81,14 @@ def test_a_log_of_one_segment_has_nothing_to_clean() -> None:
 
 
 @pytest.mark.row("A102")
-def test_cleaning_is_worth_it_above_the_ratio_or_when_overdue() -> None:
+def test_cleaning_starts_above_the_ratio_or_when_overdue() -> None:
     assert not is_worth_cleaning(DirtyPart(10, 20, 50, 50, overdue=False), CONFIG)
     assert is_worth_cleaning(DirtyPart(10, 20, 49, 51, overdue=False), CONFIG)
     assert is_worth_cleaning(DirtyPart(10, 20, 99, 1, overdue=True), CONFIG)
     assert not is_worth_cleaning(DirtyPart(10, 10, 99, 0, overdue=True), CONFIG)
 
 
-def test_the_dirtiest_log_is_next() -> None:
+def test_the_dirtiest_log_is_cleaned_next() -> None:
     logs = {
         "a": (DirtyPart(0, 1, 40, 60, overdue=False), CONFIG),
         "b": (DirtyPart(0, 1, 10, 90, overdue=False), CONFIG),

@@ -1,7 +1,7 @@
-"""What `cleaner-offset-checkpoint` calls clean is clean, whatever a crash or a cut undid.
+"""What `cleaner-offset-checkpoint` marks as clean is clean, despite crashes and truncations.
 
-A tombstone that is clean goes after a while. Were an older value of its key still there, it
-would be alive again.
+A clean tombstone is removed after a while. If an older value of its key were still in the log, that
+value would come back to life.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ def compactor_of(rig: LogRig) -> Compactor:
 
 
 def compact(rig: LogRig, now_ms: int = 0, *, groups: int = 99) -> None:
-    """Clean what may be cleaned; only some of the new segments may get as far as the swap."""
+    """Clean what may be cleaned; only `groups` of the new segments are swapped in."""
     rig.log.advance_high_watermark(rig.log.end_offset)
     compactor = compactor_of(rig)
     job = compactor.job_for(rig.log, now_ms)
@@ -65,7 +65,7 @@ def compact_until_tombstones_go(rig: LogRig) -> None:
         compact(rig, now_ms)
 
 
-def test_a_crash_after_the_mark_does_not_bring_back_what_was_cleaned() -> None:
+def test_a_crash_after_the_mark_does_not_restore_cleaned_records() -> None:
     rig = started()
     append(rig, (b"k", b"old"))
     append(rig, (b"k", None))
@@ -91,8 +91,8 @@ def test_a_value_is_not_dropped_for_a_newer_one_that_a_crash_may_lose() -> None:
     assert rig.read_all() == [(0, b"flushed" * 20)]
 
 
-def test_a_cleaning_from_before_a_truncation_does_not_replace_what_was_written_since() -> None:
-    """Records of equal size: the segment looks as it did before."""
+def test_a_cleaning_from_before_a_truncation_does_not_replace_newer_batches() -> None:
+    """With records of equal size the segment looks unchanged."""
     rig = started()
     append(rig, (b"k", b"old"))
     append(rig, (b"j", b"truncated"))
@@ -171,14 +171,14 @@ def test_batches_written_after_a_truncation_are_dirty() -> None:
     rig.log.roll(0)
     rig.log.flush()
     compact(rig)
-    compactor_of(rig).truncated(rig.log, 2)  # in the middle of the batch, which goes whole
+    compactor_of(rig).truncated(rig.log, 2)  # in the middle of the batch, which is removed entirely
     rig.store.truncate({PARTITION: 2})
     append(rig, (b"k", None))
     compact_until_tombstones_go(rig)
     assert b"old" not in dict(rig.read_all()).values()
 
 
-def test_a_topic_that_is_created_again_is_dirty_from_its_first_record() -> None:
+def test_a_topic_created_again_is_dirty_from_its_first_record() -> None:
     rig = started()
     append(rig, (b"x", b"1"))
     append(rig, (b"x", b"2"))
@@ -186,7 +186,7 @@ def test_a_topic_that_is_created_again_is_dirty_from_its_first_record() -> None:
     rig.log.flush()
     compact(rig)
     rig.store.delete(PARTITION)
-    made_by = compactor_of(rig)  # another process: the topic was made anew while it was down
+    made_by = compactor_of(rig)  # another process: the topic was recreated while it was down
     rig.store.before_create = lambda log_dir, where: made_by.forget(log_dir, [where])
     rig.store.create(PARTITION, TOPIC_ID, 0)
     append(rig, (b"k", b"old"))
@@ -196,7 +196,7 @@ def test_a_topic_that_is_created_again_is_dirty_from_its_first_record() -> None:
     assert b"old" not in dict(rig.read_all()).values()
 
 
-def test_a_log_deleted_while_it_was_cleaned_leaves_no_mark_to_the_next_of_its_name() -> None:
+def test_a_log_deleted_while_it_is_cleaned_leaves_no_mark_for_its_successor() -> None:
     rig = started()
     compactor, log = compactor_of(rig), rig.log
     rig.store.delete(PARTITION)
@@ -205,7 +205,7 @@ def test_a_log_deleted_while_it_was_cleaned_leaves_no_mark_to_the_next_of_its_na
     assert rig.log.log_dir.checkpoints.read(CLEANER_OFFSETS) == {}
 
 
-def test_a_name_that_could_not_be_cleaned_can_be_cleaned_once_its_log_is_another() -> None:
+def test_a_recreated_log_is_not_uncleanable_any_more() -> None:
     rig = started()
     compactor = compactor_of(rig)
     compactor.uncleanable[PARTITION] = "damaged"

@@ -1,4 +1,4 @@
-"""The cleaner over files in memory: what it writes beside a log's segments."""
+"""The cleaner over files in memory: the segments that it writes beside a log's own."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -31,7 +31,7 @@ PRODUCER = 7
 
 
 class Written:
-    """A log as a test writes it: `segment` begins a file, `put` appends a batch to it."""
+    """A log written by a test: `segment` begins a file, `put` appends a batch to it."""
 
     def __init__(self) -> None:
         self.files = FakeFiles()
@@ -99,7 +99,7 @@ class Written:
         keys: int = 1000,
         io_buffer_bytes: int = 100,
     ) -> CleaningJob:
-        """Clean all; the active segment would begin at the next offset."""
+        """A job that cleans everything; the active segment would begin at the next offset."""
         return CleaningJob(
             directory=str(DIRECTORY),
             segments=[
@@ -136,7 +136,7 @@ class Written:
         return found
 
     def swap(self, answers: Sequence[CleanedGroup | Finished]) -> None:
-        """Put the cleaned files in place, crudely: no crash is at stake here."""
+        """Put the cleaned files in place without regard to crashes."""
         for group in answers:
             if isinstance(group, CleanedGroup):
                 for each in group.replaces:
@@ -185,13 +185,13 @@ def test_groups_do_not_pass_the_segment_size(log: Written) -> None:
     assert groups == [[0, 1], [2]]
 
 
-def test_only_the_dirty_part_replaces_and_the_clean_part_is_replaced(log: Written) -> None:
+def test_the_dirty_part_replaces_records_of_the_clean_part(log: Written) -> None:
     log.put(("a", "clean"), ("b", "clean")).segment().put(("a", "dirty"))
     list(clean(log.files, log.job(first_dirty=2)))
     assert log.contents(0) == [(1, "b", "clean"), (2, "a", "dirty")]
 
 
-def test_a_full_map_cleans_up_to_where_it_reached(log: Written) -> None:
+def test_a_full_map_cleans_up_to_the_last_key_it_holds(log: Written) -> None:
     log.put(("a", "1"), ("b", "1"), ("a", "2"), ("c", "1"), ("a", "3"))
     *_, end = clean(log.files, log.job(keys=2))
     assert isinstance(end, Finished)
@@ -199,7 +199,7 @@ def test_a_full_map_cleans_up_to_where_it_reached(log: Written) -> None:
     assert log.contents(0) == [(1, "b", "1"), (2, "a", "2"), (3, "c", "1"), (4, "a", "3")]
 
 
-def test_rounds_with_little_memory_arrive_where_one_with_much_does(log: Written) -> None:
+def test_several_rounds_with_little_memory_end_like_one_with_much(log: Written) -> None:
     for number in range(12):
         log.put((f"k{number % 5}", str(number)), (f"k{number % 3}", str(number)))
     first_dirty = 0
@@ -215,7 +215,7 @@ def test_rounds_with_little_memory_arrive_where_one_with_much_does(log: Written)
     assert len(log.contents(0, LOG)) == len(newest)
 
 
-def test_a_round_that_removes_its_last_batch_keeps_its_offset(log: Written) -> None:
+def test_a_round_that_removes_the_last_batch_keeps_its_offset(log: Written) -> None:
     log.put(("a", "1")).put(("a", None))
     log.swap(list(clean(log.files, log.job())))
     answers = list(clean(log.files, log.job(now_ms=NOW + RETENTION)))
@@ -224,7 +224,7 @@ def test_a_round_that_removes_its_last_batch_keeps_its_offset(log: Written) -> N
     assert isinstance(answers[0], CleanedGroup)
 
 
-def test_aborted_records_go_and_do_not_replace(log: Written) -> None:
+def test_aborted_records_are_removed_and_replace_nothing(log: Written) -> None:
     log.put(("a", "kept"))
     log.put(("a", "aborted"), transactional=True).end(committed=False, first_offset=1)
     log.put(("b", "1"))
@@ -232,14 +232,14 @@ def test_aborted_records_go_and_do_not_replace(log: Written) -> None:
     assert log.contents(0) == [(0, "a", "kept"), (3, "b", "1")]
 
 
-def test_a_committed_transaction_replaces(log: Written) -> None:
+def test_committed_records_replace_older_ones(log: Written) -> None:
     log.put(("a", "old"))
     log.put(("a", "new"), transactional=True).end(committed=True, first_offset=1)
     list(clean(log.files, log.job()))
     assert log.contents(0) == [(1, "a", "new")]
 
 
-def test_an_aborted_transaction_that_ends_in_the_active_segment_is_known(log: Written) -> None:
+def test_an_aborted_transaction_that_ends_in_the_active_segment_is_recognised(log: Written) -> None:
     log.put(("a", "kept")).put(("a", "aborted"), transactional=True)
     job = log.job()
     log.segment().end(committed=False, first_offset=1)
@@ -247,7 +247,7 @@ def test_an_aborted_transaction_that_ends_in_the_active_segment_is_known(log: Wr
     assert log.contents(0) == [(0, "a", "kept")]
 
 
-def test_a_transaction_aborted_before_the_dirty_part_does_not_touch_the_next(log: Written) -> None:
+def test_a_transaction_aborted_before_the_dirty_part_does_not_affect_the_next(log: Written) -> None:
     log.put(("a", "1"), transactional=True).end(committed=False, first_offset=0)
     log.put(("b", "old"), transactional=True).end(committed=True, first_offset=2)
     log.put(("b", "new"), transactional=True).end(committed=True, first_offset=4)
@@ -264,7 +264,7 @@ def test_a_marker_stays_until_its_records_are_gone_and_its_horizon_has_passed(
     def markers() -> list[int | None]:
         return [h.delete_horizon_ms for h in log.headers(0, LOG) if h.is_control]
 
-    # Its record was there at the beginning of this round, and goes in it.
+    # Its record existed at the beginning of this round, which removes it.
     log.swap(list(clean(log.files, log.job())))
     assert markers() == [None]
     log.swap(list(clean(log.files, log.job())))
@@ -276,7 +276,7 @@ def test_a_marker_stays_until_its_records_are_gone_and_its_horizon_has_passed(
     assert log.contents(0, LOG) == [(2, "a", "2"), (3, "z", "1")]
 
 
-def test_the_last_batch_of_a_producer_stays_empty(log: Written) -> None:
+def test_the_last_batch_of_a_producer_is_kept_empty(log: Written) -> None:
     log.put(("a", "1"), transactional=True).end(committed=True, first_offset=0).put(("a", "2"))
     last = LastOfProducer(PRODUCER, 0, last_data_offset=0)
     list(clean(log.files, log.job(producers=[last])))
@@ -285,7 +285,7 @@ def test_the_last_batch_of_a_producer_stays_empty(log: Written) -> None:
     assert log.contents(0) == [(2, "a", "2")]
 
 
-def test_the_index_of_aborted_transactions_lists_those_of_which_a_batch_is_left(
+def test_the_index_of_aborted_transactions_lists_those_with_a_remaining_batch(
     log: Written,
 ) -> None:
     log.put(("a", "1"), transactional=True).end(committed=False, first_offset=0)
@@ -293,7 +293,7 @@ def test_the_index_of_aborted_transactions_lists_those_of_which_a_batch_is_left(
     last = LastOfProducer(PRODUCER, 0, last_data_offset=2)
     log.swap(list(clean(log.files, log.job(producers=[last]))))
     listed = decode_aborted(log.files.read(log.path(TXN_INDEX)), 0, "it")
-    # The first one's batch was met in this round, so its marker and entry live for one more.
+    # The first one's batch was found in this round, so its marker and entry live for one more.
     assert [txn.first_offset for txn in listed] == [0, 2]
     log.swap(list(clean(log.files, log.job(producers=[last]))))
     listed = decode_aborted(log.files.read(log.path(TXN_INDEX)), 0, "it")
@@ -324,7 +324,7 @@ def test_a_damaged_batch_stops_the_cleaning(log: Written) -> None:
 
 @pytest.mark.parametrize("byte", [0, 4, 7])
 def test_a_damaged_offset_stops_the_cleaning(log: Written, byte: int) -> None:
-    """No CRC covers it: the newest value of a key would be taken for an old one, and removed."""
+    """No CRC covers the offset: the newest value of a key would be removed as an old one."""
     log.put(("a", "1")).put(("a", "2")).put(("b", "1"))
     for at, _ in batches(log.files.read(log.path(LOG))):
         log.files.flip_bit(log.path(LOG), 8 * (at + byte) + 1)

@@ -1,4 +1,4 @@
-"""A crash at any file operation of a compaction: the log is as before or as after, per group."""
+"""A crash at any file operation of a compaction leaves each group as before or as after."""
 
 import errno
 from contextlib import suppress
@@ -30,7 +30,7 @@ CONFIG = TopicConfig(
     cleanup_policy=("compact",),
     file_delete_delay_ms=0,
     index_interval_bytes=100,
-    segment_index_bytes=12_000,  # preallocated in memory, for each crash anew
+    segment_index_bytes=12_000,  # preallocated in memory again for each crash
 )
 NOW = 1_000_000
 PRODUCER = 7
@@ -112,7 +112,7 @@ def job(log: PartitionLog) -> CleaningJob:
 
 
 def compact(files: FakeFiles, log: PartitionLog) -> int:
-    """How many groups were swapped in; a flush then makes the names last."""
+    """Compact, and return the number of groups swapped in; a flush then makes the names durable."""
     groups = 0
     for answer in clean(files, job(log)):
         if isinstance(answer, CleanedGroup):
@@ -124,7 +124,7 @@ def compact(files: FakeFiles, log: PartitionLog) -> int:
 
 
 def read(log: PartitionLog) -> list[tuple[int, bytes | None, bytes | None]]:
-    """All that a reader of committed records sees."""
+    """Everything that a read_committed reader sees."""
     found = []
     offset = log.log_start_offset
     aborted = log.aborted_between(0, log.end_offset)
@@ -150,7 +150,7 @@ def newest(found: list[tuple[int, bytes | None, bytes | None]]) -> dict[bytes | 
 
 
 def states() -> list[list[tuple[int, bytes | None, bytes | None]]]:
-    """What a reader sees before the compaction and after each group of it."""
+    """What a reader sees before the compaction and after each of its groups."""
     files, log = written()
     found = [read(log)]
     for answer in clean(files, job(log)):
@@ -195,7 +195,7 @@ def test_a_crash_at_any_operation_leaves_the_log_as_before_or_as_after(choose: C
     assert {0, len(allowed) - 1} <= seen
 
 
-def test_a_second_crash_while_the_first_is_resolved_changes_nothing() -> None:
+def test_a_second_crash_during_recovery_changes_nothing() -> None:
     allowed = states()
     for number in range(1, operations() + 1, 2):
         files, log = written()
@@ -227,7 +227,7 @@ def test_files_of_an_earlier_cleaning_do_not_make_a_crash_drop_what_was_swapped_
         assert read(load(files, recovery_point)) in allowed, f"operation {number}"
 
 
-def test_a_log_that_changed_meanwhile_is_left_alone() -> None:
+def test_a_log_that_changed_meanwhile_is_not_replaced() -> None:
     files, log = written()
     before = read(log)
     first, second, _ = clean(files, job(log))
@@ -241,7 +241,7 @@ def test_a_log_that_changed_meanwhile_is_left_alone() -> None:
     assert not [name for name in files.names(log.path) if name.endswith((CLEANED, SWAP))]
 
 
-def test_readers_of_old_segments_go_on_after_the_swap() -> None:
+def test_readers_of_old_segments_continue_after_the_swap() -> None:
     files, log = written()
     piece = log.read(0, 1 << 20, up_to=log.end_offset)
     assert piece is not None

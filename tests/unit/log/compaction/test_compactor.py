@@ -51,7 +51,7 @@ class FixedClock:
 def open_log(
     folder: Path, partition: TopicPartition = PARTITION, beside: PartitionLog | None = None
 ) -> PartitionLog:
-    """Logs that one compactor cleans share their directory's object, and its lock: `beside`."""
+    """Logs of one compactor share their directory's object and lock: pass one as `beside`."""
     path = folder / str(partition)
     path.mkdir(exist_ok=True)
     return load_log(
@@ -105,7 +105,7 @@ def log(tmp_path: Path) -> PartitionLog:
 
 
 def cleaned(*logs: PartitionLog) -> tuple[list[bool], Compactor]:
-    """Clean until nothing is worth it."""
+    """Clean until no log is worth cleaning."""
 
     async def run() -> tuple[list[bool], Compactor]:
         compactor = Compactor(DiskFiles(), lambda: logs, FixedClock(), StorageConfig)
@@ -128,7 +128,7 @@ def test_the_broker_compacts_a_log_through_another_process(
     assert contents(open_log(tmp_path)) == contents(log)
 
 
-def test_a_damaged_log_is_left_alone_and_named(log: PartitionLog) -> None:
+def test_a_damaged_log_is_left_alone_and_reported(log: PartitionLog) -> None:
     path = log.segments.first.path()
     data = bytearray(path.read_bytes())
     data[70] ^= 1
@@ -150,7 +150,7 @@ def test_a_damaged_header_in_one_log_does_not_stop_the_others(
     damaged.release()
     path = damaged.segments.first.path()
     data = bytearray(path.read_bytes())
-    data[byte] = 0x7F  # of the magic, or of the offset, which no CRC covers
+    data[byte] = 0x7F  # in the magic or the offset, which no CRC covers
     path.write_bytes(data)
     damaged.segments.first._first_timestamp = damaged.segments.first._newest = None  # a restart
     outcomes, compactor = cleaned(damaged, log)
@@ -180,7 +180,7 @@ def test_a_new_log_does_not_inherit_the_error_of_a_deleted_one(log: PartitionLog
     assert compactor._is_compacted(log)
 
 
-def test_a_log_that_was_cut_is_tried_again(log: PartitionLog) -> None:
+def test_a_truncated_log_is_retried(log: PartitionLog) -> None:
     compactor = Compactor(DiskFiles(), lambda: [log], FixedClock(), StorageConfig)
     compactor._failed(log, job(log), Failed("damaged", is_damage=True))
     assert not compactor._is_compacted(log)
@@ -188,7 +188,7 @@ def test_a_log_that_was_cut_is_tried_again(log: PartitionLog) -> None:
     assert compactor._is_compacted(log)
 
 
-def test_a_full_disk_is_no_damage_and_leaves_no_files_behind() -> None:
+def test_a_full_disk_is_not_damage_and_leaves_no_files_behind() -> None:
     files = FakeFiles()
     rig = LogRig(CONFIG, files)
     for value in b"12":
@@ -248,7 +248,7 @@ def test_two_threads_clean_two_logs_at_once(log: PartitionLog, tmp_path: Path) -
     assert contents(other) == [(1, "2")]
 
 
-def test_a_cleaner_that_does_not_get_on_is_ended(
+def test_a_cleaner_without_progress_is_killed(
     log: PartitionLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(child, "LEAST_PATIENCE_S", 0)
@@ -261,14 +261,14 @@ def test_a_cleaner_that_does_not_get_on_is_ended(
     asyncio.run(run())
 
 
-def test_a_job_may_take_as_long_as_its_bytes_do(log: PartitionLog) -> None:
+def test_the_timeout_of_a_job_grows_with_its_bytes(log: PartitionLog) -> None:
     work = job(log)
     assert child.patience_s(work) == 60 + 4 * work.size_bytes / (1 << 20)
     slow = msgspec.structs.replace(work, io_bytes_per_second=10.0)
     assert child.patience_s(slow) == 60 + 4 * work.size_bytes / 10
 
 
-def test_the_pace_rests_for_as_long_as_the_rate_says() -> None:
+def test_the_pace_sleeps_to_keep_the_rate() -> None:
     clock, rests = FixedClock(), list[float]()
     pace = Pace(1_000, clock, rests.append)
     pace.passed(10)
@@ -295,7 +295,7 @@ def test_a_failed_directory_does_not_stop_the_compactor(log: PartitionLog) -> No
     assert cleaned(log)[0] == [False]
 
 
-def test_a_log_that_kills_its_process_again_and_again_is_left_alone(log: PartitionLog) -> None:
+def test_a_log_that_kills_its_process_repeatedly_is_left_alone(log: PartitionLog) -> None:
     compactor = Compactor(DiskFiles(), lambda: [log], FixedClock(), StorageConfig)
     for _ in range(2):
         compactor._died(log, -9)
@@ -305,7 +305,7 @@ def test_a_log_that_kills_its_process_again_and_again_is_left_alone(log: Partiti
     assert not asyncio.run(compactor.clean_dirtiest(CleaningProcess()))
 
 
-def test_processes_that_were_killed_before_a_cleaning_that_ended_do_not_count(
+def test_a_completed_cleaning_resets_the_count_of_killed_processes(
     log: PartitionLog,
 ) -> None:
     async def run() -> Compactor:
@@ -356,7 +356,7 @@ def test_a_killed_process_is_reported_and_the_next_job_starts_another(log: Parti
     asyncio.run(run())
 
 
-def test_a_job_that_is_let_go_of_does_not_answer_the_next(log: PartitionLog) -> None:
+def test_answers_of_an_abandoned_job_are_not_mixed_with_the_next(log: PartitionLog) -> None:
     async def run() -> None:
         process = CleaningProcess()
         stream = process.clean(job(log))
@@ -377,8 +377,8 @@ def test_the_process_ends_when_the_broker_does(log: PartitionLog) -> None:
     assert asyncio.run(run()) == 0
 
 
-def test_a_process_whose_broker_was_killed_ends_without_a_word(log: PartitionLog) -> None:
-    """It may notice when it answers, before the end of its input."""
+def test_a_process_whose_broker_was_killed_ends_silently(log: PartitionLog) -> None:
+    """It may notice while it answers, before the end of its input."""
     reading, writing = os.pipe()
     os.close(reading)
     with subprocess.Popen(

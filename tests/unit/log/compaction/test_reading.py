@@ -1,4 +1,4 @@
-"""A cleaner reads segments of a log that lives on."""
+"""A cleaner reads segments of a log that keeps changing."""
 
 from pathlib import Path
 

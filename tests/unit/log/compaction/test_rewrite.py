@@ -1,4 +1,4 @@
-"""What stays of one batch when it is compacted."""
+"""What remains of one batch when it is compacted."""
 
 import pytest
 
@@ -53,13 +53,13 @@ def read(batch: Buffer | None) -> tuple[BatchHeader, list[Record]]:
     return header, list(records(batch, header, LIMIT))
 
 
-def test_a_batch_that_keeps_all_its_records_is_not_touched() -> None:
+def test_a_batch_that_keeps_all_its_records_is_unchanged() -> None:
     batch = made((b"a", b"1"), (b"b", b"2"))
     assert rewrite(batch, cleaning({b"a": 10, b"b": 11})) is batch
 
 
 @pytest.mark.parametrize("codec", list(Codec))
-def test_a_record_with_a_newer_one_of_its_key_goes(codec: Codec) -> None:
+def test_a_record_with_a_newer_one_of_its_key_is_removed(codec: Codec) -> None:
     batch = made((b"a", b"1"), (b"b", b"2"), (b"c", b"3"), codec=codec)
     old = read_header(batch)
     header, kept = read(rewrite(batch, cleaning({b"a": 50, b"b": 11, b"c": 60})))
@@ -70,7 +70,7 @@ def test_a_record_with_a_newer_one_of_its_key_goes(codec: Codec) -> None:
     assert (header.last_sequence, header.max_timestamp) == (42, 1001)
 
 
-def test_a_batch_that_loses_all_its_records_goes_or_stays_as_an_empty_one() -> None:
+def test_a_batch_that_loses_all_its_records_is_removed_or_kept_empty() -> None:
     batch = made((b"a", b"1"), (b"b", b"2"))
     this = cleaning({b"a": 50, b"b": 51})
     assert rewrite(batch, this) is None
@@ -83,12 +83,12 @@ def test_a_batch_that_loses_all_its_records_goes_or_stays_as_an_empty_one() -> N
     assert rewrite(empty, this) is None
 
 
-def test_records_without_a_key_go() -> None:
+def test_records_without_a_key_are_removed() -> None:
     _, kept = read(rewrite(made((None, b"1"), (b"b", b"2")), cleaning({b"b": 11})))
     assert [record.key for record in kept] == [b"b"]
 
 
-def test_what_lies_past_the_map_stays() -> None:
+def test_records_past_the_map_stay() -> None:
     batch = made((b"a", b"1"), (None, b"2"), (b"a", b"3"))
     assert rewrite(batch, cleaning({}, latest=9)) is batch
     _, kept = read(rewrite(batch, cleaning({b"a": 12}, latest=10)))
@@ -96,7 +96,7 @@ def test_what_lies_past_the_map_stays() -> None:
 
 
 @pytest.mark.row("A102")
-def test_a_tombstone_is_given_a_horizon_and_goes_when_it_has_passed() -> None:
+def test_a_tombstone_gets_a_horizon_and_is_removed_after_it() -> None:
     newest = {b"a": 10, b"b": 11}
     batch = made((b"a", None), (b"b", b"2"))
     with_horizon = rewrite(batch, cleaning(newest))
@@ -112,7 +112,7 @@ def test_a_tombstone_is_given_a_horizon_and_goes_when_it_has_passed() -> None:
     assert header.max_timestamp == 1001
 
 
-def test_a_horizon_leaves_append_time_as_it_is() -> None:
+def test_a_horizon_keeps_the_append_time() -> None:
     batch = build_batch(
         [Record(0, 5, b"a", None, []), Record(1, 6, b"b", b"2", [])], log_append_time_ms=777
     )
@@ -121,7 +121,7 @@ def test_a_horizon_leaves_append_time_as_it_is() -> None:
     assert kept == [Record(0, 777, b"a", None, [])]
 
 
-def test_aborted_records_go_whatever_their_keys() -> None:
+def test_aborted_records_are_removed_for_any_key() -> None:
     batch = made((b"a", b"1"))
     aborted = BatchRetention(loses_records=True)
     assert rewrite(batch, cleaning({b"a": 10}), aborted) is None
@@ -131,7 +131,7 @@ def test_aborted_records_go_whatever_their_keys() -> None:
     assert kept == []
 
 
-def test_a_marker_that_ends_nothing_is_given_a_horizon() -> None:
+def test_a_marker_without_records_gets_a_horizon() -> None:
     marker = build_marker(
         producer_id=7,
         producer_epoch=1,
@@ -149,7 +149,7 @@ def test_a_marker_that_ends_nothing_is_given_a_horizon() -> None:
     assert rewrite(marker, cleaning({}), past) is None
 
 
-def test_spans_that_do_not_fit_are_refused() -> None:
+def test_invalid_spans_are_refused() -> None:
     batch = made((b"a", b"1"), (b"b", b"2"))
     data = bytes(batch[61:])
     assert [span.key for span in spans(data, 2)] == [b"a", b"b"]
@@ -158,14 +158,14 @@ def test_spans_that_do_not_fit_are_refused() -> None:
             list(spans(damaged, count))
 
 
-def test_short_keys_stand_for_themselves_and_cannot_pass_for_a_long_ones_hash() -> None:
+def test_short_keys_are_stored_as_they_are_and_cannot_equal_the_hash_of_a_long_one() -> None:
     long = b"k" * 100
     assert digest(b"short") == b"short"
     assert len(digest(long)) == DIGEST_BYTES
     assert digest(digest(long)) != digest(long)
 
 
-def test_a_full_map_takes_known_keys_only() -> None:
+def test_a_full_map_accepts_known_keys_only() -> None:
     offsets = OffsetMap(2 * BYTES_PER_KEY)
     assert offsets.put(b"a", 0)
     assert offsets.put(b"b", 1)

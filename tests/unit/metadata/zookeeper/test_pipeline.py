@@ -1,4 +1,4 @@
-"""Requests to ZooKeeper: order, number in flight, and lost connections."""
+"""Requests to ZooKeeper: order, the number in flight, and lost connections."""
 
 from collections.abc import Callable
 from functools import partial
@@ -12,7 +12,7 @@ from penstock.metadata.zookeeper.translation import NotSent
 
 
 class FakeSession:
-    """Accepts requests of one connection, and answers when the test says so."""
+    """Accepts requests of one connection, and answers when the test asks for it."""
 
     def __init__(self) -> None:
         self.connection = 1
@@ -30,7 +30,7 @@ class FakeSession:
 
 
 class Wired:
-    """A pipeline of at most two on the session's connection 1."""
+    """A pipeline with at most two requests in flight on the session's connection 1."""
 
     def __init__(self, limit: int = 2) -> None:
         self.session = FakeSession()
@@ -72,7 +72,7 @@ def test_urgent_requests_go_before_waiting_ones(wired: Wired) -> None:
     assert wired.told == ["a!", "b!", "news!", "more news!", "c!"]
 
 
-def test_after_a_lost_connection_only_sent_requests_are_uncertain(wired: Wired) -> None:
+def test_after_a_lost_connection_only_sent_requests_have_an_unknown_outcome(wired: Wired) -> None:
     wired.send("a", "b", "c")
     wired.session.answer()
     wired.send("d")
@@ -95,8 +95,8 @@ def test_a_request_without_a_connection_fails_as_not_sent(wired: Wired) -> None:
     assert wired.under_way == []
 
 
-def test_a_request_is_never_refused_in_the_turn_it_was_made(wired: Wired) -> None:
-    """The loop learns of the loss in a later turn; retrying at once would prevent that."""
+def test_a_request_never_fails_in_the_turn_it_was_made(wired: Wired) -> None:
+    """The loop learns of the loss in a later turn; an immediate retry would prevent that."""
     posted: list[Callable[[], None]] = []
     wired.pipeline = Pipeline(
         wired.session,  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""The file by which a restarted broker ends its former ZooKeeper session."""
+"""The file with which a restarted broker ends its former ZooKeeper session."""
 
 from pathlib import Path
 
@@ -10,19 +10,19 @@ from penstock.metadata.zookeeper.session_file import FILE_NAME, SessionFile
 KEY = SessionKey(-5, b"\x00\xffsixteen bytes.")
 
 
-def test_the_key_outlives_the_process(tmp_path: Path) -> None:
+def test_the_key_survives_the_process(tmp_path: Path) -> None:
     assert SessionFile(tmp_path).read() is None
     SessionFile(tmp_path).write(KEY)
     assert SessionFile(tmp_path).read() == KEY
     assert [each.name for each in tmp_path.iterdir()] == [FILE_NAME]
 
 
-def test_only_the_owner_may_read_it(tmp_path: Path) -> None:
+def test_only_the_owner_may_read_the_file(tmp_path: Path) -> None:
     SessionFile(tmp_path).write(KEY)
     assert (tmp_path / FILE_NAME).stat().st_mode & 0o777 == 0o600
 
 
-def test_a_later_session_replaces_the_former(tmp_path: Path) -> None:
+def test_a_later_session_replaces_the_former_key(tmp_path: Path) -> None:
     file = SessionFile(tmp_path)
     file.write(KEY)
     file.write(SessionKey(6, b"other"))
@@ -52,14 +52,14 @@ def test_an_unreadable_file_is_ignored(
     assert "ignoring the file" in caplog.text
 
 
-def test_a_key_of_a_later_penstock_is_left_alone(tmp_path: Path) -> None:
+def test_a_key_of_a_later_penstock_version_is_kept(tmp_path: Path) -> None:
     SessionFile(tmp_path).write(KEY)
     path = tmp_path / FILE_NAME
     path.write_bytes(path.read_bytes().replace(b'"version":1', b'"version":2'))
     assert SessionFile(tmp_path).read() is None
 
 
-def test_an_unwritable_directory_stops_no_broker(
+def test_an_unwritable_directory_does_not_stop_a_broker(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     SessionFile(tmp_path / "absent").write(KEY)

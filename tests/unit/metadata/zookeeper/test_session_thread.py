@@ -1,4 +1,4 @@
-"""What the session's thread passes on, by kazoo's own calls but without a server."""
+"""What the session's thread passes to the loop, driven by kazoo's own calls without a server."""
 
 import pytest
 from kazoo.exceptions import ConnectionLoss
@@ -40,7 +40,7 @@ def session(recorded: Recorded) -> SessionThread:
 
 
 class Woken:
-    """The socket by which kazoo's thread would be woken."""
+    """The socket that would wake kazoo's thread."""
 
     def send(self, data: bytes) -> int:
         return len(data)
