@@ -51,7 +51,7 @@ def test_what_has_no_coordinator_is_asked_for_until_the_given_time() -> None:
     asking = Persister(BrokerId(0), cluster, partitions, coordinator, none, clock, none, none)
     key = SharePartitionKey("g", Uuid(b"t" * 16), 0)
     assert not asking.has_coordinator(key)
-    passed = asking.ask(ReadState(key, 1), clock.monotonic_ms())
+    passed = asking.call_with_retries(ReadState(key, 1), clock.monotonic_ms())
     reply = asyncio.run(asyncio.wait_for(passed, 5))
     assert isinstance(reply, KafkaError)
     assert reply.code == ErrorCode.COORDINATOR_NOT_AVAILABLE

@@ -102,7 +102,7 @@ async def partition(
     state: ShareGroupOffset | EmptyReply | KafkaError = EmptyReply()
     if known is not None and index in known.partitions:
         key = SharePartitionKey(group.id, topic_id, index)
-        state = await ctx.services.share.persister.ask(SummarizeState(key), until_ms)
+        state = await ctx.services.share.persister.call_with_retries(SummarizeState(key), until_ms)
     if isinstance(state, KafkaError):
         return DescribeShareGroupOffsetsResponsePartition(
             partition_index=index,

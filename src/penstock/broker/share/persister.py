@@ -87,9 +87,11 @@ class Persister:
             if not _is_retriable(reply):
                 then(reply)
                 return
-        then(await self.ask(call))
+        then(await self.call_with_retries(call))
 
-    async def ask(self, call: StateCall[T], until_ms: int | None = None) -> T | KafkaError:
+    async def call_with_retries(
+        self, call: StateCall[T], until_ms: int | None = None
+    ) -> T | KafkaError:
         """The reply; retries for some seconds while the coordinator moves or loads, or until
         `until_ms` of the monotonic clock.
         """

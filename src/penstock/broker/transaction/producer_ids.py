@@ -20,14 +20,14 @@ class ProducerIdPool:
     async def take(self) -> ProducerId:
         while self._start == self._end:
             if self._coming is None:
-                await self._ask(asyncio.get_running_loop().create_future())
+                await self._request_block(asyncio.get_running_loop().create_future())
             else:
                 await asyncio.shield(self._coming)
         taken = self._start
         self._start = ProducerId(taken + 1)
         return taken
 
-    async def _ask(self, coming: asyncio.Future[None]) -> None:
+    async def _request_block(self, coming: asyncio.Future[None]) -> None:
         """Request one block for a burst of producers. If it is refused, all of them are: otherwise
         each in turn would wait for the controller again.
         """

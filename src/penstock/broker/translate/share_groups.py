@@ -36,7 +36,7 @@ async def new_epoch(key: SharePartitionKey, ctx: Context) -> int | KafkaError:
     must not reuse an epoch: its dead letters would look like duplicates of the former group's, and
     be dropped.
     """
-    known = await ctx.services.share.persister.ask(SummarizeState(key))
+    known = await ctx.services.share.persister.call_with_retries(SummarizeState(key))
     if isinstance(known, KafkaError):
         return known
     if isinstance(known, ShareGroupOffset) and known.state_epoch > 0:
@@ -74,7 +74,7 @@ async def initialize(
             if isinstance(epoch, KafkaError):
                 reply = epoch
             else:
-                reply = await persister.ask(InitializeState(key, epoch, start))
+                reply = await persister.call_with_retries(InitializeState(key, epoch, start))
             if isinstance(reply, KafkaError):
                 refused[topic_id, index] = reply
             else:
@@ -106,7 +106,7 @@ async def delete_state(
     for topic_id, indexes in left.items():
         while indexes:
             key = SharePartitionKey(group, topic_id, min(indexes))
-            reply = await ctx.services.share.persister.ask(DeleteState(key))
+            reply = await ctx.services.share.persister.call_with_retries(DeleteState(key))
             if isinstance(reply, KafkaError):
                 still = {
                     each: StateTopic(topics[each].name, frozenset(kept))
