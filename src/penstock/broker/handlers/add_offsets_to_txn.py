@@ -3,7 +3,7 @@
 from penstock.broker.context import Context
 from penstock.broker.parked import Parked
 from penstock.broker.translate.pending_replies import answered, code_for
-from penstock.broker.translate.producers import WAIT_MS, as_known
+from penstock.broker.translate.producers import WAIT_MS, code_for_version
 from penstock.coordinator.group.coordinator import TOPIC as CONSUMER_OFFSETS
 from penstock.coordinator.result import EmptyReply
 from penstock.coordinator.storage import ProducerIdAndEpoch
@@ -31,6 +31,8 @@ def add_offsets_to_txn(
     def respond(replies: list[EmptyReply | KafkaError]) -> AddOffsetsToTxnResponse:
         (reply,) = replies
         code = code_for(reply if isinstance(reply, KafkaError) else None)
-        return AddOffsetsToTxnResponse(error_code=as_known(code, since=2, version=ctx.version))
+        return AddOffsetsToTxnResponse(
+            error_code=code_for_version(code, since=2, version=ctx.version)
+        )
 
     return answered([pending], respond, ctx, WAIT_MS, services.coordination.transactions.runtime)

@@ -15,7 +15,7 @@ from penstock.broker.context import Context
 from penstock.broker.handling.turns import PARTITIONS_A_TURN, are_many, at_once, by_topic, turns
 from penstock.broker.parked import Parked
 from penstock.broker.translate.pending_replies import answered, answered_in_turns, code_for
-from penstock.broker.translate.producers import WAIT_MS, as_known
+from penstock.broker.translate.producers import WAIT_MS, code_for_version
 from penstock.coordinator.result import PendingReply
 from penstock.coordinator.storage import ProducerIdAndEpoch
 from penstock.coordinator.transaction.transaction_metadata import EPOCH_BUMP_VERSION
@@ -164,7 +164,9 @@ def result(
         return code_for(verified.get(topic_partition))
 
     def known(topic: AddPartitionsToTxnTopic, index: int) -> AddPartitionsToTxnPartitionResult:
-        found = as_known(code(TopicPartition(topic.name, index)), since=2, version=ctx.version)
+        found = code_for_version(
+            code(TopicPartition(topic.name, index)), since=2, version=ctx.version
+        )
         return AddPartitionsToTxnPartitionResult(partition_index=index, partition_error_code=found)
 
     topics = yield from by_topic(

@@ -9,7 +9,7 @@ from collections.abc import Coroutine
 from penstock.broker.context import Context
 from penstock.broker.parked import Parked
 from penstock.broker.translate.pending_replies import answered
-from penstock.broker.translate.producers import WAIT_MS, as_known
+from penstock.broker.translate.producers import WAIT_MS, code_for_version
 from penstock.coordinator.storage import ProducerIdAndEpoch
 from penstock.coordinator.transaction.ending import TransactionEnd
 from penstock.coordinator.transaction.transaction_metadata import EPOCH_BUMP_VERSION
@@ -44,7 +44,9 @@ def end(name: str, requested: TransactionEnd, new_id: int, ctx: Context) -> Answ
     def respond(replies: list[ProducerIdAndEpoch | KafkaError]) -> EndTxnResponse:
         (reply,) = replies
         if isinstance(reply, KafkaError):
-            return EndTxnResponse(error_code=as_known(reply.code, since=2, version=ctx.version))
+            return EndTxnResponse(
+                error_code=code_for_version(reply.code, since=2, version=ctx.version)
+            )
         return EndTxnResponse(producer_id=reply.id, producer_epoch=reply.epoch)
 
     return answered(

@@ -11,7 +11,7 @@ commit (v6, KIP-939). It is not stable in Kafka either, and no client can use it
 from penstock.broker.context import Context
 from penstock.broker.parked import Parked
 from penstock.broker.translate.pending_replies import answered
-from penstock.broker.translate.producers import WAIT_MS, as_known
+from penstock.broker.translate.producers import WAIT_MS, code_for_version
 from penstock.coordinator.storage import ProducerIdAndEpoch
 from penstock.coordinator.transaction.initiation import TransactionInit
 from penstock.errors import ErrorCode, KafkaError
@@ -57,7 +57,7 @@ async def transactional(
 
 
 def known_code(error: KafkaError, ctx: Context) -> ErrorCode:
-    return as_known(error.code, since=4, version=ctx.version)
+    return code_for_version(error.code, since=4, version=ctx.version)
 
 
 def refused(code: ErrorCode) -> InitProducerIdResponse:

@@ -77,7 +77,7 @@ def txn_offset_commit(
     answers = verified(request, ctx)
     if isinstance(answers, tuple):
         return answered_at_once(named, offsets, commit(request, offsets, answers, ctx), ctx)
-    return asked_first(request, named, offsets, answers, ctx)
+    return commit_once_verified(request, named, offsets, answers, ctx)
 
 
 async def committed_in_turns(request: TxnOffsetCommitRequest, ctx: Context) -> Answer:
@@ -126,7 +126,7 @@ def verified(request: TxnOffsetCommitRequest, ctx: Context) -> Answers | asyncio
     )
 
 
-async def asked_first(
+async def commit_once_verified(
     request: TxnOffsetCommitRequest,
     named: CommitTargets,
     offsets: Offsets,

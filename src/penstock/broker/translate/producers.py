@@ -6,7 +6,7 @@ WAIT_MS = 5_000
 """How long the coordinator waits for its record to be committed; then the producer retries."""
 
 
-def as_known(code: ErrorCode, *, since: int, version: int) -> ErrorCode:
+def code_for_version(code: ErrorCode, *, since: int, version: int) -> ErrorCode:
     """The code for the client's version: PRODUCER_FENCED exists `since` a version."""
     if code is ErrorCode.PRODUCER_FENCED and version < since:
         return ErrorCode.INVALID_PRODUCER_EPOCH
