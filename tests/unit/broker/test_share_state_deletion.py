@@ -35,7 +35,7 @@ def happened(failing: int | None, monkeypatch: pytest.MonkeyPatch) -> list[objec
     ctx = SimpleNamespace(
         services=SimpleNamespace(
             coordination=SimpleNamespace(groups=groups),
-            share=SimpleNamespace(persister=SimpleNamespace(ask=ask)),
+            share=SimpleNamespace(persister=SimpleNamespace(call_with_retries=ask)),
         )
     )
     monkeypatch.setattr(share_groups, "replied", replied)

@@ -42,7 +42,7 @@ class Stage:
             return made()
 
         persister = SimpleNamespace(
-            ask=ask, has_coordinator=lambda key: key.partition not in hanging
+            call_with_retries=ask, has_coordinator=lambda key: key.partition not in hanging
         )
         groups = SimpleNamespace(
             share_with_state=lambda _, topics: (
