@@ -14,8 +14,8 @@ class SaslStep(msgspec.Struct, frozen=True):
     user: str | None = None
     expires_ms: int | None = None
     """When what the client has shown ends, in the clock's time; None: never."""
-    by_token: bool = False
-    """Whether it has shown a delegation token."""
+    token_id: str | None = None
+    """The delegation token that it has shown, if it has."""
 
 
 class SaslExchange(Protocol):

@@ -192,6 +192,20 @@ def test_a_login_without_an_end_after_one_with_an_end_has_none() -> None:
     client.asks()
 
 
+def test_a_login_ends_when_its_delegation_token_is_taken_back() -> None:
+    mechanism, client = ScramMechanism.SCRAM_SHA_256, Client()
+    key = salted(mechanism, "secret", b"salt", MIN_ITERATIONS)
+    alice, ends_ms = user("alice"), client.clock.now + LIFE_MS
+    token = DelegationToken("id", alice, alice, (), 0, ends_ms, ends_ms)
+    tokens = {"id": (credential(mechanism, key, b"salt", MIN_ITERATIONS), token)}
+    client.sasl.find_token = lambda _mechanism, token_id: tokens.get(token_id)
+    client.scram(Login(mechanism.mechanism, "id", "secret", is_token=True))
+    client.asks()
+    tokens.clear()
+    with pytest.raises(ProtocolError, match="token of the login has ended"):
+        client.asks()
+
+
 def test_a_long_token_takes_no_place_of_large_requests() -> None:
     """A refusal waits before it is answered: strangers would hold those places."""
     client = Client()
