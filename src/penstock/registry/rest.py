@@ -34,7 +34,9 @@ FORWARDED: Final = "x-forward"
 """Confluent's header: a request that was sent here by another instance goes no further."""
 END: Final = "x-penstock-offset"
 FORWARD_S: Final = 60.0
-LIMITS: Final = Limits(body_bytes=4 * 1024 * 1024, connections=1_000)
+LIMITS: Final = Limits(
+    body_bytes=4 * 1024 * 1024, all_bodies_bytes=64 * 1024 * 1024, connections=1_000
+)
 
 logger = logging.getLogger(__name__)
 

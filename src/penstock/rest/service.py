@@ -4,7 +4,8 @@
     POST /log             one record for `penstock.rest.log.topic`: `curl host/log -d "…"`
 
 400 for a body that cannot be read, 401 without the token, 404 for an unknown topic, 413 for a
-record or body that is too large, 429 if more waits than is allowed, 503 if no broker answers.
+record or body that is too large, 429 if more waits or arrives than is allowed, 503 if no broker
+answers.
 """
 
 import asyncio
@@ -30,7 +31,9 @@ from penstock.http.server import BoundAddress, Limits, serving
 from penstock.rest.body import BadBody, records_of
 from penstock.rest.sender import RestSender, Result, TooMuchWaits
 
-LIMITS: Final = Limits(body_bytes=16 * 1024 * 1024, connections=1_000)
+LIMITS: Final = Limits(
+    body_bytes=16 * 1024 * 1024, all_bodies_bytes=256 * 1024 * 1024, connections=1_000
+)
 ACKS: Final = {"all": Acks.ALL, "-1": Acks.ALL, "1": Acks.LEADER, "0": Acks.NONE}
 TOPICS: Final = "/topics/"
 
