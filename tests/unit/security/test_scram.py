@@ -73,7 +73,9 @@ def test_the_example_of_rfc_7677() -> None:
 
 
 @pytest.mark.parametrize("later", [{}, {"alice": known("another")}])
-def test_a_user_who_is_changed_during_the_login_is_refused(later: dict[str, ScramCredential]) -> None:
+def test_a_user_who_is_changed_during_the_login_is_refused(
+    later: dict[str, ScramCredential],
+) -> None:
     """A client may take its time for the second message, on a connection that logs in again."""
     users = {"alice": known("secret")}
     exchanged = server(users)
