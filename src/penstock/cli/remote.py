@@ -74,9 +74,7 @@ class Remote:
         return asyncio.run(connected())
 
 
-async def reach(
-    client: "Client", bootstrap: str, security: "ClientSecurity | None" = None
-) -> None:
+async def reach(client: "Client", bootstrap: str, security: "ClientSecurity | None" = None) -> None:
     """Connect to a broker first, so that nobody waits in silence for one that is not there. Later
     failures are retried, since a cluster that was there comes back.
     """
