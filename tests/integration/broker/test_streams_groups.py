@@ -227,7 +227,8 @@ def test_internal_topics_route_no_records(
     changelog = TopicInfo("routed-changelog", topic_configs=[KeyValue(setting, "payments")])
     topology = Topology(0, [Subtopology("0", ["lines"], state_changelog_topics=[changelog])])
     reply = join(link, group_id=f"routed-{setting}", topology=topology)
-    (status,) = reply.status or ()
+    assert reply.status is not None
+    (status,) = reply.status
     assert "have no delays and retries: routed-changelog" in status.status_detail
     assert "routed-changelog" not in broker.running.services.cluster.image.topics
 
