@@ -25,6 +25,10 @@ T = TypeVar("T")
 NOTICE_S = 2.0
 NEXT_STEP = "start a broker with `penstock serve`, or name one that runs with --bootstrap"
 TLS_STEP = "pass its security settings: --command-config FILE, or -X security.protocol=SSL"
+OTHER_TLS_STEP = (
+    "look at security.protocol, ssl.truststore.location (whom to trust) and ssl.keystore.location "
+    "(a certificate to show): --command-config FILE, or -X NAME=VALUE"
+)
 
 
 class Remote:
@@ -61,7 +65,7 @@ class Remote:
                 request_timeout_ms=self.timeout_ms,
                 connect_timeout_ms=self.timeout_ms,
             ) as client:
-                await reach(client, self.bootstrap)
+                await reach(client, self.bootstrap, self.security)
                 try:
                     return await work(client)
                 except BrokerRefused as error:
@@ -70,7 +74,7 @@ class Remote:
         return asyncio.run(connected())
 
 
-async def reach(client: "Client", bootstrap: str) -> None:
+async def reach(client: "Client", bootstrap: str, security: "ClientSecurity | None" = None) -> None:
     """Connect to a broker first, so that a missing broker is reported instead of waited for. Later
     failures are retried, because a cluster that was reachable usually comes back.
     """
@@ -86,7 +90,8 @@ async def reach(client: "Client", bootstrap: str) -> None:
     try:
         await client.connection(ANY)
     except TlsFailed as error:
-        raise TlsFailed(f"{error}; {TLS_STEP}") from None
+        uses_tls = security is not None and security.tls is not None
+        raise TlsFailed(f"{error}; {OTHER_TLS_STEP if uses_tls else TLS_STEP}") from None
     except (ConnectionFailed, RequestTimedOut) as error:
         raise type(error)(f"{error}; {NEXT_STEP}") from None
     finally:

@@ -350,13 +350,15 @@ class Connection(asyncio.BufferedProtocol):
     def _loss(self, error: Exception | None) -> ConnectionFailed:
         if isinstance(error, ssl.SSLError):  # TLS 1.3: the broker sees our certificate only now
             return TlsFailed(f"cannot connect to {self.address}: {tls_reason(error)}")
-        is_first = bool(self._in_flight) and self._in_flight[0].correlation_id == 1
-        if is_first and self._transport and self._transport.get_extra_info("sslcontext") is None:
+        number = self._in_flight[0].correlation_id if self._in_flight else 0
+        if number == 1 and self._transport and self._transport.get_extra_info("sslcontext") is None:
             return TlsFailed(
                 f"{self.address} ended the connection at the first request: it seems to speak TLS, "
                 "or is not a Kafka broker"
             )
         why = f": {error}" if error else ""
+        if number == 2 and not error and self._login is None:  # ApiVersions needs none
+            why = " at the first request; perhaps it asks for a login: security.protocol=SASL_…"
         return ConnectionFailed(f"the connection to {self.address} was lost{why}")
 
     def _receive(self, frame: memoryview) -> None:

@@ -19,6 +19,7 @@ from penstock.console.audit import Audit
 from penstock.console.jobs import Jobs
 from penstock.console.mask import Masks
 from penstock.console.messages.service import Messages
+from penstock.console.protocol import BoundedProtocol
 from penstock.console.subjects import follow_subjects
 from penstock.console.watch import ClusterWatch
 from penstock.http.access import Access
@@ -88,6 +89,8 @@ def server_config(app: ASGIApp) -> uvicorn.Config:
     """
     return uvicorn.Config(
         app,
+        http=BoundedProtocol,
+        ws="none",
         log_level="warning",
         lifespan="off",
         server_header=False,

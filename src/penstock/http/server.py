@@ -59,6 +59,10 @@ class Limits:
 
     head_bytes: int = 16 * 1024
     body_bytes: int = 1024 * 1024
+    all_bodies_bytes: int = 16 * 1024 * 1024
+    """Of all bodies larger than `SMALL_BYTES` that arrive, or whose requests are being answered:
+    each connection may send one.
+    """
     connections: int = 100
     idle_s: float = 30
     """The time between two requests, including the headers of the second."""
@@ -135,6 +139,7 @@ class _Server:
     def __init__(self, handler: Handler, limits: Limits, admit: Admit | None) -> None:
         self.handler, self.limits, self._admit = handler, limits, admit
         self._sessions = 0
+        self._bodies_bytes = 0
 
     async def session(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one connection until it ends; its errors do not affect others."""
@@ -163,16 +168,17 @@ class _Server:
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         """Handle one request; returns whether the connection stays open."""
         try:
-            request = await self._read(reader)
+            request = await self._read_head(reader)
+            if request is None:
+                return False
+            await self._check_body(request)
         except BadRequest as bad:
             await self._send(writer, plain(bad.status, str(bad)), close=True)
             return False
         except _Refused as refused:
             await self._send(writer, refused.response, close=True)
             return False
-        if request is None:
-            return False
-        response = await _answer(self.handler, request)
+        response = await self._answer(reader, request)
         await self._send(
             writer,
             response,
@@ -182,8 +188,8 @@ class _Server:
         )
         return request.keeps_alive
 
-    async def _read(self, reader: asyncio.StreamReader) -> HttpRequest | None:
-        """The next request; None if the client closed the connection."""
+    async def _read_head(self, reader: asyncio.StreamReader) -> HttpRequest | None:
+        """The next request, without its body; None if the client closed the connection."""
         try:
             async with asyncio.timeout(self.limits.idle_s):
                 head = await reader.readuntil(b"\r\n\r\n")
@@ -193,19 +199,36 @@ class _Server:
             ) from None
         except asyncio.IncompleteReadError:
             return None
-        request = read_head(head)
+        return read_head(head)
+
+    async def _check_body(self, request: HttpRequest) -> None:
+        """Refuse a body that is too large, of a stranger, or one too many."""
         size = request.content_length
         if size > self.limits.body_bytes:
             raise BadRequest(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "body too large")
-        if not size:
-            return request
-        if self._admit is not None and size > SMALL_BYTES:
+        if size <= SMALL_BYTES:
+            return
+        if self._admit is not None:
             refused = await self._admit(request)
             if refused is not None:
                 raise _Refused(refused)
-        async with asyncio.timeout(self.limits.transfer_s):
-            body = await reader.readexactly(size)
-        return replace(request, body=body)
+        if self._bodies_bytes + size > self.limits.all_bodies_bytes:
+            busy = plain(HTTPStatus.TOO_MANY_REQUESTS, "too many large bodies at a time")
+            raise _Refused(replace(busy, headers={"Retry-After": "1"}))
+
+    async def _answer(self, reader: asyncio.StreamReader, request: HttpRequest) -> HttpResponse:
+        """Read the body, if there is one, and answer."""
+        size = request.content_length
+        if not size:
+            return await _answer(self.handler, request)
+        large_bytes = size if size > SMALL_BYTES else 0
+        self._bodies_bytes += large_bytes
+        try:
+            async with asyncio.timeout(self.limits.transfer_s):
+                body = await reader.readexactly(size)
+            return await _answer(self.handler, replace(request, body=body))
+        finally:
+            self._bodies_bytes -= large_bytes
 
     async def _send(
         self,

@@ -10,6 +10,8 @@ from penstock.registry.schema import Schema, SchemaType
 from penstock.registry.state import RegistryState, referenced
 
 REMEMBERED: Final = 1_000
+REMEMBERED_CHARS: Final = 8_000_000
+"""Of their texts; understood, a schema takes some fifty times as much."""
 
 
 class Parser:
@@ -18,6 +20,7 @@ class Parser:
     def __init__(self, state: Callable[[], RegistryState]) -> None:
         self._state = state
         self._known: OrderedDict[tuple[Schema, tuple[Schema, ...]], ParsedSchema] = OrderedDict()
+        self._chars = 0
 
     def __call__(self, schema: Schema) -> ParsedSchema:
         """The parsed schema; `RegistryError` 42201 if it is broken."""
@@ -34,11 +37,17 @@ class Parser:
             except BrokenSchema as error:
                 raise errors.invalid_schema(str(error)) from None
             self._known[key] = found
-            while len(self._known) > REMEMBERED:
-                self._known.popitem(last=False)
+            self._chars += _chars(*key)
+            while len(self._known) > REMEMBERED or self._chars > REMEMBERED_CHARS:
+                forgotten, _ = self._known.popitem(last=False)
+                self._chars -= _chars(*forgotten)
         else:
             self._known.move_to_end(key)
         return found
+
+
+def _chars(schema: Schema, imported: tuple[Schema, ...]) -> int:
+    return sum(len(each.text) for each in (schema, *imported))
 
 
 def parsed(kind: SchemaType, text: str, imported: Imported) -> ParsedSchema:

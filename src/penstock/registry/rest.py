@@ -34,7 +34,9 @@ FORWARDED: Final = "x-forward"
 """Confluent's header: a request that another instance forwarded is not forwarded again."""
 END: Final = "x-penstock-offset"
 FORWARD_S: Final = 60.0
-LIMITS: Final = Limits(body_bytes=4 * 1024 * 1024, connections=1_000)
+LIMITS: Final = Limits(
+    body_bytes=4 * 1024 * 1024, all_bodies_bytes=64 * 1024 * 1024, connections=1_000
+)
 
 logger = logging.getLogger(__name__)
 
@@ -113,10 +115,15 @@ class RestApi:
     async def _forwarded(self, request: HttpRequest, leader: Identity) -> HttpResponse:
         if FORWARDED in request.headers:
             return _failed(RegistryError(50003, "This instance does not lead any more; try again"))
+        tls = self._settings.to_leader
+        if (leader.scheme == "https") is not (tls is not None):
+            # Whoever may join the group says where the leader is: a password that came by TLS
+            # must not go there in the clear.
+            text = f"The leader is {leader.url}: all instances must serve TLS, or none"
+            return _failed(RegistryError(50003, text))
         headers = {"X-Forward": "true", "Content-Type": CONTENT_TYPE}
         if "authorization" in request.headers:
             headers["Authorization"] = request.headers["authorization"]
-        tls = self._settings.to_leader if leader.scheme == "https" else None
         try:
             answer = await ask(Server(leader.host, leader.port, tls), request, headers, FORWARD_S)
         except RequestFailed as error:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Final, TypeAlias, TypeVar
 
 from penstock.client.cluster import Client
@@ -24,6 +25,7 @@ from penstock.types import Offset
 GROUP: Final = "schema-registry"
 LEADER_S: Final = 15.0
 READ_TO_END_S: Final = 5.0
+GIVE_WAY_S: Final = 5.0
 FENCED: Final = frozenset({ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.PRODUCER_FENCED})
 
 T = TypeVar("T")
@@ -53,7 +55,9 @@ class RegistryService:
         self._election = Election(client, group, own, self._on_leader)
         self._leader: Identity | None = None
         self._known = asyncio.Condition()
-        self._writing = asyncio.Lock()
+        self._writing, self._reading = asyncio.Lock(), asyncio.Lock()
+        self._changes, self._settled = 0, asyncio.Event()
+        self._settled.set()
         self._threads = ThreadPoolExecutor(1, "registry")
 
     @property
@@ -90,6 +94,18 @@ class RegistryService:
         return self.state.schema(number)
 
     async def read(self, ask: Callable[[RegistryState, Parse], T]) -> T:
+        """Run `ask`, which changes nothing: one at a time, and after changes.
+
+        A change waits for the state at each step, and a long read between two steps would hold it
+        up for seconds.
+        """
+        async with self._reading:
+            with suppress(TimeoutError):  # a change that cannot be written must not stop reads
+                async with asyncio.timeout(GIVE_WAY_S):
+                    await self._settled.wait()
+            return await self._ask(ask)
+
+    async def _ask(self, ask: Callable[[RegistryState, Parse], T]) -> T:
         """Run `ask` in another thread, since parsing may take long."""
         loop = asyncio.get_running_loop()
         async with self.log.changing:
@@ -103,11 +119,21 @@ class RegistryService:
         leader = await self._known_leader()
         if leader != self._own:
             raise Elsewhere(leader)
+        self._changes += 1
+        self._settled.clear()
+        try:
+            return await self._changed(decide)
+        finally:
+            self._changes -= 1
+            if not self._changes:
+                self._settled.set()
+
+    async def _changed(self, decide: Decide[T]) -> tuple[T, Offset | None]:
         async with self._writing:
             try:
                 if not self.log.is_writer:
                     await self.log.take_over()
-                records, answer = await self.read(decide)
+                records, answer = await self._ask(decide)
                 if records and not self.log.is_writer:
                     # Another instance was elected in the meantime.
                     raise RegistryError(50003, "This instance does not lead any more; try again")

@@ -4,7 +4,7 @@
     POST /log             one record for `penstock.rest.log.topic`: `curl host/log -d "…"`
 
 400 for an invalid body, 401 without the token, 404 for an unknown topic, 413 for a record or body
-that is too large, 429 if too many records wait, 503 if no broker answers.
+that is too large, 429 if too many records wait or too many bytes arrive, 503 if no broker answers.
 """
 
 import asyncio
@@ -30,7 +30,9 @@ from penstock.http.server import BoundAddress, Limits, serving
 from penstock.rest.body import BadBody, records_of
 from penstock.rest.sender import RestSender, Result, TooMuchWaits
 
-LIMITS: Final = Limits(body_bytes=16 * 1024 * 1024, connections=1_000)
+LIMITS: Final = Limits(
+    body_bytes=16 * 1024 * 1024, all_bodies_bytes=256 * 1024 * 1024, connections=1_000
+)
 ACKS: Final = {"all": Acks.ALL, "-1": Acks.ALL, "1": Acks.LEADER, "0": Acks.NONE}
 TOPICS: Final = "/topics/"
 

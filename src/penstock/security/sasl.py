@@ -14,8 +14,8 @@ class SaslStep(msgspec.Struct, frozen=True):
     user: str | None = None
     expires_ms: int | None = None
     """When the client's credential expires, in the clock's time; None: never."""
-    by_token: bool = False
-    """Whether the client used a delegation token."""
+    token_id: str | None = None
+    """The delegation token that the client used, if it did."""
 
 
 class SaslExchange(Protocol):

@@ -153,7 +153,7 @@ class ScramExchange:
         self._parameters = parameters
         self._mechanism, self._find, self._nonce, self._secret = mechanism, find, nonce, secret
         self._find_token = find_token
-        self._token: DelegationToken | None = None
+        self._by_token = False
         self._known: ScramCredential | None = None
         self._name = self._first = self._gs2 = self._told = ""
 
@@ -172,7 +172,7 @@ class ScramExchange:
             raise InvalidCredentials("SCRAM: the first message is malformed")
         # Kafka's only extension is tokenauth; it ignores others too.
         extensions = dict(each.split("=", 1) for each in match["extensions"].split(",")[1:])
-        by_token = extensions.get(TOKEN_EXTENSION, "").lower() == "true"
+        self._by_token = extensions.get(TOKEN_EXTENSION, "").lower() == "true"
         name = _unescaped(match["name"])
         if match["authzid"] is not None and _unescaped(match["authzid"]) != name:
             raise AuthenticationFailed(
@@ -181,11 +181,7 @@ class ScramExchange:
             )
         self._name, self._gs2 = name, match["gs2"]
         self._told = repr(name[:MOST_TOLD])
-        if by_token:
-            found = self._find_token(name)
-            self._known, self._token = found or (None, None)
-        else:
-            self._known = self._find(name)
+        self._known, _ = self._found()
         # Computed for known users too, so that the time taken reveals nothing.
         salt, iterations = unknown_user(
             self._secret, self._mechanism.mechanism, name, self._parameters()
@@ -197,6 +193,12 @@ class ScramExchange:
         self._first = f"{match['bare']},{answer}"
         return SaslStep(answer.encode())
 
+    def _found(self) -> tuple[ScramCredential | None, DelegationToken | None]:
+        """What the client has to prove, as it is now."""
+        if self._by_token:
+            return self._find_token(self._name) or (None, None)
+        return self._find(self._name), None
+
     def _verdict(self, message: str) -> SaslStep:
         match = _FINAL.fullmatch(message)
         if match is None:
@@ -207,7 +209,8 @@ class ScramExchange:
         if not hmac.compare_digest(match["nonce"].encode(), self._nonce.encode()):
             raise InvalidCredentials("SCRAM: the nonce is not that of this login")
         known, digest = self._known, self._mechanism.digest
-        if known is None:
+        now, token = self._found()
+        if known is None or now != known:  # it may have been changed since the first message
             raise InvalidCredentials(f"SCRAM: there is no user or token {self._told}")
         signed = f"{self._first},{match['unsigned']}".encode()
         signature = hmac.digest(known.stored_key, signed, digest)
@@ -221,10 +224,10 @@ class ScramExchange:
         if not hmac.compare_digest(hashlib.new(digest, client_key).digest(), known.stored_key):
             raise InvalidCredentials(f"SCRAM: a wrong password of {self._told}")
         verifier = hmac.digest(known.server_key, signed, digest)
-        answer, token = f"v={_base64(verifier)}".encode(), self._token
+        answer = f"v={_base64(verifier)}".encode()
         if token is None:
             return SaslStep(answer, self._name)
-        return SaslStep(answer, token.owner.name, token.expires_ms, by_token=True)
+        return SaslStep(answer, token.owner.name, token.expires_ms, token.id)
 
 
 def _base64(data: bytes) -> str:

@@ -11,6 +11,7 @@ from msgspec import to_builtins
 from penstock.broker.startup import file_limit
 from penstock.broker.startup.file_limit import TooManyPartitions
 from penstock.cli.main import main
+from penstock.config.delay_route import ROUTE_SETTINGS
 from penstock.errors import ErrorCode
 from penstock.testing.broker import EmbeddedBroker
 from penstock.wire.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
@@ -216,6 +217,20 @@ def test_topics_beyond_the_limit_of_the_broker_are_not_created(
     reply = join(link, group_id="many", topology=many)
     assert reply.status is not None
     assert told in reply.status[0].status_detail
+
+
+@pytest.mark.parametrize("setting", ROUTE_SETTINGS)
+def test_internal_topics_route_no_records(
+    broker: EmbeddedBroker, link: WireLink, setting: str
+) -> None:
+    """The delay service would write to the target for whoever may create the internal topic."""
+    changelog = TopicInfo("routed-changelog", topic_configs=[KeyValue(setting, "payments")])
+    topology = Topology(0, [Subtopology("0", ["lines"], state_changelog_topics=[changelog])])
+    reply = join(link, group_id=f"routed-{setting}", topology=topology)
+    assert reply.status is not None
+    (status,) = reply.status
+    assert "have no delays and retries: routed-changelog" in status.status_detail
+    assert "routed-changelog" not in broker.running.services.cluster.image.topics
 
 
 def test_who_may_not_read_the_group_describes_no_topology() -> None:

@@ -88,6 +88,8 @@ def test_tls_on_one_side_only_is_told_with_the_settings_to_pass(command: Command
         secured = command.run("admin", *words)
     assert secured.exit_code == ExitCode.UNREACHABLE
     assert "does not seem to speak TLS, but security.protocol says so" in secured.output
+    assert "look at security.protocol" in secured.output
+    assert "-X security.protocol=SSL" not in secured.output, "it is said already"
 
 
 def test_a_certificate_that_is_not_trusted_is_told(command: Command) -> None:
@@ -95,6 +97,13 @@ def test_a_certificate_that_is_not_trusted_is_told(command: Command) -> None:
     refused = CliRunner().invoke(main, words)
     assert refused.exit_code == ExitCode.UNREACHABLE
     assert "its certificate is not accepted: self-signed certificate" in refused.output
+    assert "ssl.truststore.location (whom to trust)" in refused.output
+
+
+def test_a_login_that_is_missing_is_told(command: Command) -> None:
+    refused = command.run("admin", "topic", "list", "-X", "security.protocol=SSL")
+    assert refused.exit_code == ExitCode.UNREACHABLE
+    assert "was lost at the first request; perhaps it asks for a login" in refused.output
 
 
 @pytest.mark.parametrize(

@@ -300,6 +300,35 @@ def test_a_large_body_of_a_stranger_is_not_waited_for() -> None:
     assert asyncio.run(main()) == [401, 200, 200]
 
 
+def test_large_bodies_of_many_connections_share_a_limit() -> None:
+    """Each would be within its own, and all of them would fill the memory."""
+    size = 1 << 20
+
+    async def scenario(address: BoundAddress) -> list[int]:
+        def head(path: str, length: int) -> bytes:
+            return get(path, "Connection: close", f"Content-Length: {length}", method="POST")
+
+        async def asked(length: int, sent: bytes) -> int:
+            reader, writer = await asyncio.open_connection(*address)
+            writer.write(head("/echo", length) + sent)
+            found = status(await reader.read())
+            writer.close()
+            return found
+
+        reader, writer = await asyncio.open_connection(*address)
+        writer.write(head("/echo", size) + bytes(size - 1))
+        await writer.drain()
+        found = [await asked(size, b""), await asked(9, bytes(9))]
+        writer.write(b"x")
+        found.append(status(await reader.read()))
+        writer.close()
+        found.append(await asked(size, bytes(size)))
+        return found
+
+    limits = Limits(body_bytes=size, all_bodies_bytes=size, transfer_s=5)
+    assert run(scenario, limits=limits) == [429, 200, 200, 200]
+
+
 def test_readiness_names_the_failed_checks() -> None:
     state = {"log": True, "metadata": False}
     handler = readyz({"log": lambda: state["log"], "metadata": lambda: state["metadata"]})

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 
@@ -124,6 +125,41 @@ def test_acls_written_by_one_broker_apply_on_the_others(tmp_path: Path) -> None:
         late = brokers(tree, 1)[0]
         await late.open()
         assert late.acls.all == {Acl(PREFIX, CONFIGS)}
+
+    with closing(Tree.open(tmp_path / "tree", SystemClock())) as tree:
+        asyncio.run(main(tree))
+
+
+class SlowStore(EmbeddedStore):
+    """Its next look for children is answered late: others begin and end meanwhile."""
+
+    held: asyncio.Event | None = None
+    looks = 0
+
+    async def children_many(self, paths: Iterable[str]) -> dict[str, list[str]]:
+        found = await super().children_many(paths)
+        self.looks += 1
+        held, self.held = self.held, None
+        if held is not None:
+            await held.wait()
+        return found
+
+
+def test_a_slow_read_does_not_take_back_a_newer_rule(tmp_path: Path) -> None:
+    deny = AccessRule("User:*", "*", AclOperation.READ, Permission.DENY)
+
+    async def main(tree: Tree) -> None:
+        store = SlowStore(tree, asyncio.get_running_loop().call_soon)
+        authorizer = Authorizer(store, SystemClock(), frozenset(), allow_if_none=True)
+        await authorizer.open()
+        store.held, looks = (held := asyncio.Event()), store.looks
+        async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
+            tasks.create_task(authorizer.open())  # reads once
+            while store.looks == looks:
+                await asyncio.sleep(0)
+            await authorizer.create([Acl(TOPIC, deny)])
+            held.set()
+        assert authorizer.acls.all == {Acl(TOPIC, deny)}
 
     with closing(Tree.open(tmp_path / "tree", SystemClock())) as tree:
         asyncio.run(main(tree))

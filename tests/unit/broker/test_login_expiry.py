@@ -194,6 +194,20 @@ def test_a_login_without_expiry_replaces_one_with_expiry() -> None:
     client.asks()
 
 
+def test_a_login_ends_when_its_delegation_token_is_taken_back() -> None:
+    mechanism, client = ScramMechanism.SCRAM_SHA_256, Client()
+    key = salted(mechanism, "secret", b"salt", MIN_ITERATIONS)
+    alice, ends_ms = user("alice"), client.clock.now + LIFE_MS
+    token = DelegationToken("id", alice, alice, (), 0, ends_ms, ends_ms)
+    tokens = {"id": (credential(mechanism, key, b"salt", MIN_ITERATIONS), token)}
+    client.sasl.find_token = lambda _mechanism, token_id: tokens.get(token_id)
+    client.scram(Login(mechanism.mechanism, "id", "secret", is_token=True))
+    client.asks()
+    tokens.clear()
+    with pytest.raises(ProtocolError, match="token of the login has ended"):
+        client.asks()
+
+
 def test_a_long_login_token_takes_no_slot_of_large_requests() -> None:
     """The answer to a failed login is delayed: unauthenticated clients would hold those slots."""
     client = Client()

@@ -3,14 +3,18 @@
 import json
 
 import pytest
+from starlette.requests import Request
 
 from penstock.client.address import Address
 from penstock.client.cluster import Client
+from penstock.console.guard import Asker
 from penstock.console.mask import Masks, masked, parse_mask
 from penstock.console.messages.decoding import Decoder
+from penstock.console.messages.routes import sees_all
 from penstock.console.waiting import shown_error
 from penstock.console.watch import ClusterWatch
 from penstock.errors import ConfigError
+from penstock.http.users import Role, User
 from penstock.record.record import Record
 from penstock.testing.clock import ManualClock
 
@@ -107,3 +111,26 @@ def test_lists_of_dead_letters_hide_a_masked_error(name: str) -> None:
     assert shown_error(watch, "orders.dlq", "card 4111 is void") == "***"
     assert shown_error(watch, "orders.retry", "card 4111 is void") == "card 4111 is void"
     assert shown_error(watch, "orders.dlq", None) is None
+
+
+@pytest.mark.parametrize(
+    ("role", "is_read_only", "sees"),
+    [
+        (None, False, False),
+        (Role.VIEWER, False, False),
+        (Role.OPERATOR, False, True),
+        (Role.ADMIN, True, False),
+    ],
+)
+def test_fields_are_hidden_from_viewers(
+    role: Role | None, *, is_read_only: bool, sees: bool
+) -> None:
+    """On a read-only console everybody may do what a viewer may."""
+
+    async def still() -> bool:
+        return True
+
+    user = None if role is None else User("a", role)
+    request = Request({"type": "http"})
+    request.state.asker = Asker(user, "::1", "", "", still, is_read_only)
+    assert sees_all(request) is sees

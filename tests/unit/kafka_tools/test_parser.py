@@ -1,5 +1,6 @@
 """The command lines of Kafka's tools: one dash or two, old names, and mistakes."""
 
+import os
 import tomllib
 from pathlib import Path
 
@@ -144,6 +145,13 @@ def test_a_list_of_broker_ids_is_not_an_address() -> None:
 def test_the_usage_is_printed_once(script: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(script, []) == 1
     assert capsys.readouterr().err.count("USAGE: ") == 1
+
+
+def test_every_script_in_the_clone_is_a_link_to_one_that_can_run() -> None:
+    folder = Path(__file__).parents[3] / "bin"
+    run_tool = folder / "run-tool"
+    assert [each.name for each in folder.glob("*.sh") if each.resolve() != run_tool] == []
+    assert os.access(run_tool, os.X_OK)
 
 
 def test_every_tool_has_a_script_in_the_clone_and_one_that_pip_installs() -> None:

@@ -2,17 +2,24 @@
 
 import asyncio
 import json
+import threading
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
+from penstock.client.cluster import Client
+from penstock.registry import parsing
 from penstock.registry.api import Answer, Asked, look_up
+from penstock.registry.election import Identity
 from penstock.registry.errors import RegistryError
 from penstock.registry.parsing import REMEMBERED, Parser
 from penstock.registry.records import DeleteSubjectKey, Record, SchemaKey, schema_value
 from penstock.registry.schema import Schema, SchemaType
 from penstock.registry.service import RegistryService
 from penstock.registry.state import RegistryState
+from penstock.registry.topic import SchemaLog
+from penstock.types import Offset
 
 TEXT = '{"type":"record","name":"R","fields":[{"name":"a","type":"long"}]}'
 
@@ -82,3 +89,59 @@ def test_a_frequently_used_schema_stays_cached() -> None:
             Schema(json.dumps({"type": "fixed", "name": f"F{number}", "size": 1}), often.type, ())
         )
         assert parse(often) is first
+
+
+def test_long_schemas_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever may read may ask whether a schema is compatible, as often as it likes."""
+    monkeypatch.setattr(parsing, "REMEMBERED_CHARS", 1_000)
+    parse = Parser(RegistryState)
+    schemas = [
+        Schema(json.dumps({"type": "fixed", "name": f"F{number}" + 300 * "x", "size": 1}))
+        for number in range(4)
+    ]
+    first = [parse(each) for each in schemas]
+    assert parse(schemas[3]) is first[3]
+    assert parse(schemas[0]) is not first[0]
+
+
+def test_a_change_waits_for_one_question_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Large schemas take seconds, and every viewer may ask about them."""
+    own, done = Identity("localhost", 1), list[str]()
+
+    async def leader(_: RegistryService) -> Identity:
+        return own
+
+    async def append(log: SchemaLog, _: object) -> Offset:
+        """The change is replayed before it is answered."""
+        await asyncio.sleep(0.05)
+        async with log.changing:
+            done.append("replay")
+        return Offset(1)
+
+    async def main() -> None:
+        client = cast("Client", SimpleNamespace(twin=lambda: None))
+        service = RegistryService(client, own)
+        go_on = threading.Event()
+
+        def question(*_: object) -> None:
+            go_on.wait(10)
+            done.append("question")
+
+        def decision(*_: object) -> tuple[list[Record], None]:
+            done.append("change")
+            return [Record(DeleteSubjectKey("s"), None)], None
+
+        async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
+            for _ in range(5):
+                tasks.create_task(service.read(question))
+            await asyncio.sleep(0)
+            tasks.create_task(service.change(decision))
+            for _ in range(5):
+                await asyncio.sleep(0)
+            go_on.set()
+
+    monkeypatch.setattr(RegistryService, "_known_leader", leader)
+    monkeypatch.setattr(SchemaLog, "is_writer", property(lambda _: True))
+    monkeypatch.setattr(SchemaLog, "append", append)
+    asyncio.run(main())
+    assert done[:3] == ["question", "change", "replay"]

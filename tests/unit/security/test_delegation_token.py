@@ -90,7 +90,7 @@ def logged_in(login: Login) -> SaslStep:
 def test_the_bearer_is_the_owner_until_the_token_expires() -> None:
     password = token_password("secret", "id")
     step = logged_in(Login("SCRAM-SHA-256", "id", password, is_token=True))
-    assert (step.user, step.expires_ms, step.by_token) == ("alice", 5100, True)
+    assert (step.user, step.expires_ms, step.token_id) == ("alice", 5100, "id")
 
 
 @pytest.mark.parametrize(

@@ -72,6 +72,21 @@ def test_the_example_of_rfc_7677_is_reproduced() -> None:
     assert step.user == "user"
 
 
+@pytest.mark.parametrize("later", [{}, {"alice": known("another")}])
+def test_a_user_who_is_changed_during_the_login_is_refused(
+    later: dict[str, ScramCredential],
+) -> None:
+    """A client may take its time for the second message, on a connection that logs in again."""
+    users = {"alice": known("secret")}
+    exchanged = server(users)
+    client = exchange(Login("SCRAM-SHA-256", "alice", "secret"), "client")
+    proof = client.send(exchanged.step(next(client)).answer)
+    users.clear()
+    users |= later
+    with pytest.raises(InvalidCredentials):
+        exchanged.step(proof)
+
+
 def test_a_wrong_password_and_an_unknown_user_fail_at_the_same_point() -> None:
     answers = []
     for user in ("alice", "nobody"):

@@ -54,6 +54,7 @@ class Authorizer:
         self._none = Acls((), super_users, allow_if_none=allow_if_none)
         self.acls = self._none
         self._refused_brokers: set[tuple[str, ...]] = set()
+        self._begun = self._taken = 0
 
     def access(self, client: AuthenticatedClient, request: str) -> Access:
         return Access(self.acls, client, request, self._refused_brokers)
@@ -75,10 +76,18 @@ class Authorizer:
     async def _read(self) -> None:
         """Read all ACLs: they are few, and a notification may be missed while the store is
         unreachable.
+
+        A read must not replace the result of one that began later: a rule that applies already
+        would be gone until the next read.
         """
+        self._begun += 1
+        number = self._begun
         names = await self._store.children_many(PARENTS)
         listed = [f"{parent}/{name}" for parent, found in names.items() for name in found]
         found = acls_of((await self._store.get_many(listed)).values())
+        if number < self._taken:
+            return
+        self._taken = number
         if found != self.acls.all:
             self.acls = self._none.with_changes(added=found)
             self._refused_brokers.clear()

@@ -77,6 +77,8 @@ class LoginDispatch(Dispatch):
         self._exchange: SaslExchange | None = None
         self._mechanism = ""
         self._user: str | None = None
+        self._token_id: str | None = None
+        """The delegation token by which it logged in."""
         self._began_ms = -REAUTHENTICATION_PAUSE_MS
         self._expires_ms: int | None = None
         self._handshake: RequestHeader | None = None
@@ -107,12 +109,17 @@ class LoginDispatch(Dispatch):
         return super().read(frame)
 
     def _check_expiry(self, key: int) -> None:
+        """A login by a delegation token ends with that, also if it is taken back earlier."""
         assert self._expires_ms is not None
-        if key not in {SASL_HANDSHAKE, SASL_AUTHENTICATE} and (
-            self._clock.monotonic_ms() > self._expires_ms
-        ):
+        if key in {SASL_HANDSHAKE, SASL_AUTHENTICATE}:
+            return
+        if self._clock.monotonic_ms() > self._expires_ms:
             self._sasl.expired += 1
             raise ProtocolError("the login has expired, and the client did not log in again")
+        token_id = self._token_id
+        if token_id is not None and not self._sasl.token_holds(self._mechanism, token_id):
+            self._sasl.expired += 1
+            raise ProtocolError("the delegation token of the login has ended")
 
     def handle(self, request: Request) -> Outcome:
         if self._state is LoginState.TOKEN:
@@ -205,7 +212,8 @@ class LoginDispatch(Dispatch):
         if step.user is None:
             return 0
         self._state, self._exchange = LoginState.DONE, None
-        self.peer.by_token = step.by_token
+        self._token_id = step.token_id
+        self.peer.by_token = step.token_id is not None
         lifetime_ms = self._lifetime_ms(step.expires_ms)
         self._expires_ms = None
         if lifetime_ms is not None:

@@ -103,6 +103,10 @@ class SaslListener:
         """How long a login lasts; 0: as long as the connection."""
         return self._lifetimes_ms[mechanism]
 
+    def token_holds(self, mechanism: str, token_id: str) -> bool:
+        """Whether one could log in by this delegation token now."""
+        return self.find_token(SCRAM_MECHANISMS[mechanism], token_id) is not None
+
     def exchange(self, mechanism: str) -> SaslExchange:
         """Begin a login with the given mechanism."""
         if mechanism == "PLAIN":
