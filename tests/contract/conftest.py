@@ -25,8 +25,8 @@ NEVER = (
 
 @pytest.fixture(scope="session")
 def penstock() -> Iterator[PenstockBroker]:
-    # Records with the times of years ago would be gone at the first look of retention, after half a
-    # minute, or at a later one, in the midst of tests.
+    # Retention first runs half a minute after the start, and then again during the tests. It would
+    # delete the records whose timestamps are years old.
     with PenstockBroker(*NEVER) as broker:
         yield broker
 
@@ -45,7 +45,7 @@ def target(request: pytest.FixtureRequest) -> Target:
 
 @pytest.fixture(scope="session")
 def client_of(target: Target) -> Iterator[Callable[[Name], Client]]:
-    """Clients by name; each is started once and serves all the scenarios."""
+    """Clients by name; each is started once and serves all scenarios."""
     started: dict[Name, Client] = {}
 
     def named(name: Name) -> Client:
@@ -65,7 +65,7 @@ def client(request: pytest.FixtureRequest, client_of: Callable[[Name], Client]) 
 
 @pytest.fixture(scope="session")
 def referee(target: Target) -> Iterator[Referee]:
-    """Prepares what a scenario needs and looks at what it left, whichever client it is about."""
+    """Prepares each scenario and checks its outcome, whichever client the scenario tests."""
     client = Referee(target.bootstrap)
     yield client
     client.close()
@@ -76,13 +76,13 @@ _numbers = count()
 
 @pytest.fixture
 def topic() -> str:
-    """A name that no other test has."""
+    """A unique topic name."""
     return f"contract-{os.getpid()}-{next(_numbers)}"
 
 
 @pytest.fixture
 def codec_on_disk(target: Target) -> Callable[[str], Codec]:
-    """How the first batch of a topic's partition 0 is compressed in the broker's log."""
+    """Reads the codec of the first batch of a topic's partition 0 from the broker's log."""
 
     def codec(topic: str) -> Codec:
         (log,) = target.data_dir(0).glob(f"**/{topic}-0/{0:020d}.log")

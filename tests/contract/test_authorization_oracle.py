@@ -1,4 +1,4 @@
-"""What users may do, beside a real Kafka with the same ACLs: the same codes and the same names."""
+"""Authorization compared with a real Kafka that has the same ACLs: equal error codes and names."""
 
 import struct
 import time
@@ -95,7 +95,7 @@ EXPLAINED = {
     "ReadShareGroupStateSummary": STATE,
     "DeleteShareGroupState": STATE,
 }
-"""Answers that differ on purpose where both allow the request."""
+"""Responses that differ on purpose where both brokers allow the request."""
 
 
 class User(WireLink):
@@ -122,7 +122,7 @@ def prepare(address: str) -> None:
         deadline = time.monotonic() + 30
         named = {name: (request, version) for name, request, version in samples()}
         for name in ("FindCoordinator", "FindCoordinator of a transaction", *FIRST):
-            # The first answers vary: internal topics are made, coordinators load.
+            # The first responses vary while internal topics are created and coordinators load.
             while NOT_YET & {code for _, code in codes(admin.ask(*named[name]))}:
                 assert time.monotonic() < deadline, name
 
@@ -153,12 +153,12 @@ def is_not_yet(found: Answer) -> bool:
 
 
 @pytest.mark.parametrize("user", USERS)
-def test_each_user_is_told_the_same_as_by_kafka(addresses: Addresses, user: str) -> None:
+def test_each_user_gets_the_same_responses_as_from_kafka(addresses: Addresses, user: str) -> None:
     different = {}
     for name, request, version in samples():
         deadline = time.monotonic() + (0 if name in EXPLAINED else 10)
         answers = [answer(address, user, request, version) for address in addresses]
-        # A coordinator may load only now, and a busy machine may let a request wait too long.
+        # The coordinator may still be loading, and on a busy machine a request may time out.
         while answers[0] != answers[1] and any(map(is_not_yet, answers)):
             if time.monotonic() > deadline:
                 break
@@ -172,7 +172,7 @@ def test_each_user_is_told_the_same_as_by_kafka(addresses: Addresses, user: str)
 
 
 def answers(link: WireLink, password: str | None, request: Message, version: int) -> list[object]:
-    """The codes of all answers, and how the connection ends."""
+    """The error codes of all responses, and how the connection ends."""
     found: list[object] = []
     try:
         if password is not None:
@@ -185,7 +185,7 @@ def answers(link: WireLink, password: str | None, request: Message, version: int
 
 
 @pytest.mark.parametrize("password", [None, "wrong"])
-def test_nothing_is_told_without_a_login_as_by_kafka(
+def test_without_a_login_nothing_is_answered_exactly_as_in_kafka(
     addresses: Addresses, password: str | None
 ) -> None:
     different, served = {}, []

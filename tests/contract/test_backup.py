@@ -1,4 +1,4 @@
-"""`penstock backup` of a broker under load, and what a restored one serves."""
+"""`penstock backup` of a broker under load, and the records that a restored broker serves."""
 
 import os
 import subprocess
@@ -44,7 +44,7 @@ def penstock(*words: str | Path) -> str:
 
 
 class Load:
-    """Records with numbers, transactions over two topics, and a group that commits as it reads."""
+    """Writes numbered records and transactions over two topics, and commits offsets in a group."""
 
     def __init__(self, bootstrap: str) -> None:
         self._bootstrap = bootstrap
@@ -190,11 +190,11 @@ def check_restored(bootstrap: str, acknowledged: set[bytes]) -> None:
     assert left
     assert sorted(left) == sorted(right), "a transaction is there by half"
     producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": "pairs", **QUIET})
-    producer.init_transactions(60)  # ends the transaction that the moment has cut
+    producer.init_transactions(60)  # aborts the transaction that the backup cut in two
 
 
-def test_a_restored_broker_has_all_that_was_acknowledged(tmp_path: Path) -> None:
-    """Of two log directories, which are elsewhere afterwards."""
+def test_a_restored_broker_has_all_acknowledged_records(tmp_path: Path) -> None:
+    """The broker has two log directories, which are restored to other paths."""
     backup = tmp_path / "backup"
     former, new = (",".join(str(tmp_path / each) for each in pair) for pair in ("ab", "cd"))
     with (
@@ -204,7 +204,7 @@ def test_a_restored_broker_has_all_that_was_acknowledged(tmp_path: Path) -> None
         load.wait_for(5000)
         before = set(load.acknowledged)
         told = penstock("backup", backup, "--dir", broker.directory)
-        load.wait_for(len(load.acknowledged) + 500)  # it goes on
+        load.wait_for(len(load.acknowledged) + 500)  # the broker continues after the backup
     assert load.failed == []
     assert "the broker was paused for" in told
     again = PenstockBroker(*SETTINGS, "--set", f"log.dirs={new}", folder=tmp_path / "restored")
@@ -216,7 +216,7 @@ def test_a_restored_broker_has_all_that_was_acknowledged(tmp_path: Path) -> None
             assert "no damage" in penstock("log", "verify", each)
 
 
-def test_workers_are_paused_together(tmp_path: Path) -> None:
+def test_all_workers_are_paused_together(tmp_path: Path) -> None:
     backup, folder = tmp_path / "backup", tmp_path / "first"
     with PenstockWorkers(2, *QUICK, folder=folder) as broker, Load(broker.bootstrap) as load:
         load.wait_for(1000)
@@ -230,7 +230,7 @@ def test_workers_are_paused_together(tmp_path: Path) -> None:
         check_restored(again.bootstrap, before)
 
 
-def test_an_idempotent_producer_goes_on_with_the_restored_broker(tmp_path: Path) -> None:
+def test_an_idempotent_producer_continues_with_the_restored_broker(tmp_path: Path) -> None:
     (port,) = free_ports(1)
     backup = tmp_path / "backup"
     producer = Producer(

@@ -1,4 +1,4 @@
-"""A paused broker goes on, whatever becomes of the process that paused it."""
+"""A paused broker resumes, whatever happens to the process that paused it."""
 
 import os
 import signal
@@ -30,19 +30,19 @@ def state_of(pid: int) -> BrokerState:
     return BrokerState(pid, process_start(pid) or "", 1, "cluster", "127.0.0.1:1", {})
 
 
-def test_it_stands_still_within_the_block_only(process: subprocess.Popen[bytes]) -> None:
+def test_a_process_is_paused_only_inside_the_block(process: subprocess.Popen[bytes]) -> None:
     with paused(state_of(process.pid)):
         assert _is_still(process.pid)
     assert not _is_still(process.pid)
 
 
-def test_an_error_lets_it_go_on(process: subprocess.Popen[bytes]) -> None:
+def test_an_error_inside_the_block_resumes_the_process(process: subprocess.Popen[bytes]) -> None:
     with pytest.raises(ZeroDivisionError), paused(state_of(process.pid)):
         raise ZeroDivisionError
     assert not _is_still(process.pid)
 
 
-def test_the_end_of_the_pausing_process_lets_it_go_on(process: subprocess.Popen[bytes]) -> None:
+def test_killing_the_pausing_process_resumes_the_process(process: subprocess.Popen[bytes]) -> None:
     program = (
         "import sys, time\n"
         "from penstock.local.backup.pause import paused\n"
@@ -80,14 +80,16 @@ def test_a_process_that_has_ended_is_not_paused(process: subprocess.Popen[bytes]
         pass
 
 
-def test_process_1_of_a_container_is_told_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The kernel drops SIGSTOP for it."""
+def test_pausing_process_1_of_a_container_is_refused_with_advice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The kernel ignores SIGSTOP to process 1."""
     monkeypatch.setattr(BrokerState, "is_alive", lambda _: True)
     with pytest.raises(ConfigError, match="--init"), paused(state_of(1)):
         pass
 
 
-def test_the_process_of_another_user_is_told_by_name(
+def test_pausing_another_users_process_is_refused_with_the_reason(
     process: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refused(_pid: int, _signal: int) -> None:
@@ -99,8 +101,8 @@ def test_the_process_of_another_user_is_told_by_name(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the system tells a process's children")
-def test_workers_are_those_that_the_supervisor_has_now(process: subprocess.Popen[bytes]) -> None:
-    """The pid of a worker that ended may be that of another program."""
+def test_only_the_supervisors_current_workers_are_paused(process: subprocess.Popen[bytes]) -> None:
+    """The pid of an ended worker may belong to another program by now."""
     program = "import subprocess; subprocess.run(['sh', '-c', 'echo $$; exec sleep 600'])"
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as supervisor:
         assert supervisor.stdout is not None
@@ -116,7 +118,7 @@ def test_workers_are_those_that_the_supervisor_has_now(process: subprocess.Popen
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the system tells a process's children")
-def test_a_worker_that_has_just_ended_does_not_hold_up_a_backup() -> None:
+def test_a_worker_that_has_just_ended_does_not_block_a_backup() -> None:
     program = (
         "import subprocess, time; a = subprocess.Popen(['true']); print(a.pid, flush=True);"
         "time.sleep(600)"

@@ -1,4 +1,6 @@
-"""Apache Kafka's own classes read what Penstock writes, and judge a produced batch alike."""
+"""Apache Kafka's own classes read Penstock's batches, and accept or refuse the same produced
+batches.
+"""
 
 import json
 from collections.abc import Iterable
@@ -27,7 +29,7 @@ SMALL = [
     Record(1, NOW_MS - 1, b"tombstone", None, HEADERS),
     Record(2, NOW_MS + 70_000, None, b"", []),
 ]
-# Over two blocks of LZ4 and four of snappy; half of it does not compress.
+# More than two blocks of LZ4 and four of snappy; half of it does not compress.
 NOISE = b"".join(((i * 2654435761) % 2**32).to_bytes(4, "big") for i in range(20_000))
 LARGE = [Record(i, NOW_MS, b"k", NOISE + bytes(len(NOISE)), []) for i in range(3)]
 
@@ -70,20 +72,20 @@ def test_kafka_reads_every_batch_as_it_was_written() -> None:
 
 
 STRICTER = {
-    "a base offset": "NONE",  # refused by Kafka too, before the classes that are asked here
+    "a base offset": "NONE",  # Kafka refuses it earlier, outside the classes used here
     "a codec that is none": "UNKNOWN_SERVER_ERROR",
     "a producer without epoch": "NONE",
-    "a record, for a timestamp passes 64 bits": "NONE",  # Kafka drops the bits
+    "a record, for a timestamp passes 64 bits": "NONE",  # Kafka drops the excess bits
     "a transaction of nobody": "NONE",
 }
-"""Where Penstock refuses and Kafka's validator does otherwise."""
+"""Batches that Penstock refuses, and what Kafka's validator does with them."""
 UNFORESEEN = {"a record, for a varint does not end"} | {
     f"{codec.name} data that is none" for codec in Codec if codec is not Codec.NONE
 }
-"""What ends in an exception there that no code was meant for."""
+"""Batches on which Kafka's validator throws an exception that has no error code of its own."""
 
 
-def test_a_broker_of_kafka_refuses_with_the_same_code() -> None:
+def test_kafka_refuses_the_same_batches_with_the_same_codes() -> None:
     cases = {name: batch for name, (batch, _) in REFUSED.items()}
     expected = {name: code.name for name, (_, code) in REFUSED.items()} | STRICTER
     expected |= dict.fromkeys(UNFORESEEN, "UNKNOWN_SERVER_ERROR")
@@ -95,13 +97,13 @@ def test_a_broker_of_kafka_refuses_with_the_same_code() -> None:
 
 
 def judged(what: str, batches: Iterable[bytearray]) -> list[str]:
-    """What Kafka says of each batch on a compacted topic with CreateTime."""
+    """Kafka's verdict on each batch, for a compacted topic with CreateTime."""
     unbounded, hour_ms = 2**63 - 1, 3_600_000
     lines = [f"true false {NOW_MS} {unbounded} {hour_ms} {batch.hex()}" for batch in batches]
     return java.run("Batches", what, jars=JARS, stdin="\n".join(lines)).splitlines()
 
 
-def test_a_broker_of_kafka_corrects_timestamps_to_the_same_bytes() -> None:
+def test_kafka_corrects_timestamps_to_the_same_bytes() -> None:
     batches = [
         build_batch(
             [Record(i, at, b"k", b"v", []) for i, at in enumerate(times)],

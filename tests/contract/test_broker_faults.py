@@ -1,4 +1,4 @@
-"""A broker that is killed, crowded, or kept waiting by its clients."""
+"""A broker that is killed, overloaded, or slowed down by its clients."""
 
 import os
 import resource
@@ -41,8 +41,9 @@ def read_all(bootstrap: str, topic: str) -> list[str]:
 def test_nothing_acknowledged_is_lost_when_the_broker_is_killed(
     settings: tuple[str, ...], tmp_path: Path
 ) -> None:
-    """A killed process loses no page cache; with a flush before each answer, not even a dead
-    machine would lose what was acknowledged."""
+    """A killed process does not lose the page cache. With a flush before each response,
+    acknowledged records would survive even a crash of the machine.
+    """
     (port,) = free_ports(1)
     with PenstockBroker("--port", str(port), *settings, folder=tmp_path) as broker:
         acknowledged: list[str] = []
@@ -69,7 +70,7 @@ def test_nothing_acknowledged_is_lost_when_the_broker_is_killed(
         assert sorted(found, key=int) == found or len(found) > len(set(found))
 
 
-def test_a_stop_in_order_leaves_nothing_to_recover(tmp_path: Path) -> None:
+def test_a_clean_stop_leaves_nothing_to_recover(tmp_path: Path) -> None:
     with PenstockBroker(folder=tmp_path) as broker:
         producer = Producer({"bootstrap.servers": broker.bootstrap, **QUIET})
         for number in range(1000):
@@ -133,7 +134,7 @@ def test_slow_readers_and_half_open_connections_do_not_hold_up_others(
     with ExitStack() as stack:
         for _ in range(50):
             slow = stack.enter_context(connected(crowded))
-            slow.sendall(frame)  # and never reads the 36 MB that come
+            slow.sendall(frame)  # and never read the 36 MB response
         for _ in range(50):
             half = stack.enter_context(connected(crowded))
             half.sendall(b"\0\0\1\0half a request")
@@ -144,7 +145,7 @@ def test_slow_readers_and_half_open_connections_do_not_hold_up_others(
     assert crowded.running
 
 
-def test_a_broken_client_of_any_kind_does_not_end_the_broker(crowded: PenstockBroker) -> None:
+def test_no_broken_client_stops_the_broker(crowded: PenstockBroker) -> None:
     for garbage in (b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01" * 50, b"\xff" * 100, b"\0\0\0\0"):
         with connected(crowded) as sock:
             sock.sendall(garbage)
@@ -152,7 +153,7 @@ def test_a_broken_client_of_any_kind_does_not_end_the_broker(crowded: PenstockBr
         assert answers(sock)
 
 
-def test_stopping_while_clients_wait_is_quick(tmp_path: Path) -> None:
+def test_the_broker_stops_quickly_while_clients_wait(tmp_path: Path) -> None:
     with PenstockBroker(folder=tmp_path) as broker, connected(broker) as sock:
         part = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1000)
         fetch = FetchRequest(

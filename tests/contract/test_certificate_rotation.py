@@ -1,4 +1,4 @@
-"""Certificates change while clients work, and no request fails."""
+"""Certificates are rotated while clients work, and no request fails."""
 
 import ssl
 import time
@@ -48,7 +48,7 @@ def test_certificates_rotate_under_load_without_a_failed_request(tmp_path: Path)
             each.start()
         try:
             for new in keys[1:]:
-                store.write_text(new.key.read_text())  # as a copy in two steps would
+                store.write_text(new.key.read_text())  # as if the file were copied in two steps
                 time.sleep(0.2)
                 store.write_text(new.pem)
                 wait_for(address, new)
@@ -69,7 +69,7 @@ def note_failure(failed: list[str], error: object, _: object) -> None:
 
 
 def keep_producing(settings: Settings, stop: Event, failed: list[str]) -> None:
-    """One connection that stays open."""
+    """Produces over one connection that stays open."""
     delivered = partial(note_failure, failed)
     producer = Producer({**settings, "linger.ms": 0})
     while not stop.is_set():
@@ -80,7 +80,7 @@ def keep_producing(settings: Settings, stop: Event, failed: list[str]) -> None:
 
 
 def keep_connecting(settings: Settings, stop: Event, failed: list[str]) -> None:
-    """A new client, with new connections, all the time."""
+    """Opens new clients with new connections all the time."""
     delivered = partial(note_failure, failed)
     while not stop.is_set():
         producer = Producer(settings)

@@ -28,7 +28,7 @@ def test_metrics_of_a_java_client_are_shown(broker: EmbeddedBroker) -> None:
         *("--match", "client_software_name=apache-kafka-java"),
     )
     assert "Altered client metrics config for all." in altered.stdout
-    # Numbers of a client that has ended go with the page, so it is read while the client runs.
+    # A client's metrics leave the page when it disconnects, so the page is read while it runs.
     numbers = ("--topic", "t", "--num-records", "60", "--record-size", "10", "--throughput", "10")
     with ThreadPoolExecutor(1) as running:
         done = running.submit(tool, "kafka-producer-perf-test", *server, *numbers)
@@ -63,8 +63,10 @@ def test_kafka_configs_knows_client_metrics(broker: EmbeddedBroker) -> None:
     assert "interval must be between 100 and 3600000 (1 hour)" in refused.stderr + refused.stdout
 
 
-def test_the_quorum_of_kraft_is_refused_as_unsupported(broker: EmbeddedBroker) -> None:
-    """There is none: an invented answer would show voters and a log that do not exist."""
+def test_describing_the_kraft_quorum_is_refused_as_unsupported(broker: EmbeddedBroker) -> None:
+    """Penstock has no quorum: an invented response would show voters and a log that do not
+    exist.
+    """
     server = ("--bootstrap-server", broker.bootstrap)
     refused = tool("kafka-metadata-quorum", *server, "describe", "--status", check=False)
     assert refused.returncode == 1

@@ -133,7 +133,9 @@ def test_headers_keep_their_order_and_repeats(client: Client, referee: Client, t
 
 
 @over("bytes")
-def test_any_bytes_are_keys_values_and_headers(client: Client, referee: Client, topic: str) -> None:
+def test_keys_values_and_headers_may_be_any_bytes(
+    client: Client, referee: Client, topic: str
+) -> None:
     referee.create_topic(topic)
     every = bytes(range(256))
     client.produce(topic, [Record(every, every, (("raw", every),), partition=0)])
@@ -202,7 +204,9 @@ def test_several_topics_are_written_and_read_side_by_side(
 
 
 def writer_and_reader_of_each_codec() -> list[object]:
-    """Each client reads what the next but `step` wrote: every codec, every client, few pairs."""
+    """Pairs each client with the one `step` places further: every codec, every client, few
+    pairs.
+    """
     names = able()
     return [
         pytest.param(
@@ -215,7 +219,7 @@ def writer_and_reader_of_each_codec() -> list[object]:
 
 @pytest.mark.row("A009")
 @pytest.mark.parametrize(("writer", "reader", "codec"), writer_and_reader_of_each_codec())
-def test_what_one_client_wrote_another_reads(
+def test_one_client_reads_the_records_of_another(
     client_of: Callable[[Name], Client],
     referee: Client,
     topic: str,

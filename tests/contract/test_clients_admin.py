@@ -52,7 +52,7 @@ def test_a_topic_is_created_only_once(client: Client, topic: str) -> None:
     ],
     ids=["value", "setting", "name"],
 )
-def test_a_topic_that_makes_no_sense_is_refused(
+def test_an_invalid_topic_is_refused(
     client: Client,
     topic: str,
     name: str,
@@ -90,12 +90,12 @@ def test_a_deleted_topic_is_gone_and_its_name_is_free(
         client.create_topic(topic, partitions=2)
         return True
 
-    assert settled(created, wanted=True)  # the controller may not be done with the deletion
+    assert settled(created, wanted=True)  # the controller may not have completed the deletion
     assert settled(lambda: referee.offset(topic, 0, LATEST), 0) == 0
 
 
 @over("create")
-def test_a_topic_that_is_not_there_cannot_be_deleted(client: Client, topic: str) -> None:
+def test_a_missing_topic_cannot_be_deleted(client: Client, topic: str) -> None:
     with pytest.raises(RefusedError) as refused:
         client.delete_topic(topic)
     assert refusal(refused) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -113,9 +113,7 @@ def test_configs_are_described(client: Client, referee: Client, topic: str) -> N
 
 
 @over("replace configs")
-def test_replaced_configs_forget_what_they_do_not_name(
-    client: Client, referee: Client, topic: str
-) -> None:
+def test_replacing_configs_resets_unnamed_ones(client: Client, referee: Client, topic: str) -> None:
     referee.create_topic(topic, configs={"cleanup.policy": "compact"})
     client.replace_configs(topic, {"retention.ms": "9000"})
     wanted = {"retention.ms": "9000", "cleanup.policy": "delete"}
@@ -123,9 +121,7 @@ def test_replaced_configs_forget_what_they_do_not_name(
 
 
 @over("alter configs")
-def test_altered_configs_keep_what_they_do_not_name(
-    client: Client, referee: Client, topic: str
-) -> None:
+def test_altering_configs_keeps_unnamed_ones(client: Client, referee: Client, topic: str) -> None:
     referee.create_topic(topic, configs={"cleanup.policy": "compact", "retention.ms": "5000"})
     client.alter_configs(topic, {"segment.bytes": "1048576"}, ["retention.ms"])
     wanted = {
@@ -154,7 +150,7 @@ def test_partitions_are_added(client: Client, referee: Client, topic: str) -> No
 
 
 @over("create")
-def test_partitions_are_never_taken_away(client: Client, referee: Client, topic: str) -> None:
+def test_partitions_cannot_be_removed(client: Client, referee: Client, topic: str) -> None:
     referee.create_topic(topic, partitions=3)
     with pytest.raises(RefusedError) as refused:
         client.create_partitions(topic, 2)
@@ -171,7 +167,7 @@ def test_records_before_an_offset_are_deleted(client: Client, referee: Client, t
 
 
 @over("delete records")
-def test_records_that_are_not_there_cannot_be_deleted(
+def test_records_past_the_end_cannot_be_deleted(
     client: Client, referee: Client, topic: str
 ) -> None:
     referee.create_topic(topic)

@@ -1,4 +1,4 @@
-"""The consumer protocol (KIP-848) through its two clients, and what Kafka's tools tell of it."""
+"""The consumer protocol (KIP-848) through its two clients, and as Kafka's tools show it."""
 
 import json
 import time
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.peer
 
 DEADLINE_S = 30
 
-# As quick as tests want it, not as production does.
+# Much shorter intervals than in production, to keep the tests quick.
 SETTINGS = {
     "group.consumer.heartbeat.interval.ms": 300,
     "group.consumer.min.heartbeat.interval.ms": 100,
@@ -49,7 +49,7 @@ def start(request: pytest.FixtureRequest) -> Callable[[str], Client]:
 
 
 def settled(members: Sequence[Member], *sizes: int) -> list[set[tuple[str, int]]]:
-    """What the members hold once they hold so many partitions; all keep polling meanwhile."""
+    """Polls all members until they hold `sizes` partitions; returns their assignments."""
     deadline_s = time.monotonic() + DEADLINE_S
     while True:
         held = [member.poll().assigned for member in members]
@@ -68,13 +68,13 @@ def read(member: Member, count: int) -> list[Record]:
 
 
 def groups_tool(broker: PenstockBroker, *args: str) -> list[dict[str, str]]:
-    """The table that `kafka-consumer-groups` prints, row by row."""
+    """The rows of the table that `kafka-consumer-groups` prints."""
     printed = tool("kafka-consumer-groups", "--bootstrap-server", broker.bootstrap, *args).stdout
     head, *rows = [line.split() for line in printed.splitlines() if line.strip()]
     return [dict(zip(head, row, strict=False)) for row in rows]
 
 
-def test_members_share_leave_and_find_their_offsets_after_a_restart(
+def test_members_share_partitions_leave_and_find_their_offsets_after_a_restart(
     broker: PenstockBroker, start: Callable[[str], Client]
 ) -> None:
     with closing(start(broker.bootstrap)) as client:
@@ -133,8 +133,8 @@ def test_the_group_tools_show_members_and_lag(broker: PenstockBroker) -> None:
         member.leave()
 
 
-def test_kafka_reads_the_records_of_a_group(broker: PenstockBroker) -> None:
-    """By the coordinator's own decoder, which knows every field."""
+def test_kafka_decodes_the_records_of_a_group(broker: PenstockBroker) -> None:
+    """Uses the decoder of Kafka's coordinator, which knows every field."""
     with closing(LibrdkafkaClient(broker.bootstrap, "consumer")) as client:
         client.create_topic("t", partitions=2)
         member = client.join("g", "t")

@@ -1,4 +1,4 @@
-"""Consume, transform, produce in transactions, with each client: each record once, whatever ends.
+"""Consume, transform, produce in transactions, with each client: exactly once despite kills.
 
 Programs that abort at random copy a topic while a second one joins, the first is killed and comes
 back, and the second leaves. The copy must hold every record once, in the order of its partition.
@@ -38,7 +38,7 @@ SEEDS = range(5) if os.environ.get("PENSTOCK_SOAK") else range(1)
 
 @pytest.fixture(scope="module", params=parameters(BROKERS))
 def target(request: pytest.FixtureRequest) -> Iterator[Target]:
-    """Brokers of their own: a killed member is to be missed after seconds."""
+    """Separate brokers, with short sessions so that a killed member is removed after seconds."""
     if request.param == "kafka":
         with KafkaCluster(settings=SETTINGS) as kafka:
             yield kafka
@@ -56,14 +56,14 @@ def referee(target: Target) -> Iterator[Client]:
 
 
 class Group:
-    """What the broker tells of the group, and the programs that are in it."""
+    """The members of the group as the broker describes them."""
 
     def __init__(self, bootstrap: str, name: str) -> None:
         self.name = name
         self._admin = AdminClient({"bootstrap.servers": bootstrap})
 
     def members(self) -> dict[str, int]:
-        """How many partitions each member holds, once the group is at rest."""
+        """How many partitions each member holds once the group is stable."""
         try:
             described = self._admin.describe_consumer_groups([self.name])[self.name].result(WAIT_S)
         except KafkaException as failed:
@@ -75,7 +75,9 @@ class Group:
         return {each.member_id: len(each.assignment.topic_partitions) for each in described.members}
 
     def wait_for(self, *shares: int, by: Process, other_than: Collection[str] = ()) -> None:
-        """A killed member is in the group until its session ends: then it has other members."""
+        """Waits for these share sizes. A killed member stays in the group until its session
+        expires; with `other_than`, the members must differ from those.
+        """
 
         def reached() -> bool:
             members = self.members()
@@ -87,7 +89,7 @@ class Group:
 def seen(
     bootstrap: str, topic: str, isolation: Isolation = "read_committed"
 ) -> dict[int, list[bytes]]:
-    """All that such consumers see of each partition."""
+    """Everything that consumers of this isolation level see of each partition."""
     reader = Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -113,7 +115,7 @@ def seen(
 
 
 class Source:
-    """A topic that is fed in rounds, and what it holds."""
+    """A topic that is filled in rounds, and the values that it holds."""
 
     def __init__(self, client: Client, topic: str) -> None:
         client.create_topic(topic, partitions=PARTITIONS)
@@ -136,7 +138,7 @@ def size(values: Mapping[int, list[bytes]]) -> int:
 
 
 def end(client: Client, topic: str) -> int:
-    """How many records and markers there are, of whatever fate."""
+    """The number of records and transaction markers, whether committed or aborted."""
     return sum(client.offset(topic, at, -1) for at in range(PARTITIONS))
 
 
@@ -165,7 +167,7 @@ def test_a_copy_holds_each_record_once(
 
         before = end(referee, copy)
         source.feed(2000)
-        # Now it is at work, and how far within a transaction nobody knows.
+        # The first program is now working, at an arbitrary point of a transaction.
         first.wait_until(lambda: end(referee, copy) > before + 100 * (seed + 1), WAIT_S)
         members = group.members()
         first.kill()

@@ -9,7 +9,7 @@ from clients.protocol import WAIT_S, Client, Record
 
 pytestmark = [
     pytest.mark.peer,
-    pytest.mark.parametrize("target", ["penstock"], indirect=True),  # Kafka refuses the settings
+    pytest.mark.parametrize("target", ["penstock"], indirect=True),  # Kafka refuses its settings
     pytest.mark.parametrize("client", ["librdkafka", "java", "franz-go", "kafkajs"], indirect=True),
 ]
 
@@ -27,7 +27,7 @@ def header(name: str, value: str) -> tuple[tuple[str, bytes], ...]:
 def read(
     client: Client, topic: str, is_enough: Callable[[list[bytes | None]], bool]
 ) -> list[tuple[Record, int]]:
-    """Records of a topic and when they came, as a new member of a group reads them."""
+    """Records of a topic with their arrival times, read by a new member of a group."""
     member = client.join(f"group-{topic}-{now_ms()}", topic, isolation="read_committed")
     found: list[tuple[Record, int]] = []
     end_s = time.monotonic() + WAIT_S
@@ -39,7 +39,9 @@ def read(
 
 
 @pytest.mark.row("A120")
-def test_three_ways_to_schedule(client: Client, referee: Client, topic: str) -> None:
+def test_records_are_scheduled_by_header_by_timestamp_and_repeatedly(
+    client: Client, referee: Client, topic: str
+) -> None:
     later, timed, orders = f"{topic}-later", f"{topic}-timed", f"{topic}-orders"
     again, ticks = f"{topic}-again", f"{topic}-ticks"
     for name in (orders, ticks):
@@ -83,4 +85,4 @@ def test_three_ways_to_schedule(client: Client, referee: Client, topic: str) -> 
     client.produce(again, [Record(b"end", b"k", header("penstock-delay-ms", "2200"))])
     recurring = [each.value for each, _ in read(client, ticks, lambda values: b"end" in values)]
     assert set(recurring) == {b"tick", b"end"}
-    assert recurring.count(b"tick") <= (ended_ms - began_ms) // 1000 + 1  # one may be on its way
+    assert recurring.count(b"tick") <= (ended_ms - began_ms) // 1000 + 1  # one may be in flight

@@ -37,7 +37,7 @@ def read(member: Member, count: int) -> list[Record]:
 
 
 def shares(members: Sequence[Member], *sizes: int) -> list[set[tuple[str, int]]]:
-    """What the members hold once they hold so many partitions; all keep polling meanwhile."""
+    """Polls all members until they hold `sizes` partitions; returns their assignments."""
     deadline_s = time.monotonic() + DEADLINE_S
     while True:
         held = [member.poll().assigned for member in members]

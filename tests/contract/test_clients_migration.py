@@ -1,7 +1,7 @@
 """A group is rolled from the classic to the consumer protocol and back, one member at a time, while
-records flow: none is lost, commits stand, and no partition ever has two owners.
+records flow: none is lost, commits stay valid, and no partition ever has two owners.
 
-The real Kafka is held to the same (`PENSTOCK_ORACLE=1`, or `make soak`).
+The real Kafka must pass the same tests (`PENSTOCK_ORACLE=1`, or `make soak`).
 """
 
 import json
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.peer
 DEADLINE_S = 60
 PARTITIONS = 6
 
-# As quick as tests want it, not as production does.
+# Much shorter intervals than in production, to keep the tests quick.
 SETTINGS = {
     "group.initial.rebalance.delay.ms": 0,
     "group.consumer.heartbeat.interval.ms": 300,
@@ -94,7 +94,7 @@ def broker(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Target]:
 
 
 class Work:
-    """Members that read and commit in turn, with a producer that never stops."""
+    """Members that read and commit in turn while a producer keeps writing."""
 
     def __init__(self, producer: Client, topic: str) -> None:
         self.producer, self.topic = producer, topic
@@ -116,13 +116,15 @@ class Work:
         del self.members[place], self.held[place]
 
     def close(self) -> None:
-        """Everybody leaves: librdkafka can hang for ever in a member that is just forgotten."""
+        """All members leave: librdkafka can hang for ever in a member that is dropped without
+        closing.
+        """
         for place in list(self.members):
             self.remove(place)
         self._calls.shutdown()
 
     def round(self) -> None:
-        """A record to each partition, and everybody's turn to read."""
+        """Produces a record to each partition, and lets each member read."""
         self._produce()
         self._turns()
 
@@ -137,8 +139,9 @@ class Work:
                 self._turn(place, member)
 
     def _while_others_read(self, place: int, call: Callable[[], None]) -> None:
-        """A member's call waits behind its JoinGroup, that waits for the others to join again, and
-        they do so when they are polled: a thread that polls them all must not wait for the call.
+        """Runs a member's call on another thread while this one polls the other members. The call
+        waits behind the member's JoinGroup, which completes only when the others are polled and
+        rejoin.
         """
         self._busy.add(place)
         made = self._calls.submit(call)
@@ -165,11 +168,11 @@ class Work:
             try:
                 self._while_others_read(place, partial(member.commit, self.topic, partition, end))
             except (RefusedError, PeerError):
-                continue  # it is not its own any more: the next owner reads it again
+                continue  # the partition was revoked: its next owner reads the records again
             self.committed[partition] = end
 
     def settle(self) -> None:
-        """Go on until everybody has the same number of partitions."""
+        """Continues until all members have the same number of partitions."""
         share = PARTITIONS // len(self.members)
         deadline_s = time.monotonic() + DEADLINE_S
         while not all(len(held) == share for held in self.held.values()):
@@ -177,7 +180,7 @@ class Work:
             self.round()
 
     def drain(self) -> None:
-        """Read until nothing is missing."""
+        """Reads until all produced records were read."""
         deadline_s = time.monotonic() + DEADLINE_S
         while missing := self.produced - self.read:
             assert time.monotonic() < deadline_s, f"lost: {missing}"
@@ -186,7 +189,7 @@ class Work:
 
 UPGRADE = ["CONSUMER"] * 3
 DOWNGRADE = ["CONSUMER", "CONSUMER", "CLASSIC"]
-"""What the group is after each member's step."""
+"""The group's protocol after each member is replaced."""
 
 
 @pytest.mark.parametrize("start", CLIENTS.values(), ids=CLIENTS)
@@ -213,8 +216,8 @@ def test_a_group_is_rolled_to_the_other_protocol_and_back(broker: Target, start:
     assert set(work.committed) == set(range(PARTITIONS))
 
 
-def test_kafka_reads_the_records_of_a_mixed_group(tmp_path: Path) -> None:
-    """By the coordinator's own decoder, which knows every field."""
+def test_kafka_decodes_the_records_of_a_mixed_group(tmp_path: Path) -> None:
+    """Uses the decoder of Kafka's coordinator, which knows every field."""
     with penstock(tmp_path) as broker:
         with (
             closing(LibrdkafkaClient(broker.bootstrap, "classic", "range")) as classic,
@@ -225,7 +228,7 @@ def test_kafka_reads_the_records_of_a_mixed_group(tmp_path: Path) -> None:
             for place, client in enumerate((classic, consumer)):
                 work.add(place, client.join("g", "t"))
                 work.settle()
-            for place in (1, 0):  # the group is classic in the end
+            for place in (1, 0):  # the group is classic again at the end
                 work.remove(place)
         logs = broker.data_dir(0).glob("__consumer_offsets-*/*.log")
         (log,) = (each for each in logs if each.stat().st_size)

@@ -1,4 +1,4 @@
-"""Where reading starts: offsets, times, seeks, and what happens outside of the log."""
+"""Where reading starts: offsets, timestamps, seeks, and positions outside the log."""
 
 import threading
 from collections.abc import Iterator
@@ -52,7 +52,7 @@ def test_a_consumer_seeks_back_and_forth(client: Client, hourly: str) -> None:
 
 
 @over()
-def test_the_log_begins_and_ends_where_it_should(
+def test_the_earliest_and_latest_offsets_are_those_of_the_log(
     client: Client, referee: Client, hourly: str
 ) -> None:
     assert client.offset(hourly, 0, EARLIEST) == 0
@@ -62,7 +62,7 @@ def test_the_log_begins_and_ends_where_it_should(
 
 
 @over()
-def test_reading_starts_at_the_beginning_after_older_records_went(
+def test_reading_from_the_beginning_starts_after_deleted_records(
     client: Client, referee: Client, hourly: str
 ) -> None:
     referee.delete_records(hourly, 0, 8)
@@ -72,7 +72,7 @@ def test_reading_starts_at_the_beginning_after_older_records_went(
 
 @pytest.mark.row("A171")
 @over()
-def test_a_time_leads_to_the_first_record_that_is_not_older(client: Client, hourly: str) -> None:
+def test_a_timestamp_finds_the_first_record_that_is_not_older(client: Client, hourly: str) -> None:
     assert client.offset(hourly, 0, NOON_MS - HOUR_MS) == 0
     assert client.offset(hourly, 0, NOON_MS + 4 * HOUR_MS) == 4
     assert client.offset(hourly, 0, NOON_MS + 4 * HOUR_MS + 1) == 5
@@ -81,14 +81,14 @@ def test_a_time_leads_to_the_first_record_that_is_not_older(client: Client, hour
 
 
 @over("time past the end")
-def test_no_record_is_newer_than_the_newest(client: Client, hourly: str) -> None:
+def test_a_timestamp_after_the_last_record_finds_none(client: Client, hourly: str) -> None:
     assert client.offset(hourly, 0, NOON_MS + 9 * HOUR_MS + 1) == -1
 
 
 @pytest.mark.row("A045")
 @pytest.mark.parametrize("lost", [0, 500])
 @over("reset")
-def test_a_lost_consumer_goes_back_to_the_earliest(
+def test_a_consumer_out_of_range_restarts_at_the_earliest_offset(
     client: Client, referee: Client, hourly: str, lost: int
 ) -> None:
     referee.delete_records(hourly, 0, 6)
@@ -120,7 +120,7 @@ def test_a_consumer_out_of_range_without_a_policy_gets_an_error(
 
 @contextmanager
 def dripping(writer: Client, topic: str) -> Iterator[None]:
-    """A record every 50 ms: whoever waits at the end gets one, whenever it arrives there."""
+    """Writes a record every 50 ms, so that a consumer at the end always gets one."""
     done = threading.Event()
 
     def drip() -> None:

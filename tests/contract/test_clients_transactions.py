@@ -1,4 +1,4 @@
-"""Transactions through each client: seen whole when committed, never before, never if aborted."""
+"""Transactions through each client: visible as a whole once committed, and never if aborted."""
 
 import time
 from collections.abc import Iterator
@@ -15,10 +15,10 @@ pytestmark = [pytest.mark.peer, pytest.mark.timeout(120)]
 
 DEADLINE_S = 30
 LOOKS = 5
-"""How often a consumer is asked for what it must not see."""
+"""How often a consumer is polled to check that it sees nothing."""
 
 FENCED = {ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH}
-"""The older of the two generations of clients tells a fenced producer by the second."""
+"""Older clients report a fenced producer by the second code."""
 
 
 @contextmanager
@@ -53,7 +53,7 @@ def read(member: Member, count: int) -> list[str]:
 
 
 def look(member: Member) -> list[str]:
-    """What it sees although it has read all that there is."""
+    """What the member still receives although it has read everything."""
     return [value for _ in range(LOOKS) for value in _values(member)]
 
 
@@ -79,7 +79,7 @@ def test_committed_records_are_visible_and_aborted_ones_are_not(
             write(writer, topic, f"{number}-a", f"{number}-b", commits=kept)
         assert read(member, 6) == ["0-a", "0-b", "2-a", "2-b", "4-a", "4-b"]
         assert look(member) == []
-    everything = 6 * 2 + 6  # a marker ends each transaction
+    everything = 6 * 2 + 6  # each transaction ends with a marker
     wait_until(lambda: referee.offset(topic, 0, -1) == everything, DEADLINE_S, "the last marker")
 
 
@@ -143,7 +143,7 @@ def test_a_second_producer_of_the_same_id_fences_the_first(
 
 
 @over("transactions")
-def test_each_client_sees_transactions_of_another_alike(
+def test_each_client_reads_the_transactions_of_another(
     client: Client, referee: Client, topic: str
 ) -> None:
     referee.create_topic(topic)

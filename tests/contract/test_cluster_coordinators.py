@@ -1,7 +1,7 @@
-"""Coordinators that die with their brokers: groups and transactions go on at another one.
+"""Coordinators are killed with their brokers: groups and transactions continue on another broker.
 
-Two programs copy a topic in transactions, in a group, and abort at random; meanwhile the brokers
-that coordinate their transactions and their group are killed and come back. The copy must hold
+Two programs copy a topic in transactions, in a group, and abort at random. Meanwhile the brokers
+that coordinate their transactions and their group are killed and restarted. The copy must hold
 every record once, in the order of its partition.
 """
 
@@ -62,7 +62,7 @@ def created(bootstrap: str, *topics: str) -> None:
 
 
 def fed(bootstrap: str, topic: str) -> dict[int, list[bytes]]:
-    """What the copy is to hold of each partition."""
+    """Fills the topic; returns what the copy must hold in each partition."""
     producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True, **QUIET})
     for number in range(RECORDS):
         producer.produce(topic, b"%d" % number, partition=number % PARTITIONS)
@@ -74,7 +74,9 @@ def fed(bootstrap: str, topic: str) -> dict[int, list[bytes]]:
 
 
 def seen(bootstrap: str, topic: str) -> dict[int, list[bytes]]:
-    """All that a read_committed consumer sees of each partition up to its last stable offset."""
+    """Everything that a read_committed consumer sees of each partition up to its last stable
+    offset.
+    """
     reader = Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -101,7 +103,7 @@ def seen(bootstrap: str, topic: str) -> dict[int, list[bytes]]:
 
 
 def leader_of(cluster: PenstockCluster, topic: str, key: str) -> int:
-    """The broker that coordinates what `key` names."""
+    """The broker that coordinates the group or transactional id `key`."""
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap, **QUIET})
     partition = partition_for(key, STATE_PARTITIONS)
     found: list[int] = []
@@ -116,12 +118,15 @@ def leader_of(cluster: PenstockCluster, topic: str, key: str) -> int:
 
 
 STUCK_S = 15
-"""librdkafka may wait without end for a group's coordinator that it remembers and that is gone,
-whatever the time-out of `send_offsets_to_transaction` (its issues 5456 and 5511)."""
+"""librdkafka may wait for ever for a group coordinator that it has cached and that is gone,
+whatever the timeout of `send_offsets_to_transaction` (its issues 5456 and 5511).
+"""
 
 
 class Copiers:
-    """Programs that copy; those that end or get nowhere are started again, as supervisors do."""
+    """Programs that copy. Those that end or make no progress are restarted, as a supervisor
+    would.
+    """
 
     def __init__(self, folder: Path, commands: dict[str, list[str]]) -> None:
         self._programs = []
@@ -152,7 +157,7 @@ class Copiers:
 
 @pytest.mark.row("A039", "A111")
 @pytest.mark.parametrize("name", CLIENTS)
-def test_a_copy_is_exact_though_its_coordinators_are_killed(
+def test_a_copy_is_exact_although_its_coordinators_are_killed(
     name: Name, cluster: PenstockCluster, topic: str, tmp_path: Path
 ) -> None:
     copy, bootstrap = f"{topic}-copy", cluster.bootstrap
@@ -172,7 +177,7 @@ def test_a_copy_is_exact_though_its_coordinators_are_killed(
         return size >= at_least
 
     def progress(by: int) -> None:
-        """Wait until so much more of it is there, or all."""
+        """Waits until `by` more records, or all of them, are copied."""
         already = sum(map(len, seen(bootstrap, copy).values()))
         goal = min(already + by, RECORDS)
         wait_until(partial(copied, goal), WAIT_S, f"{goal} records in {copy}")
@@ -197,7 +202,7 @@ def test_a_copy_is_exact_though_its_coordinators_are_killed(
 
 
 def lags(cluster: PenstockCluster, group: str) -> dict[str, float]:
-    """By partition, as whoever coordinates the group tells them."""
+    """Lag by partition, as the group's coordinator reports it in its metrics."""
     found: dict[str, float] = {}
     for broker in cluster.running:
         state = read_state(cluster.directory(broker))
@@ -209,9 +214,7 @@ def lags(cluster: PenstockCluster, group: str) -> dict[str, float]:
     return found
 
 
-def test_lag_counts_partitions_that_other_brokers_lead(
-    cluster: PenstockCluster, topic: str
-) -> None:
+def test_lag_includes_partitions_led_by_other_brokers(cluster: PenstockCluster, topic: str) -> None:
     created(cluster.bootstrap, topic)
     fed(cluster.bootstrap, topic)
     reader = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": topic, **QUIET})

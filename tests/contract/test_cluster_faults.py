@@ -1,5 +1,5 @@
-"""Three brokers, RF 3, min ISR 2, acks=all, under load: nothing acknowledged is lost by a fault,
-nothing is there twice, no transaction is torn, and the replicas hold the same bytes afterwards.
+"""Faults under load on three brokers with RF 3, min ISR 2 and acks=all: no acknowledged record is
+lost or duplicated, no transaction is torn, and the replicas are byte-identical afterwards.
 """
 
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ QUICK = {
     "bit flip",
     "flipped epoch",
 }
-"""The others are in `make soak`."""
+"""Faults that `make test` runs; `make soak` runs the others."""
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ def test_acknowledged_records_survive_cut_links(stage: Stage, fault: Fault) -> N
 
 
 @pytest.mark.soak
-def test_a_full_disk_takes_one_replica_away_and_no_record(tmp_path: Path) -> None:
+def test_a_full_disk_costs_one_replica_and_no_record(tmp_path: Path) -> None:
     if (reason := small_disk.unusable()) is not None:
         pytest.skip(reason)
     victim = 2
@@ -88,7 +88,7 @@ def test_a_full_disk_takes_one_replica_away_and_no_record(tmp_path: Path) -> Non
 
 @pytest.mark.row("A083")
 @pytest.mark.soak
-def test_an_ensemble_may_lose_a_server() -> None:
+def test_records_survive_the_loss_of_a_zookeeper_server() -> None:
     with (
         ZooKeeper(3, settings={"tickTime": 500}) as zookeeper,
         PenstockCluster(zookeeper.connect, settings=SETTINGS) as brokers,
@@ -98,5 +98,5 @@ def test_an_ensemble_may_lose_a_server() -> None:
 
 @pytest.mark.soak
 @pytest.mark.parametrize("seed", range(20))
-def test_acknowledged_records_survive_whatever_comes(stage: Stage, seed: int) -> None:
+def test_acknowledged_records_survive_random_faults(stage: Stage, seed: int) -> None:
     survives(stage, at_random(seed, rounds=8))

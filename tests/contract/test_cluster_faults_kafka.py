@@ -1,7 +1,7 @@
-"""The same faults on Apache Kafka 3.9 in ZooKeeper mode: they ask for no more than it gives.
+"""The same faults on Apache Kafka 3.9 in ZooKeeper mode: the tests demand no more than Kafka gives.
 
-Left out: whatever cuts links, which its brokers do not leave by addresses of their own, and the
-bit flip after a crash of all, where it may lose records (docs/reliability.md).
+Left out: faults that cut links, since Kafka's brokers do not connect from addresses of their own,
+and the bit flip after a crash of all brokers, where Kafka may lose records (docs/reliability.md).
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ SETTINGS = {
     "log.roll.ms": 3000,
 }
 LEFT_OUT = {
-    "leader's session expired",  # the key of a session is in its process alone
+    "leader's session expired",  # Kafka keeps the session's password in memory only
     "controller's session expired",
     "all killed, bit flip",
 }

@@ -1,5 +1,6 @@
-"""Faults again, with witnesses by other hands beside the load: Kafka's VerifiableProducer and
-VerifiableConsumer, and franz-go. Their groups commit all the while, and no offset goes back.
+"""Faults again, with clients of other authors as witnesses beside the load: Kafka's
+VerifiableProducer and VerifiableConsumer, and franz-go. Their groups commit all the time, and no
+committed offset goes back.
 """
 
 from collections.abc import Iterator
@@ -30,7 +31,7 @@ QUICK_GROUPS = {
 }
 FAULTS = PROCESSES | COORDINATORS | SESSIONS | DISKS | LINKS
 QUICK = {(FRANZ.name, "coordinator killed"), (KAFKA.name, "controller killed")}
-"""The others are in `make soak`."""
+"""Cases that `make test` runs; `make soak` runs the others."""
 
 
 @pytest.fixture(scope="module")
@@ -54,16 +55,18 @@ def witnessed() -> list[object]:
 
 
 @pytest.mark.parametrize(("name", "kind"), witnessed())
-def test_other_clients_judge_the_same_promises(stage: Stage, name: str, kind: Kind) -> None:
+def test_other_clients_see_the_same_promises_kept(stage: Stage, name: str, kind: Kind) -> None:
     if name in LINKS and (reason := unusable()) is not None:
         pytest.skip(reason)
     fault: Fault = FAULTS[name]
     survives(stage, fault, kind)
 
 
-@pytest.mark.soak  # now and then members have committed again before anybody looked
-def test_a_broker_that_forgets_commits_is_found_out(tmp_path: Path) -> None:
-    """As it would if it answered before they were safe: the witness tells, the checker sees."""
+@pytest.mark.soak  # sometimes the members commit again before the lost commits are noticed
+def test_a_broker_that_loses_commits_is_detected(tmp_path: Path) -> None:
+    """Simulates a broker that answered commits before they were durable: the checker must report
+    it.
+    """
     (port,) = free_ports(1)
     quick = ("--set", "group.initial.rebalance.delay.ms=0")
     with PenstockBroker("--port", str(port), *quick, folder=tmp_path) as broker:

@@ -1,4 +1,4 @@
-"""Kafka's tools on three brokers: they say what the transcript says, and so of Apache Kafka."""
+"""Kafka's tools on three brokers print what the transcript says, also against Apache Kafka."""
 
 import json
 import os
@@ -47,7 +47,7 @@ def test_tools_find_the_right_brokers(cluster: PenstockCluster, tmp_path: Path) 
 
 
 @pytest.mark.soak
-def test_they_say_the_same_of_apache_kafka(tmp_path: Path) -> None:
+def test_the_tools_print_the_same_about_apache_kafka(tmp_path: Path) -> None:
     with (
         ZooKeeper(settings={"tickTime": 500}) as zookeeper,
         KafkaCluster(3, zookeeper=zookeeper.connect) as kafka,
@@ -55,8 +55,8 @@ def test_they_say_the_same_of_apache_kafka(tmp_path: Path) -> None:
         assert transcript(kafka.bootstrap, tmp_path) == expected()
 
 
-def test_a_throttled_move_takes_its_time(cluster: PenstockCluster, tmp_path: Path) -> None:
-    """Four megabytes at one a second; without the throttle it takes a tenth of one."""
+def test_a_throttled_move_is_slow(cluster: PenstockCluster, tmp_path: Path) -> None:
+    """Four megabytes at one per second; without the throttle the move takes a tenth of a second."""
     where = ("--bootstrap-server", cluster.bootstrap)
     tool("kafka-topics", *where, "--create", "--topic", "bulk", "--replica-assignment", "0")
     producer = Producer({"bootstrap.servers": cluster.bootstrap, "batch.size": 100_000})

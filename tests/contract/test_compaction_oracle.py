@@ -1,4 +1,4 @@
-"""The same dirty log, cleaned here and by Kafka's own cleaner: what stays is the same."""
+"""The same dirty log, cleaned here and by Kafka's own cleaner: both keep the same records."""
 
 import shutil
 import time
@@ -39,8 +39,8 @@ RETENTION_MS = 1
 
 
 class Kept(NamedTuple):
-    """A batch, as far as two cleaners must agree on it: their clocks differ, and how they count
-    the timestamps of a batch that they build anew.
+    """The parts of a batch on which two cleaners must agree. Their clocks differ, and so do the
+    timestamp fields of batches that they rebuild.
     """
 
     offsets: tuple[int, int]
@@ -63,9 +63,9 @@ def kept(header: BatchHeader, records: list[Record]) -> Kept:
 
 
 def write_phase(bootstrap: str, phase: int, began_ms: int, config: dict[str, str]) -> None:
-    """Records whose timestamps lie an hour after the last phase's, so that a segment rolls.
+    """Writes records an hour newer than the previous phase's, so that a segment rolls.
 
-    In the future, because the markers of transactions have the broker's time.
+    The timestamps are in the future because transaction markers carry the broker's time.
     """
     producer = Producer({"bootstrap.servers": bootstrap, "log_level": "0", **config})
     transactional = "transactional.id" in config
@@ -90,7 +90,7 @@ def write_phase(bootstrap: str, phase: int, began_ms: int, config: dict[str, str
 
 
 class Stage(NamedTuple):
-    """Copies of one directory: dirty, and as Kafka's cleaner left it."""
+    """Copies of one directory: dirty, and cleaned by Kafka."""
 
     dirty: Path
     cleaned: Path
@@ -98,7 +98,7 @@ class Stage(NamedTuple):
 
 @pytest.fixture(scope="module")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
-    """A broker of our own: these tests stop it and change its files."""
+    """A separate broker: these tests stop it and change its files."""
     folder = tmp_path_factory.mktemp("kafka")
     with KafkaCluster(folder=folder, settings={"log.cleaner.backoff.ms": 50}) as cluster:
         yield cluster
@@ -106,9 +106,9 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
 
 @pytest.fixture(scope="module")
 def stages(kafka: KafkaCluster, tmp_path_factory: pytest.TempPathFactory) -> list[Stage]:
-    """A log cleaned for the first time; the same, written to and cleaned again.
+    """A log cleaned for the first time; then the same log, extended and cleaned again.
 
-    The second time the horizons that the first one set have passed.
+    At the second cleaning, the delete horizons that the first one set have passed.
     """
     began_ms = int(time.time()) * 1000
     plain = {"enable.idempotence": "false", "linger.ms": "5"}
@@ -134,7 +134,7 @@ def create_topic(bootstrap: str) -> None:
         "segment.ms": "60000",
         "message.timestamp.after.max.ms": str(100 * HOUR_MS),
         "delete.retention.ms": str(RETENTION_MS),
-        "min.cleanable.dirty.ratio": "1.0",  # no log is that dirty: nothing is cleaned yet
+        "min.cleanable.dirty.ratio": "1.0",  # no log is that dirty, so nothing is cleaned yet
     }
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
     made = admin.create_topics([NewTopic(PARTITION.topic, 1, 1, config=config)])
@@ -142,7 +142,7 @@ def create_topic(bootstrap: str) -> None:
 
 
 def cleaned_by_kafka(kafka: KafkaCluster, folder: Path) -> Stage:
-    """Stop for a copy, clean, and stop for another."""
+    """Stops Kafka to copy the dirty log, lets it clean, and stops it to copy the result."""
     data = kafka.data_dir(0)
     kafka.stop(0)
     dirty = shutil.copytree(data, folder / "dirty")
@@ -167,7 +167,7 @@ def set_dirty_ratio(bootstrap: str, ratio: str) -> None:
 
 
 def clean_here(log: PartitionLog, now_ms: int) -> int:
-    """In this process, for a debugger's sake; the job is the one that a broker would give."""
+    """Cleans in this process, which is easier to debug, with the job that a broker would give."""
     files = DiskFiles()
     log.config = replace(log.config, delete_retention_ms=RETENTION_MS)
     compactor = Compactor(files, lambda: [log], _Now(now_ms), StorageConfig)
@@ -195,7 +195,9 @@ class _Now:
 
 
 @pytest.mark.parametrize("number", [0, 1])
-def test_both_cleaners_keep_the_same(stages: list[Stage], number: int, tmp_path: Path) -> None:
+def test_both_cleaners_keep_the_same_records(
+    stages: list[Stage], number: int, tmp_path: Path
+) -> None:
     stage = stages[number]
     log = open_log(shutil.copytree(stage.dirty, tmp_path / "here"), PARTITION)
     before = sum(len(records) for _, records in read_batches(log))
@@ -209,7 +211,7 @@ def test_both_cleaners_keep_the_same(stages: list[Stage], number: int, tmp_path:
     assert verify(DiskFiles(), tmp_path / "here", deep=True).damage == []
 
 
-def test_tombstones_markers_and_emptied_batches_are_among_what_was_compared(
+def test_the_compared_logs_have_tombstones_markers_and_emptied_batches(
     stages: list[Stage], tmp_path: Path
 ) -> None:
     first, second = (
@@ -219,7 +221,8 @@ def test_tombstones_markers_and_emptied_batches_are_among_what_was_compared(
     assert any(header.is_control and header.delete_horizon_ms is None for header, _ in first)
     assert any(header.is_control and header.delete_horizon_ms for header, _ in second)
     assert any(not records for _, records in first)
-    # Of the clean part, which ended at 604; what was dirty the second time got a horizon only.
+    # Only of the clean part, which ended at 604; tombstones after it just got a horizon the second
+    # time.
     assert _tombstones_before(first, 604) > _tombstones_before(second, 604) == 0
     assert _tombstones_before(second, 786) > 0
 
@@ -232,7 +235,7 @@ def _tombstones_before(found: list[WholeBatch], offset: int) -> int:
     )
 
 
-def test_kafkas_tool_reads_what_our_cleaner_wrote(stages: list[Stage], tmp_path: Path) -> None:
+def test_kafkas_tool_reads_our_cleaned_log(stages: list[Stage], tmp_path: Path) -> None:
     log = open_log(shutil.copytree(stages[0].dirty, tmp_path / "here"), PARTITION)
     clean_here(log, int(time.time() * 1000))
     log.close()
@@ -241,10 +244,10 @@ def test_kafkas_tool_reads_what_our_cleaner_wrote(stages: list[Stage], tmp_path:
     shown = tool("kafka-dump-log", "--print-data-log", "--files", names).stdout
     assert "deleteHorizonMs: OptionalLong[" in shown
     assert "isvalid: false" not in shown
-    assert "Found" not in shown  # how the tool begins a complaint about an index
+    assert "Found" not in shown  # how the tool's complaints about an index begin
 
 
-def test_kafka_serves_what_our_cleaner_wrote(
+def test_kafka_serves_our_cleaned_log(
     kafka: KafkaCluster, stages: list[Stage], tmp_path: Path
 ) -> None:
     log = open_log(shutil.copytree(stages[1].dirty, tmp_path / "here"), PARTITION)
@@ -262,7 +265,7 @@ def test_kafka_serves_what_our_cleaner_wrote(
 
 
 def newest(found: list[Record]) -> dict[bytes | None, bytes]:
-    """The live keys: a tombstone and no record at all say the same."""
+    """The live keys: a key with a tombstone equals a key without any record."""
     values = {record.key: record.value for record in found}
     return {key: value for key, value in values.items() if value is not None}
 

@@ -1,4 +1,4 @@
-"""The console of an Apache Kafka: pages and REST, as far as Kafka's protocol tells."""
+"""The console with an Apache Kafka: pages and REST, as far as Kafka's protocol has the facts."""
 
 import json
 import re
@@ -45,7 +45,7 @@ def url(kafka: KafkaCluster) -> Iterator[str]:
 
 
 def all_is_seen(url: str) -> bool:
-    """Kafka tells of the end of a log, and of a group, only after a while."""
+    """Kafka reports the end of a log, and a group, only after a while."""
     topics, groups = read(url, "topics?match=shown"), read(url, "groups?match=behind")
     ends = [(each["records"], each["lag"]) for each in topics]
     return ends == [(20, 15)] and [bool(each["lag_seconds"]) for each in groups] == [True]
@@ -57,7 +57,7 @@ def read(url: str, path: str) -> Any:
     return json.loads(body)
 
 
-def test_the_api_tells_what_the_protocol_tells(url: str) -> None:
+def test_the_api_shows_what_kafkas_protocol_reports(url: str) -> None:
     (topic,) = read(url, "topics?match=shown")
     assert (topic["records"], topic["groups"], topic["lag"]) == (20, 1, 15)
     (group,) = read(url, "groups?match=behind")
@@ -74,7 +74,7 @@ def test_the_api_tells_what_the_protocol_tells(url: str) -> None:
     assert settings["retention.ms"]["value"] == "604800000"
 
 
-def test_a_search_reads_its_records(url: str) -> None:
+def test_a_search_reads_the_topics_records(url: str) -> None:
     found = read(url, "topics/shown/messages?key=7")
     (message,) = found["messages"]
     assert (message["offset"], found["total"]) == (7, 20)
@@ -95,12 +95,12 @@ def test_a_search_reads_its_records(url: str) -> None:
         ("/access", "ccess"),
     ],
 )
-def test_pages_say_what_is_not_told(url: str, path: str, text: str) -> None:
+def test_pages_state_what_kafka_does_not_report(url: str, path: str, text: str) -> None:
     status, page = get(url + path)
     assert (status, text in page) == (200, True), page[-3000:]
 
 
-def test_changes_are_made(url: str) -> None:
+def test_topics_are_created_and_offsets_reset(url: str) -> None:
     assert post(url, "topics", {"name": "made-by-console", "partitions": 1})[0] == 200
     status, found = post(
         url, "group/reset", {"group": "to-be-moved", "to": "beginning", "execute": True}

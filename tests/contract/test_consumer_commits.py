@@ -1,4 +1,4 @@
-"""When a consumer commits, and what its successor reads again: by librdkafka, on one partition."""
+"""When a consumer commits, and what its successor reads again: librdkafka on one partition."""
 
 import time
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ def broker() -> Iterator[EmbeddedBroker]:
 
 
 def fill(broker: EmbeddedBroker, topic: str) -> None:
-    """The value of a record is its offset."""
+    """Fills the topic; the value of each record is its offset."""
     producer = Producer({"bootstrap.servers": broker.bootstrap, "log_level": 0})
     for number in range(RECORDS):
         producer.produce(topic, f"{number}", partition=0)
@@ -83,8 +83,8 @@ def committed(consumer: Consumer, topic: str) -> int:
 
 @contextmanager
 def reader(bootstrap: str, topic: str, **more: object) -> Iterator[Consumer]:
-    """Reads on from what its group has committed, without taking part in it as a member: so one
-    that does not close is, to its successor, one that has crashed.
+    """A consumer that starts at its group's committed offset without joining the group. If it does
+    not close, it looks to its successor like one that crashed.
     """
     with member(bootstrap, topic, **more) as consumer:
         consumer.assign([TopicPartition(topic, 0)])
@@ -92,7 +92,7 @@ def reader(bootstrap: str, topic: str, **more: object) -> Iterator[Consumer]:
 
 
 @pytest.mark.row("A040")
-def test_automatic_commits_lose_nothing_and_repeat_what_was_read_since_the_last_one(
+def test_automatic_commits_lose_nothing_and_repeat_records_since_the_last_commit(
     broker: EmbeddedBroker, filled: str
 ) -> None:
     often = {"enable.auto.commit": True, "auto.commit.interval.ms": 50}
@@ -109,7 +109,7 @@ def test_automatic_commits_lose_nothing_and_repeat_what_was_read_since_the_last_
 
 
 @pytest.mark.row("A041", "A183")
-def test_commits_without_waiting_and_now_and_then_one_that_waits(
+def test_asynchronous_commits_are_completed_by_a_synchronous_one(
     broker: EmbeddedBroker, filled: str
 ) -> None:
     answers: list[KafkaError | None] = []
@@ -121,7 +121,7 @@ def test_commits_without_waiting_and_now_and_then_one_that_waits(
             if number == 4:
                 consumer.commit(asynchronous=False)
                 assert committed(consumer, filled) == 5
-        consumer.commit(asynchronous=False)  # in a program: in its `finally`
+        consumer.commit(asynchronous=False)  # a program does this in its `finally`
         assert committed(consumer, filled) == RECORDS - 1
         deadline_s = time.monotonic() + WAIT_S
         while len(answers) < RECORDS - 1 and time.monotonic() < deadline_s:
@@ -132,7 +132,7 @@ def test_commits_without_waiting_and_now_and_then_one_that_waits(
 
 
 @pytest.mark.row("A042")
-def test_a_commit_without_waiting_is_not_tried_again(topic: str) -> None:
+def test_an_asynchronous_commit_is_not_retried(topic: str) -> None:
     told: list[object] = []
     with LossyLink(OFFSET_COMMIT) as link:
         settings = {
@@ -168,8 +168,8 @@ def test_a_commit_without_waiting_is_not_tried_again(topic: str) -> None:
 def slow_and_idle(
     broker: EmbeddedBroker, topic: str, max_poll_interval_ms: int
 ) -> Iterator[tuple[Consumer, Consumer, list[int]]]:
-    """A member that has read some records and polls no more, one without a partition, and what
-    was read.
+    """A member that has read some records and no longer polls, a member without a partition, and
+    the records that were read.
     """
     broker.create_topic(topic, 1)
     limits = {
@@ -191,7 +191,7 @@ def slow_and_idle(
             try:
                 group = admin.describe_consumer_groups([topic])[topic].result(WAIT_S)
             except KafkaException:
-                return False  # it is not there yet, nor perhaps its coordinator
+                return False  # neither the group nor its coordinator may be there yet
             is_stable = group.state == ConsumerGroupState.STABLE and len(group.members) == 2
             return is_stable and len(one.assignment()) + len(other.assignment()) == 1
 
@@ -202,7 +202,7 @@ def slow_and_idle(
 
 
 @pytest.mark.row("A154")
-def test_a_member_that_times_out_before_its_commit_has_its_records_read_again(
+def test_records_of_a_member_that_times_out_before_its_commit_are_read_again(
     broker: EmbeddedBroker, topic: str
 ) -> None:
     with slow_and_idle(broker, topic, max_poll_interval_ms=2500) as (slow, successor, found):

@@ -1,4 +1,4 @@
-"""Settings of a consumer, each with the effect that it is there for."""
+"""Consumer settings, each tested by its effect."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -19,7 +19,7 @@ def broker() -> Iterator[EmbeddedBroker]:
     with EmbeddedBroker() as running:
         running.create_topic("read", 1)
         settings = {"bootstrap.servers": running.bootstrap, "group.id": "g", "log_level": 0}
-        with closing(Consumer(settings)) as consumer:  # makes the internal topic
+        with closing(Consumer(settings)) as consumer:  # creates the internal topic
             consumer.commit(offsets=[Position("read", 0, 0)], asynchronous=False)
         yield running
 
@@ -35,7 +35,7 @@ def filled(broker: EmbeddedBroker, topic: str) -> str:
 
 
 def polled(broker: EmbeddedBroker, topic: str, **settings: object) -> list[int]:
-    """How many records each poll gives until there are none left."""
+    """How many records each poll returns until none are left."""
     counts: list[int] = []
     consumer = KafkaConsumer(
         bootstrap_servers=broker.bootstrap, auto_offset_reset="earliest", **settings
@@ -55,7 +55,7 @@ def polled(broker: EmbeddedBroker, topic: str, **settings: object) -> list[int]:
     [
         ({}, [RECORDS]),
         ({"max_poll_records": 4}, [4, 2]),
-        # A fetch has one batch at least, else a consumer would not get on.
+        # A fetch returns at least one batch, or the consumer would never make progress.
         ({"max_partition_fetch_bytes": 1}, [1] * RECORDS),
         ({"fetch_max_bytes": 1}, [1] * RECORDS),
         ({"max_partition_fetch_bytes": 2500}, [2, 2, 2]),
@@ -63,14 +63,14 @@ def polled(broker: EmbeddedBroker, topic: str, **settings: object) -> list[int]:
     ],
     ids=str,
 )
-def test_a_poll_gives_as_much_as_the_limits_allow(
+def test_a_poll_returns_as_much_as_the_limits_allow(
     broker: EmbeddedBroker, filled: str, settings: dict[str, int], counts: list[int]
 ) -> None:
     assert polled(broker, filled, **settings) == counts
 
 
 @pytest.mark.row("A057")
-def test_damaged_records_are_noticed_by_consumers_that_check_them(
+def test_consumers_that_check_crcs_detect_damaged_records(
     broker: EmbeddedBroker, filled: str
 ) -> None:
     log = broker.running.services.replicas.partitions.get(filled, 0).log
@@ -85,7 +85,7 @@ def test_damaged_records_are_noticed_by_consumers_that_check_them(
 
 @pytest.mark.row("A057")
 @pytest.mark.parametrize("excluded", [True, False])
-def test_an_expression_may_leave_out_internal_topics(
+def test_a_subscription_pattern_may_exclude_internal_topics(
     broker: EmbeddedBroker, filled: str, excluded: bool
 ) -> None:
     consumer = KafkaConsumer(

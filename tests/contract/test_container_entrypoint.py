@@ -73,7 +73,7 @@ def test_a_compose_file_for_kafka_starts_a_broker(tmp_path: Path) -> None:
         admin = AdminClient({"bootstrap.servers": f"localhost:{ports[0]}", "log_level": 0})
         assert list(admin.list_topics(timeout=30).brokers) == [1]
         with socket.socket() as probe:
-            assert probe.connect_ex(("127.0.0.1", ports[2])) != 0  # CONTROLLER is not opened
+            assert probe.connect_ex(("127.0.0.1", ports[2])) != 0  # there is no CONTROLLER listener
     assert (volume / "logs" / "meta.properties").exists()
 
 
@@ -87,8 +87,8 @@ def has_namespaces() -> bool:
 
 
 @pytest.mark.skipif(not has_namespaces(), reason="this user may not make namespaces of processes")
-def test_the_broker_of_a_container_is_backed_up_and_stopped(tmp_path: Path) -> None:
-    """As process 1 of the namespace it could not be paused."""
+def test_a_broker_in_a_container_can_be_backed_up_and_stopped(tmp_path: Path) -> None:
+    """A broker that is process 1 of the namespace could not be paused."""
     environ = environment(tmp_path / "volume", free_ports(3))
     with ExitStack() as stack:
         manager = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
@@ -125,7 +125,7 @@ def run(environ: dict[str, str]) -> str:
     return done.stderr
 
 
-def test_several_nodes_of_kraft_are_refused(tmp_path: Path) -> None:
+def test_a_kraft_quorum_of_several_nodes_is_refused(tmp_path: Path) -> None:
     environ = environment(tmp_path, free_ports(3))
     environ["KAFKA_CONTROLLER_QUORUM_VOTERS"] = "1@a:9093,2@b:9093,3@c:9093"
     assert "several brokers need ZooKeeper" in run(environ)
@@ -139,19 +139,19 @@ def test_several_nodes_of_kraft_are_refused(tmp_path: Path) -> None:
         ("CLUSTER_ID", "CLUSTER_ID: "),
     ],
 )
-def test_what_cannot_be_used_is_named(tmp_path: Path, variable: str, told: str) -> None:
+def test_unusable_settings_are_named(tmp_path: Path, variable: str, told: str) -> None:
     environ = environment(tmp_path, free_ports(3)) | {variable: "missing.p12"}
     assert told in run({**environ, "PENSTOCK_SECRETS": str(tmp_path)})
 
 
-def test_the_directory_of_a_kafka_broker_is_not_taken_over_without_a_word(tmp_path: Path) -> None:
+def test_the_directory_of_a_kafka_broker_is_refused(tmp_path: Path) -> None:
     (tmp_path / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=x\n")
     told = run(environment(tmp_path, free_ports(3)))
     assert "is a log directory of another broker" in told
 
 
-def test_the_file_of_settings_names_volume_and_node(tmp_path: Path) -> None:
-    """Its logs were written to the default volume, which goes with the container."""
+def test_the_settings_file_decides_volume_and_node_id(tmp_path: Path) -> None:
+    """Formerly such logs were written to the default volume, which is lost with the container."""
     (port,) = free_ports(1)
     file = tmp_path / "server.properties"
     file.write_text(
@@ -166,8 +166,10 @@ def test_the_file_of_settings_names_volume_and_node(tmp_path: Path) -> None:
         assert (tmp_path / "volume" / "logs" / "meta.properties").exists()
 
 
-def test_a_listener_of_ones_own_is_advertised(tmp_path: Path) -> None:
-    """The image's own localhost:9092 belongs to its own listener."""
+def test_a_custom_listener_is_advertised(tmp_path: Path) -> None:
+    """The default advertised address localhost:9092 applies only to the image's default
+    listener.
+    """
     environ = environment(tmp_path / "volume", free_ports(3))
     (port,) = free_ports(1)
     environ = {

@@ -1,4 +1,4 @@
-"""Our follower copies a leader that is Apache Kafka, which counts it as an in-sync replica."""
+"""Our follower replicates from a leader that is Apache Kafka, which counts it as in sync."""
 
 import asyncio
 import json
@@ -29,7 +29,7 @@ WHERE = TopicPartition("copied", 0)
 
 @contextmanager
 def registered(zookeeper: str) -> Iterator[None]:
-    """Broker 1, for all that Kafka's controller can tell; it never answers."""
+    """Registers broker 1, which Kafka's controller believes to be alive; it never answers."""
     (port,) = free_ports(1)
     node = {
         "features": {},
@@ -73,11 +73,11 @@ async def scenario(kafka: KafkaCluster, folder: Path) -> None:
         follower.follow(copy, state.leader_epoch)
         async with follower.copying():
             records = [ProducerRecord(WHERE.topic, b"%d" % n * 20) for n in range(500)]
-            await producer.send(records)  # acks=all: nobody else can have acknowledged it
+            await producer.send(records)  # acks=all: only our follower can have acknowledged it
             assert log_files(copy.log.path) == log_files(theirs)
             await until(lambda: copy.log.high_watermark == 500)
 
-        # What this replica alone has must go, and by Kafka's own word.
+        # Kafka's answer must make this replica truncate records that only it has.
         batch = batch_of(b"never replicated")
         copy.log.append_as_leader(batch, read_header(batch), state.leader_epoch, 0)
         follower.fetchers.stop(WHERE)
@@ -89,7 +89,7 @@ async def scenario(kafka: KafkaCluster, folder: Path) -> None:
             assert copy.log.end_offset == 501
 
 
-def test_kafka_commits_what_our_follower_has_copied(tmp_path: Path) -> None:
+def test_kafka_commits_records_that_our_follower_has_copied(tmp_path: Path) -> None:
     settings = {"replica.lag.time.max.ms": 60_000}
     with (
         ZooKeeper() as zookeeper,

@@ -1,4 +1,4 @@
-"""A cluster loses a broker while records wait: none is lost, repeated or early."""
+"""A cluster loses a broker while records are delayed: none is lost, repeated or early."""
 
 import time
 from collections import defaultdict
@@ -21,7 +21,7 @@ WAIT_S = 90
 @pytest.mark.row("A120")
 @pytest.mark.timeout(240)
 def test_a_broker_and_its_service_are_killed() -> None:
-    """The target `alone` lies on it: its records wait for it, and no others do."""
+    """The broker leads the target `alone`: only records for that target wait for it."""
     settings = {"group.initial.rebalance.delay.ms": "0", "zookeeper.session.timeout.ms": "3000"}
     with TemporaryCluster(3, settings=settings) as cluster:
         config: dict[str, Any] = {"bootstrap.servers": cluster.bootstrap, "log_level": 0}
@@ -67,7 +67,7 @@ def test_a_broker_and_its_service_are_killed() -> None:
         cluster.start(2)
         read_until("alone", ALONE)
         end_s = time.monotonic() + 2
-        while time.monotonic() < end_s:  # what comes twice comes late
+        while time.monotonic() < end_s:  # duplicates would arrive late
             for each in consumer.consume(500, 0.1):
                 assert each.error() is not None, each.value()
         consumer.close()

@@ -13,7 +13,7 @@ from support.retry.kills import Kills
 
 SERVERS = {"redis": RedisServer, "mariadb": MariaDb, "postgres": Postgres, "hbase": HBase}
 STORES = ("sqlite", "redis", "mariadb", "postgres")
-"""Of a quick run; HBase takes half a minute to come back from each kill."""
+"""The stores of a quick run; HBase takes half a minute to come back from each kill."""
 SOAKED = ("sqlite", *SERVERS)
 
 pytestmark = pytest.mark.peer
@@ -28,7 +28,7 @@ def killed(run: Kills, store: str, folder: Path) -> None:
 
 @pytest.mark.row("A120", "A122", "A124")
 @pytest.mark.parametrize("store", STORES)
-def test_kills_neither_lose_nor_repeat(store: str, tmp_path: Path) -> None:
+def test_kills_neither_lose_nor_repeat_records(store: str, tmp_path: Path) -> None:
     killed(Kills(seed=STORES.index(store), records=1000, spread_s=4, kills=3), store, tmp_path)
 
 
@@ -36,6 +36,6 @@ def test_kills_neither_lose_nor_repeat(store: str, tmp_path: Path) -> None:
 @pytest.mark.soak
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("seed", range(20))
-def test_many_kills_neither_lose_nor_repeat(seed: int, tmp_path: Path) -> None:
+def test_many_kills_neither_lose_nor_repeat_records(seed: int, tmp_path: Path) -> None:
     store = SOAKED[seed % len(SOAKED)]
     killed(Kills(seed=seed, records=20_000, spread_s=30, kills=15), store, tmp_path)

@@ -1,4 +1,6 @@
-"""`penstock serve` with its due times in Redis: the password stays secret, an outage is told."""
+"""`penstock serve` with its due times in Redis: the password stays secret, an outage is
+reported.
+"""
 
 import time
 from pathlib import Path
@@ -35,7 +37,7 @@ def readiness(folder: Path) -> str:
 
 
 @pytest.mark.row("A122")
-def test_a_store_with_a_password_that_is_away_for_a_while(tmp_path: Path) -> None:
+def test_an_outage_of_the_store_is_reported_and_its_password_stays_secret(tmp_path: Path) -> None:
     secret = tmp_path / "secret.properties"
     secret.write_text(f"password={PASSWORD}\n")
     with RedisServer(password=PASSWORD) as redis:
@@ -81,7 +83,7 @@ def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError:
-        return b""  # it has ended
+        return b""  # the process has ended
 
 
 def values(consumer: Consumer, count: int) -> list[bytes | None]:

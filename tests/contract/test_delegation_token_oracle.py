@@ -1,4 +1,4 @@
-"""Requests about delegation tokens, beside a real Kafka with the same settings."""
+"""Requests about delegation tokens, compared with a real Kafka that has the same settings."""
 
 import time
 from collections.abc import Iterator
@@ -52,7 +52,9 @@ def link(address: str, name: str) -> WireLink:
 
 
 def story(broker: SecuredBroker) -> Iterator[tuple[str, object]]:
-    """What a broker answers, as far as it does not depend on chance and time."""
+    """A sequence of requests and the broker's responses, without parts that vary from run
+    to run.
+    """
 
     def create(
         who: str, owner: str | None = None, renewer: str = "User:bob", life_ms: int = -1
@@ -65,7 +67,7 @@ def story(broker: SecuredBroker) -> Iterator[tuple[str, object]]:
             made = client.ask(request)
             assert isinstance(made, creating.CreateDelegationTokenResponse)
             deadline = time.monotonic() + 10
-            while not made.error_code and made.token_id not in ids():  # Kafka tells it later
+            while not made.error_code and made.token_id not in ids():  # Kafka lists it later
                 assert time.monotonic() < deadline
             return made
 
@@ -84,14 +86,16 @@ def story(broker: SecuredBroker) -> Iterator[tuple[str, object]]:
         with link(broker.sasl, who) as client:
             found = client.ask(renewing.RenewDelegationTokenRequest(hmac, period_ms))
             assert isinstance(found, renewing.RenewDelegationTokenResponse)
-            # The time in a refusal means nothing: Kafka has -1 in some and 0 in others.
+            # The expiry time of an error response means nothing: Kafka sends -1 in some and 0 in
+            # others.
             return found.error_code, 0 if found.error_code else found.expiry_timestamp_ms
 
     def expire(who: str, hmac: bytes, period_ms: int) -> tuple[int, int]:
         with link(broker.sasl, who) as client:
             found = client.ask(expiring.ExpireDelegationTokenRequest(hmac, period_ms))
             assert isinstance(found, expiring.ExpireDelegationTokenResponse)
-            # The time in a refusal means nothing: Kafka has -1 in some and 0 in others.
+            # The expiry time of an error response means nothing: Kafka sends -1 in some and 0 in
+            # others.
             return found.error_code, 0 if found.error_code else found.expiry_timestamp_ms
 
     def describe(
@@ -125,7 +129,7 @@ def story(broker: SecuredBroker) -> Iterator[tuple[str, object]]:
         ("for a renewer that is no user", create("alice", renewer="Group:bob")),
     ):
         yield f"create {name}", made
-    # Not told here: Kafka makes a token for Group:bob, by which one logs in as User:bob. We refuse.
+    # Left out: Kafka creates a token for Group:bob, which logs in as User:bob. Penstock refuses.
     own = create("alice")
     yield "its life", (own.max_timestamp_ms - own.issue_timestamp_ms, own.error_code)
     yield "its end", own.expiry_timestamp_ms - own.issue_timestamp_ms
@@ -160,7 +164,7 @@ def story(broker: SecuredBroker) -> Iterator[tuple[str, object]]:
     expire("alice", short.hmac, -1)
 
 
-def test_a_story_of_tokens_is_told_as_by_kafka(brokers: SecuredBrokers) -> None:
+def test_a_sequence_of_token_requests_is_answered_as_by_kafka(brokers: SecuredBrokers) -> None:
     ours, kafka = (dict(story(each)) for each in brokers)
     different = {name: (ours[name], kafka[name]) for name in ours if ours[name] != kafka[name]}
     assert different == {}

@@ -1,4 +1,4 @@
-"""The examples on delivery, run as their readers would, and hit by what they promise to outlive."""
+"""The delivery examples, run as a reader would, under the failures that they promise to survive."""
 
 import sqlite3
 import subprocess
@@ -56,7 +56,7 @@ def has_reached(client: Referee, offset: int) -> bool:
     try:
         return client.offset("payments", 0, -1) > offset
     except PeerError:
-        return False  # it has yet to notice that the broker is back
+        return False  # the client has not noticed yet that the broker is back
 
 
 def has_reached_or_ended(client: Referee, offset: int, sending: subprocess.Popen[str]) -> bool:
@@ -65,11 +65,11 @@ def has_reached_or_ended(client: Referee, offset: int, sending: subprocess.Popen
 
 @pytest.mark.row("A116")
 @pytest.mark.parametrize("program", PER_TOPIC)
-def test_readings_may_be_lost_and_payments_are_not_when_the_broker_is_killed(
+def test_a_killed_broker_may_lose_readings_but_no_payments(
     program: Callable[[], list[str]], tmp_path: Path
 ) -> None:
     (port,) = free_ports(1)
-    count = 3000  # takes longer than two looks at how far it is
+    count = 3000  # so many that it takes longer than two checks of its progress
     with PenstockBroker("--port", str(port), folder=tmp_path) as broker:
         referee = Referee(broker.bootstrap)
         for topic in ("readings", "payments"):
@@ -112,7 +112,7 @@ PAYMENTS, ACCOUNTS, PARTITIONS = 6000, 7, 3
 
 
 def send_payments(bootstrap: str, topic: str) -> dict[str, int]:
-    """Payments with ids of their own; what each account has at the end."""
+    """Sends payments with unique ids; returns the final balance of each account."""
     totals: dict[str, int] = {}
     producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True})
     for number in range(PAYMENTS):
@@ -131,7 +131,7 @@ def send_payments(bootstrap: str, topic: str) -> dict[str, int]:
 
 
 @pytest.mark.row("A117", "A118")
-def test_results_and_positions_agree_in_the_database_whenever_the_program_is_killed(
+def test_the_database_results_and_positions_agree_whenever_the_program_is_killed(
     tmp_path: Path, topic: str
 ) -> None:
     file = tmp_path / "payments.db"
@@ -140,15 +140,16 @@ def test_results_and_positions_agree_in_the_database_whenever_the_program_is_kil
         try:
             return int(database.execute("select count(*) from payments").fetchone()[0])
         except sqlite3.OperationalError:
-            return 0  # not yet made
+            return 0  # the table does not exist yet
 
     settings = "--set=group.initial.rebalance.delay.ms=0"
     with PenstockBroker(settings) as broker, closing(sqlite3.connect(file)) as database:
         referee = Referee(broker.bootstrap)
         referee.create_topic(topic, partitions=PARTITIONS)
         totals = send_payments(broker.bootstrap, topic)
-        # A second run of the author's program sends all of it again, as after a crash of its own:
-        # the broker cannot know, for to it that is another producer.
+        # Running the sending program a second time sends everything again, as after a crash of its
+        # own.
+        # The broker cannot detect that: to the broker it is another producer.
         assert send_payments(broker.bootstrap, topic) == totals
         command = [*python("exactly_once_sqlite"), topic, str(file)]
         storing = Process("storing", [*command, "--bootstrap", broker.bootstrap], tmp_path)
@@ -168,7 +169,7 @@ def test_results_and_positions_agree_in_the_database_whenever_the_program_is_kil
         referee.close()
 
 
-def test_a_record_that_is_not_a_payment_ends_the_program_with_one_line(
+def test_a_record_that_is_no_payment_ends_the_program_with_one_line(
     tmp_path: Path, topic: str
 ) -> None:
     with PenstockBroker("--set=group.initial.rebalance.delay.ms=0") as broker:
@@ -190,7 +191,7 @@ def test_a_record_that_is_not_a_payment_ends_the_program_with_one_line(
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_payments_that_one_example_writes_another_one_stores(tmp_path: Path) -> None:
+def test_one_example_stores_the_payments_that_another_writes(tmp_path: Path) -> None:
     file = tmp_path / "payments.db"
     with (
         PenstockBroker("--set=group.initial.rebalance.delay.ms=0") as broker,
@@ -206,7 +207,7 @@ def test_payments_that_one_example_writes_another_one_stores(tmp_path: Path) -> 
             try:
                 return int(database.execute("select count(*) from payments").fetchone()[0])
             except sqlite3.OperationalError:
-                return 0  # not yet made
+                return 0  # the table does not exist yet
 
         storing.wait_until(lambda: stored() == 20, WAIT_S)
         storing.stop()

@@ -1,4 +1,4 @@
-"""At most once, at least once, exactly once, each with the failure that tells them apart."""
+"""At most once, at least once, exactly once: each with the failure that distinguishes it."""
 
 import os
 import signal
@@ -43,7 +43,7 @@ def source(broker: PenstockBroker, topic: str) -> str:
 
 
 def seen(bootstrap: str, topic: str) -> list[str]:
-    """What a read_committed consumer sees of partition 0 before its end."""
+    """What a read_committed consumer sees of partition 0 up to its end."""
     reader = Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -90,13 +90,14 @@ def test_a_lost_request_or_response_follows_the_guarantee(
             )
             producer.produce(topic, "before", partition=0)
             assert producer.flush(WAIT_S) == 0
-            # Without acks it may still be on its way, and would be lost instead of the next.
+            # Without acks the first record may still be in flight, and would be lost instead of the
+            # next.
             wait_until(lambda: seen(link.address, topic) == ["before"], WAIT_S, "the first")
             link.lose(lost)
             producer.produce(topic, "told apart", partition=0)
             assert producer.flush(WAIT_S) == 0
             assert link.lost.wait(WAIT_S)
-            # Without answers nothing tells that a record has arrived, but that it is read.
+            # Without acks, only reading a record shows that it has arrived.
             deadline_s = time.monotonic() + WAIT_S
             found: list[str] = []
             while "behind" not in found:
@@ -109,7 +110,7 @@ def test_a_lost_request_or_response_follows_the_guarantee(
 
 
 def copy(bootstrap: str, guarantee: str, source: str, *options: str) -> int:
-    """Run the example over all that is left to copy."""
+    """Runs the example over all records that are not copied yet."""
     done = subprocess.run(
         [
             *(sys.executable, str(EXAMPLES / "delivery_guarantees.py"), guarantee),
@@ -141,7 +142,7 @@ def test_a_crash_between_result_and_position_follows_the_guarantee(
     assert list(dict.fromkeys(found)) == [value for value in wanted if value in found]
 
 
-def test_the_example_says_in_one_line_what_is_wrong(broker: PenstockBroker) -> None:
+def test_the_example_reports_an_error_in_one_line(broker: PenstockBroker) -> None:
     environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
     done = subprocess.run(
         [sys.executable, str(EXAMPLES / "delivery_guarantees.py"), "twice", "a", "b"],

@@ -1,7 +1,8 @@
-"""The same requests to the real Kafka 4.3 and to Penstock: the answers are equal, field by field.
+"""The same requests to the real Kafka 4.3 and to Penstock: the responses are equal, field by field.
 
-The cases are in `tests/differential/cases`; what may differ is in `rules.py`, and what Penstock
-means to do otherwise in `expected.py`. `PENSTOCK_COMPARED=kafka` compares Kafka with itself.
+The cases are in `tests/differential/cases`. `rules.py` says which fields may differ, and
+`expected.py` which differences Penstock intends. `PENSTOCK_COMPARED=kafka` compares Kafka with
+itself.
 """
 
 from collections import Counter
@@ -50,7 +51,7 @@ def expectations() -> Iterator[Expectations]:
 @pytest.mark.parametrize(
     ("case", "version"), RUNS, ids=[f"{case.name} v{version}" for case, version in RUNS]
 )
-def test_the_answers_are_those_of_kafka(
+def test_responses_equal_those_of_kafka(
     reference: Subject, compared: Subject, expectations: Expectations, case: Case, version: int
 ) -> None:
     found: list[Difference] = []

@@ -1,5 +1,5 @@
 """The exactly-once sink when driver, executor, broker or coordinator is killed at each step of an
-epoch: every row is there once, in its order. Spark itself is tried in test_spark_exactly_once.
+epoch: every row is there once, in order. test_spark_exactly_once tests Spark itself.
 """
 
 import os
@@ -39,7 +39,7 @@ from support.transactions.committed_values import committed
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(900)]
 STARTS = 12
 WAIT_S = 600
-"""For all starts of the driver together; alone on a machine they take a few seconds."""
+"""For all starts of the driver together; on an idle machine they take a few seconds."""
 CASES = [
     *((step, "driver") for step in STEPS),
     *((step, "executor") for step in TASK_STEPS),
@@ -56,7 +56,7 @@ Restart = Callable[[str], None]
 
 @contextmanager
 def one_broker(folder: Path) -> Iterator[tuple[str, Restart]]:
-    """It leads everything and coordinates everything."""
+    """One broker that leads and coordinates everything."""
     (port,) = free_ports(1)
     with PenstockBroker("--port", str(port), folder=folder / "broker") as broker:
 
@@ -99,7 +99,9 @@ def make_topic(bootstrap: str, replicas: int) -> None:
 
 
 def copy(bootstrap: str, folder: Path, step: str, victim: str, restart: Restart) -> None:
-    """Start the driver until it is done; its tasks are in the session that we made for it."""
+    """Starts the driver again and again until it is done. Driver and tasks share a session of their
+    own.
+    """
     deadline = time.monotonic() + WAIT_S
     told = folder / "driver"
     told.mkdir()
@@ -157,7 +159,7 @@ def check(cluster: Callable[[Path], object], folder: Path, step: str, victim: st
         assert [int(each) for each in values] == expected
 
 
-def test_all_steps_and_victims_are_tried() -> None:
+def test_all_steps_and_victims_are_tested() -> None:
     assert set(QUICK) < set(CASES)
     assert len(CASES) == 3 * len(STEPS) + len(TASK_STEPS)
     assert {victim for _, victim in QUICK} == {victim for _, victim in CASES}
@@ -165,14 +167,14 @@ def test_all_steps_and_victims_are_tried() -> None:
 
 
 @pytest.mark.parametrize(("step", "victim"), QUICK)
-def test_every_row_is_there_once(tmp_path: Path, step: str, victim: str) -> None:
+def test_every_row_is_there_once_after_a_kill(tmp_path: Path, step: str, victim: str) -> None:
     check(one_broker, tmp_path, step, victim)
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("cluster", [one_broker, three_brokers])
 @pytest.mark.parametrize(("step", "victim"), CASES)
-def test_every_row_is_there_once_whatever_is_killed_and_whenever(
+def test_every_row_is_there_once_for_every_step_and_victim(
     tmp_path: Path, step: str, victim: str, cluster: Callable[[Path], object]
 ) -> None:
     check(cluster, tmp_path, step, victim)

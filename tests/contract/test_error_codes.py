@@ -1,4 +1,4 @@
-"""Error codes are those of the Java client, by name and number."""
+"""Our error codes equal those of the Java client, by name and number."""
 
 import pytest
 
@@ -7,5 +7,5 @@ from penstock.errors import ErrorCode
 
 
 @pytest.mark.peer
-def test_our_error_codes_are_those_of_the_java_client(java_oracle: Oracle) -> None:
+def test_our_error_codes_equal_those_of_the_java_client(java_oracle: Oracle) -> None:
     assert {code.name: code.value for code in ErrorCode} == java_oracle.errors()

@@ -1,4 +1,6 @@
-"""Features of the cluster: the official tool shows and changes them, and clients obey."""
+"""Feature levels of the cluster: the official tool shows and changes them, and clients
+follow them.
+"""
 
 import re
 from collections.abc import Iterator
@@ -20,7 +22,7 @@ pytestmark = [pytest.mark.peer, pytest.mark.timeout(120)]
 
 @pytest.fixture(params=["penstock", pytest.param("kafka", marks=pytest.mark.soak)])
 def alone(request: pytest.FixtureRequest) -> Iterator[Target]:
-    """A broker of the test's own: levels hold for all that a cluster does."""
+    """A separate broker: feature levels affect the whole cluster."""
     with PenstockBroker() if request.param == "penstock" else KafkaCluster() as target:
         yield target
 
@@ -32,7 +34,7 @@ def features(target: Target, *command: str, fails: bool = False) -> str:
 
 
 def levels(target: Target) -> dict[str, tuple[str, str, str]]:
-    """Lowest, highest and current level of those that Kafka and Penstock both have."""
+    """Lowest, highest and current level of the features that Kafka and Penstock both have."""
     told = re.findall(
         r"^Feature: ((?:group|transaction)\.version)\s.*"
         r"MinVersion: (\d)\s.*MaxVersion: (\d)\s.*Level: (\d)\s",
@@ -74,7 +76,7 @@ def test_the_feature_metadata_version_is_rejected_by_name() -> None:
 @pytest.mark.parametrize(
     ("level", "epochs"), [("0", range(3)), ("1", range(3)), ("2", range(9, 99))]
 )
-def test_the_official_client_takes_the_generation_of_the_level(
+def test_the_official_client_bumps_epochs_as_the_transaction_level_says(
     alone: Target, topic: str, level: str, epochs: range
 ) -> None:
     if level != "2":
@@ -91,7 +93,7 @@ def test_the_official_client_takes_the_generation_of_the_level(
     assert state.producer_epoch in epochs, "an epoch for each transaction, or for each producer"
 
 
-def test_without_the_level_no_group_speaks_the_consumer_protocol(alone: Target) -> None:
+def test_without_its_feature_level_the_consumer_protocol_is_refused(alone: Target) -> None:
     features(alone, "downgrade", "--feature", "group.version=0")
     with WireLink(alone.bootstrap) as link:
         beat = link.ask(

@@ -1,4 +1,4 @@
-"""A broker that has no file descriptor left: it goes on, quietly, and recovers."""
+"""A broker without a free file descriptor continues quietly, and recovers."""
 
 import os
 import resource
@@ -30,7 +30,9 @@ def is_served(link: WireLink) -> bool:
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="looks at descriptors in /proc")
-def test_a_broker_without_descriptors_serves_its_clients_and_accepts_again(tmp_path: Path) -> None:
+def test_a_broker_without_descriptors_serves_its_clients_and_later_accepts_again(
+    tmp_path: Path,
+) -> None:
     with PenstockBroker(folder=tmp_path) as broker, WireLink(broker.bootstrap) as early:
         assert is_served(early)
         pid = broker.pids[0]
@@ -42,7 +44,7 @@ def test_a_broker_without_descriptors_serves_its_clients_and_accepts_again(tmp_p
                 stack.enter_context(socket.create_connection((host, int(port)), timeout=10))
             began, spent = time.monotonic(), cpu_s(pid)
             while time.monotonic() < began + 1.5:
-                assert is_served(early)  # a round trip at a time, all the while
+                assert is_served(early)  # one round trip after another, the whole time
                 time.sleep(0.05)
             assert cpu_s(pid) - spent < 1.0, "the accept loop spins"
         with WireLink(broker.bootstrap) as late:

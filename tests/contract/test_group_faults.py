@@ -1,4 +1,4 @@
-"""Groups through the death of their broker or of their members."""
+"""Groups survive the death of their broker or of their members."""
 
 import time
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ def member(bootstrap: str, group: str, topic: str, **more: object) -> Consumer:
             "auto.offset.reset": "earliest",
             "enable.auto.commit": False,
             "heartbeat.interval.ms": 200,
-            # One that closes in the middle of a join cannot leave before it is through.
+            # A consumer that closes during a join can leave only once the join completes.
             "session.timeout.ms": 3000,
             **QUIET,
             **more,
@@ -40,7 +40,7 @@ def member(bootstrap: str, group: str, topic: str, **more: object) -> Consumer:
 
 
 def shares(consumers: Sequence[Consumer], *sizes: int) -> list[set[int]]:
-    """What each holds once they hold so many, in any order, and all partitions between them."""
+    """Polls until the consumers hold `sizes` partitions, in any order, and every partition once."""
     count = sum(sizes)
     deadline_s = time.monotonic() + DEADLINE_S
     while True:
@@ -84,13 +84,13 @@ def test_every_committed_offset_survives_a_killed_broker(tmp_path: Path) -> None
 
 
 @pytest.mark.row("A056", "A153")
-def test_members_continue_without_a_rebalance_after_the_broker_was_killed(tmp_path: Path) -> None:
+def test_members_continue_without_a_rebalance_after_the_broker_is_killed(tmp_path: Path) -> None:
     (port,) = free_ports(1)
     with PenstockBroker("--port", str(port), *FAST, folder=tmp_path) as broker:
         create(broker.bootstrap, "t", 4)
         assigned: list[int] = []
-        # A client joins again by itself when no heartbeat was answered for its session's time: that
-        # must be longer than a start on a busy machine.
+        # A client rejoins by itself when no heartbeat was answered for its session timeout, so the
+        # timeout must be longer than a broker's start on a busy machine.
         patient = {"session.timeout.ms": 20_000}
         members = [member(broker.bootstrap, "g", "t", **patient) for _ in range(2)]
         before = shares(members, 2, 2)
@@ -120,7 +120,9 @@ def test_members_continue_without_a_rebalance_after_the_broker_was_killed(tmp_pa
             each.close()
 
 
-def test_ten_members_share_and_their_partitions_move_when_they_go(tmp_path: Path) -> None:
+def test_ten_members_share_partitions_and_take_over_those_of_leaving_members(
+    tmp_path: Path,
+) -> None:
     with PenstockBroker(*FAST, folder=tmp_path) as broker:
         create(broker.bootstrap, "t", 10)
         members = [member(broker.bootstrap, "g", "t") for _ in range(10)]
@@ -144,7 +146,7 @@ def test_a_static_member_that_restarts_keeps_its_share(tmp_path: Path) -> None:
         other.subscribe(["t"], on_assign=lambda *_: rebalanced.append(1))
         before = shares([first, other], 2, 2)
         rebalanced.clear()
-        first.close()  # a static member does not leave
+        first.close()  # a static member does not leave the group
         first = member(broker.bootstrap, "g", "t", **statics)
         assert shares([first, other], 2, 2) == before
         assert rebalanced == []
@@ -167,7 +169,9 @@ def test_a_member_that_stops_polling_loses_its_partitions(tmp_path: Path) -> Non
 
 @pytest.mark.row("A052")
 @pytest.mark.parametrize("strategy", ["range", "roundrobin", "cooperative-sticky"])
-def test_a_member_joins_and_leaves_under_every_strategy(tmp_path: Path, strategy: str) -> None:
+def test_a_member_joins_and_leaves_with_every_assignment_strategy(
+    tmp_path: Path, strategy: str
+) -> None:
     with PenstockBroker(*FAST, folder=tmp_path) as broker:
         create(broker.bootstrap, "t", 4)
         how = {"partition.assignment.strategy": strategy}

@@ -1,5 +1,5 @@
-"""Each client's members, each in its own process: killed, restarted as a static one, stopped;
-and what an expression finds.
+"""Members of each client, each in its own process: killed, restarted as static members, suspended;
+and which topics a pattern subscription finds.
 """
 
 import json
@@ -33,7 +33,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PenstockBroker]
 
 @pytest.fixture
 def name(tmp_path: Path) -> str:
-    """A name that no other test has: of the group, and of its topics or their beginning."""
+    """A unique name for the group, and for its topics or their prefix."""
     return tmp_path.name
 
 
@@ -43,7 +43,7 @@ def over(*needs: Need) -> pytest.MarkDecorator:
 
 
 class Lone:
-    """A member by its process; what it printed says what it holds."""
+    """A member in its own process; its output says how many partitions it holds."""
 
     def __init__(self, client: Name, folder: Path, *what: str) -> None:
         folder.mkdir()
@@ -56,7 +56,7 @@ class Lone:
         return [int(line) for line in lines if line.isdigit()]
 
     def holds(self, count: int) -> None:
-        """Wait for it; fail with the member's last words when it ends."""
+        """Waits for this count; fails with the member's last output if its process ends."""
         self.process.wait_until(lambda: self.told[-1:] == [count], DEADLINE_S)
 
     def signal(self, number: signal.Signals) -> None:
@@ -94,7 +94,7 @@ def create(broker: PenstockBroker, topic: str, partitions: int) -> None:
 
 @pytest.fixture
 def topic(broker: PenstockBroker, name: str) -> str:
-    """One of four partitions."""
+    """A topic with four partitions."""
     create(broker, name, 4)
     return name
 
@@ -111,10 +111,10 @@ def test_partitions_of_a_killed_member_go_to_the_other(members: Members, topic: 
 
 @pytest.mark.row("A056", "A153")
 @over("static member")
-def test_a_static_member_that_is_killed_and_restarted_moves_nothing(
+def test_a_static_member_that_is_killed_and_restarted_causes_no_reassignment(
     members: Members, topic: str
 ) -> None:
-    # So long that a new member in its place would wait for it beyond our patience.
+    # So long that a new member instead of the static one would wait beyond this test's deadline.
     longer: dict[str, Any] = {"session.timeout.ms": (DEADLINE_S + 5) * 1000}
     named: dict[str, Any] = {**longer, "group.instance.id": "comes-back"}
     stays = members.start(topic, **{**longer, "group.instance.id": "stays"})
@@ -129,7 +129,7 @@ def test_a_static_member_that_is_killed_and_restarted_moves_nothing(
 
 @pytest.mark.row("A055")
 @over()
-def test_a_member_that_stands_still_loses_its_partitions_and_gets_them_back(
+def test_a_suspended_member_loses_its_partitions_and_gets_them_back(
     members: Members, topic: str
 ) -> None:
     busy, still = members.start(topic), members.start(topic)
@@ -144,7 +144,7 @@ def test_a_member_that_stands_still_loses_its_partitions_and_gets_them_back(
 
 @pytest.mark.row("A035", "A048")
 @over("expression", "later topics")
-def test_an_expression_finds_topics_that_come_later(
+def test_a_pattern_subscription_finds_topics_created_later(
     client: Name, broker: PenstockBroker, members: Members, name: str
 ) -> None:
     refresh = (
@@ -162,7 +162,7 @@ FIXED = sorted(set(lone("expression")) - set(lone("later topics")))
 
 
 @pytest.mark.parametrize("client", FIXED)
-def test_an_expression_finds_the_topics_that_are_there(
+def test_a_pattern_subscription_finds_existing_topics(
     broker: PenstockBroker, members: Members, name: str
 ) -> None:
     create(broker, f"{name}-a", 1)

@@ -1,4 +1,4 @@
-"""Each client's groups as they grow, shrink and lose members; `make soak` has the long forms."""
+"""Each client's groups grow, shrink and lose members; `make soak` runs the long forms."""
 
 import os
 import signal
@@ -25,7 +25,7 @@ DEADLINE_S = 60
 
 
 def shares(members: Sequence[Member], *sizes: int) -> list[set[tuple[str, int]]]:
-    """What the members hold once they hold so many partitions, in any order."""
+    """Polls until the members hold `sizes` partitions, in any order."""
     deadline_s = time.monotonic() + DEADLINE_S
     while True:
         held = [member.poll().assigned for member in members]
@@ -41,8 +41,8 @@ def leave(members: Sequence[Member]) -> None:
 
 
 def gathered(client: Client, group: str, topic: str, count: int, partitions: int) -> list[Member]:
-    """So many members, one after the other: two that begin at once in one thread would, with some
-    clients, keep each other from coming to an end.
+    """Starts `count` members one after the other. Two that start at the same time in one thread
+    would, with some clients, block each other for ever.
     """
     members: list[Member] = []
     for number in range(1, count + 1):
@@ -53,7 +53,9 @@ def gathered(client: Client, group: str, topic: str, count: int, partitions: int
 
 
 def scaled(client: Client, referee: Client, topic: str, most: int) -> None:
-    """From one member to so many and back; each time everything is shared out, and once."""
+    """Grows from one member to `most` and back; every time, each partition has exactly one
+    owner.
+    """
     referee.create_topic(topic, partitions=most)
     members = gathered(client, topic, topic, most, most)
     while len(members) > 1:
@@ -78,7 +80,7 @@ def test_a_group_grows_to_ten_members_and_back(client: Client, referee: Client, 
 
 @pytest.mark.row("A033", "A163")
 @over("members in turn")
-def test_members_without_a_partition_stand_idle_and_take_over(
+def test_members_without_partitions_are_idle_and_take_over(
     client: Client, referee: Client, topic: str
 ) -> None:
     referee.create_topic(topic, partitions=2)
@@ -117,7 +119,7 @@ PROGRAMS: dict[Name, Callable[[], list[str]]] = {
     "sarama": lambda: go_program("sarama"),
     "kafkajs": lambda: node_program("kafkajs"),
 }
-"""Clients in processes of their own, which can be killed. Their sessions last up to 45 s."""
+"""Clients in separate processes, which can be killed. Their sessions last up to 45 s."""
 
 
 @pytest.mark.soak

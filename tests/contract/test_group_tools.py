@@ -1,4 +1,4 @@
-"""Kafka's own tools about groups, against the broker under test."""
+"""Kafka's own group tools against the broker under test."""
 
 import csv
 import json
@@ -35,7 +35,7 @@ def run(target: Target) -> Run:
 
 @pytest.fixture
 def committed(target: Target, referee: Client, topic: str) -> str:
-    """A topic of two partitions with ten records each; the group of its name is at 3 and 4."""
+    """A topic of two partitions with ten records each; the group of the same name is at 3 and 4."""
     referee.create_topic(topic, partitions=2, configs={"retention.ms": "-1"})
     for partition in range(2):
         referee.produce(
@@ -54,7 +54,7 @@ def committed(target: Target, referee: Client, topic: str) -> str:
         return [str(each.error) for each in done.result(20).topic_partitions if each.error]
 
     nothing: list[str] = []
-    assert settled(refused, nothing) == nothing  # a new coordinator asks for patience
+    assert settled(refused, nothing) == nothing  # a new coordinator may not be ready
     return topic
 
 
@@ -65,14 +65,14 @@ def offsets(target: Target, group: str) -> dict[int, int]:
 
 
 def rows(output: str) -> list[dict[str, str]]:
-    """The table that a tool prints, by its headings."""
+    """The table that a tool prints, as dicts by column heading."""
     lines = [line.split() for line in output.splitlines() if line.strip()]
     at = next(i for i, line in enumerate(lines) if line[0] == "GROUP")
     return [dict(zip(lines[at], line, strict=False)) for line in lines[at + 1 :]]
 
 
 def objects(text: str) -> Iterator[Any]:
-    """Kafka's formatters print them one behind the other."""
+    """The JSON objects that Kafka's formatters print one after another."""
     decoder, at = json.JSONDecoder(), 0
     while at < len(text.rstrip()):
         found, at = decoder.raw_decode(text, at)
@@ -184,7 +184,7 @@ def test_offsets_and_groups_are_deleted(run: Run, target: Target, committed: str
 
 
 @pytest.mark.row("A092")
-def test_kafkas_formatters_print_what_the_coordinator_wrote(
+def test_kafkas_formatters_print_the_coordinators_records(
     run: Run, target: Target, committed: str
 ) -> None:
     consumer = Consumer(
@@ -221,7 +221,7 @@ def test_kafkas_formatters_print_what_the_coordinator_wrote(
         for each in printed("OffsetsMessageFormatter")
     }
     assert values[0]["offset"] == 3
-    # confluent-kafka sends the NUL behind its text too.
+    # confluent-kafka also sends the NUL after its text.
     assert (values[1]["offset"], values[1]["metadata"].rstrip("\0")) == (5, "a note")
     stable, *_, empty = [
         each["value"]["data"]

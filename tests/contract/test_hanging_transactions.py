@@ -1,4 +1,4 @@
-"""Transactions that nobody ends: administrators find and abort them, and readers go on."""
+"""Hanging transactions: administrators find and abort them, and readers continue."""
 
 import re
 import time
@@ -25,8 +25,9 @@ pytestmark = [pytest.mark.peer, pytest.mark.timeout(120)]
 QUIET = {"log_level": 0}
 WAIT_S = 20
 UNCHECKED = ("transaction.partition.verification.enable", "false")
-"""So that a batch of a transaction that no coordinator knows gets into the log, as it could
-before KIP-890."""
+"""Lets a batch of a transaction that no coordinator knows into the log, as was possible before
+KIP-890.
+"""
 PRODUCER_ID, HOUR_MS = 424_242, 3_600_000
 
 
@@ -47,7 +48,7 @@ def make(bootstrap: str, topic: str) -> None:
 
 
 def write_hanging(bootstrap: str, topic: str, producer_id: int) -> int:
-    """An old batch of a transaction that no coordinator knows of; its offset."""
+    """Writes an old batch of a transaction that no coordinator knows; returns its offset."""
     batch = build_batch(
         numbered([(None, b"hanging")], round(time.time() * 1000) - HOUR_MS),
         producer_id=producer_id,
@@ -76,7 +77,7 @@ def write_plain(bootstrap: str, topic: str, value: str) -> None:
 
 
 def seen(bootstrap: str, topic: str) -> list[str]:
-    """What read_committed shows up to the last stable offset."""
+    """What a read_committed consumer sees up to the last stable offset."""
     reader = Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -125,7 +126,7 @@ def test_a_hanging_transaction_is_found_and_aborted(
     assert topic not in transactions(unchecked, "find-hanging", "--topic", topic)
 
 
-def test_an_open_transaction_is_ended_by_its_id(unchecked: Target, topic: str) -> None:
+def test_an_open_transaction_is_aborted_by_its_id(unchecked: Target, topic: str) -> None:
     make(unchecked.bootstrap, topic)
     writer = Producer(
         {"bootstrap.servers": unchecked.bootstrap, "transactional.id": topic, **QUIET}

@@ -1,4 +1,4 @@
-"""`pip install .` in an empty environment, with the dependencies that the project names, serves."""
+"""`pip install .` in an empty environment, with only the declared dependencies, can serve."""
 
 import os
 import shutil
@@ -27,7 +27,7 @@ def run(*words: str | Path, given: str = "", **more: str) -> str:
 
 
 def needed(distributed: Distribution) -> Iterator[Distribution]:
-    """What a distribution requires where no extra is asked for, with all that this requires."""
+    """The requirements of a distribution without extras, recursively."""
     for each in map(Requirement, distributed.requires or []):
         if each.marker is None or each.marker.evaluate({"extra": ""}):
             found = distribution(each.name)
@@ -36,7 +36,9 @@ def needed(distributed: Distribution) -> Iterator[Distribution]:
 
 
 COMPILED = pytest.param("0", marks=[pytest.mark.soak, pytest.mark.timeout(900)])
-"""Takes a minute to build, and is what all other tests run; that it installs is left to check."""
+"""The compiled form takes a minute to build. All other tests run it; only its installation is
+tested here.
+"""
 
 
 @pytest.mark.parametrize("pure", ["1", COMPILED])
@@ -46,7 +48,7 @@ def test_the_core_installation_serves(tmp_path: Path, pure: str) -> None:
     shutil.copytree(ROOT / "src", source / "src", ignore=not_sources)
     for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
-    # No index is asked: what builds the wheel, and what it needs, is taken from where tests run.
+    # No package index is used: the build tools and the requirements come from the test environment.
     offline = ["--quiet", "--no-index", "--no-deps"]
     build = [*PIP, "wheel", *offline, "--no-build-isolation"]
     run(*build, "-w", tmp_path, source, PENSTOCK_PURE=pure)

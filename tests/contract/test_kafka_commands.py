@@ -1,4 +1,4 @@
-"""Commands as documents about Kafka write them, on two brokers under a chroot of ZooKeeper.
+"""Commands as documents about Kafka show them, on two brokers under a chroot of ZooKeeper.
 
 Most of them no longer run on any current Kafka, which refuses `--zookeeper` and `--broker-list` and
 lacks some of these tools.
@@ -29,7 +29,7 @@ PARTITION_19 = next(
 
 class Stage:
     """The brokers, and a shell in which ZK and B stand for their addresses; ROOT is ZooKeeper's
-    own, without the chroot.
+    address without the chroot.
     """
 
     def __init__(self, shell: Shell, zookeeper: str, cluster: PenstockCluster) -> None:
@@ -73,7 +73,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
 
 
 @pytest.mark.row("A127", "A128", "A129", "A130", "A131")
-def test_topics_by_zookeeper(stage: Stage) -> None:
+def test_topics_are_managed_by_zookeeper_address(stage: Stage) -> None:
     topics = "kafka-topics.sh --zookeeper ZK"
     assert "tp_demo_01" not in stage(f"{topics} --list")
     made = stage(f"{topics} --create --topic tp_demo_01 --partitions 3 --replication-factor 1")
@@ -109,7 +109,7 @@ def test_topics_by_zookeeper(stage: Stage) -> None:
 
 
 @pytest.mark.row("A132", "A133", "A141", "A142")
-def test_lines_of_a_file_are_imported_read_and_dumped(stage: Stage) -> None:
+def test_lines_of_a_file_are_imported_consumed_and_dumped(stage: Stage) -> None:
     count = 20_000
     (stage.shell.folder / "nm.txt").write_text("".join(f"{n}\n" for n in range(count)))
     stage(
@@ -141,7 +141,7 @@ def test_lines_of_a_file_are_imported_read_and_dumped(stage: Stage) -> None:
 
 
 @pytest.mark.row("A134", "A135", "A136", "A137")
-def test_groups_their_offsets_and_resets(stage: Stage) -> None:
+def test_groups_are_described_and_their_offsets_reset(stage: Stage) -> None:
     stage(
         "kafka-topics.sh --zookeeper ZK --create --topic tp_demo_02 --partitions 3 "
         "--replication-factor 1"
@@ -167,7 +167,7 @@ def test_groups_their_offsets_and_resets(stage: Stage) -> None:
     reset = f"{groups} --reset-offsets --group user_consumer"
     first = stage(f"{reset} --to-earliest --topic tp_demo_02 --execute").splitlines()[2:]
     assert {row.split()[3] for row in first} == {"0"}
-    stage(f"{reset} --to-latest --topic tp_demo_02")  # only shows them
+    stage(f"{reset} --to-latest --topic tp_demo_02")  # a dry run
     forward = stage(f"{reset} --shift-by 10 --topic tp_demo_02:2 --execute")
     assert forward.split()[-4:] == ["user_consumer", "tp_demo_02", "2", "10"]
     back = stage(f"{reset} --shift-by -10 --topic tp_demo_02:1")

@@ -1,4 +1,4 @@
-"""Kafka Connect, unmodified: workers in a group, killed; exactly once; MirrorMaker."""
+"""Kafka Connect, unmodified: workers in a group are killed, exactly-once sources, MirrorMaker."""
 
 import time
 from collections.abc import Callable
@@ -41,7 +41,7 @@ def wait(connect: ConnectCluster, condition: Callable[[], bool], what: str) -> N
 
 
 @pytest.mark.row("A009")
-def test_lines_come_through_when_the_worker_that_reads_them_is_killed(tmp_path: Path) -> None:
+def test_lines_arrive_although_the_worker_that_reads_them_is_killed(tmp_path: Path) -> None:
     given, out = tmp_path / "given", tmp_path / "out"
     append(given, range(100))
 
@@ -61,7 +61,7 @@ def test_lines_come_through_when_the_worker_that_reads_them_is_killed(tmp_path: 
         wait(connect, lambda: arrived(200), "what was written after the kill")
 
 
-def test_a_source_is_exactly_once_though_its_worker_and_the_broker_are_killed(
+def test_a_source_is_exactly_once_although_its_worker_and_the_broker_are_killed(
     tmp_path: Path,
 ) -> None:
     given, once = tmp_path / "given", {"exactly.once.source.support": "enabled"}

@@ -1,4 +1,4 @@
-"""A directory written by the real Kafka reads here as it reads there, and the other way round."""
+"""A log directory written by the real Kafka reads the same here, and the other way round."""
 
 import re
 import shutil
@@ -48,7 +48,7 @@ CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 @dataclass
 class Written:
-    """What Kafka wrote, and what it said of it while it ran."""
+    """A directory that Kafka wrote, and what Kafka served from it."""
 
     data: Path
     uncommitted: dict[str, list[Record]] = field(default_factory=dict)
@@ -123,7 +123,9 @@ def offset_at(bootstrap: str, topic: str, timestamp: int) -> int:
 
 
 def change_settings(admin: AdminClient) -> None:
-    """A setting changed and one taken away; a topic deleted, and made anew without its own."""
+    """Changes one setting and removes another; deletes a topic and recreates it without its
+    settings.
+    """
 
     def wait(futures: dict[Any, Any]) -> None:
         for future in futures.values():
@@ -143,7 +145,7 @@ def change_settings(admin: AdminClient) -> None:
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Written]:
     folder = tmp_path_factory.mktemp("kafka")
-    # Many snapshots of the metadata, with records behind the last one.
+    # Many snapshots of the metadata, with records after the last one.
     often = {"metadata.log.max.record.bytes.between.snapshots": 2000}
     with KafkaCluster(folder=folder, settings=often) as kafka:
         where = kafka.bootstrap
@@ -192,18 +194,18 @@ def kafkas_dump(paths: list[Path], *options: str) -> list[str]:
     return [line for line in shown.stdout.splitlines() if line]
 
 
-def test_the_dump_equals_that_of_kafkas_tool(written: Written) -> None:
+def test_our_dump_equals_that_of_kafkas_tool(written: Written) -> None:
     paths = dumped_files(written.data)
     assert {path.suffix for path in paths} == {LOG, INDEX, TIME_INDEX, TXN_INDEX, SNAPSHOT}
     assert our_dump(paths, "--print-data-log") == kafkas_dump(paths, "--print-data-log")
 
 
-def test_the_dump_of_krafts_log_equals_that_of_kafkas_tool(written: Written) -> None:
+def test_our_dump_of_krafts_log_equals_that_of_kafkas_tool(written: Written) -> None:
     metadata = written.data / FOLDER
     paths = sorted(path for path in metadata.iterdir() if path.suffix in {LOG, ".checkpoint"})
     assert {path.suffix for path in paths} == {LOG, ".checkpoint"}
     shown = our_dump(paths, "--decoder", "cluster_metadata")
-    # Kafka's tool writes a colon behind most names, but not behind these two.
+    # Kafka's tool writes a colon after most names, but not after these two.
     kafkas = [
         re.sub(r"(?<=\] )(Snapshot\w+) ", r"\1: ", line)
         for line in kafkas_dump(paths, "--cluster-metadata-decoder")
@@ -239,7 +241,7 @@ def test_adopt_finds_the_settings_in_krafts_log(written: Written) -> None:
     assert configs["__transaction_state"]["cleanup.policy"] == "compact"
 
 
-def test_a_snapshot_stands_for_the_log_before_it(written: Written, tmp_path: Path) -> None:
+def test_a_snapshot_replaces_the_log_before_it(written: Written, tmp_path: Path) -> None:
     metadata = shutil.copytree(written.data / FOLDER, tmp_path / FOLDER)
     (metadata / f"{0:020d}.log").unlink()
     assert topic_configs(DiskFiles(), tmp_path)["codecs"] == {
@@ -248,19 +250,19 @@ def test_a_snapshot_stands_for_the_log_before_it(written: Written, tmp_path: Pat
     }
 
 
-def test_a_directory_that_kafka_uses_is_not_adopted(kafka: KafkaCluster, tmp_path: Path) -> None:
+def test_a_directory_that_kafka_is_using_is_not_adopted(
+    kafka: KafkaCluster, tmp_path: Path
+) -> None:
     words = ["log", "adopt", str(kafka.data_dir(0)), "--dir", str(tmp_path / "home")]
     result = CliRunner().invoke(main, words)
     assert (result.exit_code, "is in use" in result.stderr) == (2, True), result.output
     assert not (tmp_path / "home").exists()
 
 
-def test_an_adopted_directory_is_served_as_kafka_served_it(
-    written: Written, tmp_path: Path
-) -> None:
+def test_an_adopted_directory_is_served_as_by_kafka(written: Written, tmp_path: Path) -> None:
     data = shutil.copytree(written.data, tmp_path / "data")
     served = PenstockBroker("--set", f"log.dirs={data}", folder=tmp_path)
-    # Its records are of 2023: by default they would be past retention.
+    # Its records are from 2023: by default retention would delete them.
     words = ["log", "adopt", str(data), "--dir", str(served.directory), "-c", "retention.ms=-1"]
     result = CliRunner().invoke(main, words)
     assert result.exit_code == 0, result.output
@@ -282,7 +284,7 @@ def test_an_adopted_directory_is_served_as_kafka_served_it(
 
 
 @pytest.mark.parametrize("topic", TOPICS)
-def test_records_read_as_consumers_of_kafka_got_them(
+def test_our_log_reads_the_records_that_kafkas_consumers_got(
     written: Written, topic: str, tmp_path: Path
 ) -> None:
     data = shutil.copytree(written.data, tmp_path / "data")
@@ -291,16 +293,16 @@ def test_records_read_as_consumers_of_kafka_got_them(
     assert visible(log, committed=True) == written.committed[topic]
 
 
-def test_offsets_by_time_are_those_that_kafka_answered(written: Written, tmp_path: Path) -> None:
+def test_offsets_by_timestamp_equal_those_of_kafka(written: Written, tmp_path: Path) -> None:
     data = shutil.copytree(written.data, tmp_path / "data")
     for (topic, timestamp), expected in written.by_time.items():
         found = offset_for_timestamp(open_log(data, TopicPartition(topic, 0)), timestamp)
-        # librdkafka says -1, the end, where no record is that late.
+        # librdkafka returns -1, the end, if no record is that late.
         assert (-1 if found is None else found.offset) == expected, (topic, timestamp)
 
 
 @pytest.mark.parametrize("topic", ["idempotent", "transactional"])
-def test_producer_state_replayed_from_the_log_is_kafkas_snapshot(
+def test_producer_state_replayed_from_the_log_equals_kafkas_snapshot(
     written: Written, topic: str, tmp_path: Path
 ) -> None:
     data = shutil.copytree(written.data, tmp_path / "data")
@@ -315,7 +317,7 @@ def test_producer_state_replayed_from_the_log_is_kafkas_snapshot(
 
 
 @pytest.mark.row("A106")
-def test_kafkas_tool_reads_what_our_log_writes(tmp_path: Path) -> None:
+def test_kafkas_tool_reads_our_log(tmp_path: Path) -> None:
     partition = TopicPartition("ours", 0)
     (tmp_path / str(partition)).mkdir()
     log = open_log(tmp_path, partition)

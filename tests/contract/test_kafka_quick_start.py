@@ -1,4 +1,4 @@
-"""Kafka's own quick start, word for word except for the port; then its broker is stopped."""
+"""Kafka's own quick start, word for word except for the port; at the end the broker is stopped."""
 
 import re
 import shutil
@@ -24,7 +24,7 @@ bin/kafka-server-stop.sh
 
 @pytest.mark.row("A126", "A174")
 @pytest.mark.timeout(120)
-def test_the_quick_start(tmp_path: Path) -> None:
+def test_kafkas_quick_start_works(tmp_path: Path) -> None:
     (port,) = free_ports(1)
     shutil.copytree(ROOT / "config", tmp_path / "config")
     (tmp_path / "bin").symlink_to(ROOT / "bin")

@@ -1,4 +1,6 @@
-"""Kafka Streams, unmodified: exactly-once counts through kills, and a topology that has it all."""
+"""Kafka Streams, unmodified: exactly-once counts despite kills, and a topology with all
+features.
+"""
 
 import random
 import time
@@ -24,7 +26,7 @@ PARTITIONS = 2
 
 
 class App:
-    """A program of Kafka Streams that can be killed and started again with the state it left."""
+    """A Kafka Streams program that can be killed and restarted with the state that it left."""
 
     def __init__(
         self, program: str, bootstrap: str, name: str, folder: Path, *topics: str, **settings: str
@@ -46,7 +48,7 @@ class App:
         self._runs = 0
 
     def start(self) -> None:
-        """Returns once it runs."""
+        """Starts the program and waits until it is RUNNING."""
         self._runs = self._text().count("state RUNNING")
         self.process.start()
         self.process.wait_until(lambda: self._text().count("state RUNNING") > self._runs, WAIT_S)
@@ -81,7 +83,9 @@ def make(bootstrap: str, *topics: str) -> AdminClient:
 
 
 def write(bootstrap: str, topic: str, lines: list[str]) -> None:
-    """Each line exactly once: the producer is idempotent, and waits for a broker that is away."""
+    """Writes each line exactly once: the producer is idempotent and retries while the broker is
+    down.
+    """
     producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True, **QUIET})
     for number, line in enumerate(lines):
         producer.produce(topic, line, partition=number % PARTITIONS)
@@ -129,7 +133,7 @@ def reached(lines: list[str]) -> Callable[[dict[str, list[str]]], bool]:
 
 
 def exactly(lines: list[str]) -> dict[str, list[str]]:
-    """Each count once and in order: none is left out, none comes again."""
+    """The expected counts: each once and in order, without gaps or repeats."""
     return {word: [str(n + 1) for n in range(count)] for word, count in counts_of(lines).items()}
 
 
@@ -204,7 +208,7 @@ def test_counts_stay_exact_when_the_application_and_the_broker_are_killed(
         assert reader.values == exactly(lines)
 
 
-def test_a_topology_with_join_repartition_windows_and_restored_state(
+def test_a_topology_joins_repartitions_windows_and_restores_state(
     target: Target, topic: str, tmp_path: Path, started: Callable[[App], App]
 ) -> None:
     orders, cities, result = f"{topic}-orders", f"{topic}-cities", f"{topic}-turnover"
@@ -247,7 +251,7 @@ def test_a_topology_with_join_repartition_windows_and_restored_state(
     reader.until(last_are, first)
     first.process.stop()
     order(60, minute=1)
-    second = started(app("second"))  # whose state is only in the changelogs
+    second = started(app("second"))  # this instance has its state only in the changelogs
     order(60, minute=2)
     reader.until(last_are, second)
     repartition = f"app-{topic}-KSTREAM-AGGREGATE-STATE-STORE-0000000006-repartition"

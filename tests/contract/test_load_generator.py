@@ -1,4 +1,4 @@
-"""The load generator counts what really happened: checked with librdkafka on a real Kafka."""
+"""The load generator's counts are correct: checked with librdkafka on a real Kafka."""
 
 from pathlib import Path
 
@@ -63,7 +63,7 @@ def test_a_fetch_returns_what_was_produced_and_starts_over_at_the_end(
     assert (done.requests, done.bytes) == (25, 25 * size)
 
 
-def test_a_fetch_of_other_bytes_is_an_error(kafka: KafkaCluster, tmp_path: Path) -> None:
+def test_a_fetch_of_unexpected_bytes_is_an_error(kafka: KafkaCluster, tmp_path: Path) -> None:
     port, other = kafka.port(0), KB_64.file(tmp_path)
     with topic(port, "load-fetch-other") as name:
         load("produce", port, name, batch=KB_16.file(tmp_path), count=1)
@@ -82,13 +82,13 @@ def test_a_record_travels_end_to_end(kafka: KafkaCluster, tmp_path: Path) -> Non
     port, file = kafka.port(0), ONE_RECORD.file(tmp_path)
     with topic(port, "load-e2e") as name:
         done = load("e2e", port, name, batch=file, count=20, interval_us=1000)
-        assert end_offsets(kafka, name) == [21]  # the first one told where the log ends
+        assert end_offsets(kafka, name) == [21]  # the first record only finds the end of the log
     assert done.requests == 20
     assert 0 < done.p50_us <= done.p99_us
 
 
 @pytest.mark.parametrize("workload", ["produce", "fetch", "metadata", "e2e"])
-def test_an_error_code_ends_the_load(kafka: KafkaCluster, tmp_path: Path, workload: str) -> None:
+def test_an_error_code_ends_the_run(kafka: KafkaCluster, tmp_path: Path, workload: str) -> None:
     file = ONE_RECORD.file(tmp_path)
     with pytest.raises(LoadError, match="error code 3"):
         load(workload, kafka.port(0), "load-no-such-topic", batch=file, count=1)
@@ -121,7 +121,7 @@ def test_a_wrong_option_is_named(options: dict[str, object], complaint: str) -> 
         load("produce", 1, "t", **options)
 
 
-def test_an_error_names_the_port_where_nobody_listens() -> None:
+def test_a_connection_error_names_the_port() -> None:
     with pytest.raises(LoadError, match="connect to"):
         load("metadata", free_ports(1)[0], "t", count=1)
 
@@ -130,9 +130,7 @@ def test_the_program_is_built_once() -> None:
     assert built() == built()
 
 
-def test_without_a_compiler_the_message_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_compiler_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PENSTOCK_CACHE", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(LoadError, match="install a compiler"):

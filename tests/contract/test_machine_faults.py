@@ -1,4 +1,4 @@
-"""Faults of a machine: the tool does what it says, and a cluster survives each kind."""
+"""Faults of a machine: the interposing tool works, and a cluster survives each kind of fault."""
 
 import os
 import subprocess
@@ -36,7 +36,7 @@ def stage() -> Iterator[Stage]:
         yield made
 
 
-def test_an_interposed_machine_misbehaves_as_told(tmp_path: Path) -> None:
+def test_an_interposed_machine_has_the_requested_faults(tmp_path: Path) -> None:
     if (reason := interposed.unusable()) is not None:
         pytest.skip(reason)
     machines = MachineCluster("127.0.0.1:1", folder=tmp_path)

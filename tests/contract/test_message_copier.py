@@ -19,7 +19,9 @@ PARTITIONS, RECORDS = 2, 6000
 
 
 class Copier(Process):
-    """One copier; killed, it can be started again and fences what it left."""
+    """One copier. A restarted copier fences the transaction that its killed predecessor
+    left open.
+    """
 
     def __init__(self, bootstrap: str, topic: str, number: int, folder: Path) -> None:
         folder.mkdir()
@@ -34,7 +36,7 @@ class Copier(Process):
 
 
 class Copied:
-    """What a read_committed consumer has seen of the copies so far."""
+    """What a read_committed consumer has read of the copies so far."""
 
     def __init__(self, bootstrap: str, topic: str) -> None:
         self.counts: Counter[str] = Counter()
@@ -61,7 +63,7 @@ class Copied:
         self._consumer.close()
 
 
-def test_each_record_is_copied_once_whatever_happens_to_the_copiers(
+def test_each_record_is_copied_once_although_copiers_are_killed(
     target: Target, topic: str, tmp_path: Path
 ) -> None:
     admin = AdminClient({"bootstrap.servers": target.bootstrap, **QUIET})
@@ -78,7 +80,7 @@ def test_each_record_is_copied_once_whatever_happens_to_the_copiers(
     try:
         first.start()
         copied.until(200, first)
-        second.start()  # takes a partition over in the middle
+        second.start()  # takes over a partition midway
         copied.until(1500, first, second)
         first.kill()
         first.start()

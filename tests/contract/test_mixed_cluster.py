@@ -1,6 +1,6 @@
 """Two brokers of Apache Kafka 3.9 and one of ours in one cluster on ZooKeeper.
 
-Each side is the controller for a while, leads and follows, dies and comes back.
+Each side is controller for a while, leads and follows, dies and comes back.
 """
 
 from collections.abc import Iterator
@@ -17,13 +17,14 @@ from peers.zookeeper import ZooKeeper
 pytestmark = pytest.mark.peer
 OURS = 2
 SETTINGS = {"zookeeper.session.timeout.ms": "4000", "offsets.topic.num.partitions": "5"}
-"""Kafka's brokers count the partitions of offsets by their own setting until they start again, so
-all must have the same: whoever is asked first for a group creates the topic.
+"""Kafka's brokers use their own setting as the partition count of the offsets topic until they
+restart, so all brokers must have the same one: the broker that is first asked for a group creates
+the topic.
 """
 
 
 class Mixed:
-    """What clients see of the cluster, and what they wrote to it."""
+    """The cluster's clients, and the records that they wrote."""
 
     def __init__(self, kafka: KafkaCluster, ours: PenstockCluster) -> None:
         self.kafka, self.ours = kafka, ours
@@ -40,7 +41,7 @@ class Mixed:
         self.acked: list[bytes] = []
 
     def write(self, name: str) -> None:
-        """Records to every partition, each acknowledged by all that are in sync."""
+        """Writes records to every partition, each acknowledged by all in-sync replicas."""
         errors: list[object] = []
         for number in range(60):
             value = f"{name}-{number}".encode()
@@ -99,7 +100,7 @@ def mixed() -> Iterator[Mixed]:
 
 
 @pytest.mark.row("A088")
-def test_kafka_and_penstock_are_one_cluster(mixed: Mixed) -> None:
+def test_kafka_and_penstock_form_one_cluster(mixed: Mixed) -> None:
     assert mixed.controller() == OURS
     topic = NewTopic("t", 3, 3, config={"min.insync.replicas": "2"})
     for made in mixed.admin.create_topics([topic]).values():

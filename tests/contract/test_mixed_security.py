@@ -1,4 +1,6 @@
-"""ACLs, users and quotas in a cluster of Kafka 3.9 and ours: set on one side, they hold on both."""
+"""ACLs, users and quotas in a cluster of Kafka 3.9 and ours: set on one side, they apply on
+both.
+"""
 
 import time
 from base64 import b64encode
@@ -61,7 +63,7 @@ COMMON = {
 
 
 class Side(NamedTuple):
-    """A broker: where a super user reaches it, and where users log in."""
+    """A broker: its address for super users, and its address for users who log in."""
 
     plain: str
     sasl: str
@@ -92,7 +94,7 @@ def mixed() -> Iterator[Mixed]:
 
 
 def logs_in(address: str, name: str, password: str, *, is_token: bool = False) -> WireLink | None:
-    """A connection of the user; None if the login is refused."""
+    """A connection that is logged in as the user; None if the login is refused."""
     link = WireLink(address)
     link.ask(SaslHandshakeRequest(mechanism=MECHANISM.mechanism), 1)
     client = exchange(Login(MECHANISM.mechanism, name, password, is_token=is_token), "nonce")
@@ -136,7 +138,7 @@ def is_user(address: str, name: str, password: str) -> bool:
 
 
 @pytest.mark.parametrize("written_by", ["kafka", "ours"])
-def test_a_user_made_on_one_side_logs_in_on_both(mixed: Mixed, written_by: str) -> None:
+def test_a_user_created_on_one_side_logs_in_on_both(mixed: Mixed, written_by: str) -> None:
     side: Side = getattr(mixed, written_by)
     name = f"user of {written_by}"
     alter_user(side.plain, name, "first")
@@ -152,7 +154,9 @@ def test_a_user_made_on_one_side_logs_in_on_both(mixed: Mixed, written_by: str) 
 
 
 @pytest.mark.parametrize("written_by", ["kafka", "ours"])
-def test_a_delegation_token_made_on_one_side_logs_in_on_both(mixed: Mixed, written_by: str) -> None:
+def test_a_delegation_token_created_on_one_side_logs_in_on_both(
+    mixed: Mixed, written_by: str
+) -> None:
     side: Side = getattr(mixed, written_by)
     name = f"maker of {written_by}, and ~"
     alter_user(side.plain, name, "secret")
@@ -197,7 +201,7 @@ def alter_acls(address: str, *creations: AclCreation, deletes: str | None = None
 
 
 @pytest.mark.parametrize("written_by", ["kafka", "ours"])
-def test_an_acl_made_on_one_side_holds_on_both(mixed: Mixed, written_by: str) -> None:
+def test_an_acl_created_on_one_side_applies_on_both(mixed: Mixed, written_by: str) -> None:
     side: Side = getattr(mixed, written_by)
     name = f"reader-{written_by}"
     alter_user(side.plain, name, "a")
@@ -238,7 +242,7 @@ def test_an_acl_made_on_one_side_holds_on_both(mixed: Mixed, written_by: str) ->
 
 
 @pytest.mark.parametrize("written_by", ["kafka", "ours"])
-def test_a_quota_set_on_one_side_holds_on_both(mixed: Mixed, written_by: str) -> None:
+def test_a_quota_set_on_one_side_applies_on_both(mixed: Mixed, written_by: str) -> None:
     side: Side = getattr(mixed, written_by)
     name = f"app of {written_by}"
 

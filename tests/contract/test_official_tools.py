@@ -1,4 +1,4 @@
-"""Kafka's own command-line tools against the broker under test; none of them needs a group."""
+"""Kafka's own command-line tools against the broker under test, without groups."""
 
 import json
 import re
@@ -31,7 +31,7 @@ def run(target: Target) -> Run:
     return run
 
 
-def test_topics_creates_alters_and_deletes(run: Run, referee: Client, topic: str) -> None:
+def test_kafka_topics_creates_alters_and_deletes(run: Run, referee: Client, topic: str) -> None:
     run("kafka-topics", "--create", "--topic", topic, "--partitions", "2")
     assert settled(lambda: len(referee.partitions(topic)), 2) == 2
     run("kafka-topics", "--alter", "--topic", topic, "--partitions", "3")
@@ -40,7 +40,7 @@ def test_topics_creates_alters_and_deletes(run: Run, referee: Client, topic: str
     assert settled(lambda: topic in referee.topics(), wanted=False) is False
 
 
-def test_topics_lists_and_describes(run: Run, referee: Client, topic: str) -> None:
+def test_kafka_topics_lists_and_describes(run: Run, referee: Client, topic: str) -> None:
     referee.create_topic(topic, partitions=2, configs={"retention.ms": "5000"})
     assert topic in run("kafka-topics", "--list").stdout.split()
     summary, *partitions = run("kafka-topics", "--describe", "--topic", topic).stdout.splitlines()
@@ -54,7 +54,7 @@ def test_topics_lists_and_describes(run: Run, referee: Client, topic: str) -> No
         assert int(found[1]) in referee.cluster().brokers
 
 
-def test_topics_reports_that_a_topic_exists(run: Run, referee: Client, topic: str) -> None:
+def test_kafka_topics_reports_that_a_topic_exists(run: Run, referee: Client, topic: str) -> None:
     referee.create_topic(topic)
     failed = run("kafka-topics", "--create", "--topic", topic, check=False)
     assert failed.returncode == 1
@@ -62,7 +62,7 @@ def test_topics_reports_that_a_topic_exists(run: Run, referee: Client, topic: st
     assert topic in failed.stdout
 
 
-def test_configs_alters_and_describes_a_topic(run: Run, referee: Client, topic: str) -> None:
+def test_kafka_configs_alters_and_describes_a_topic(run: Run, referee: Client, topic: str) -> None:
     referee.create_topic(topic, configs={"retention.ms": "5000"})
     of_topic = ("--entity-type", "topics", "--entity-name", topic)
     change = ("--add-config", "segment.bytes=2097152", "--delete-config", "retention.ms")
@@ -78,7 +78,7 @@ def test_configs_alters_and_describes_a_topic(run: Run, referee: Client, topic: 
     assert "\n  segment.bytes=2097152 sensitive=false synonyms={DYNAMIC_TOPIC_CONFIG:" in every
 
 
-def test_configs_describes_a_broker(run: Run, referee: Client) -> None:
+def test_kafka_configs_describes_a_broker(run: Run, referee: Client) -> None:
     broker = referee.cluster().brokers[-1]
     of_broker = ("--entity-type", "brokers", "--entity-name", str(broker))
     described = run("kafka-configs", *of_broker, "--describe", "--all").stdout
@@ -121,7 +121,7 @@ def test_the_console_consumer_starts_at_an_offset(run: Run, referee: Client, top
     assert run("kafka-console-consumer", *where, "--timeout-ms", "20000").stdout == "3\n4\n"
 
 
-def test_get_offsets_knows_both_ends_and_times(run: Run, referee: Client, topic: str) -> None:
+def test_get_offsets_finds_both_ends_and_timestamps(run: Run, referee: Client, topic: str) -> None:
     referee.create_topic(topic, partitions=2)
     times = [1_700_000_000_000 + number for number in range(4)]
     referee.produce(topic, [Record(b"v", partition=0, timestamp_ms=at) for at in times])
@@ -137,7 +137,7 @@ def test_get_offsets_knows_both_ends_and_times(run: Run, referee: Client, topic:
         assert [line for line in listed if not line.endswith((":", ":-1"))] == expected
 
 
-def test_delete_records_moves_the_beginning(
+def test_delete_records_moves_the_log_start(
     run: Run, referee: Client, topic: str, tmp_path: Path
 ) -> None:
     referee.create_topic(topic)
@@ -181,7 +181,7 @@ def test_log_dirs_reports_the_size_of_a_partition(
     assert partition["size"] > 1000
 
 
-def test_broker_api_versions_finds_what_clients_need(run: Run) -> None:
+def test_broker_api_versions_lists_the_apis_that_clients_need(run: Run) -> None:
     printed = run("kafka-broker-api-versions").stdout
     usable = re.findall(r"^\t\w+\((\d+)\): .*\[usable: \d+\]", printed, re.MULTILINE)
     needed = {0, 1, 2, 3, 18, 19, 20, 21, 22, 32, 33, 35, 37, 44, 60}

@@ -1,7 +1,7 @@
-"""A directory written here is served by Kafka 3.9 on ZooKeeper as its own.
+"""A log directory that Penstock wrote is served by Kafka 3.9 on ZooKeeper.
 
-Kafka registers the topics and stops; its partitions' directories and its checkpoints are then
-replaced by those that a store of ours wrote.
+Kafka registers the topics and stops; its partition directories and checkpoints are then replaced by
+those that our store wrote.
 """
 
 import re
@@ -49,7 +49,7 @@ PARTITIONS = (PLAIN, TRANSACTIONAL, STARTED)
 START = 70
 PRODUCERS = (5, 6)
 EPOCH = 0
-"""The first leader epoch of a topic that Kafka has just made."""
+"""The first leader epoch of a topic that Kafka has just created."""
 CONFIG = TopicConfig(
     segment_bytes=20_000, index_interval_bytes=500, retention_ms=-1, segment_ms=1 << 50
 )
@@ -57,7 +57,7 @@ CONFIG = TopicConfig(
 
 @dataclass
 class Ours:
-    """What was written, as readers must see it."""
+    """The written records, as readers must see them."""
 
     records: dict[TopicPartition, list[Record]] = field(default_factory=dict)
     ends: dict[TopicPartition, int] = field(default_factory=dict)
@@ -65,7 +65,7 @@ class Ours:
 
 
 def write_plain(log: PartitionLog) -> list[Record]:
-    """Every codec, batches of three, several segments."""
+    """Writes batches of three with every codec, over several segments."""
     written = []
     for number in range(300):
         made = [
@@ -79,7 +79,7 @@ def write_plain(log: PartitionLog) -> list[Record]:
 
 
 def write_transactions(log: PartitionLog) -> list[Record]:
-    """Of every two transactions one is aborted; the committed records."""
+    """Writes transactions, every second one aborted; returns the committed records."""
     written = []
     for number in range(40):
         producer_id = PRODUCERS[number % 2]
@@ -122,14 +122,16 @@ def write_here(data: Path, topic_ids: dict[TopicPartition, Uuid]) -> Ours:
     for timestamp in (0, BEGAN + 1, BEGAN + 777, BEGAN + 2_992, BEGAN + 9_999):
         for each in (PLAIN, STARTED):
             found = offset_for_timestamp(logs[each], timestamp)
-            # librdkafka says -1, the end, where no record is that late.
+            # librdkafka returns -1, the end, if no record is that late.
             ours.by_time[each, timestamp] = -1 if found is None else found.offset
     store.close()
     return ours
 
 
 def replace_partitions(kafkas: Path, ours: Path) -> None:
-    """Its identity stays; partitions, checkpoints and the mark of a clean stop are ours."""
+    """Keeps Kafka's meta.properties; partitions, checkpoints and the clean-shutdown marker become
+    ours.
+    """
     for each in PARTITIONS:
         shutil.rmtree(kafkas / str(each))
         shutil.copytree(ours / str(each), kafkas / str(each))
@@ -145,7 +147,7 @@ def topic_id(data: Path, partition: TopicPartition) -> Uuid:
 
 @dataclass
 class Served:
-    """Our directory in the hands of a Kafka that runs."""
+    """A running Kafka on our directory."""
 
     kafka: KafkaCluster
     ours: Ours
@@ -210,7 +212,7 @@ def consumed(bootstrap: str, partition: TopicPartition) -> list[Record]:
 
 
 @pytest.mark.row("A095")
-def test_every_kind_of_file_is_ours(served: Served) -> None:
+def test_our_directory_has_every_kind_of_file(served: Served) -> None:
     kinds = {path.suffix for path in served.before}
     assert {LOG, INDEX, TIME_INDEX, TXN_INDEX, SNAPSHOT} <= kinds
     assert len([path for path in served.before if path.suffix == LOG]) > 6
@@ -240,12 +242,12 @@ def test_kafkas_tool_shows_our_offsets(served: Served) -> None:
             assert f"{each.topic}:0:{expected.get(each, 0)}" in shown.split()
 
 
-def test_kafka_trusts_what_it_found(served: Served) -> None:
-    """It complains of nothing, recovers nothing and makes no index or snapshot anew."""
+def test_kafka_accepts_our_files_without_recovery(served: Served) -> None:
+    """Kafka logs no complaint, recovers nothing and rebuilds no index or snapshot."""
     said = served.kafka.output(0).read_text()
     assert "Skipping recovery of" in said
     complaints = re.findall(r".* (?:WARN|ERROR) .*\((?:kafka\.log|.*\.storage)\..*\)", said)
     assert complaints == []
     for path, data in served.before.items():
-        # The active segment's indexes get the room that they may need.
+        # Kafka preallocates the active segment's indexes, so their files may be longer.
         assert path.read_bytes()[: len(data)] == data, path

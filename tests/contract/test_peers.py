@@ -1,4 +1,4 @@
-"""The peers themselves: what other tests hold for the truth must start, answer and come back."""
+"""The peers themselves: servers that other tests use as oracles start, answer and restart."""
 
 import subprocess
 from pathlib import Path
@@ -37,13 +37,13 @@ def first_value(bootstrap: str, topic: str) -> bytes | None:
         consumer.close()
 
 
-def test_the_installer_has_nothing_left_to_do() -> None:
+def test_every_peer_is_installed() -> None:
     installer = Path(__file__).parents[2] / "scripts" / "install-peers"
     again = subprocess.run([installer], capture_output=True, text=True, timeout=20, check=True)
     assert again.stdout + again.stderr == ""
 
 
-def test_a_topic_made_by_the_tool_takes_a_record_of_librdkafka(kafka: KafkaCluster) -> None:
+def test_a_topic_created_by_the_tool_accepts_a_record_of_librdkafka(kafka: KafkaCluster) -> None:
     where = ("--bootstrap-server", kafka.bootstrap)
     tool("kafka-topics", *where, "--create", "--topic", "made-by-the-tool")
     assert "made-by-the-tool" in tool("kafka-topics", *where, "--list").stdout.split()
@@ -62,14 +62,14 @@ def test_a_stopped_broker_comes_back_with_its_data(tmp_path: Path) -> None:
         assert first_value(kafka.bootstrap, "kept") == b"hello"
 
 
-def test_three_brokers_know_each_other_and_outlive_a_kill() -> None:
+def test_three_brokers_form_a_cluster_and_survive_a_kill() -> None:
     with KafkaCluster(3) as kafka:
         assert live_brokers(kafka.port(0)) == {0, 1, 2}
         kafka.kill(2)
         wait_until(lambda: live_brokers(kafka.port(0)) == {0, 1}, 20, "broker 2 to be missed")
 
 
-def test_a_tool_that_fails_says_why(kafka: KafkaCluster) -> None:
+def test_a_failing_tool_reports_the_reason(kafka: KafkaCluster) -> None:
     where = ("--bootstrap-server", kafka.bootstrap)
     failed = tool("kafka-topics", *where, "--describe", "--topic", "never-made", check=False)
     assert failed.returncode == 1
@@ -98,7 +98,7 @@ def test_three_zookeeper_servers_elect_a_leader_and_survive_its_death() -> None:
             client.close()
 
 
-def test_kafka_on_zookeeper_is_killed_and_comes_back() -> None:
+def test_kafka_on_zookeeper_is_killed_and_restarted() -> None:
     with ZooKeeper() as zookeeper, KafkaCluster(zookeeper=zookeeper.connect) as kafka:
         produce(kafka.bootstrap, "kept", b"hello")
         kafka.kill(0)
@@ -108,7 +108,7 @@ def test_kafka_on_zookeeper_is_killed_and_comes_back() -> None:
         assert "kept" in tool("kafka-topics", *where, "--list", version="3.9.2").stdout.split()
 
 
-def test_a_source_file_reads_its_input_and_prints() -> None:
+def test_a_java_source_file_reads_its_input_and_prints() -> None:
     answers = run("Oracle", jars="clients-4.4.0", stdin="ApiVersionsRequest 0 \nNonsense\n")
     again, refusal = answers.splitlines()
     assert again == " {}"

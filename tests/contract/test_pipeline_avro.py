@@ -1,4 +1,4 @@
-"""Avro values in pipelines, beside Spark's own reader of Avro: its jar is the oracle."""
+"""Avro values in pipelines, compared with Spark's own Avro reader as the oracle."""
 
 import io
 import json
@@ -73,7 +73,7 @@ SCHEMA = {
     "fields": [{"name": f"f{number}", "type": each} for number, each in enumerate(EVERY_TYPE)],
 }
 DECIMALS = {"f23": 9, "f24": 12}
-"""How many digits they have."""
+"""The precision of each decimal field."""
 ORDER = {
     "type": "record",
     "name": "Order",
@@ -103,7 +103,7 @@ def lab(penstock: PenstockBroker, tmp_path_factory: pytest.TempPathFactory) -> I
 
 @pytest.fixture
 def orders(lab: Lab, topic: str) -> str:
-    """A topic with two orders, and two values that are none."""
+    """A topic with two orders and two values that are not orders."""
     for name in (topic, f"{topic}-dead", f"{topic}-out"):
         lab.rdkafka.create_topic(name, 1)
     values = [*(encoded(ORDER, row) for row in ROWS), b"\x02", None]
@@ -112,17 +112,19 @@ def orders(lab: Lab, topic: str) -> str:
 
 
 def as_text(column: Column, kind: DataType) -> Column:
-    """Python's own dates end with the year 9999; and entries of a map have no order."""
+    """Casts to text, since Python's dates end with the year 9999. Map entries are sorted: their
+    order varies.
+    """
     if isinstance(kind, MapType):
         column = F.array_sort(F.map_entries(column))
     return column.cast("string")
 
 
-def test_every_type_is_what_spark_reads(lab: Lab, topic: str) -> None:
+def test_every_type_reads_as_in_spark(lab: Lab, topic: str) -> None:
     random.seed(7)
     lab.rdkafka.create_topic(topic, 1)
     rows: list[Any] = [*generate_many(parse_schema(SCHEMA), 50)]
-    for number, row in enumerate(rows):  # it makes decimals of more digits than they have
+    for number, row in enumerate(rows):  # the generator ignores the decimals' precision
         for name, digits in DECIMALS.items():
             row[name] = Decimal(random.randrange(10**digits) * (-1) ** number).scaleb(-2)
     lab.rdkafka.produce(topic, [Record(encoded(SCHEMA, row)) for row in rows])
@@ -132,7 +134,7 @@ def test_every_type_is_what_spark_reads(lab: Lab, topic: str) -> None:
         "fields", by_spark("value", schema, {"mode": "FAILFAST"}).alias("spark")
     )
     ours, theirs = frame.select("fields.*"), frame.select("spark.*")
-    # Text: all of our columns may be null, wherever they are.
+    # Compared as text, because all of our columns are nullable, at every level.
     assert [each.dataType.simpleString() for each in ours.schema] == [
         each.dataType.simpleString() for each in theirs.schema
     ]
@@ -149,7 +151,7 @@ def test_every_type_is_what_spark_reads(lab: Lab, topic: str) -> None:
         assert [row[name]["ours"] for row in found] == [row[name]["spark"] for row in found], name
 
 
-def test_bad_values_are_dead_letters(lab: Lab, orders: str, tmp_path: Path) -> None:
+def test_bad_values_become_dead_letters(lab: Lab, orders: str, tmp_path: Path) -> None:
     flow = FlowSpec(
         name="avro",
         source=From(topic=orders, format="avro", schema=json.dumps(ORDER)),
@@ -185,7 +187,7 @@ def test_without_a_dead_letter_topic_a_bad_value_ends_the_flow(
         run_flow(lab, flow, tmp_path)
 
 
-def test_a_query_gets_columns_and_errors(lab: Lab, orders: str) -> None:
+def test_a_query_gets_columns_and_an_error_column(lab: Lab, orders: str) -> None:
     known: dict[str, Any] = names(lab.spark, lab.penstock.bootstrap)
     table = known["topic"](orders, "avro", json.dumps(ORDER))
     rows = table.orderBy("offset").select("id", "customer", "offset", "_error").collect()

@@ -1,4 +1,4 @@
-"""`penstock pipeline` as users call it: processes of their own, with Spark."""
+"""`penstock pipeline` as users call it: in separate processes, with Spark."""
 
 import json
 import shutil
@@ -47,7 +47,7 @@ def test_a_new_project_is_run_inspected_stopped_and_run_again(
         wait_until(enough, 150, f"{count} events")
 
     try:
-        written(4, dead=2)  # the event of nobody, from the flow and from the definition
+        written(4, dead=2)  # the event without a user, from flow and definition
         with (project / "data" / "events.jsonl").open("a") as file:
             file.write('{"user": "bob", "action": "buy", "at": "2026-01-03T08:00:00Z"}\n')
         written(5, dead=2)

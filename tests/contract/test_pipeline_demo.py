@@ -1,4 +1,4 @@
-"""`make run`, as it runs away from a terminal: by itself, to its end."""
+"""`make run` without a terminal: it runs and ends by itself."""
 
 import os
 import re
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-# The order of the minutes has its own test, in tests/unit.
+# A test in tests/unit checks the order of the minutes.
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(330)]
 
 ROOT = Path(__file__).parents[2]
@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 
 def test_the_main_job_analyses_minutes_in_order_and_ends() -> None:
     done = subprocess.run(
-        ["make", "--old-file", ".venv/installed", "run"],  # the environment is this test's own
+        ["make", "--old-file", ".venv/installed", "run"],  # keeps the environment
         cwd=ROOT,
         env=os.environ | {"PORT": "0"},
         stdin=subprocess.DEVNULL,

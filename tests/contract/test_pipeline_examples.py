@@ -1,4 +1,4 @@
-"""The ready pipelines of examples/, each run end to end on a broker with generated data."""
+"""The pipelines of examples/, each run end to end on a broker with generated data."""
 
 import json
 import os
@@ -149,7 +149,7 @@ def write(client: LibrdkafkaClient, topic: str, rows: list[dict[str, Any]]) -> N
 
 
 @pytest.mark.row("A168")
-def test_access_logs_become_figures_of_each_minute(ran: Ran) -> None:
+def test_access_logs_become_figures_per_minute(ran: Ran) -> None:
     expected: dict[str, Counter[str]] = defaultdict(Counter)
     pages: Counter[tuple[str, str]] = Counter()
     for line in (each for each in LINES if not each.startswith("upstream")):
@@ -160,7 +160,7 @@ def test_access_logs_become_figures_of_each_minute(ran: Ran) -> None:
         expected[minute]["bytes"] += int(words[9])
         pages[minute, words[6]] += 1
     found = {each["minute"]: each for each in ran.rows("access-log-minutes")}
-    # The last minute may still get lines.
+    # The last minute may still be open.
     assert set(found) == set(sorted(expected)[: len(found)])
     assert len(found) >= len(expected) - 2
     for minute, row in found.items():
@@ -170,7 +170,7 @@ def test_access_logs_become_figures_of_each_minute(ran: Ran) -> None:
         assert row["requests"] == pages[row["minute"], row["path"]]
 
 
-def test_invalid_lines_are_dead_letters_with_their_reason(ran: Ran) -> None:
+def test_invalid_lines_become_dead_letters_with_their_reason(ran: Ran) -> None:
     dead = ran.records("access-log-dead")
     assert [each.value for each in dead] == [
         each.encode() for each in LINES if each.startswith("upstream")
@@ -184,14 +184,14 @@ def test_invalid_lines_are_dead_letters_with_their_reason(ran: Ran) -> None:
 
 
 @pytest.mark.row("A168")
-def test_a_silence_ends_a_session(ran: Ran) -> None:
+def test_a_pause_ends_a_session(ran: Ran) -> None:
     found = [(each["user"], each["pages"], each["entered_at"]) for each in ran.rows("sessions")]
     assert sorted(found) == [("ann", 1, "/"), ("ann", 2, "/"), ("bob", 1, "/")]
     assert [each.value for each in ran.records("activity-dead")] == [b"{broken"]
 
 
 @pytest.mark.row("A168")
-def test_a_busy_minute_is_an_alert(ran: Ran) -> None:
+def test_a_busy_minute_raises_an_alert(ran: Ran) -> None:
     minutes = {(each["host"], each["cpu"], each["peak"]) for each in ran.rows("metrics-minutes")}
     assert minutes == {("web1", 0.96, 0.97), ("web2", 0.5, 0.5)}
     assert [each["text"] for each in ran.rows("alerts")] == ["web1 was busy: 96 % of its CPU"]
@@ -205,12 +205,12 @@ def test_a_duplicate_event_is_passed_on_once(ran: Ran) -> None:
     ]
 
 
-def test_orders_meet_their_payments_in_time(ran: Ran) -> None:
+def test_orders_are_joined_with_their_payments_in_time(ran: Ran) -> None:
     found = {each["order_id"]: each["whole"] for each in ran.rows("orders-paid")}
     assert found == {"1": True, "2": False}
 
 
-def test_a_table_goes_to_a_topic_and_back(ran: Ran) -> None:
+def test_a_table_is_copied_to_a_topic_and_back(ran: Ran) -> None:
     assert [each.key for each in ran.records("customers")] == [b"1", b"2", b"3"]
     connection = sqlite3.connect(ran.folder / "customers" / "shop.db")
     copied = connection.execute("select * from customers_copy order by id").fetchall()
@@ -221,6 +221,6 @@ def test_a_table_goes_to_a_topic_and_back(ran: Ran) -> None:
     assert b"'named' is broken" in dict(dead.headers)["penstock-error"]
 
 
-def test_the_lag_of_a_source_is_that_of_its_group(ran: Ran) -> None:
+def test_the_lag_of_a_source_equals_that_of_its_group(ran: Ran) -> None:
     assert "done customers" in ran.said
     assert "lag=0" in ran.said

@@ -1,4 +1,4 @@
-"""Flows without code, and questions in SQL: against a broker, files and a database."""
+"""Flows without code, and SQL queries: with a broker, files and a database."""
 
 import json
 import sqlite3
@@ -45,7 +45,7 @@ def orders(lab: Lab, topic: str) -> None:
     lab.rdkafka.produce(topic, [Record(each, b"k", headers) for each in values])
 
 
-def test_a_topic_becomes_files_by_day_and_bad_rows_dead_letters(
+def test_a_topic_becomes_files_by_day_and_bad_rows_become_dead_letters(
     lab: Lab, topic: str, tmp_path: Path
 ) -> None:
     orders(lab, topic)
@@ -88,7 +88,7 @@ def test_a_topic_becomes_files_by_day_and_bad_rows_dead_letters(
 
 
 def test_rows_of_aborted_transactions_do_not_count(lab: Lab, topic: str, tmp_path: Path) -> None:
-    """A sink that writes each row once aborts what it writes again."""
+    """An exactly-once sink aborts a transaction before it writes the rows again."""
     lab.rdkafka.create_topic(topic, 1)
     producer = Producer({"bootstrap.servers": lab.penstock.bootstrap, "transactional.id": topic})
     producer.init_transactions(60)
@@ -131,7 +131,9 @@ def test_an_expectation_can_end_the_flow(lab: Lab, topic: str, tmp_path: Path) -
         run_flow(lab, flow, tmp_path)
 
 
-def test_lines_of_a_rotating_file_become_records_once(lab: Lab, topic: str, tmp_path: Path) -> None:
+def test_lines_of_a_rotating_file_become_records_exactly_once(
+    lab: Lab, topic: str, tmp_path: Path
+) -> None:
     lab.rdkafka.create_topic(topic, 1)
     log = tmp_path / "access.log"
     log.write_text("one\ntwo\npart")
@@ -147,7 +149,7 @@ def test_lines_of_a_rotating_file_become_records_once(lab: Lab, topic: str, tmp_
     assert found[0].key == str(log).encode()
 
 
-def test_lines_of_files_are_read_by_a_format_and_bad_ones_are_dead_letters(
+def test_lines_of_files_are_parsed_by_a_format_and_bad_ones_become_dead_letters(
     lab: Lab, topic: str, tmp_path: Path
 ) -> None:
     for name in (topic, f"{topic}-dead"):
@@ -195,7 +197,7 @@ def test_dead_letters_affect_neither_the_flows_group_nor_its_counts(
     assert not any(broken.values()), "the same rows are not counted again"
 
 
-def test_a_topic_is_upserted_and_rejected_rows_are_dead_letters(
+def test_a_topic_is_upserted_and_rejected_rows_become_dead_letters(
     lab: Lab, topic: str, tmp_path: Path
 ) -> None:
     orders(lab, topic)
@@ -220,7 +222,7 @@ def test_a_topic_is_upserted_and_rejected_rows_are_dead_letters(
     assert len(reasons) == 3
 
 
-def test_one_bad_record_does_not_turn_json_into_text(lab: Lab, topic: str) -> None:
+def test_one_bad_record_does_not_make_a_json_topic_text(lab: Lab, topic: str) -> None:
     lab.rdkafka.create_topic(topic, 1)
     values = [*(json.dumps(each).encode() for each in ORDERS), b"not json", b"{broken"]
     lab.rdkafka.produce(topic, [Record(each) for each in values])
@@ -230,7 +232,7 @@ def test_one_bad_record_does_not_turn_json_into_text(lab: Lab, topic: str) -> No
     assert [row["_error"] is None for row in found] == [True] * 4 + [False] * 2
 
 
-def test_topics_are_tables_by_what_their_values_look_like(lab: Lab, topic: str) -> None:
+def test_a_topic_becomes_a_table_by_its_values_format(lab: Lab, topic: str) -> None:
     lab.rdkafka.create_topic(topic, 1)
     values = [json.dumps(each).encode() for each in ORDERS]
     lab.rdkafka.produce(topic, [Record(each, b"k") for each in values])
@@ -249,7 +251,7 @@ def test_topics_are_tables_by_what_their_values_look_like(lab: Lab, topic: str) 
     ]
 
 
-def test_topics_are_found_in_a_query() -> None:
+def test_the_topics_in_a_query_are_found() -> None:
     topics = ["a", "a-b", "logs.x", "other"]
     assert mentioned("select * from a", topics) == ["a"]
     assert mentioned("select * from `a-b` join `logs.x`", topics) == ["a-b", "logs.x"]

@@ -1,4 +1,4 @@
-"""The parallel load to Hadoop: a topic to Parquet on a real HDFS, each row once."""
+"""The parallel load to Hadoop: a topic becomes Parquet on a real HDFS, each row once."""
 
 import json
 from collections.abc import Iterator
@@ -44,7 +44,7 @@ def produce(lab: Lab, topic: str, ids: range) -> None:
 
 
 @pytest.mark.row("A168")
-def test_a_topic_is_loaded_in_parallel_and_once(
+def test_a_topic_is_loaded_in_parallel_and_exactly_once(
     lab: Lab, hdfs: Hdfs, topic: str, tmp_path: Path
 ) -> None:
     lab.rdkafka.create_topic(topic, PARTITIONS)
@@ -72,7 +72,7 @@ def test_a_topic_is_loaded_in_parallel_and_once(
         f"2026-01-0{n}" for n in range(1, 6)
     }
     tasks = {each.rpartition("part-")[2].split("-")[0] for each in names}
-    assert len(tasks) == PARTITIONS  # each partition of the topic was written by a task of its own
+    assert len(tasks) == PARTITIONS  # a separate task wrote each partition of the topic
 
 
 def test_checkpoints_may_be_on_hdfs_too(lab: Lab, hdfs: Hdfs, topic: str, tmp_path: Path) -> None:

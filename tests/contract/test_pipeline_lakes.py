@@ -1,4 +1,4 @@
-"""Topics to Parquet and Delta, each row once: also when a micro-batch is done a second time."""
+"""Topics to Parquet and Delta, each row once, even if a micro-batch is repeated."""
 
 import json
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ def ids(lab: Lab, format_name: str, path: Path) -> list[int]:
         ("delta", To(delta="lake", partition_by=["day"])),
     ],
 )
-def test_a_micro_batch_that_is_done_again_adds_nothing(
+def test_a_repeated_micro_batch_adds_nothing(
     lab: Lab, topic: str, tmp_path: Path, format_name: str, to: To
 ) -> None:
     lab.rdkafka.create_topic(topic, 1)

@@ -1,4 +1,4 @@
-"""A table of a real MariaDB to a topic, and a topic to a table of it."""
+"""A table of a real MariaDB is copied to a topic, and a topic to a table."""
 
 import datetime as dt
 import decimal
@@ -43,7 +43,7 @@ def lab(penstock: PenstockBroker, tmp_path_factory: pytest.TempPathFactory) -> I
 
 
 def ask(mariadb: MariaDb, *statements: str) -> list[tuple[Any, ...]]:
-    """The rows of the last one."""
+    """Runs the statements; returns the rows of the last one."""
     connection = pymysql.connect(
         host="127.0.0.1", port=mariadb.port, user="root", database=DATABASE, autocommit=True
     )
@@ -53,7 +53,7 @@ def ask(mariadb: MariaDb, *statements: str) -> list[tuple[Any, ...]]:
         return [*cursor.fetchall()]
 
 
-def test_a_table_goes_to_a_topic_row_by_row(
+def test_a_table_is_copied_to_a_topic_row_by_row(
     lab: Lab, mariadb: MariaDb, topic: str, tmp_path: Path
 ) -> None:
     lab.rdkafka.create_topic(topic, 1)
@@ -151,7 +151,7 @@ def test_every_value_reaches_spark(lab: Lab, mariadb: MariaDb) -> None:
     )
 
 
-def test_rows_are_followed_by_a_time(mariadb: MariaDb) -> None:
+def test_rows_are_followed_by_a_timestamp_column(mariadb: MariaDb) -> None:
     ask(
         mariadb,
         "create table events (id int primary key, at datetime(6))",
@@ -165,8 +165,8 @@ def test_rows_are_followed_by_a_time(mariadb: MariaDb) -> None:
     assert [row[0] for row in follower.read(part)] == [2]
 
 
-def test_texts_that_its_collation_calls_equal_are_read_once_each(mariadb: MariaDb) -> None:
-    """Its own collation neither tells capitals nor spaces at the end."""
+def test_texts_that_the_collation_calls_equal_are_read_once_each(mariadb: MariaDb) -> None:
+    """MariaDB's default collation ignores case and trailing spaces."""
     ask(mariadb, "create table named (id int primary key, name varchar(9))")
     following = Following(mariadb.url, "named", "name")
     for number, name in enumerate(["A", "a", "A ", "á", "B", "b"]):
@@ -175,7 +175,7 @@ def test_texts_that_its_collation_calls_equal_are_read_once_each(mariadb: MariaD
     assert following.ids() == []
 
 
-def test_keys_alone_are_upserted(mariadb: MariaDb) -> None:
+def test_a_table_of_only_key_columns_is_upserted(mariadb: MariaDb) -> None:
     ask(mariadb, "create table seen (id int primary key)")
     upsert = Upsert(mariadb.url, "seen", ("id",), ("id",))
     upsert.write(iter([Row(id=1), Row(id=1), Row(id=2)]))
@@ -187,7 +187,7 @@ def test_a_missing_table_is_an_error(mariadb: MariaDb) -> None:
         TableSource({"url": mariadb.url, "table": "nothing"}).schema()
 
 
-def test_floats_of_four_bytes_are_not_followed_and_those_of_eight_are(mariadb: MariaDb) -> None:
+def test_four_byte_floats_are_not_followed_but_eight_byte_floats_are(mariadb: MariaDb) -> None:
     ask(mariadb, "create table floats (id int primary key, `short` float, `long` double)")
     with pytest.raises(ConfigError, match="option increasing: short is a FLOAT of four bytes"):
         TableFollower(mariadb.url, "floats", "short")
@@ -204,16 +204,14 @@ def test_floats_of_four_bytes_are_not_followed_and_those_of_eight_are(mariadb: M
 @pytest.mark.parametrize(
     "column", ["flag bit(8)", "kind enum('z', 'a')", "tags set('z', 'a')", "t time"]
 )
-def test_columns_that_are_compared_otherwise_are_not_followed(
-    mariadb: MariaDb, column: str
-) -> None:
+def test_columns_with_another_sort_order_are_not_followed(mariadb: MariaDb, column: str) -> None:
     ask(mariadb, f"create or replace table odd (id int primary key, {column})")
     name, kind, *_ = column.replace("(", " ").upper().split()
     with pytest.raises(ConfigError, match=f"option increasing: {name.lower()} is a {kind}, "):
         TableFollower(mariadb.url, "odd", name.lower())
 
 
-def test_sets_and_times_beyond_a_day_are_their_texts(mariadb: MariaDb) -> None:
+def test_sets_and_times_beyond_a_day_are_read_as_text(mariadb: MariaDb) -> None:
     ask(
         mariadb,
         "create table lasting (id int primary key, tags set('x', 'y', 'z'), t time)",

@@ -1,4 +1,4 @@
-"""Projects that are run, stopped or killed, and run again: no row is lost, none comes twice."""
+"""Projects are run, stopped or killed, and run again: no row is lost or repeated."""
 
 import json
 import os
@@ -55,7 +55,7 @@ def run(project: Path, broker: Target, *options: str) -> None:
 
 
 def copies(broker: Target, folder: Path, name: str, lake: str, count: int) -> Path:
-    """A project that copies a topic of so many records, in five micro-batches or so."""
+    """A project that copies a topic of `count` records, in about five micro-batches."""
     client = LibrdkafkaClient(broker.bootstrap)
     client.create_topic(name, 2)
     records = [Record(b'{"id": %d}' % n, b"%d" % n, partition=n % 2) for n in range(count)]
@@ -76,7 +76,7 @@ def kill_once_begun(
     *options: str,
     victim: Callable[[int], int] = lambda pid: pid,
 ) -> None:
-    """SIGKILL to the process that runs the project, or to one of its own, amid its work."""
+    """Kills the process that runs the project, or one of its children, while it works (SIGKILL)."""
     running = started(
         project, "pipeline", "run", str(project), "--bootstrap", broker.bootstrap, *options
     )
@@ -100,7 +100,7 @@ def kill_once_begun(
 
 
 def driver(pid: int) -> int:
-    """The JVM that this process has started."""
+    """The JVM that this process started."""
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     (found,) = [
         int(each) for each in children if Path(f"/proc/{each}/comm").read_text() == "java\n"
@@ -109,7 +109,7 @@ def driver(pid: int) -> int:
 
 
 def follow_to_the_end(project: Path, broker: Target, lake: str, count: int) -> None:
-    """Until all is copied, then Ctrl-C: that ends it in order."""
+    """Runs until everything is copied, then sends Ctrl-C, which stops the run cleanly."""
     following = started(
         project,
         *("pipeline", "run", str(project), "--bootstrap", broker.bootstrap, *QUICK),
@@ -147,7 +147,7 @@ def check_copied(project: Path, broker: Target, lake: str, count: int) -> None:
     assert Counter(lake_ids(project, lake)) == expected
 
 
-def test_a_killed_run_continues_and_each_row_comes_once(
+def test_a_killed_run_continues_and_writes_each_row_once(
     broker: PenstockBroker, tmp_path: Path
 ) -> None:
     project = copies(broker, tmp_path, "once", "parquet", 1000)
@@ -157,7 +157,7 @@ def test_a_killed_run_continues_and_each_row_comes_once(
 
 
 @pytest.mark.soak
-def test_a_run_against_kafka_continues_after_its_driver_was_killed(tmp_path: Path) -> None:
+def test_a_run_against_kafka_continues_after_its_driver_is_killed(tmp_path: Path) -> None:
     with KafkaCluster(folder=tmp_path / "kafka") as kafka:
         project = copies(kafka, tmp_path, "once", "parquet", 1000)
         kill_once_begun(project, kafka, 200, *QUICK, victim=driver)
@@ -171,7 +171,7 @@ def test_a_run_against_kafka_continues_after_its_driver_was_killed(tmp_path: Pat
 @pytest.mark.soak
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("lake", ["parquet", "delta"])
-def test_a_run_killed_again_and_again_writes_each_row_once(
+def test_a_run_killed_repeatedly_writes_each_row_once(
     broker: PenstockBroker, tmp_path: Path, lake: str
 ) -> None:
     options = [*QUICK, f"--conf=spark.jars={spark_jars(DELTA)}"]

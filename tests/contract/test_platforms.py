@@ -1,6 +1,6 @@
-"""Penstock on macOS and on Windows, as far as a Linux machine can tell.
+"""Penstock on macOS and on Windows, as far as that can be tested on Linux.
 
-In a process of its own, without what macOS lacks, all modules are imported and a broker serves. On
+A separate process without the features that macOS lacks imports all modules and runs a broker. On
 Windows the commands say what to do instead.
 """
 
@@ -65,12 +65,12 @@ def run(program: str) -> "subprocess.CompletedProcess[str]":
     )
 
 
-def test_a_broker_serves_without_what_only_linux_has() -> None:
+def test_a_broker_works_without_linux_only_features() -> None:
     done = run(LIKE_MACOS + IMPORTS + SERVES)
     assert done.returncode == 0, done.stderr
 
 
-def test_commands_on_windows_name_the_way_through_wsl() -> None:
+def test_commands_on_windows_advise_wsl() -> None:
     for entry in ("penstock.cli.entry", "penstock.kafka_tools.entry"):
         done = run(f"import sys; sys.platform = 'win32'; from {entry} import run; run()")
         assert done.returncode == 2
@@ -78,6 +78,6 @@ def test_commands_on_windows_name_the_way_through_wsl() -> None:
         assert "Traceback" not in done.stderr
 
 
-def test_a_broker_in_a_test_on_windows_says_so_too() -> None:
+def test_the_test_broker_on_windows_advises_wsl() -> None:
     done = run("import asyncio, sys; sys.platform = 'win32'; import penstock.testing.broker")
     assert "ImportError: it does not run on Windows itself: use WSL" in done.stderr

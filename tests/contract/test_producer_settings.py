@@ -1,4 +1,4 @@
-"""Settings of a producer, each with the effect that it is there for."""
+"""Producer settings, each tested by its effect."""
 
 import time
 from collections.abc import Iterator
@@ -26,14 +26,14 @@ def broker() -> Iterator[EmbeddedBroker]:
 
 
 def batch_sizes(broker: EmbeddedBroker, topic: str) -> list[int]:
-    """How many records each batch in the log has."""
+    """How many records each batch of the log has."""
     log = broker.running.services.replicas.partitions.get(topic, 0).log
     found = log.read(0, 1 << 20, up_to=log.end_offset)
     return [] if found is None else [each.record_count for _, each in batches(found.read())]
 
 
 @pytest.mark.row("A031")
-def test_waiting_for_each_record_and_waiting_for_all_in_the_end(
+def test_waiting_for_each_record_sends_small_batches_and_one_flush_a_large_one(
     broker: EmbeddedBroker, topic: str
 ) -> None:
     broker.create_topic(topic, 1)
@@ -51,7 +51,9 @@ def test_waiting_for_each_record_and_waiting_for_all_in_the_end(
 
 @pytest.mark.row("A026")
 @pytest.mark.parametrize("retries", [0, 1])
-def test_a_producer_tries_again_as_often_as_it_may_and_then_tells(retries: int, topic: str) -> None:
+def test_a_producer_retries_as_often_as_allowed_and_then_reports_the_error(
+    retries: int, topic: str
+) -> None:
     told: list[KafkaError | None] = []
     with LossyLink() as link:
         advertised = f"--set=advertised.listeners=PLAINTEXT://{link.address}"

@@ -25,7 +25,7 @@ OURS = ("penstock_", "process_", "python_", "consumer_")
 
 
 def test_the_page_passes_promtool(penstock: PenstockBroker) -> None:
-    """It may only complain of names that Kafka and kafka_exporter chose."""
+    """promtool may complain only about names that Kafka and kafka_exporter chose."""
     servers = {"bootstrap.servers": penstock.bootstrap, **QUIET}
     producer = Producer(servers)
     producer.produce("promtool", b"x")
@@ -39,7 +39,7 @@ def test_the_page_passes_promtool(penstock: PenstockBroker) -> None:
         page = response.read().decode()
     checked = promtool("check", "metrics", given=page)
     complaints = checked.stderr.splitlines()
-    assert checked.returncode in (0, 3), checked.stderr  # 1: it cannot read the page
+    assert checked.returncode in (0, 3), checked.stderr  # 1: the page is unreadable
     assert [each for each in complaints if each.startswith(OURS)] == []
 
 
@@ -50,7 +50,7 @@ def test_promtool_accepts_the_alerts() -> None:
 
 
 def impatient(rules: str) -> str:
-    """The same alerts, which need not last: a test has no ten minutes."""
+    """The same alerts with much shorter durations: a test cannot wait ten minutes."""
     rules = re.sub(r"for: \w+", "for: 0s", rules)
     return rules.replace("[10m]", "[5s]").replace("> 10000", "> 100")
 
@@ -62,7 +62,7 @@ class Watch:
         self.cluster, self.prometheus = cluster, prometheus
 
     def look(self) -> None:
-        """At the brokers that run now."""
+        """Scrape the brokers that are running now."""
         running = sorted(self.cluster.running)
         self.prometheus.scrape(self.cluster.http(each) for each in running)
 
@@ -87,7 +87,7 @@ class Watch:
 
 @contextmanager
 def writing(bootstrap: str, topic: str) -> Iterator[None]:
-    """A record again and again."""
+    """Writes a record again and again."""
     stop = Event()
 
     def run() -> None:
@@ -109,7 +109,7 @@ def writing(bootstrap: str, topic: str) -> Iterator[None]:
 @pytest.mark.row("A082")
 @pytest.mark.row("A160")
 @pytest.mark.row("A166")
-def test_each_alert_fires_under_its_fault_and_ends_with_it(tmp_path: Path) -> None:
+def test_each_alert_fires_during_its_fault_and_ends_after_it(tmp_path: Path) -> None:
     settings = {
         "zookeeper.session.timeout.ms": "8000",
         "offsets.topic.replication.factor": "3",

@@ -1,4 +1,4 @@
-"""The first example of README, run as its readers do."""
+"""The first example of README, run as a reader would."""
 
 import os
 import signal
@@ -9,7 +9,7 @@ from pathlib import Path
 EXAMPLE = Path(__file__).parents[2] / "examples" / "quickstart.py"
 
 
-def test_a_broker_and_a_first_topic(tmp_path: Path) -> None:
+def test_the_first_example_reads_back_its_records(tmp_path: Path) -> None:
     with subprocess.Popen(
         [sys.executable, str(EXAMPLE)],
         cwd=tmp_path,

@@ -1,4 +1,6 @@
-"""Quotas beside those of a real Kafka: the same clients wait, as long, by the same rules."""
+"""Quotas compared with a real Kafka: the same clients are throttled, for as long, by the same
+rules.
+"""
 
 import time
 from collections.abc import Callable, Iterator
@@ -29,7 +31,7 @@ pytestmark = pytest.mark.peer
 TOPIC = "limited"
 RATE = 10_000.0
 WINDOWS_S = 10
-"""Of which a client may use what the windows before the current one allow."""
+"""A client may use what the windows before the current one allow."""
 
 
 class Sides(NamedTuple):
@@ -50,7 +52,9 @@ def sides(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sides]:
 
 
 def ask(address: str, client_id: str, request: Message, version: int | None = None) -> Any:
-    """Over a connection of its own: it is not held back for what others of the client did."""
+    """Asks over a new connection, which is not muted for what the client's other
+    connections did.
+    """
     with WireLink(address) as link:
         link.client_id = client_id
         return link.ask(request, version)
@@ -86,7 +90,7 @@ def fetch(max_bytes: int, session_epoch: int = -1) -> Message:
 def set_quota(address: str, *entries: EntryData) -> None:
     answer = ask(address, "admin", alter(*entries))
     assert [each.error_code for each in answer.entries] == [0] * len(entries)
-    time.sleep(0.3)  # Kafka's brokers learn of it later
+    time.sleep(0.3)  # Kafka's brokers learn of the quota later
 
 
 def client(name: str) -> dict[str, str | None]:
@@ -94,7 +98,9 @@ def client(name: str) -> dict[str, str | None]:
 
 
 def told_by_both(sides: Sides, act: Callable[[str], list[int]], within_ms: int = 60) -> list[int]:
-    """What the two tell, which is nearly the same; times pass while they are asked."""
+    """Returns our throttle times, after checking that Kafka's are nearly equal. Time passes between
+    the two, so they may differ a little.
+    """
     ours, kafka = act(sides.ours), act(sides.kafka)
     pairs = list(zip(ours, kafka, strict=True))
     assert all(abs(a - b) <= max(within_ms, 0.05 * b) for a, b in pairs), (ours, kafka)
@@ -102,7 +108,7 @@ def told_by_both(sides: Sides, act: Callable[[str], list[int]], within_ms: int =
     return ours
 
 
-def test_a_producer_over_its_rate_waits_as_long(sides: Sides) -> None:
+def test_a_producer_over_its_quota_is_throttled_as_long_as_by_kafka(sides: Sides) -> None:
     def act(address: str) -> list[int]:
         set_quota(address, entry(client("producer"), ("producer_byte_rate", RATE)))
         sizes = (50_000, 40_000, 20_000, 100, 60_000)
@@ -115,7 +121,7 @@ def test_a_producer_over_its_rate_waits_as_long(sides: Sides) -> None:
 
 
 @pytest.mark.parametrize("acks", [0, 1])
-def test_the_connection_is_mute_for_the_time_that_was_told(sides: Sides, acks: int) -> None:
+def test_a_throttled_connection_is_muted_for_the_throttle_time(sides: Sides, acks: int) -> None:
     name = f"mute {acks}"
 
     def act(address: str) -> list[int]:
@@ -137,7 +143,7 @@ def test_the_connection_is_mute_for_the_time_that_was_told(sides: Sides, acks: i
 
 
 @pytest.mark.parametrize("session_epoch", [-1, 0])
-def test_a_consumer_over_its_rate_gets_nothing_and_pays_nothing(
+def test_a_consumer_over_its_quota_gets_nothing_and_is_charged_nothing(
     sides: Sides, session_epoch: int
 ) -> None:
     name = f"consumer {session_epoch}"
@@ -159,7 +165,7 @@ def test_a_consumer_over_its_rate_gets_nothing_and_pays_nothing(
     assert told[5:] == [0, told[6], 0]
 
 
-def test_a_fetch_is_no_larger_than_its_windows_allow(sides: Sides) -> None:
+def test_a_fetch_is_limited_to_what_its_quota_windows_allow(sides: Sides) -> None:
     def act(address: str) -> list[int]:
         ask(address, "admin", produce(60_000), 9)
         set_quota(address, entry(client("reader"), ("consumer_byte_rate", 4_000.0)))
@@ -169,7 +175,7 @@ def test_a_fetch_is_no_larger_than_its_windows_allow(sides: Sides) -> None:
     assert max(told) < 100, "it asks for 40,000 bytes and what surrounds them"
 
 
-def test_time_of_requests_is_limited_and_a_wait_is_one_window_at_most(sides: Sides) -> None:
+def test_request_time_is_limited_and_throttled_for_at_most_one_window(sides: Sides) -> None:
     def act(address: str) -> list[int]:
         set_quota(address, entry(client("busy"), ("request_percentage", 0.000_001)))
         return [ask(address, "busy", MetadataRequest(topics=[])).throttle_time_ms for _ in range(3)]
@@ -203,7 +209,7 @@ LIMITS: dict[str, list[tuple[dict[str, str | None], float]]] = {
 
 
 @pytest.mark.parametrize("name", LIMITS)
-def test_which_quota_holds(sides: Sides, name: str) -> None:
+def test_the_most_specific_quota_applies(sides: Sides, name: str) -> None:
     key = "producer_byte_rate"
     entries = [entry(parts, (key, factor * RATE)) for parts, factor in LIMITS[name]]
 
@@ -241,7 +247,7 @@ STEPS: dict[str, list[tuple[Message, int]]] = {
 
 
 @pytest.mark.parametrize("name", STEPS)
-def test_mutations_are_limited(sides: Sides, name: str) -> None:
+def test_controller_mutations_are_limited(sides: Sides, name: str) -> None:
     codes: list[list[tuple[str, int, str | None]]] = []
 
     def act(address: str) -> list[int]:

@@ -1,4 +1,4 @@
-"""What a real Kafka 3.9 writes into ZooKeeper is read, and would be written in the same bytes."""
+"""We read what a real Kafka 3.9 writes into ZooKeeper, and would write the same bytes."""
 
 import pytest
 from kazoo.client import KazooClient
@@ -48,7 +48,7 @@ def change_something(bootstrap: str) -> None:
     tool("kafka-configs", *where, *setting, *brokers, version=ON_ZOOKEEPER)
 
 
-def test_kafka_s_own_nodes_are_read_and_written_alike() -> None:
+def test_kafkas_nodes_are_read_and_written_byte_for_byte() -> None:
     settings = {"broker.rack": "r1"}
     with (
         ZooKeeper() as zookeeper,

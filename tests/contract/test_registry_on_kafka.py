@@ -1,4 +1,4 @@
-"""The registry with Apache Kafka: it writes, restarts, elects and reads there as with Penstock."""
+"""The registry on Apache Kafka writes, restarts, elects and reads as it does on Penstock."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""On two brokers: old lines of kafka-acls.sh that name ZooKeeper, and replicas compared."""
+"""On two brokers: old kafka-acls.sh command lines that name ZooKeeper, and replica verification."""
 
 import subprocess
 import sys
@@ -22,7 +22,9 @@ LINES = "".join(f"line {number}\n" for number in range(500))
 
 @pytest.mark.peer
 @pytest.mark.timeout(120)
-def test_acls_are_found_by_zookeeper_and_replicas_are_compared(tmp_path: Path) -> None:
+def test_old_acl_commands_work_by_zookeeper_address_and_replicas_are_compared(
+    tmp_path: Path,
+) -> None:
     with (
         ZooKeeper(settings={"tickTime": 500}) as zookeeper,
         PenstockCluster(zookeeper.connect, 2, settings=SETTINGS, folder=tmp_path) as cluster,
@@ -32,7 +34,7 @@ def test_acls_are_found_by_zookeeper_and_replicas_are_compared(tmp_path: Path) -
         rule = ("--allow-principal", "User:bob", "--operation", "Read", "--topic", "t")
         assert call_tool("kafka-acls.sh", *old, "--add", *rule).code == 0
         listed = "(principal=User:bob, host=*, operation=READ, permissionType=ALLOW)"
-        # The broker that is asked may hear of it a moment later.
+        # The broker that answers may learn of the ACL a moment later.
         wait_until(
             lambda: listed in call_tool("kafka-acls.sh", *at, "--list").out, 20, "the new rule"
         )
@@ -58,7 +60,7 @@ def test_acls_are_found_by_zookeeper_and_replicas_are_compared(tmp_path: Path) -
 
 
 def until_without_lag(lines: Iterable[str]) -> Iterator[str]:
-    """A replica may lag at first."""
+    """The lines up to the first without lag: a replica may lag at first."""
     for line in islice(lines, 1000):
         yield line
         if "max lag is 0" in line:

@@ -1,4 +1,4 @@
-"""Three Penstock brokers: what was acknowledged with acks=all is on every disk, byte for byte."""
+"""Three Penstock brokers: records acknowledged with acks=all are on every disk, byte for byte."""
 
 import asyncio
 from pathlib import Path

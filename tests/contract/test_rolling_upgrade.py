@@ -1,4 +1,4 @@
-"""A cluster of the previous release is upgraded under load, broker by broker: nothing is lost."""
+"""A cluster of the previous release is upgraded under load, broker by broker; nothing is lost."""
 
 import re
 import shutil
@@ -23,7 +23,7 @@ QUIET = {"log_level": 0, "reconnect.backoff.max.ms": 100}
 
 
 def previous_release(folder: Path) -> Path:
-    """The sources of 0.1.0: the commit that the changelog names."""
+    """The sources of 0.1.0, from the commit that the changelog names."""
     text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     commit = re.findall(r"It is commit ([0-9a-f]{40})\.", text)[-1]
     git = shutil.which("git")
@@ -36,7 +36,7 @@ def previous_release(folder: Path) -> Path:
 
 
 class Upgraded(PenstockCluster):
-    """Brokers start with the previous release, and come back with this one."""
+    """Brokers that start with the previous release and restart with this one."""
 
     def __init__(self, zookeeper: str, previous: Path, **settings: object) -> None:
         super().__init__(zookeeper, BROKERS, settings=settings)
@@ -53,7 +53,7 @@ class Upgraded(PenstockCluster):
 
 
 class Load:
-    """Numbers the records of a topic, and remembers those that were acknowledged."""
+    """Writes numbered records to a topic, and remembers those that were acknowledged."""
 
     def __init__(self, bootstrap: str) -> None:
         self._producer = Producer(

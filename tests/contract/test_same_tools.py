@@ -1,7 +1,7 @@
-"""Kafka's own tools and ours, the same calls on two fresh brokers: the same output.
+"""Kafka's own tools and ours, called alike on two fresh brokers, print the same.
 
-The calls are those of `tests/tool_table/calls.py`, and some about one broker that Kafka's KRaft
-would answer otherwise.
+The calls are those of `tests/tool_table/calls.py`, and some that a KRaft broker would answer
+otherwise.
 """
 
 import json
@@ -56,7 +56,7 @@ ADMIN = (
 )
 
 OF_NO_GROUP = re.compile(r"^(Dynamic configs for group )?(MEMBER|console-consumer-\d+)( are:)?$")
-"""Kafka's console consumer makes a group of its own if none is named; ours reads without one."""
+"""Kafka's console consumer creates a group if none is named; ours reads without one."""
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def words_of(call: Call, bootstrap: str, folder: Path) -> list[str]:
 def play_theirs(call: Call, tools: LineProcess, words: list[str]) -> Done:
     asked = {"main": main_class(call.tool, VERSION), "args": words, "stdin": call.stdin}
     done = Done(**json.loads(tools.ask(json.dumps(asked), timeout_s=90)))
-    # The tool's own exit, which the process that runs all of them takes for a failure.
+    # The exit of the tool itself, which the process that runs all tools reports as a failure.
     ended = re.search(r"^exit (\d+)$", done.err, re.MULTILINE)
     return Done(int(ended[1]), done.out, done.err) if ended else done
 
@@ -98,7 +98,9 @@ def difference(call: Call, theirs: Done, ours: Done) -> list[str]:
 
 
 def is_level(one: PenstockBroker, other: PenstockBroker) -> bool:
-    """Kafka's producer goes on after its tool has returned, since its process goes on."""
+    """Whether both brokers have the same end offsets. Kafka's producer continues after its tool has
+    returned, since the process that runs all tools continues.
+    """
     ends = (
         call_tool(
             "kafka-get-offsets.sh", "--bootstrap-server", each.bootstrap, "--topic", "[tum].*"
@@ -109,7 +111,7 @@ def is_level(one: PenstockBroker, other: PenstockBroker) -> bool:
 
 
 def left_out(call: Call) -> bool:
-    """The one that takes Kafka's tool a minute."""
+    """The one call that takes Kafka's tool a minute."""
     return call.tool == "kafka-delete-records" and '"partition": 7' in call.content
 
 
@@ -141,7 +143,7 @@ def test_every_call_prints_the_same(tools: LineProcess, tmp_path: Path) -> None:
 @pytest.mark.row("A133")
 @pytest.mark.peer
 @pytest.mark.timeout(180)
-def test_calls_about_rights_and_share_groups_print_the_same(
+def test_calls_about_acls_and_share_groups_print_the_same(
     tools: LineProcess, tmp_path: Path
 ) -> None:
     (tmp_path / "admin").write_text(ADMIN)

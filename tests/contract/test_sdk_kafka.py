@@ -1,4 +1,4 @@
-"""The SDK against Apache Kafka: what it does with Penstock, it does there."""
+"""The SDK against Apache Kafka works as it does with Penstock."""
 
 import threading
 
@@ -23,7 +23,7 @@ from support.sdk.waiting import wait_until
 pytestmark = pytest.mark.peer
 
 
-def test_an_application_with_workers_retries_dead_letters_and_transactions(
+def test_an_application_uses_workers_retries_dead_letters_and_transactions(
     kafka: KafkaCluster,
 ) -> None:
     config: dict[str, str | int | float | bool] = {
@@ -73,7 +73,7 @@ def test_an_application_with_workers_retries_dead_letters_and_transactions(
     assert [each.value() for each in letters] == [b"7"]
 
 
-def test_retry_topics_are_refused_with_what_to_do_instead(kafka: KafkaCluster) -> None:
+def test_retry_topics_are_refused_with_advice(kafka: KafkaCluster) -> None:
     app = App({"bootstrap.servers": kafka.bootstrap, "log_level": 0}, group="g")
     app.on("sdk-refused", retry=Backoff("1s"))(print)
     with pytest.raises(SdkError, match="in_place=True"):

@@ -1,4 +1,4 @@
-"""Unmodified clients of many languages over TLS, by each mechanism that they know."""
+"""Unmodified clients of many languages over TLS, with each SASL mechanism that they support."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -82,20 +82,20 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("client", CLIENTS)
-def test_records_pass_by_every_client_and_mechanism(
+def test_every_client_writes_and_reads_with_every_mechanism(
     secured: Secured, client: str, mechanism: str
 ) -> None:
     job = secured.job(mechanism, f"{client}-{mechanism}")
     assert CLIENTS[client](job) == list(job.values)
 
 
-def test_franz_go_adds_rules_and_quotas(secured: Secured) -> None:
+def test_franz_go_adds_acls_and_quotas(secured: Secured) -> None:
     job = secured.job("SCRAM-SHA-512", "by-franz")
     told, *_ = franz_go(job)
     assert told == "1 rules 1 quotas"
 
 
-def test_librdkafka_adds_rules(secured: Secured) -> None:
+def test_librdkafka_adds_acls(secured: Secured) -> None:
     admin = AdminClient(librdkafka_settings(secured.job("SCRAM-SHA-512", "t")))
     resource = (ResourceType.TOPIC, "by-librdkafka", ResourcePatternType.LITERAL, "User:eve", "*")
     rule = AclBinding(*resource, AclOperation.READ, AclPermissionType.ALLOW)
@@ -108,7 +108,7 @@ def test_librdkafka_adds_rules(secured: Secured) -> None:
     assert admin.describe_acls(wanted).result(20) == []
 
 
-def test_kafka_python_adds_rules(secured: Secured) -> None:
+def test_kafka_python_adds_acls(secured: Secured) -> None:
     admin = KafkaAdminClient(**kafka_python_settings(secured.job("SCRAM-SHA-512", "t")))
     resource = ResourcePattern(KafkaPythonResource.TOPIC, "by-kafka-python")
     rule = ACL("User:eve", "*", ACLOperation.READ, ACLPermissionType.ALLOW, resource)

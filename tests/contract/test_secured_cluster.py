@@ -1,4 +1,4 @@
-"""Brokers of a cluster with everything on: TLS, logins, ACLs, quotas, and TLS to ZooKeeper."""
+"""A cluster with all security features: TLS, logins, ACLs, quotas, and TLS to ZooKeeper."""
 
 from pathlib import Path
 
@@ -31,11 +31,11 @@ CLIENT = {
     "sasl.username",
     "sasl.password",
 }
-"""Settings that our commands take as librdkafka does."""
+"""Settings that our commands accept under librdkafka's names."""
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 
 
-def test_replicas_follow_and_take_over_with_everything_on(tmp_path: Path) -> None:
+def test_replicas_follow_and_take_over_with_all_security_features(tmp_path: Path) -> None:
     """Brokers and the administrator log in by PLAIN, alice by SCRAM."""
     keys = certified(tmp_path, "broker")
     login = f'{PLAIN} required username="broker" password="b" user_broker="b" user_admin="a";'

@@ -81,7 +81,7 @@ def create(settings: Settings, topic: str) -> None:
 
 
 def carried(settings: Settings, topic: str, values: list[bytes]) -> list[bytes]:
-    """What a consumer with these settings reads of what a producer with them wrote."""
+    """Writes values with these settings; returns what a consumer with the same settings reads."""
     create(settings, topic)
     producer = Producer({**settings, "linger.ms": "50", "message.max.bytes": "10000000"})
     for value in values:
@@ -115,12 +115,12 @@ ALICE = {"sasl_mechanism": "PLAIN", "sasl_username": "alice", "sasl_password": "
         ),
     ],
 )
-def test_records_pass_each_kind_of_listener(
+def test_records_are_written_and_read_over_each_kind_of_listener(
     secured: Secured, listener: str, login: dict[str, str]
 ) -> None:
     login = {"sasl_password": PASSWORD, **login} if login else {}
     values = [bytes([65 + number % 26]) * (number * 331 % 30_000) for number in range(300)]
-    values.append(b"large" * 150_000)  # over many TLS records, each way
+    values.append(b"large" * 150_000)  # spans many TLS records, each way
     topic = "-".join(["t", listener, login.get("sasl_mechanism", "none")])
     assert carried(secured.settings(listener, **login), topic, values) == values
 
@@ -167,8 +167,8 @@ def test_a_client_without_a_trusted_certificate_is_refused(secured: Secured) -> 
             Producer(settings).list_topics(timeout=2)
 
 
-def test_a_client_logs_in_again_while_it_works(secured: Secured) -> None:
-    """KIP-368: librdkafka does so before the two seconds are over, on the same connection."""
+def test_a_client_reauthenticates_while_it_works(secured: Secured) -> None:
+    """KIP-368: librdkafka does so before the two seconds have passed, on the same connection."""
     settings = secured.settings("SASL_PLAINTEXT", **ALICE)
     producer = Producer({**settings, "linger.ms": "1"})
     create(settings, "again")

@@ -1,4 +1,4 @@
-"""The ten commands of docs/security.md, run one after the other as they stand there."""
+"""The ten commands of docs/security.md, run in order exactly as printed."""
 
 import os
 import re
@@ -14,7 +14,7 @@ BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 KEY = "-X ssl.keystore.location="
 
 
-def test_ten_commands_lead_to_certificates_and_acls(tmp_path: Path) -> None:
+def test_ten_commands_set_up_certificates_and_acls(tmp_path: Path) -> None:
     found = SECTION.search(PAGE.read_text())
     assert found is not None
     (port,) = free_ports(1)

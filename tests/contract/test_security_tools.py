@@ -1,4 +1,4 @@
-"""Kafka's own tools and Java's clients: users, ACLs, and records over TLS with SCRAM."""
+"""Kafka's own tools and the Java clients: users, ACLs, and records over TLS with SCRAM."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +17,7 @@ SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
 
 
 class Secured(NamedTuple):
-    """A broker with ACLs, and files of settings for its clients."""
+    """A broker with ACLs, and settings files for its clients."""
 
     bootstrap: str
     folder: Path
@@ -55,7 +55,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
         yield Secured(broker.bootstrap, folder)
 
 
-def test_a_user_is_made_gets_rights_writes_and_reads(secured: Secured) -> None:
+def test_a_user_is_created_gets_acls_writes_and_reads(secured: Secured) -> None:
     admin = ("--command-config", secured.client("admin", "PLAIN", PLAIN, "a"))
     user = ("--entity-type", "users", "--entity-name", "bob")
     credential = "SCRAM-SHA-512=[iterations=8192,password=geheim]"
@@ -115,7 +115,7 @@ def test_quotas_are_set_shown_and_removed(
     assert limit.partition("=")[0] not in configs("--describe")
 
 
-def test_another_keystore_is_named_while_the_broker_runs(secured: Secured) -> None:
+def test_the_keystore_path_is_altered_while_the_broker_runs(secured: Secured) -> None:
     admin = ("--command-config", secured.client("admin", "PLAIN", PLAIN, "a"))
     broker = ("--entity-type", "brokers", "--entity-name", "1")
     name = "listener.name.sasl_ssl.ssl.keystore.location"

@@ -1,4 +1,4 @@
-"""`penstock serve` as a person or a service manager meets it: one clear line, or `ready`."""
+"""`penstock serve` as a person or a service manager sees it: one clear line, or `ready`."""
 
 import json
 import os
@@ -35,7 +35,7 @@ def penstock(*arguments: str, **variables: str) -> subprocess.CompletedProcess[s
 
 
 def refused(*arguments: str, **variables: str) -> str:
-    """The one line that a call which cannot work ends with."""
+    """The one line that a refused call prints."""
     done = penstock("serve", *arguments, **variables)
     assert (done.returncode, done.stdout) == (2, "")
     assert "Traceback" not in done.stderr
@@ -61,26 +61,26 @@ def served(*arguments: str, **variables: str) -> Iterator[subprocess.Popen[str]]
         process.communicate(timeout=20)
 
 
-def test_a_port_in_use_is_one_clear_line(tmp_path: Path) -> None:
+def test_a_port_in_use_is_reported_in_one_line(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         line = refused("--port", port, "--dir", str(tmp_path))
     assert line == f"penstock: listeners: cannot listen on 127.0.0.1:{port}: Address already in use"
 
 
-def test_a_bad_directory_is_one_clear_line(tmp_path: Path) -> None:
+def test_a_bad_directory_is_reported_in_one_line(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()
     assert "file" in refused("--port", "0", "--dir", str(file / "data"))
 
 
-def test_a_wrong_value_names_setting_value_and_what_is_allowed(tmp_path: Path) -> None:
+def test_a_wrong_value_is_reported_with_setting_and_allowed_values(tmp_path: Path) -> None:
     line = refused("--port", "0", "--dir", str(tmp_path), "--set", "num.partitions=many")
     assert "num.partitions" in line
     assert "many" in line
 
 
-def test_a_wrong_line_of_a_file_is_named(tmp_path: Path) -> None:
+def test_a_wrong_line_of_a_settings_file_is_named(tmp_path: Path) -> None:
     file = tmp_path / "server.properties"
     file.write_text("# a comment\nlog.segment.bytes=huge\n")
     assert "server.properties:2" in refused(str(file), "--dir", str(tmp_path))
@@ -96,7 +96,7 @@ def test_an_unknown_setting_is_a_warning_with_the_nearest_name_or_an_error(tmp_p
         assert "log.retention.hours" in process.communicate(timeout=20)[1]
 
 
-def test_a_directory_in_use_is_refused_and_free_after_a_kill(tmp_path: Path) -> None:
+def test_a_directory_in_use_is_refused_until_its_broker_is_killed(tmp_path: Path) -> None:
     with served("--dir", str(tmp_path)) as first:
         assert first.stdout is not None
         assert first.stdout.readline().startswith("ready ")
@@ -110,7 +110,7 @@ def test_a_directory_in_use_is_refused_and_free_after_a_kill(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_a_signal_stops_it_cleanly(number: signal.Signals, tmp_path: Path) -> None:
+def test_a_signal_stops_the_broker_cleanly(number: signal.Signals, tmp_path: Path) -> None:
     with served("--dir", str(tmp_path), "--log-format", "json") as process:
         assert process.stdout is not None
         ready = process.stdout.readline().split()
@@ -135,7 +135,7 @@ def test_a_daemon_is_started_found_and_stopped_by_its_directory(tmp_path: Path) 
     assert (again.returncode, "no broker runs here" in again.stderr) == (2, True)
 
 
-def test_a_file_of_the_working_directory_is_no_module_of_a_daemon(tmp_path: Path) -> None:
+def test_a_daemon_does_not_import_files_of_the_working_directory(tmp_path: Path) -> None:
     (tmp_path / "queue.py").write_text("raise SystemExit('a program of the user')")
     command = [sys.executable, "-P", "-m", "penstock", "serve", "--daemon", "--port", "0"]
     done = subprocess.run(
@@ -145,7 +145,7 @@ def test_a_file_of_the_working_directory_is_no_module_of_a_daemon(tmp_path: Path
     assert penstock("stop", "--dir", str(tmp_path / "penstock-data")).returncode == 0
 
 
-def test_stop_leaves_another_process_with_the_brokers_pid_alone(tmp_path: Path) -> None:
+def test_stop_does_not_signal_another_process_with_the_brokers_pid(tmp_path: Path) -> None:
     with served("--dir", str(tmp_path)) as broker:
         assert broker.stdout is not None
         assert broker.stdout.readline().startswith("ready ")
@@ -161,18 +161,18 @@ def test_stop_leaves_another_process_with_the_brokers_pid_alone(tmp_path: Path) 
         stranger.kill()
 
 
-def test_stop_ends_at_once_if_nobody_reaps_ended_processes(tmp_path: Path) -> None:
-    """As in a container whose PID 1 is no init: the broker stays a zombie."""
+def test_stop_returns_at_once_if_the_ended_broker_is_not_reaped(tmp_path: Path) -> None:
+    """As in a container whose process 1 is no init: the broker remains a zombie."""
     with served("--dir", str(tmp_path)) as broker:
         assert broker.stdout is not None
         assert broker.stdout.readline().startswith("ready ")
         done = penstock("stop", "--dir", str(tmp_path), "--timeout", "20")
         assert (done.returncode, done.stderr) == (0, "")
-        assert broker.returncode is None  # nobody has waited for it
+        assert broker.returncode is None  # not waited for yet
 
 
-def test_a_signal_before_it_is_ready_ends_it(tmp_path: Path) -> None:
-    """Such as while it waits for a ZooKeeper that does not answer."""
+def test_a_signal_stops_a_broker_that_is_not_ready_yet(tmp_path: Path) -> None:
+    """For example while the broker waits for a ZooKeeper that does not answer."""
     with socket.create_server(("127.0.0.1", 0)) as mute:
         address = f"127.0.0.1:{mute.getsockname()[1]}"
         settings = ("--set", f"zookeeper.connect={address}")
@@ -184,7 +184,7 @@ def test_a_signal_before_it_is_ready_ends_it(tmp_path: Path) -> None:
                 assert broker.wait(20) == 0
 
 
-def test_a_daemon_that_cannot_start_says_why(tmp_path: Path) -> None:
+def test_a_daemon_that_cannot_start_reports_the_reason(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         done = penstock("serve", "--daemon", "--port", port, "--dir", str(tmp_path))
@@ -194,7 +194,7 @@ def test_a_daemon_that_cannot_start_says_why(tmp_path: Path) -> None:
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_a_daemon_passes_its_warnings_on_to_the_caller(tmp_path: Path) -> None:
+def test_a_daemons_start_warnings_reach_the_caller(tmp_path: Path) -> None:
     misspelt = ("--set", "log.retention.hour=1")
     started = penstock("serve", "--daemon", "--port", "0", "--dir", str(tmp_path), *misspelt)
     try:
@@ -208,7 +208,7 @@ def test_a_daemon_passes_its_warnings_on_to_the_caller(tmp_path: Path) -> None:
 
 
 def test_settings_come_from_file_environment_and_command_line(tmp_path: Path) -> None:
-    """The nearest wins; a profile and a file are behind the environment."""
+    """The command line overrides the environment, which overrides a settings file and a profile."""
     file = tmp_path / "server.properties"
     file.write_text("num.partitions=2\nlog.segment.bytes=2097152\nlog.retention.hours=1\n")
     arguments = (str(file), "--dir", str(tmp_path / "d"), "--profile", "classic")
@@ -224,7 +224,7 @@ def test_settings_come_from_file_environment_and_command_line(tmp_path: Path) ->
     assert len(topic["partitions"]) == 4, text
 
 
-def test_the_log_says_what_happened(tmp_path: Path) -> None:
+def test_the_log_reports_the_brokers_events(tmp_path: Path) -> None:
     log, moves = tmp_path / "logs.d" / "penstock.log", tmp_path / "logs.d" / "state-change.log"
     log.parent.mkdir()
     settings = ("--set", "num.partitions=2", "--log-file", str(log))
@@ -268,7 +268,7 @@ def asked(sock: socket.socket) -> bytes:
         return b""
 
 
-def test_connections_over_the_limits_are_closed_and_come_free_again() -> None:
+def test_connections_over_the_limits_are_closed_and_slots_are_freed() -> None:
     limits = ("--set", "max.connections.per.ip=3", "--set", "connections.max.idle.ms=600000")
     with PenstockBroker(*limits) as broker, ExitStack() as stack:
         host, port = broker.bootstrap.split(":")
@@ -285,7 +285,7 @@ def test_connections_over_the_limits_are_closed_and_come_free_again() -> None:
             assert time.monotonic() < deadline
 
 
-def test_a_request_over_socket_request_max_bytes_ends_its_connection() -> None:
+def test_a_request_over_socket_request_max_bytes_closes_its_connection() -> None:
     with PenstockBroker("--set", "socket.request.max.bytes=1000") as broker:
         host, port = broker.bootstrap.split(":")
         with socket.create_connection((host, int(port)), timeout=5) as sock:

@@ -1,4 +1,4 @@
-"""Our settings beside Kafka's own declarations of them, and our reading beside Java's."""
+"""Our settings compared with Kafka's declarations, and our property parser with Java's."""
 
 import json
 from functools import cache
@@ -33,14 +33,14 @@ INTENDED = {
 """Settings whose default differs from Kafka's, and why."""
 
 OURS_ONLY = {"replica.lag.max.messages"}
-"""Older than Kafka 3.9."""
+"""Settings older than Kafka 3.9."""
 
 DYNAMIC_ONLY = {
     "leader.replication.throttled.rate",
     "follower.replication.throttled.rate",
     "replica.alter.log.dirs.io.max.bytes.per.second",
 }
-"""Kafka takes these while it runs, and does not declare them for server.properties."""
+"""Kafka accepts these only at run time; it does not declare them for server.properties."""
 
 OF_AUTHORIZERS = {"super.users", "allow.everyone.if.no.acl.found"}
 """Kafka's authorizers read these themselves; the broker does not declare them."""
@@ -52,7 +52,7 @@ INTERNAL = {
     "group.consumer.regex.refresh.interval.ms",
     "share.coordinator.state.topic.prune.interval.ms",
 }
-"""Kafka hides these from its documentation, and the oracle leaves them out."""
+"""Internal settings, which Kafka hides from its documentation and the oracle leaves out."""
 
 ALTERED = {
     f"ssl.{store}.{part}"
@@ -60,8 +60,8 @@ ALTERED = {
     for part in ("type", "location", "password")
 } | {"ssl.key.password"}
 NOT_ALTERED = ("ssl.", "sasl.")
-"""A running Kafka takes new keys and logins, encrypted; a running Penstock names of files, and
-passwords as variables that a config provider replaces.
+"""A running Kafka accepts new keys and logins, and stores them encrypted. A running Penstock
+accepts file names, and passwords as variables that a config provider replaces.
 """
 
 NOT_OFFERED = (
@@ -90,7 +90,7 @@ NOT_OFFERED = (
     "ssl.",
     "zookeeper.ssl.",
 )
-"""KRaft, tiered storage, share groups; and security, which comes on its own."""
+"""KRaft, tiered storage, share groups; and security, which has its own settings."""
 
 
 class Declared(NamedTuple):
@@ -126,7 +126,9 @@ def shown(setting: Setting) -> tuple[str, str | None]:
 
 @pytest.mark.row("A150")
 def kafkas_topic_settings() -> list[Setting]:
-    """Without our own, which make a topic delay records, and those of Kafka 4.4."""
+    """Our topic settings without those of delay topics, which are our own, and those of
+    Kafka 4.4.
+    """
     return [
         each
         for each in settings(TopicConfig).values()
@@ -140,7 +142,7 @@ def test_every_topic_setting_has_kafkas_name_type_and_default() -> None:
 
 
 def test_every_group_setting_has_kafkas_name_type_and_default() -> None:
-    """Except that a start waits less."""
+    """Except for the initial rebalance delay of streams groups, which is shorter."""
     known = {**settings(ConsumerGroupConfig), **settings(StreamsGroupConfig)}
     kafka = declared(NEWEST).group
     prefixes = ("consumer.", "streams.")
@@ -172,7 +174,7 @@ def test_every_broker_setting_has_kafkas_type_and_default() -> None:
     assert differing == set(INTENDED)
 
 
-def test_no_broker_setting_of_kafka_is_missing_but_those_not_offered() -> None:
+def test_every_broker_setting_of_kafka_is_offered_except_the_listed_ones() -> None:
     kafka = {*declared(LAST_WITH_ZOOKEEPER).broker, *declared(NEWEST).broker}
     missing = {name for name in kafka - set(broker_settings()) if not name.startswith(NOT_OFFERED)}
     assert missing == set()
@@ -188,7 +190,7 @@ def test_every_broker_setting_is_kafkas_or_our_own() -> None:
     assert invented == OURS_ONLY | DYNAMIC_ONLY | INTERNAL | OF_AUTHORIZERS
 
 
-def test_a_running_broker_takes_what_a_running_kafka_takes() -> None:
+def test_the_settings_that_kafka_alters_at_run_time_can_be_altered() -> None:
     for name, each in broker_settings().items():
         if name.startswith(OF_KAFKA_4_4):
             continue
@@ -227,7 +229,7 @@ SHAPES = [
 ]
 
 
-def test_a_topic_takes_the_texts_that_kafka_takes_and_means_the_same() -> None:
+def test_topic_settings_accept_and_parse_the_same_texts_as_kafka() -> None:
     pairs = [(each, text) for each in kafkas_topic_settings() for text in [*TEXTS, *WORDS, *SHAPES]]
     asked = "".join(json.dumps([each.name, text]) + "\n" for each, text in pairs)
     answers = java.run("Settings", "topic", jars=NEWEST, stdin=asked).splitlines()
@@ -262,12 +264,12 @@ FILES = [
 
 
 def scrambled(count: int) -> list[str]:
-    """Texts made of what the syntax treats apart; the same ones every time."""
+    """Texts of the characters that are special in the syntax; the same ones every time."""
     dice = Random(4)
     return ["".join(dice.choices(" \t\f\n\r\\\\=:#!uab0", k=24)) for _ in range(count)]
 
 
-def test_a_properties_file_means_what_java_reads_in_it() -> None:
+def test_a_properties_file_is_parsed_as_by_java() -> None:
     files = [*FILES, *scrambled(3_000)]
     asked = "".join(json.dumps(text) + "\n" for text in files)
     answers = java.run("Settings", "properties", jars=NEWEST, stdin=asked).splitlines()
@@ -276,7 +278,7 @@ def test_a_properties_file_means_what_java_reads_in_it() -> None:
 
 
 def named(pairs: dict[str, str] | None) -> dict[str, str] | None:
-    """Without the empty key, which Java makes of a lone last backslash; it names no setting."""
+    """Leaves out the empty key, which Java makes of a final backslash; it names no setting."""
     return pairs and {key: value for key, value in pairs.items() if key}
 
 

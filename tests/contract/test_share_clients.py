@@ -1,4 +1,4 @@
-"""Share consumers that acknowledge each record by itself, and long chains of queues."""
+"""Share consumers that acknowledge each record individually, and long chains of queues."""
 
 import subprocess
 import time
@@ -39,7 +39,7 @@ def broker() -> Iterator[EmbeddedBroker]:
 
 
 def queues(bootstrap: str, *names: str) -> None:
-    """Topics, each with a share group of its name that begins with the first record."""
+    """Creates topics, each with a share group of the same name that starts at the first record."""
     admin = AdminClient({"bootstrap.servers": bootstrap, **QUIET})
     for done in admin.create_topics([NewTopic(name, 1, 1) for name in names]).values():
         done.result(WAIT_S)
@@ -80,7 +80,7 @@ def test_records_are_accepted_released_rejected_and_renewed(
                 assert deliveries == [(1, "release"), (2, "accept")]
             case 5:
                 assert deliveries == [(1, "reject")]
-            case 7:  # a renewal is no delivery; Java's client hands the record out again
+            case 7:  # a renewal is no delivery; the Java client returns it again
                 assert deliveries in ([(1, "renew")], [(1, "renew"), (1, "accept")])
             case _:
                 assert deliveries == [(1, "accept")]
@@ -91,7 +91,7 @@ def test_records_are_accepted_released_rejected_and_renewed(
 
 
 def transformed(bootstrap: str, name: str) -> None:
-    """One run: two share consumers move records to the next queue, which a third one reads."""
+    """One run: two share consumers move records to the next queue, which a third consumer reads."""
     source, target = f"{name}-in", f"{name}-out"
     queues(bootstrap, source, target)
     written(bootstrap, source)

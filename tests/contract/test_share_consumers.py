@@ -1,4 +1,4 @@
-"""Unmodified share consumers and Kafka's tools about share groups."""
+"""Unmodified share consumers, and Kafka's tools for share groups."""
 
 import json
 import re
@@ -34,7 +34,7 @@ def broker() -> Iterator[EmbeddedBroker]:
 
 
 def prepared(bootstrap: str, name: str, partitions: int, copies: int = 1) -> None:
-    """A topic, and a group of its name that starts at the first record."""
+    """Creates a topic, and a group of the same name that starts at the first record."""
     admin = AdminClient({"bootstrap.servers": bootstrap, **QUIET})
     admin.create_topics([NewTopic(name, partitions, copies)])[name].result(WAIT_S)
     earliest = ConfigEntry(
@@ -67,7 +67,9 @@ def test_librdkafkas_share_consumers_share_a_partition(broker: EmbeddedBroker) -
 
 
 def test_librdkafka_accepts_releases_and_rejects(broker: EmbeddedBroker) -> None:
-    """By the value modulo three; only what was released comes again, counted."""
+    """The value modulo three decides; only released records come again, with a higher delivery
+    count.
+    """
     prepared(broker.bootstrap, "explicit", 2)
     kinds = (AcknowledgeType.ACCEPT, AcknowledgeType.RELEASE, AcknowledgeType.REJECT)
     settings = {
@@ -168,13 +170,15 @@ def test_kafkas_tools_read_describe_reset_and_delete(broker: EmbeddedBroker) -> 
     assert "tools" not in run("kafka-share-groups", "--list").split()
 
 
-def test_the_state_may_be_coordinated_by_another_broker() -> None:
-    """Both workers lead partitions of the topic, and of the topic with their state."""
+def test_another_broker_may_coordinate_the_share_groups_state() -> None:
+    """Both workers lead partitions of the topic, and of the topic that holds the share group's
+    state.
+    """
     with EmbeddedBroker(workers=2) as broker:
         prepared(broker.bootstrap, "spread", 4)
         settings = {"bootstrap.servers": broker.bootstrap, "group.id": "spread", **QUIET}
         found: list[bytes] = []
-        for _ in range(2):  # what the first one has acknowledged the second one does not get
+        for _ in range(2):  # the second consumer does not get what the first one acknowledged
             consumer = ShareConsumer({**settings, "max.poll.records": 50})
             consumer.subscribe(["spread"])
             until = time.monotonic() + WAIT_S / 2

@@ -1,4 +1,4 @@
-"""Kill -9 of a broker while a member rejects records: each has exactly one dead letter."""
+"""Kill -9 of a broker while a member rejects records: each record gets exactly one dead letter."""
 
 import random
 import struct
@@ -45,7 +45,7 @@ def joined(bootstrap: str, name: str) -> ShareMember:
 
 
 def rejecting(member: ShareMember) -> bool:
-    """One fetch, and a rejection of what it gave."""
+    """Fetches once and rejects what it acquired."""
     taken = member.acquired(most=TAKEN, wait_ms=50, share_acquire_mode=1)
     for first, last, _ in taken:
         member.acknowledge((first, last, REJECT))
@@ -53,7 +53,7 @@ def rejecting(member: ShareMember) -> bool:
 
 
 def until_killed(broker: PenstockBroker, name: str, batches: int) -> None:
-    """Reject records; after so many batches the broker is killed while it works on the next."""
+    """Rejects records; after `batches` batches the broker is killed while it handles the next."""
     member, is_due = joined(broker.bootstrap, name), threading.Event()
 
     def kill() -> None:
@@ -63,7 +63,7 @@ def until_killed(broker: PenstockBroker, name: str, batches: int) -> None:
     killer = threading.Thread(target=kill)
     killer.start()
     done, until = 0, time.monotonic() + LIMIT_S
-    with suppress(OSError, struct.error, ProtocolError):  # in the midst of a response, or before it
+    with suppress(OSError, struct.error, ProtocolError):  # the connection ends
         while time.monotonic() < until:
             done += rejecting(member)
             if done == batches:
@@ -75,7 +75,7 @@ def until_killed(broker: PenstockBroker, name: str, batches: int) -> None:
 
 
 def letters(bootstrap: str) -> tuple[Counter[int], Counter[bytes | None]]:
-    """Offsets of the records that have one, and their values."""
+    """Counts the dead letters by the offset of their record, and by value."""
     settings = {"bootstrap.servers": bootstrap, "group.id": "x", "enable.partition.eof": True}
     consumer = Consumer(settings)
     consumer.assign([TopicPartition(LETTERS, 0, 0)])
@@ -116,12 +116,12 @@ def killed(kills: int, seed: int) -> None:
 
 
 @pytest.mark.timeout(240)
-def test_each_rejected_record_has_one_dead_letter_over_three_kills() -> None:
+def test_each_rejected_record_has_one_dead_letter_after_three_kills() -> None:
     killed(3, seed=1)
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("seed", [2])
-def test_each_of_4000_rejected_records_has_one_dead_letter_over_twenty_kills(seed: int) -> None:
+def test_each_of_4000_rejected_records_has_one_dead_letter_after_twenty_kills(seed: int) -> None:
     killed(20, seed)

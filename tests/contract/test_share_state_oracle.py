@@ -1,4 +1,4 @@
-"""The coordinator of share groups' state beside Kafka's: the same requests, equal answers."""
+"""The share coordinator compared with Kafka's: the same requests, equal responses."""
 
 from collections.abc import Iterator
 
@@ -40,7 +40,7 @@ DIFFERS = (
         "a former leader cannot write over a newer one; Kafka fences it when that one has read",
     ),
 )
-"""What only brokers of one cluster see of each other."""
+"""Requests that only brokers of the same cluster send to each other."""
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def reference() -> Iterator[Subject]:
 
 @pytest.fixture(scope="module")
 def compared() -> Iterator[Subject]:
-    """A cluster of one: a broker that is alone serves no requests of others."""
+    """A cluster of one broker: a standalone broker serves no requests of other brokers."""
     with (
         ZooKeeper() as zookeeper,
         PenstockCluster(zookeeper.connect, 1, settings=SETTINGS) as cluster,
@@ -61,7 +61,7 @@ def compared() -> Iterator[Subject]:
 
 @pytest.fixture(scope="module")
 def needed() -> Iterator[set[Expected]]:
-    """Differences that there were."""
+    """The expected differences that really occurred."""
     found: set[Expected] = set()
     cases: set[Expected] = set(DIFFERS)
     yield found
@@ -75,7 +75,7 @@ RAN: set[tuple[str, int]] = set()
 @pytest.mark.parametrize(
     ("case", "version"), RUNS, ids=[f"{case.name} v{version}" for case, version in RUNS]
 )
-def test_the_state_is_that_of_kafka(
+def test_the_state_responses_equal_those_of_kafka(
     reference: Subject, compared: Subject, needed: set[Expected], case: Case, version: int
 ) -> None:
     told = []

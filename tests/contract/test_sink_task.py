@@ -1,4 +1,4 @@
-"""Tasks of the sink against brokers, without Spark: what is written when things go wrong."""
+"""Tasks of the Spark sink against brokers, without Spark: what is written when something fails."""
 
 import random
 import threading
@@ -129,7 +129,7 @@ def flat(found: list[list[int]]) -> list[int]:
     return [each for partition in found for each in partition]
 
 
-def test_rows_come_in_order_and_once_while_the_broker_is_killed(tmp_path: Path) -> None:
+def test_rows_are_written_in_order_and_once_while_the_broker_is_killed(tmp_path: Path) -> None:
     (port,) = free_ports(1)
     count, kills = 60_000, 4
     ready = [threading.Event() for _ in range(kills)]
@@ -143,7 +143,7 @@ def test_rows_come_in_order_and_once_while_the_broker_is_killed(tmp_path: Path) 
     with PenstockBroker("--port", str(port), folder=tmp_path) as broker:
         make_topic(broker.bootstrap, "kept")
         of = settings(broker.bootstrap, "kept", kafka_batch_size="4000")
-        # The broker dies with the thread that started it, so it is the writer that has its own.
+        # The broker dies with the thread that started it, so the writer gets the extra thread.
         with ThreadPoolExecutor() as threads:
             writing: Future[int] = threads.submit(write, batches(), of)
             for event in ready:
@@ -155,7 +155,7 @@ def test_rows_come_in_order_and_once_while_the_broker_is_killed(tmp_path: Path) 
     assert found == [list(range(each, count, PARTITIONS)) for each in range(PARTITIONS)]
 
 
-def test_an_epoch_is_seen_when_it_is_committed(bootstrap: str, topic: str) -> None:
+def test_an_epoch_is_visible_once_it_is_committed(bootstrap: str, topic: str) -> None:
     of = exactly_once(bootstrap, topic)
     transaction = opened(of)
     report = task(of, transaction, rows(list(range(100))), rows(list(range(100, 150))))
@@ -174,7 +174,7 @@ def test_a_commit_may_be_retried(bootstrap: str, topic: str) -> None:
     assert isinstance(decided, EpochCommit)
     with BlockingClient(of.client) as client:
         commit(client, decided)
-        # Refused, or done as it was before: that depends on how far the broker is with its markers.
+        # The commit is refused or repeated, depending on how many markers the broker has written.
         with suppress(EpochFailed):
             commit(client, decided)
     assert sorted(flat(seen(bootstrap, topic))) == [1, 2, 3]
@@ -183,7 +183,7 @@ def test_a_commit_may_be_retried(bootstrap: str, topic: str) -> None:
     assert to_commit([again], 0) == NothingToCommit()
 
 
-def test_a_retried_task_resumes_behind_its_rows(bootstrap: str, topic: str) -> None:
+def test_a_retried_task_resumes_after_its_written_rows(bootstrap: str, topic: str) -> None:
     of = exactly_once(bootstrap, topic)
     transaction = opened(of)
     task(of, transaction, rows(list(range(90))))
@@ -206,7 +206,9 @@ def test_a_retry_with_other_rows_fails_and_the_next_run_is_exact(
     assert seen(bootstrap, topic) == [list(range(each, 20, 4)) for each in range(4)]
 
 
-def test_rows_of_a_lost_attempt_elsewhere_fail_the_commit(bootstrap: str, topic: str) -> None:
+def test_rows_of_a_lost_attempt_on_another_partition_fail_the_commit(
+    bootstrap: str, topic: str
+) -> None:
     of = exactly_once(bootstrap, topic)
     transaction = opened(of)
     task(of, transaction, rows([1, 2], partition=3))
@@ -235,7 +237,7 @@ def test_an_older_run_is_fenced(bootstrap: str, topic: str) -> None:
     assert sorted(flat(seen(bootstrap, topic))) == [1, 2, 3]
 
 
-def test_an_aborted_epoch_is_never_seen(bootstrap: str, topic: str) -> None:
+def test_an_aborted_epoch_is_never_visible(bootstrap: str, topic: str) -> None:
     of = exactly_once(bootstrap, topic)
     transaction = opened(of)
     report = task(of, transaction, rows([1, 2, 3]))
@@ -251,7 +253,7 @@ def test_another_checkpoint_is_another_query(bootstrap: str, topic: str) -> None
     of = exactly_once(bootstrap, topic)
     for _ in range(2):
         with pytest.raises(EpochFailed, match="ifMarkerIsMissing"):
-            task(of, opened(of), rows([1]), batch_id=7)  # as if all that it left had expired
+            task(of, opened(of), rows([1]), batch_id=7)  # as if all its traces had expired
     all_the_same = exactly_once(bootstrap, topic, ifMarkerIsMissing="write")
     end(of, task(all_the_same, opened(of), rows([1]), batch_id=7), batch_id=7)
     assert task(of, opened(of), rows([1]), batch_id=7).skipped
@@ -284,9 +286,11 @@ def test_an_older_copy_of_a_checkpoint_loses_no_rows(bootstrap: str, topic: str)
 def test_attempts_that_run_side_by_side_never_mix(
     bootstrap: str, topic: str, seed: int, alike: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Both have the same rows in another order: who ends well must find its own in the log.
+    """Both have the same rows in different orders: an attempt that succeeds must find its own rows
+    in the log.
 
-    Even where both cut their rows alike, so that a leader takes one's batches for the other's.
+    This must hold even if both cut their rows into equal batches, so that the leader takes the
+    batches of one for those of the other.
     """
     if alike:
         monkeypatch.setattr("penstock.spark.sink.task.varied", lambda size: lambda: size)
@@ -319,23 +323,25 @@ def test_other_clients_read_rows_of_every_codec(bootstrap: str, topic: str, code
     assert seen(bootstrap, topic) == [list(range(each, 1000, 4)) for each in range(4)]
 
 
-def test_acks_of_the_leader_alone_need_no_producer_id(bootstrap: str, topic: str) -> None:
+def test_acks_1_needs_no_producer_id(bootstrap: str, topic: str) -> None:
     assert write(iter([rows([5])]), settings(bootstrap, topic, kafka_acks="1")) == 1
     assert seen(bootstrap, topic) == [[], [5], [], []]
 
 
-def test_a_row_that_is_too_large_names_its_topic(bootstrap: str) -> None:
+def test_the_error_about_a_too_large_row_names_its_topic(bootstrap: str) -> None:
     name = make_topic(bootstrap, f"small-{random.randrange(1 << 30)}", {"max.message.bytes": "500"})
     with pytest.raises(NotWritten, match=f"rows to {name}-0: MESSAGE_TOO_LARGE .*kafka.batch.size"):
         write(iter([rows(list(range(0, 400, 4)))]), settings(bootstrap, name))
 
 
-def test_an_unknown_partition_names_topic_and_partition(bootstrap: str, topic: str) -> None:
+def test_the_error_about_an_unknown_partition_names_topic_and_partition(
+    bootstrap: str, topic: str
+) -> None:
     with pytest.raises(BadRow, match=f"partition has 9, but topic {topic} has partitions 0 to 3"):
         write(iter([rows([1], partition=9)]), settings(bootstrap, topic))
 
 
-def test_topics_that_a_column_names_may_have_other_numbers_of_partitions(
+def test_topics_named_by_a_column_may_have_different_partition_counts(
     bootstrap: str, topic: str
 ) -> None:
     narrow = make_topic(bootstrap, f"{topic}-narrow", partitions=1)
@@ -353,7 +359,7 @@ def test_topics_that_a_column_names_may_have_other_numbers_of_partitions(
     assert committed(bootstrap, narrow, 1) == [["2"]]
 
 
-def test_a_header_without_key_names_the_topic(bootstrap: str, topic: str) -> None:
+def test_the_error_about_a_header_without_key_names_the_topic(bootstrap: str, topic: str) -> None:
     options = {"kafka.bootstrap.servers": bootstrap, "topic": topic}
     types = {"value": "string", "headers": "array<struct<key:string,value:binary>>"}
     of, _ = read_sink_settings(options, types, streaming=False)
@@ -363,13 +369,13 @@ def test_a_header_without_key_names_the_topic(bootstrap: str, topic: str) -> Non
         write(iter([pa.record_batch({"value": ["x"], "headers": headers})]), of)
 
 
-def test_a_timeout_above_the_brokers_names_the_option(bootstrap: str, topic: str) -> None:
+def test_the_error_about_a_too_long_timeout_names_the_option(bootstrap: str, topic: str) -> None:
     of = exactly_once(bootstrap, topic, kafka_transaction_timeout_ms="99999999")
     with pytest.raises(KafkaError, match=r"kafka.transaction.timeout.ms = 99999999 is above"):
         opened(of)
 
 
-def test_an_epoch_that_takes_too_long_says_which_option_to_raise() -> None:
+def test_the_error_about_a_too_long_epoch_names_the_option_to_raise() -> None:
     soon = "transaction.abort.timed.out.transaction.cleanup.interval.ms=100"
     with PenstockBroker("--set", soon) as broker:
         topic = make_topic(broker.bootstrap, "late")
@@ -393,7 +399,9 @@ def test_an_epoch_without_rows_leaves_a_marker(bootstrap: str, topic: str) -> No
     assert flat(seen(bootstrap, topic)) == [1]
 
 
-def test_partitions_are_added_by_request_where_a_write_does_not(bootstrap: str, topic: str) -> None:
+def test_partitions_are_added_by_request_if_writes_do_not_add_them(
+    bootstrap: str, topic: str
+) -> None:
     """As on a cluster whose transaction.version is still 1."""
     of = exactly_once(bootstrap, topic)
     new = opened(of)

@@ -1,5 +1,5 @@
-"""Spark as it is run in earnest: a standalone cluster whose executors have penstock from an
-archive alone, and a Connect server whose clients do not have it at all.
+"""Spark as in production: a standalone cluster whose executors get penstock only from an archive,
+and a Connect server whose clients do not have penstock at all.
 """
 
 import json
@@ -28,7 +28,7 @@ PARTITIONS = 4
 MEMORY = {"spark.driver.memory": "1g", "spark.executor.memory": "512m"}
 QUICKLY = [f"--conf={name}={value}" for name, value in {**QUICK, **MEMORY}.items()]
 IDS = [f"e{number % 30}" for number in range(40)]
-"""Of events; the last ten were sent before."""
+"""Event ids; the last ten are duplicates."""
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +81,8 @@ def connect() -> Iterator[SparkConnect]:
 
 
 def run(*command: str, fails: bool = False, **variables: str) -> subprocess.CompletedProcess[str]:
-    # Spark hands this path to executors, who run elsewhere: to them these folders mean nothing.
+    # Spark passes this path to the executors, which run elsewhere, where these folders do not
+    # exist.
     path = {"PYTHONPATH": f"src{os.pathsep}tests", "SPARK_LOCAL_IP": "127.0.0.1"}
     ended = subprocess.run(
         command,
@@ -135,7 +136,7 @@ def test_executors_read_with_the_penstock_of_the_archive(
     assert {python for python, _ in found["places"]} == {str(bare)}
 
 
-def test_a_pipeline_runs_on_a_cluster_that_has_no_penstock(
+def test_a_pipeline_runs_on_a_cluster_without_penstock(
     broker: PenstockBroker, cluster: SparkCluster, archive: Path, tmp_path: Path
 ) -> None:
     project = shutil.copytree(ROOT / "examples" / "dedup", tmp_path / "dedup")
@@ -147,7 +148,7 @@ def test_a_pipeline_runs_on_a_cluster_that_has_no_penstock(
     assert {each.parents[2].name for each in unpacked} == {"work-1", "work-2"}
 
 
-def test_a_client_of_connect_reads_and_writes_topics(
+def test_a_connect_client_reads_and_writes_topics(
     broker: PenstockBroker, connect: SparkConnect, tmp_path: Path
 ) -> None:
     job = [
@@ -183,7 +184,7 @@ def test_an_archive_without_penstock_is_an_error_without_traceback(
 ) -> None:
     project = shutil.copytree(ROOT / "examples" / "dedup", tmp_path / "dedup")
     with tarfile.open(tmp_path / "empty.tar", "w"):
-        pass  # so that nobody gets penstock but by the archive
+        pass  # so that penstock could come only from the archive
     where = ["--master", cluster.master, "--archive", str(tmp_path / "empty.tar")]
     command = [*PENSTOCK, "pipeline", "run", str(project), *where, "-b", broker.bootstrap]
     ended = run(*command, *QUICKLY, fails=True)

@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.peer, pytest.mark.timeout(180)]
 
 @pytest.fixture(scope="module")
 def lab(penstock: PenstockBroker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    # Real-time mode wants a task slot for each partition of the source, all at once.
+    # Real-time mode needs a task slot for each partition of the source, all at the same time.
     with lab_beside(penstock, tmp_path_factory.mktemp("spark"), cores=4) as found:
         yield found
 
@@ -62,7 +62,7 @@ def test_real_time_mode_carries_records_from_topic_to_topic(
         .start()
     )
     try:
-        # Before its first batch is planned, latest is a moment that nobody knows.
+        # Until its first batch is planned, it is not known which offset `latest` means.
         sent = 0
 
         def arrives() -> bool:

@@ -1,7 +1,7 @@
-"""The exactly-once sink under faults: each row is there once, whatever is killed, and whenever.
+"""The exactly-once sink under faults: each row is there once, whatever is killed at any time.
 
-A job in a process of its own writes files of ids to a topic, an epoch a file. What a reader that
-is not ours sees in the end is compared by content.
+A job in a separate process writes files of ids to a topic, one epoch per file. The test compares
+what another client reads at the end.
 """
 
 import os
@@ -34,13 +34,15 @@ def ids(found: list[list[str]]) -> list[list[int]]:
 
 
 def check_exact(found: list[list[int]], expected: set[int]) -> None:
-    """Every id once, in its partition, in its order."""
+    """Every id is there once, in its partition, in order."""
     for partition, values in enumerate(found):
         assert values == sorted(each for each in expected if each % PARTITIONS == partition)
 
 
 def check_on_penstock(folder: Path, faults: list[Fault], *options: str, epochs: int = 3) -> str:
-    """Run the job with the faults, all of which must happen; what its failed queries said."""
+    """Runs the job with the faults, all of which must happen; returns what its failed
+    queries said.
+    """
     expected = write_input(folder, epochs=epochs, rows=400, partitions=PARTITIONS)
     (port,) = free_ports(1)
     with PenstockBroker("--port", str(port), folder=folder / "broker") as broker:
@@ -58,7 +60,7 @@ def check_on_penstock(folder: Path, faults: list[Fault], *options: str, epochs: 
     return failures.read_text() if failures.exists() else ""
 
 
-def test_tasks_continue_after_they_or_the_broker_died(tmp_path: Path) -> None:
+def test_tasks_continue_after_they_or_the_broker_die(tmp_path: Path) -> None:
     faults = [
         Fault("task.begin", 1, "fail"),
         Fault("task.heard", 5, "fail"),
@@ -73,7 +75,7 @@ def test_tasks_continue_after_they_or_the_broker_died(tmp_path: Path) -> None:
     assert not check_on_penstock(tmp_path, faults), "the query itself went on"
 
 
-def test_a_commit_is_whole_when_its_process_or_the_driver_is_killed(tmp_path: Path) -> None:
+def test_a_commit_is_complete_although_its_process_or_the_driver_is_killed(tmp_path: Path) -> None:
     faults = [
         Fault("open.begin", 1, "kill"),
         Fault("open.done", 2, "kill"),
@@ -86,7 +88,7 @@ def test_a_commit_is_whole_when_its_process_or_the_driver_is_killed(tmp_path: Pa
     check_on_penstock(tmp_path, faults)
 
 
-def test_rows_that_differ_in_a_retry_fail_the_query_and_nothing_is_seen_twice(
+def test_a_retry_with_different_rows_fails_the_query_and_nothing_is_seen_twice(
     tmp_path: Path,
 ) -> None:
     faults = [Fault("task.heard", 15, "kill")]
@@ -95,7 +97,7 @@ def test_rows_that_differ_in_a_retry_fail_the_query_and_nothing_is_seen_twice(
     assert "a retried task must see the same rows: leave out functions" in said
 
 
-def test_against_kafka(tmp_path: Path) -> None:
+def test_rows_are_written_exactly_once_to_kafka(tmp_path: Path) -> None:
     faults = [
         Fault("task.heard", 20, "kill"),
         Fault("task.sent", 5, "fail"),
@@ -112,7 +114,7 @@ def test_against_kafka(tmp_path: Path) -> None:
     assert Folder(tmp_path / "faults").happened() == set(faults)
 
 
-def test_an_executor_that_is_killed_loses_nothing(tmp_path: Path) -> None:
+def test_a_killed_executor_loses_nothing(tmp_path: Path) -> None:
     faults = [Fault("task.heard", 20, "jvm"), Fault("task.sent", 9, "jvm")]
     expected = write_input(tmp_path, epochs=3, rows=400, partitions=PARTITIONS)
     with (
@@ -129,7 +131,7 @@ def test_an_executor_that_is_killed_loses_nothing(tmp_path: Path) -> None:
 @pytest.mark.soak
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("seed", range(20) if "PENSTOCK_SOAK" in os.environ else [0])
-def test_faults_by_chance(tmp_path: Path, seed: int) -> None:
+def test_random_faults_lose_and_repeat_nothing(tmp_path: Path, seed: int) -> None:
     dice = random.Random(seed)
     reached = {point: 200 if point in {"task.part", "task.heard"} else 8 for point in POINTS}
     chosen = {(point, dice.randrange(reached[point])) for point in dice.choices(POINTS, k=10)}

@@ -1,4 +1,4 @@
-"""A task of Spark goes on when the broker that it reads from dies."""
+"""A Spark task continues when the broker that it reads from dies."""
 
 import pytest
 from confluent_kafka import Producer
@@ -42,8 +42,8 @@ def offsets_of(fetched: Fetched) -> list[int]:
     return offsets
 
 
-def test_a_read_continues_at_the_next_leader() -> None:
-    # Answers of a few batches each, so that many are still to come when the leader dies.
+def test_a_read_continues_with_the_next_leader() -> None:
+    # Responses of a few batches each, so that many are still to come when the leader dies.
     small = FetchSettings(partition_bytes=5_000, max_wait_ms=50)
     with KafkaCluster(3) as kafka:
         written(kafka)

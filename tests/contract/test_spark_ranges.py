@@ -1,4 +1,4 @@
-"""What a task of Spark reads, without Spark: ranges of topics that librdkafka has written."""
+"""What a Spark task reads, without Spark: ranges of topics that librdkafka has written."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -76,7 +76,7 @@ def test_a_range_holds_what_was_written(
     ][7:290]
 
 
-def test_small_answers_give_the_same_records_as_large_ones(
+def test_small_responses_give_the_same_records_as_large_ones(
     target: Target, referee: Referee, topic: str
 ) -> None:
     referee.create_topic(topic)
@@ -100,7 +100,7 @@ def test_log_append_time_has_its_timestamp_type(
     assert all(row["timestamp"].year > 2000 for row in found)
 
 
-def test_times_narrow_a_range(target: Target, referee: Referee, topic: str) -> None:
+def test_timestamps_narrow_a_range(target: Target, referee: Referee, topic: str) -> None:
     referee.create_topic(topic)
     referee.produce(topic, written(50))
     wanted = OffsetRange(TopicPartition(topic, 0), 0, 50)
@@ -129,7 +129,7 @@ def test_a_committed_read_sees_no_aborted_record(
     topic_partition = TopicPartition(topic, 0)
     isolation = IsolationLevel.READ_COMMITTED
     end = latest(client, [topic_partition], isolation)[topic_partition]
-    assert end == 18  # three markers
+    assert end == 18  # includes three markers
     found = {}
     for level in IsolationLevel:
         fetch = replace(settings(target).fetch, isolation=level)
@@ -197,7 +197,7 @@ def test_stopping_early_leaves_no_thread_behind(
     found.close()  # type: ignore[attr-defined]  # a generator, which a pytest warning would tell
 
 
-def test_offsets_are_found_by_time_earliest_and_latest(
+def test_offsets_are_found_by_timestamp_earliest_and_latest(
     referee: Referee, topic: str, client: BlockingClient
 ) -> None:
     referee.create_topic(topic, 2)
@@ -237,7 +237,7 @@ def test_progress_is_committed_to_a_group(
     assert found.offset == 7
 
 
-def test_ranges_side_by_side_hold_each_record_once(
+def test_concurrent_ranges_hold_each_record_once(
     target: Target, referee: Referee, topic: str
 ) -> None:
     referee.create_topic(topic)
@@ -254,7 +254,7 @@ def test_ranges_side_by_side_hold_each_record_once(
 
 
 def tasks(target: Target, topic: str, **options: str) -> list[tuple[int, int]]:
-    """Start and end of the ranges that a batch read is cut into."""
+    """Start and end of the ranges that a batch read is divided into."""
     given = {"kafka.bootstrap.servers": target.bootstrap, "subscribe": topic}
     read, _ = batch_settings(Options(given | options))
     return [(each.value.start, each.value.end) for each in batch_reader(read).partitions()]

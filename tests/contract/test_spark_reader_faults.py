@@ -1,5 +1,5 @@
-"""The reader of a range behind a link that spoils answers, for a slow consumer: no row is lost,
-repeated or damaged. A plain consumer over a quiet link says what is right.
+"""The range reader with a slow consumer, behind a link that damages responses: no row is lost,
+repeated or damaged. A plain consumer over an undisturbed link gives the expected rows.
 """
 
 import os
@@ -46,8 +46,8 @@ Row = tuple[int, bytes | None, bytes | None, int]
 
 
 class SpoilingLink:
-    """Forwards frames to a broker that advertises this address; `spoils` picks the fault of each
-    answer to a fetch.
+    """Forwards frames to a broker that advertises this address; `spoils` chooses the fault of each
+    fetch response.
     """
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ class SpoilingLink:
             try:
                 client, _ = self._listener.accept()
                 broker = socket.create_connection(("127.0.0.1", self.broker_port))
-            except OSError:  # closed
+            except OSError:  # the link is closed
                 return
             fetches: dict[int, int] = {}
             for forward in (self._requests, self._answers):
@@ -115,7 +115,9 @@ class SpoilingLink:
 
 
 def spoilt(frame: bytes, version: int, fault: str) -> bytes:
-    """The answer as a broker could give it as well: an error, no batch, or half of the last."""
+    """Changes the response into another valid one: an error, no batch, or half of the last
+    batch.
+    """
     _, at = read_response_header(memoryview(frame)[4:], APIS[FETCH], version)
     response = decode(FetchResponse, version, frame[4 + at :])
     for topic in response.responses:
@@ -148,7 +150,7 @@ def link() -> Iterator[SpoilingLink]:
 
 @pytest.fixture(scope="module")
 def written(link: SpoilingLink) -> list[Row]:
-    """Batches of all codecs and sizes; what a plain consumer reads of them."""
+    """Writes batches of all codecs and sizes; returns what a plain consumer reads of them."""
     dice = random.Random(1)
     for codec in ("none", "gzip", "lz4", "zstd", "snappy"):
         producer = Producer(
@@ -198,7 +200,7 @@ def read(address: str, topic: str, slow: Callable[[], None], *filters: object) -
 def test_a_slow_reader_of_damaged_responses_sees_every_row_once(
     link: SpoilingLink, written: list[Row], seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if NATIVE:  # small chunks, so that the consumer holds up the decoder in each answer
+    if NATIVE:  # small chunks, so that the consumer slows the decoder in each response
         monkeypatch.setattr("penstock.spark.decode.native.ROWS", 50)
     dice = random.Random(seed)
     happened: list[str] = []

@@ -1,4 +1,4 @@
-"""Values with schema ids on Spark: read, written, and in a flow whose schema changes."""
+"""Values with schema ids in Spark: read, written, and in a flow whose schema changes."""
 
 import json
 from collections.abc import Iterator
@@ -56,7 +56,7 @@ def value(client: SchemaRegistryClient, topic: str, schema: object, row: object)
 
 
 @pytest.mark.row("A020")
-def test_a_flow_goes_on_when_the_schema_changes(
+def test_a_flow_continues_when_the_schema_changes(
     lab: Lab, topic: str, url: str, client: SchemaRegistryClient, tmp_path: Path
 ) -> None:
     for name in (topic, f"{topic}-dead", f"{topic}-out"):
@@ -86,7 +86,7 @@ def test_a_flow_goes_on_when_the_schema_changes(
 
 
 @pytest.mark.parametrize("name", ["confluent-avro", "confluent-json", "confluent-protobuf"])
-def test_what_spark_writes_it_reads(lab: Lab, topic: str, url: str, name: str) -> None:
+def test_spark_reads_the_values_that_it_wrote(lab: Lab, topic: str, url: str, name: str) -> None:
     schemas = {
         "confluent-avro": json.dumps(ORDER_2),
         "confluent-json": json.dumps(
@@ -119,7 +119,7 @@ def test_confluents_client_reads_what_spark_writes(
     lab: Lab, topic: str, url: str, client: SchemaRegistryClient
 ) -> None:
     lab.rdkafka.create_topic(topic, 1)
-    value(client, topic, ORDER_2, {"id": 1})  # registers it
+    value(client, topic, ORDER_2, {"id": 1})  # registers the schema
     writer = (
         lab.spark.range(3, 4)
         .select(F.struct(F.col("id"), F.lit("bo").alias("customer")).alias("value"))

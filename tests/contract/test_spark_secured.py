@@ -1,4 +1,4 @@
-"""Spark over TLS and SCRAM, by our source and sink and by its own."""
+"""Spark over TLS and SCRAM, with our source and sink and with Spark's own."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.peer, pytest.mark.timeout(180)]
 MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
 
 
-def test_records_pass_by_our_source_and_its_own(tmp_path: Path) -> None:
+def test_records_are_written_and_read_by_our_format_and_sparks(tmp_path: Path) -> None:
     keys = certified(tmp_path, "broker")
     settings = {
         "listeners": "PLAINTEXT://127.0.0.1:0,SASL_SSL://127.0.0.1:0",

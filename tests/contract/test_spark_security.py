@@ -1,4 +1,4 @@
-"""TLS and SASL of Spark's tasks against a real Kafka that asks for them."""
+"""TLS and SASL of Spark's tasks against a real Kafka that requires them."""
 
 import subprocess
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ LOGIN = {"PLAIN": "plain.PlainLoginModule", "SCRAM": "scram.ScramLoginModule"}
 
 @dataclass(frozen=True)
 class Secured:
-    """A cluster with a listener of each kind, and the certificate of all of them."""
+    """A cluster with a listener of each kind, and the certificate that all of them use."""
 
     ports: dict[str, int]
     folder: Path
@@ -66,7 +66,7 @@ class Secured:
 def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
     folder = tmp_path_factory.mktemp("secured")
     certified(folder)
-    # Completed below, when the cluster has chosen its ports.
+    # Completed below, once the cluster has chosen its ports.
     settings: dict[str, object] = {"auto.create.topics.enable": "true"}
     cluster = KafkaCluster(settings=settings, folder=folder / "kafka")
     ports = dict(zip(LISTENERS[1:], free_ports(3), strict=True))
@@ -89,7 +89,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
 
 
 def certified(folder: Path) -> None:
-    """One self-signed certificate, for the broker, for clients and as authority."""
+    """Creates one self-signed certificate, for the broker, for clients and as authority."""
     key, certificate = folder / "key.pem", folder / "cert.pem"
     name = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
     files = ["-keyout", str(key), "-out", str(certificate)]
@@ -125,7 +125,7 @@ def listener_settings(ports: dict[str, int], controller: int, folder: Path) -> d
     return settings
 
 
-def test_tls_shows_a_certificate_and_checks_the_brokers(secured: Secured) -> None:
+def test_tls_presents_a_client_certificate_and_verifies_the_brokers(secured: Secured) -> None:
     shown = {
         "ssl_truststore_certificates": secured.certificate,
         "ssl_keystore_key": secured.key,
@@ -154,7 +154,7 @@ def test_a_broker_with_client_auth_rejects_clients_without_certificate(secured: 
 
 @pytest.mark.parametrize("listener", ["SASL_SSL", "SASL_PLAINTEXT"])
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
-def test_logins(secured: Secured, listener: str, mechanism: str) -> None:
+def test_each_sasl_mechanism_logs_in(secured: Secured, listener: str, mechanism: str) -> None:
     user, password = ("alice", "secret;") if mechanism == "PLAIN" else ("bob, the =", "scräm")
     trusted = {"ssl_truststore_certificates": secured.certificate}
     named = {"sasl_username": user, "sasl_password": password}

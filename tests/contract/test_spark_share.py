@@ -1,4 +1,4 @@
-"""A share group as a stream of Spark: one partition, four tasks, each record at least once."""
+"""A share group as a Spark stream: one partition, four tasks, each record at least once."""
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
@@ -31,7 +31,7 @@ RECORDS = 400
 
 @pytest.fixture(scope="module")
 def lab(penstock: PenstockBroker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    # Local mode gives up with the first failed task unless the master says otherwise.
+    # In local mode one failed task fails the job unless the master allows retries.
     retrying = {"spark.master": "local[2,3]"}
     with lab_beside(penstock, tmp_path_factory.mktemp("spark"), settings=retrying) as found:
         yield found
@@ -39,7 +39,7 @@ def lab(penstock: PenstockBroker, tmp_path_factory: pytest.TempPathFactory) -> I
 
 @pytest.fixture
 def queue(lab: Lab, topic: str) -> str:
-    """A topic with records, and a share group of its name that begins with the first."""
+    """A topic with records, and a share group of the same name that starts at the first record."""
     admin = AdminClient({"bootstrap.servers": lab.penstock.bootstrap})
     earliest = ConfigEntry(
         "share.auto.offset.reset", "earliest", incremental_operation=AlterConfigOpType.SET
@@ -101,7 +101,7 @@ def test_records_of_one_partition_are_divided_among_tasks_and_one_fails_once(
         3,
     ]
     assert is_drained(lab, queue)
-    # Nothing comes again after a clean commit, and new records do come.
+    # After a clean commit no record is delivered again, and new records are delivered.
     lab.numbers(queue, 10)
     run_to_end(frame, tmp_path)
     assert offsets(lab, tmp_path) == list(range(RECORDS + 10))

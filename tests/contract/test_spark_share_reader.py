@@ -1,4 +1,4 @@
-"""A share group as a stream, without Spark, on every broker that is compared."""
+"""A share group as a stream, without Spark, on every target broker."""
 
 import pickle
 from typing import Any
@@ -30,7 +30,7 @@ def begun_with_the_first_record(bootstrap: str, group: str) -> None:
         "share.auto.offset.reset", "earliest", incremental_operation=AlterConfigOpType.SET
     )
     wanted = ConfigResource(ResourceType.GROUP, group, incremental_configs=[entry])
-    admin = AdminClient({"bootstrap.servers": bootstrap})  # alive until it has answered
+    admin = AdminClient({"bootstrap.servers": bootstrap})  # must live until it has answered
     for done in admin.incremental_alter_configs([wanted]).values():
         done.result(30)
 

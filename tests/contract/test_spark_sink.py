@@ -1,4 +1,4 @@
-"""Spark writes to topics by format `penstock`; clients that are not ours read what came."""
+"""Spark writes to topics with format `penstock`; other clients read the records."""
 
 import time
 from collections.abc import Iterator
@@ -122,10 +122,12 @@ def test_a_stream_is_written(
     assert found == list(range(500))
 
 
-def test_a_topic_is_copied_exactly_once_as_it_is(
+def test_a_topic_is_copied_exactly_once_with_its_partitions(
     spark: SparkSession, bootstrap: str, topic: str, tmp_path: Path
 ) -> None:
-    """Source partition = target partition needs no shuffle, and goes on where it stopped."""
+    """Writing each source partition to the same target partition needs no shuffle; the copy resumes
+    where it stopped.
+    """
     copy = make_topic(bootstrap, f"{topic}-copy")
     rows = spark.range(2_000).select(F.col("id").cast("string").alias("value"))
 
@@ -153,7 +155,7 @@ def test_a_topic_is_copied_exactly_once_as_it_is(
     assert len(placed(bootstrap, copy)) == 4_000
 
 
-def test_a_query_without_marker_writes_if_the_option_says_so(
+def test_a_query_without_a_marker_writes_if_the_option_says_so(
     spark: SparkSession, bootstrap: str, topic: str, tmp_path: Path
 ) -> None:
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
@@ -176,7 +178,7 @@ def test_a_query_without_marker_writes_if_the_option_says_so(
     (tmp_path / "in").mkdir()
     for number in range(2):
         (tmp_path / "in" / f"{number}.json").write_text(f'{{"id": {number}}}')
-        run()  # the first micro-batch has no rows, and leaves a marker all the same
+        run()  # the first micro-batch has no rows, but still leaves a marker
     admin.delete_consumer_groups([topic])[topic].result(30)
     (tmp_path / "in" / "2.json").write_text('{"id": 2}')
     for _ in range(2):
@@ -187,7 +189,7 @@ def test_a_query_without_marker_writes_if_the_option_says_so(
 
 
 def placed(bootstrap: str, topic: str) -> list[tuple[int, bytes]]:
-    """Values with their partition, in the partitions' order."""
+    """Values with their partitions, ordered by partition."""
     found = [(each.partition() or 0, each.value() or b"") for each in messages(bootstrap, topic)]
     return sorted(found, key=lambda each: each[0])
 
@@ -217,7 +219,7 @@ def test_a_topic_is_not_overwritten(spark: SparkSession, bootstrap: str, topic: 
         writer.option("kafka.bootstrap.servers", bootstrap).save()
 
 
-def test_two_writers_of_a_partition_fail_the_stream_with_what_to_do(
+def test_two_writers_of_a_partition_fail_the_stream_with_advice(
     spark: SparkSession, bootstrap: str, topic: str, tmp_path: Path
 ) -> None:
     spark.range(4_000).repartition(4).write.json(str(tmp_path / "in"))

@@ -1,4 +1,6 @@
-"""The source `penstock` in Spark, beside Spark's own `kafka` format: equal rows, equal offsets."""
+"""The source `penstock` in Spark, compared with Spark's own `kafka` format: equal rows and
+offsets.
+"""
 
 import json
 from collections.abc import Iterator
@@ -90,7 +92,7 @@ def test_schemas_are_the_same(lab: Lab, mixed: str) -> None:
         assert ours == theirs
 
 
-def test_ranges_are_cut_for_more_tasks(lab: Lab, mixed: str) -> None:
+def test_ranges_are_divided_for_more_tasks(lab: Lab, mixed: str) -> None:
     for options, tasks in [
         ({}, 3),
         ({"minPartitions": 10}, 10),
@@ -111,7 +113,7 @@ def test_ranges_are_cut_for_more_tasks(lab: Lab, mixed: str) -> None:
     ],
     ids=["misspelt", "misspelt client setting", "impossible", "security", "missing topic"],
 )
-def test_mistakes_are_errors(lab: Lab, options: dict[str, str], words: str) -> None:
+def test_invalid_options_are_errors(lab: Lab, options: dict[str, str], words: str) -> None:
     with pytest.raises(AnalysisException) as caught:
         lab.read("penstock", options).count()
     assert words in str(caught.value)
@@ -180,7 +182,7 @@ def test_a_stream_continues_from_its_checkpoint_and_its_lag_ends_at_zero(
 
 
 @pytest.mark.parametrize(("before", "after"), [FORMATS, FORMATS[::-1]])
-def test_a_job_moves_by_changing_one_word(
+def test_a_job_migrates_by_changing_the_format_name(
     lab: Lab,
     topic: str,
     tmp_path: Path,
@@ -256,7 +258,7 @@ def test_a_recreated_topic_fails_a_stream_or_is_read_from_its_start(
     assert lab.written(tmp_path) == sorted([(0, n) for n in (*range(20), *range(5))])
 
 
-def test_a_topic_deleted_while_it_is_read_ends_the_stream_or_is_left_out(
+def test_a_topic_deleted_during_a_read_ends_the_stream_or_is_left_out(
     lab: Lab, topic: str, tmp_path: Path
 ) -> None:
     names = [f"{topic}-{n}" for n in range(2)]
@@ -269,7 +271,8 @@ def test_a_topic_deleted_while_it_is_read_ends_the_stream_or_is_left_out(
             options = {"subscribe": ",".join(names), "startingOffsets": "earliest"}
             frame = lab.stream("penstock", {**options, "failOnDataLoss": fails})
             queries[fails] = into_table(frame, tmp_path, f"deleted_{fails}")
-            # One after the other: on a busy machine Spark gives up on workers that start together.
+            # One after the other: on a busy machine Spark gives up on workers that start at the
+            # same time.
             lab.wait_for_rows(f"deleted_{fails}", 10)
         lab.rdkafka.delete_topic(names[0])
         with pytest.raises(

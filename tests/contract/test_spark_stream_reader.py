@@ -1,4 +1,4 @@
-"""The driver's side of a stream, called as Spark calls it but without Spark."""
+"""The driver side of a stream, called as Spark calls it but without Spark."""
 
 import pickle
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ def reading(target: Target, topic: str, **options: object) -> Iterator[StreamRea
 
 
 def write(target: Target, topic: str, count: int, partition: int = 0) -> None:
-    # A new client each time: an old one may not know a partition yet that was just added.
+    # A new client each time: an old one may not know a partition that was just added.
     client = LibrdkafkaClient(target.bootstrap)
     client.produce(topic, [Record(b"v", partition=partition) for _ in range(count)])
     client.close()
@@ -53,7 +53,9 @@ def made_anew(referee: Referee, topic: str) -> None:
     referee.delete_topic(topic)
 
     def is_made() -> bool:
-        """Not yet where a worker is asked that has not heard of the deletion."""
+        """Whether the topic is created. A worker that has not learned of the deletion refuses it
+        for a while.
+        """
         try:
             referee.create_topic(topic)
         except RefusedError as refused:
@@ -105,7 +107,7 @@ def test_trigger_limits_come_from_options(target: Target, referee: Referee, topi
         assert reader.getDefaultReadLimit() == EVERYTHING
 
 
-def test_an_available_now_run_ends_where_the_topics_ended_at_its_start(
+def test_an_available_now_run_ends_at_the_end_offsets_of_its_start(
     target: Target, referee: Referee, topic: str
 ) -> None:
     referee.create_topic(topic)
@@ -141,7 +143,7 @@ def test_a_batch_is_committed_to_the_group_when_the_next_is_planned(
         assert committed(target, f"stream-{topic}", topic) == 0
         assert reader.latestOffset(end, EVERYTHING) == end
         assert committed(target, f"stream-{topic}", topic) == 10
-        # A group that has members refuses; the stream goes on.
+        # A group with members refuses the commit; the stream continues.
         member = referee.join(f"stream-{topic}", topic)
         try:
             wait_until(lambda: bool(member.poll().assigned), 30, "the member to be in")
@@ -151,7 +153,7 @@ def test_a_batch_is_committed_to_the_group_when_the_next_is_planned(
             member.leave()
 
 
-def test_partitions_that_are_added_are_read_from_their_first_record(
+def test_added_partitions_are_read_from_their_first_record(
     target: Target, referee: Referee, topic: str
 ) -> None:
     referee.create_topic(topic)

@@ -1,4 +1,6 @@
-"""`penstock sql` and `penstock shell`, on a broker and a local Spark that lives as long as they."""
+"""`penstock sql` and `penstock shell`, with a broker and a local Spark that ends with the
+command.
+"""
 
 import csv
 import io
@@ -56,7 +58,7 @@ def produce(client: LibrdkafkaClient, topic: str, events: list[tuple[str, int]])
 
 @dataclass(frozen=True)
 class Shop:
-    """A broker with topics, and `penstock` to ask about them."""
+    """A broker with topics, and a `penstock` command to query them."""
 
     broker: PenstockBroker
     command: WarmCommand

@@ -1,4 +1,4 @@
-"""Kafka Streams with `group.protocol=streams` (KIP-1071), and Kafka's tools about its groups."""
+"""Kafka Streams with `group.protocol=streams` (KIP-1071), and Kafka's tools for streams groups."""
 
 import json
 import re
@@ -81,7 +81,7 @@ def test_counts_stay_exact_when_an_instance_and_the_broker_are_killed(
         assert reader.values == exactly(lines)
 
 
-def test_kafkas_tool_knows_streams_groups(
+def test_kafkas_tool_and_ours_show_streams_groups_alike(
     tmp_path: Path, started: Callable[[App], App], tools: LineProcess
 ) -> None:
     lines = some_lines(3, 20)
@@ -103,7 +103,7 @@ def test_kafkas_tool_knows_streams_groups(
         members = alike("--describe", "--group", "counting", "--members")
         assert "ACTIVE: 0:[0,1]; 1:[0,1];" in members, members
         app.process.stop()
-        deadline = time.monotonic() + 30  # its session ends
+        deadline = time.monotonic() + 30  # until the session expires
         while "Stable" in alike.ours("--list", "--state"):
             assert time.monotonic() < deadline
         alike("--describe", "--group", "counting", "--state")
@@ -126,7 +126,7 @@ def tools() -> Iterator[LineProcess]:
 
 
 class Alike:
-    """`kafka-streams-groups`, Kafka's and ours: what both print."""
+    """Compares the output of Kafka's `kafka-streams-groups` and ours."""
 
     def __init__(self, tools: LineProcess, bootstrap: str) -> None:
         self._tools, self._server = tools, ("--bootstrap-server", bootstrap)
@@ -149,7 +149,7 @@ class Alike:
         return theirs
 
 
-def test_the_client_of_4_4_is_a_static_member_and_describes_its_topology(tmp_path: Path) -> None:
+def test_the_4_4_client_is_a_static_member_and_describes_its_topology(tmp_path: Path) -> None:
     with PenstockBroker(*OPTIONS, folder=tmp_path / "broker") as broker:
         make(broker.bootstrap, "lines")
         told = java.run("StreamsMember", broker.bootstrap, "app", "lines", jars="clients-4.4.0")

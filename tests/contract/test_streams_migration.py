@@ -1,4 +1,4 @@
-"""A Kafka Streams application moves to the streams protocol, and back, instance by instance."""
+"""A Kafka Streams application migrates to the streams protocol and back, instance by instance."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -48,13 +48,15 @@ def counting(bootstrap: str, folder: Path, protocol: str) -> App:
         group_protocol=protocol,
         consumer_heartbeat_interval_ms="500",
         transaction_timeout_ms="3000",
-        # A classic member rebalances for ever unless it finds its endpoint in its assignment.
+        # A classic member rebalances for ever unless its assignment contains its endpoint.
         application_server=f"{folder.name}:80",
     )
 
 
 def settled(broker: PenstockBroker, *classic: bool) -> None:
-    """Wait until the group is stable, and so many members of each protocol have tasks."""
+    """Waits until the group is stable and the members of each protocol have tasks; `classic` has
+    one flag per member.
+    """
     deadline = time.monotonic() + SETTLED_S
     with WireLink(broker.bootstrap) as link:
         while True:

@@ -38,7 +38,7 @@ def test_rows_are_upserted_and_followed(url: str) -> None:
     assert [row[:2] for row in follower.read(part)][:2] == [(1, "c"), (2, "b")]
 
 
-def test_texts_that_its_collation_calls_equal_are_read_once_each(url: str) -> None:
+def test_texts_that_the_collation_calls_equal_are_read_once_each(url: str) -> None:
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(
             "create collation shop.no_case "
@@ -54,7 +54,7 @@ def test_texts_that_its_collation_calls_equal_are_read_once_each(url: str) -> No
     assert following.ids() == []
 
 
-def test_json_and_arrays_are_their_texts(url: str) -> None:
+def test_json_and_arrays_are_read_as_text(url: str) -> None:
     text = '{"a": [1, null], "b": true}'
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("create table shop.docs (id int primary key, doc jsonb, tags text[])")
@@ -72,7 +72,7 @@ def test_json_and_arrays_are_their_texts(url: str) -> None:
     assert rows == [(1, text, "{a,NULL}"), (2, None, None)]
 
 
-def test_a_time_of_a_day_is_not_followed(url: str) -> None:
+def test_a_time_of_day_column_is_not_followed(url: str) -> None:
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("create table shop.times (id int primary key, at time)")
     with pytest.raises(ConfigError, match="option increasing: at is a TIME"):
@@ -100,7 +100,7 @@ def test_a_missing_database_is_an_error() -> None:
         TableSource({"url": "postgresql://x@127.0.0.1:1/x", "table": "t"}).schema()
 
 
-def test_floats_of_four_bytes_are_not_followed_and_those_of_eight_are(url: str) -> None:
+def test_four_byte_floats_are_not_followed_but_eight_byte_floats_are(url: str) -> None:
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(
             "create table shop.floats (id int primary key, short real, long double precision)"
@@ -116,7 +116,7 @@ def test_floats_of_four_bytes_are_not_followed_and_those_of_eight_are(url: str) 
 
 @pytest.mark.parametrize("kind", ["double precision", "numeric"])
 def test_a_column_with_nan_is_not_followed(url: str, kind: str) -> None:
-    """For PostgreSQL it is the highest number: no later row would be read."""
+    """PostgreSQL sorts NaN as the highest number, so no later row would be read."""
     name = f"shop.nan_{kind[:3]}"
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(f"create table {name} (id int primary key, amount {kind})")

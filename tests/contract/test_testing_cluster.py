@@ -1,4 +1,4 @@
-"""The shipped cluster fixture, used as its users would; and what a cluster tells in `/metrics`."""
+"""The shipped cluster fixture as its users would use it, and a cluster's `/metrics`."""
 
 import re
 from urllib.request import urlopen
@@ -39,7 +39,7 @@ def write(cluster: TemporaryCluster, topic: str, *values: str) -> None:
     assert failed == [None] * len(values)
 
 
-def test_acknowledged_records_survive_the_leader(cluster: TemporaryCluster) -> None:
+def test_acknowledged_records_survive_the_leaders_death(cluster: TemporaryCluster) -> None:
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
     admin.create_topics([NewTopic("kept", 1, 3)])["kept"].result()
     write(cluster, "kept", "a", "b")

@@ -1,4 +1,6 @@
-"""The time index in servers: the contract, and what users see when one is wrong or away."""
+"""The time index in database servers: the contract, and the errors when a server is wrong
+or down.
+"""
 
 import asyncio
 from collections.abc import Iterator
@@ -30,7 +32,9 @@ def started(name: str) -> Iterator[tuple[Servers, TimeIndex]]:
 
 
 async def asked_until_it_fails(index: TimeIndex) -> None:
-    """PostgreSQL's own process for a connection ends a moment after the server."""
+    """Queries until the server's death is noticed. PostgreSQL's process for a connection ends a
+    moment after the server.
+    """
     while True:
         await index.due(AGAIN, 9, 9)
         await asyncio.sleep(0.05)
@@ -38,7 +42,7 @@ async def asked_until_it_fails(index: TimeIndex) -> None:
 
 @pytest.mark.row("A122", "A124")
 @pytest.mark.parametrize("name", SERVERS)
-def test_the_contract_and_a_server_that_dies(name: str) -> None:
+def test_a_server_keeps_the_contract_and_its_death_is_an_error(name: str) -> None:
     with started(name) as (server, index):
 
         async def scenario() -> None:
@@ -48,10 +52,10 @@ def test_the_contract_and_a_server_that_dies(name: str) -> None:
             server.kill(0)
             with pytest.raises(StoreUnavailable, match=r"the \w+ store failed"):
                 await asyncio.wait_for(asked_until_it_fails(index), 10)
-            server.output(0).write_text("")  # "ready" was said before
+            server.output(0).write_text("")  # so that the old "ready" is not found again
             server.start(0)
             found = await index.indexed_to(AGAIN)
-            assert found in (None, 0, 2)  # what it lost, it lost together
+            assert found in (None, 0, 2)  # entries and position are lost together or not at all
             assert await index.due(AGAIN, 9, 9) == ([Entry(5, 1)] if found == 2 else [])
             await index.close()
 
@@ -61,7 +65,7 @@ def test_the_contract_and_a_server_that_dies(name: str) -> None:
 @pytest.mark.soak
 @pytest.mark.timeout(600)
 @pytest.mark.row("A124")
-def test_the_contract_in_hbase() -> None:
+def test_hbase_keeps_the_contract() -> None:
     async def scenario(url: str) -> None:
         index = open_store(url, Path("unused"))
         await check_time_index(index)

@@ -1,4 +1,4 @@
-"""Kafka's own tools with tokens: OAUTHBEARER by a token in a file, and delegation tokens."""
+"""Kafka's own tools with tokens: OAUTHBEARER from a token file, and delegation tokens."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.peer
 BEARER = "org.apache.kafka.common.security.oauthbearer"
 
 
-def test_java_logs_in_by_an_access_token(tmp_path: Path) -> None:
+def test_java_logs_in_with_an_access_token(tmp_path: Path) -> None:
     keys, shown = tmp_path / "jwks.json", tmp_path / "token"
     keys.write_bytes(own_key_set())
     client = tmp_path / "client.properties"
@@ -45,7 +45,7 @@ def test_java_logs_in_by_an_access_token(tmp_path: Path) -> None:
         assert "invalid_token" in run("--list", check=False)
 
 
-def test_a_delegation_token_is_made_used_renewed_and_ended(tmp_path: Path) -> None:
+def test_a_delegation_token_is_created_used_renewed_and_expired(tmp_path: Path) -> None:
     security = "org.apache.kafka.common.security"
     plain, scram = f"{security}.plain.PlainLoginModule", f"{security}.scram.ScramLoginModule"
     settings = {

@@ -1,6 +1,7 @@
-"""Kafka's own tools, some ninety calls: Penstock's answers read as those of the real Kafka.
+"""Kafka's own tools, about ninety calls: they print the same about Penstock as about the real
+Kafka.
 
-The calls are in `tests/tool_table/calls.py`; all run in one JVM, in their order, on both brokers.
+The calls are in `tests/tool_table/calls.py`; all run in one JVM, in order, on both brokers.
 """
 
 import json
@@ -27,7 +28,7 @@ EXPECTED = {
     "kafka-topics --describe --topics-with-overrides --exclude-internal": "with eligible leader "
     "replicas every topic of a KRaft cluster has min.insync.replicas of its own",
 }
-"""Calls whose answers differ, and why."""
+"""Calls whose output differs, and why."""
 
 
 @pytest.fixture
@@ -60,14 +61,14 @@ def difference(call: Call, theirs: Done, ours: Done) -> list[str]:
 
 
 def attempts(call: Call) -> int:
-    """Calls that change nothing can be made again."""
+    """How often a call may be made: calls that change nothing can be repeated."""
     return 3 if "--describe" in call.arguments or "--list" in call.arguments else 1
 
 
 @pytest.mark.row("A133", "A136", "A137")
 @pytest.mark.peer
 @pytest.mark.timeout(300)
-def test_every_call_reads_as_it_does_from_kafka(tools: LineProcess, tmp_path: Path) -> None:
+def test_every_call_prints_the_same_as_about_kafka(tools: LineProcess, tmp_path: Path) -> None:
     options = [word for pair in SETTINGS.items() for word in ("--set", "=".join(map(str, pair)))]
     different: dict[str, list[str]] = {}
     with (
@@ -81,7 +82,7 @@ def test_every_call_reads_as_it_does_from_kafka(tools: LineProcess, tmp_path: Pa
                 different[str(call)] = difference(call, theirs, ours)
                 if not different[str(call)]:
                     break
-                time.sleep(1)  # Kafka answers a change before its brokers know of it
+                time.sleep(1)  # Kafka answers a change before its brokers have learned of it
     different = {name: told for name, told in different.items() if told}
     surprising = [
         "\n".join([name, *told]) for name, told in different.items() if name not in EXPECTED

@@ -1,4 +1,4 @@
-"""What transactions cost their coordinator: how many records it writes."""
+"""The cost of transactions for their coordinator: how many records it writes."""
 
 import time
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from support.brokers.wire_link import WireLink
 
 pytestmark = [
     pytest.mark.peer,
-    # One connection asks for all of it, so that one broker has to lead it all.
+    # One connection sends all requests, so one broker must lead everything.
     pytest.mark.parametrize("target", parameters(["kafka", "penstock"]), indirect=True),
 ]
 
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 def until_taken(ask: Callable[[], T], errors: Callable[[T], list[int]]) -> T:
-    """Coordinators and leaders may have to be asked again when they are new."""
+    """Repeats the request while it fails: new coordinators and leaders may not be ready."""
     deadline_s = time.monotonic() + WAIT_S
     while any(errors(answer := ask())):
         assert time.monotonic() < deadline_s, answer
@@ -40,7 +40,7 @@ def until_taken(ask: Callable[[], T], errors: Callable[[T], list[int]]) -> T:
 
 def initiated(link: WireLink, name: str) -> InitProducerIdResponse:
     def ask() -> InitProducerIdResponse:
-        # Looking for the coordinator makes its topic.
+        # Looking for the coordinator creates its topic.
         link.ask(FindCoordinatorRequest(key_type=1, coordinator_keys=[name]))
         request = InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=60_000)
         answer = link.ask(request)
@@ -54,7 +54,7 @@ def state_records(referee: Referee) -> int:
     return sum(referee.offset(STATE, at, -1) for at in range(len(referee.partitions(STATE))))
 
 
-def test_partitions_that_one_request_writes_to_first_are_added_by_one_record(
+def test_partitions_first_written_by_one_request_are_added_by_one_record(
     target: Target, referee: Referee, topic: str
 ) -> None:
     referee.create_topic(topic, partitions=3)

@@ -1,4 +1,4 @@
-"""What the transaction settings of a broker do, as a client meets it."""
+"""The transaction settings of a broker, as a client experiences them."""
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
@@ -25,7 +25,7 @@ def write(producer: Producer, topic: str) -> None:
 
 
 @pytest.mark.row("A151")
-def test_the_state_topic_is_made_as_the_settings_say(topic: str) -> None:
+def test_the_state_topic_is_created_as_the_settings_say(topic: str) -> None:
     settings = {
         "num.partitions": "7",
         "segment.bytes": "1048576",
@@ -48,7 +48,7 @@ def test_the_state_topic_is_made_as_the_settings_say(topic: str) -> None:
 
 
 @pytest.mark.row("A111")
-def test_the_state_topic_has_fifty_partitions_unless_set(topic: str) -> None:
+def test_the_state_topic_has_fifty_partitions_by_default(topic: str) -> None:
     with PenstockBroker() as broker:
         producer = transactional(broker.bootstrap)
         producer.init_transactions(WAIT_S)
@@ -65,7 +65,7 @@ def refused(bootstrap: str, timeout_ms: int) -> KafkaError:
 
 
 @pytest.mark.row("A114", "A151")
-def test_a_longer_timeout_than_the_broker_allows_is_refused() -> None:
+def test_a_timeout_above_the_brokers_limit_is_refused() -> None:
     limit = 5000
     with PenstockBroker(f"--set=transaction.max.timeout.ms={limit}") as broker:
         error = refused(broker.bootstrap, limit + 1)
@@ -81,7 +81,7 @@ def test_a_longer_timeout_than_the_broker_allows_is_refused() -> None:
 
 
 @pytest.mark.row("A114", "A151")
-def test_an_id_that_is_idle_for_too_long_is_forgotten(topic: str) -> None:
+def test_an_idle_transactional_id_expires(topic: str) -> None:
     soon = "transaction.remove.expired.transaction.cleanup.interval.ms=50"
     with PenstockBroker("--set=transactional.id.expiration.ms=300", f"--set={soon}") as broker:
         producer = transactional(broker.bootstrap)

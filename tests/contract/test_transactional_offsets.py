@@ -1,4 +1,4 @@
-"""Offsets that a transaction commits, when the broker restarts before it ends."""
+"""Offsets committed in a transaction, if the broker restarts before the transaction ends."""
 
 from pathlib import Path
 
@@ -24,12 +24,12 @@ def committed(bootstrap: str) -> int:
 
 
 def held(broker: EmbeddedBroker) -> set[Place]:
-    """The partitions whose offsets an open transaction of group g may move."""
+    """The partitions whose offsets an open transaction of group g may change."""
     groups = broker.running.services.coordination.groups
     return groups.runtime.shard(groups.partition_of("g")).pending_offsets().get("g", set())
 
 
-def test_offsets_of_an_open_transaction_are_kept_over_a_restart_until_it_ends(
+def test_offsets_of_an_open_transaction_survive_a_restart_until_it_ends(
     tmp_path: Path,
 ) -> None:
     with EmbeddedBroker(directory=tmp_path) as broker:
@@ -55,7 +55,7 @@ def test_offsets_of_an_open_transaction_are_kept_over_a_restart_until_it_ends(
         del writer
 
 
-def test_offsets_that_were_deleted_do_not_come_back_with_their_transaction(tmp_path: Path) -> None:
+def test_deleted_offsets_are_not_restored_by_their_transaction(tmp_path: Path) -> None:
     with EmbeddedBroker(directory=tmp_path) as broker:
         address = broker.bootstrap
         writer = Producer(

@@ -1,4 +1,4 @@
-"""Transactions by unmodified clients: all of a transaction is seen, or nothing of it."""
+"""Transactions of unmodified clients: readers see all of a transaction, or nothing."""
 
 import json
 import re
@@ -48,9 +48,9 @@ def consumer(bootstrap: str, group: str, isolation: str = "read_committed") -> C
 def seen(
     bootstrap: str, topic: str, partitions: int = 2, *, while_open: bool = False, **more: str
 ) -> list[str]:
-    """Everything that a consumer sees before the end of each partition.
+    """Everything that a consumer sees up to the end of each partition.
 
-    With `while_open`, the look comes amid a transaction; otherwise all have been ended.
+    With `while_open`, a transaction is open during the read; otherwise all have ended.
     """
     if not while_open:
         wait_for_markers(bootstrap, topic, partitions)
@@ -69,7 +69,7 @@ def seen(
 
 
 @pytest.mark.row("A058")
-def test_committed_transactions_are_seen_and_aborted_ones_are_not(
+def test_committed_transactions_are_visible_and_aborted_ones_are_not(
     target: Target, topic: str
 ) -> None:
     make(target.bootstrap, topic)
@@ -104,7 +104,7 @@ def test_an_open_transaction_hides_later_records(target: Target, topic: str) -> 
     assert seen(target.bootstrap, topic, 1) == ["slow", "quick"]
 
 
-def test_a_new_producer_shuts_out_the_old_one_and_aborts_its_transaction(
+def test_a_new_producer_fences_the_old_one_and_aborts_its_transaction(
     target: Target, topic: str
 ) -> None:
     make(target.bootstrap, topic)
@@ -121,7 +121,7 @@ def test_a_new_producer_shuts_out_the_old_one_and_aborts_its_transaction(
     assert seen(target.bootstrap, topic) == ["of the new one"]
 
 
-def test_offsets_move_with_the_transaction_that_commits_them(target: Target, topic: str) -> None:
+def test_offsets_are_committed_with_their_transaction(target: Target, topic: str) -> None:
     make(target.bootstrap, topic, f"{topic}-copy", partitions=1)
     writer = producer(target.bootstrap, topic)
     writer.begin_transaction()
@@ -223,7 +223,7 @@ def test_the_official_formatter_prints_the_state_topic(target: Target, topic: st
         *("--from-beginning", "--timeout-ms", "3000"),
         check=False,
     ).stdout
-    printed = json.loads(f"[{told.strip().replace('}{', '},{')}]")  # one behind the other
+    printed = json.loads(f"[{told.strip().replace('}{', '},{')}]")  # without separators
     ours = [
         each["value"]["data"] for each in printed if each["key"]["data"]["transactionalId"] == topic
     ]

@@ -1,4 +1,4 @@
-"""A broker that is killed in the middle of transactions: each is seen whole, or not at all."""
+"""A broker is killed in the middle of transactions: each is visible completely, or not at all."""
 
 import os
 import random
@@ -30,7 +30,7 @@ QUIET = {
 
 
 class Writer:
-    """Writes transactions and notes what it was told of each."""
+    """Writes transactions and records the outcome that its client reported for each."""
 
     def __init__(self, bootstrap: str) -> None:
         self._bootstrap = bootstrap
@@ -73,7 +73,7 @@ class Writer:
                 else:
                     self.aborted.add(number)
             else:
-                self._producer = self._made()  # it cannot tell how this one ended
+                self._producer = self._made()  # the outcome of this transaction is unknown
 
     def _until_told(self, end: object) -> None:
         deadline = time.monotonic() + WAIT_S
@@ -108,7 +108,7 @@ def test_each_transaction_is_all_or_nothing_when_the_broker_is_killed(
                     reached[number].set()
                 writer.write(number, commits=dice.random() < 0.7)
 
-        # The broker dies with the thread that started it, so it is the writer that has its own.
+        # The broker dies with the thread that started it, so the writer gets the extra thread.
         with ThreadPoolExecutor() as threads:
             writing = threads.submit(write_all)
             for number in sorted(kills):
@@ -117,7 +117,7 @@ def test_each_transaction_is_all_or_nothing_when_the_broker_is_killed(
                 broker.kill(0)
                 broker.start(0)
             writing.result(60)
-        Writer(broker.bootstrap)  # whatever is open is aborted
+        Writer(broker.bootstrap)  # aborts the transaction that is still open
         found = committed(broker.bootstrap, "kept", PARTITIONS, wait_s=WAIT_S)
     counts = Counter(int(value) for partition in found for value in partition)
     assert set(counts.values()) <= {RECORDS}, "some transactions are there in part, or twice"

@@ -1,4 +1,4 @@
-"""An assignor in Python, asked for by name from two clients that know nothing of it."""
+"""An assignor in Python, requested by name from two clients that know nothing of it."""
 
 import subprocess
 import sys
@@ -44,7 +44,7 @@ def member(broker: PenstockBroker, assignor: str) -> Consumer:
 
 
 def shares(consumers: list[Consumer], *sizes: int) -> None:
-    """Poll until they hold so many partitions."""
+    """Polls until the consumers hold `sizes` partitions."""
     deadline_s = time.monotonic() + DEADLINE_S
     while True:
         for consumer in consumers:
@@ -56,11 +56,13 @@ def shares(consumers: list[Consumer], *sizes: int) -> None:
 
 
 @pytest.mark.row("A052")
-def test_librdkafka_asks_for_it_and_the_others_stand_by(broker: PenstockBroker) -> None:
+def test_librdkafka_requests_the_assignor_and_other_members_stand_by(
+    broker: PenstockBroker,
+) -> None:
     active = member(broker, NAME)
     shares([active], 4)
     standby = member(broker, NAME)
-    # The tool sees it in the group before we believe that it has had its chance.
+    # The tool must list the standby as a member first: only then could it have got partitions.
     wait_for_members(broker, 2, [active, standby])
     shares([active, standby], 4, 0)
     active.close()
@@ -80,7 +82,7 @@ def wait_for_members(broker: PenstockBroker, count: int, polled: list[Consumer])
         assert time.monotonic() < deadline_s, told.state
 
 
-def test_a_name_that_is_not_offered_is_refused(broker: PenstockBroker) -> None:
+def test_an_unknown_assignor_name_is_refused(broker: PenstockBroker) -> None:
     consumer = member(broker, "no-such")
     message, deadline_s = None, time.monotonic() + DEADLINE_S
     while message is None:
@@ -93,7 +95,9 @@ def test_a_name_that_is_not_offered_is_refused(broker: PenstockBroker) -> None:
 
 
 @pytest.mark.peer
-def test_java_requests_it_and_the_tools_show_it(broker: PenstockBroker, tmp_path: Path) -> None:
+def test_java_requests_the_assignor_and_the_tools_show_it(
+    broker: PenstockBroker, tmp_path: Path
+) -> None:
     words = ["group.protocol=consumer", f"group.remote.assignor={NAME}"]
     properties = [word for each in words for word in ("--command-property", each)]
     where = ("--bootstrap-server", broker.bootstrap)
@@ -112,7 +116,7 @@ def test_java_requests_it_and_the_tools_show_it(broker: PenstockBroker, tmp_path
         java.stop()
 
 
-def test_a_path_that_is_wrong_stops_the_start_with_one_line(tmp_path: Path) -> None:
+def test_a_wrong_assignor_path_stops_the_start_with_one_line(tmp_path: Path) -> None:
     wrong = "group.consumer.assignors=uniform,no_such_module:thing"
     done = subprocess.run(
         [sys.executable, "-m", "penstock", "serve", "--dir", str(tmp_path), "--set", wrong],

@@ -1,4 +1,4 @@
-"""Kafka's own classes read what we write and write the same bytes, for every message."""
+"""Kafka's own classes read our messages and write the same bytes, for every message."""
 
 import base64
 import filecmp
@@ -22,7 +22,9 @@ from support.records.wire_values import ALL_VERSIONS, messages
 pytestmark = pytest.mark.peer
 
 ZOOKEEPER_MODE = {api.key for api in APIS.values() if api.inter_broker and api.key < 83}
-"""Between brokers, in Kafka up to 3.9 only; those for the state of share groups are in today's."""
+"""Inter-broker APIs that only Kafka up to 3.9 has; those for the state of share groups are
+current.
+"""
 BETWEEN_BROKERS = {
     kind for key in ZOOKEEPER_MODE for kind in (APIS[key].request, APIS[key].response)
 }
@@ -74,7 +76,9 @@ def test_java_writes_the_same_bytes_and_reads_the_same_values(
 
 
 def as_json(message: Message, version: int) -> dict[str, Any]:
-    """A message as Kafka's JSON converters tell it; they leave out records and default tags."""
+    """A message in the form of Kafka's JSON converters, which leave out records and default
+    tags.
+    """
     found = {}
     for field in fields(type(message), version):
         value = getattr(message, field.name)
@@ -106,7 +110,7 @@ def snake_keys(told: Any) -> Any:
     return [snake_keys(each) for each in told] if isinstance(told, list) else told
 
 
-def test_versions_and_flexibility_are_those_of_kafka(
+def test_versions_and_flexible_versions_equal_those_of_kafka(
     java_oracle: Oracle, zookeeper_mode_oracle: Oracle
 ) -> None:
     ours = {api.key: (api.name, api.low, api.high, api.flexible) for api in APIS.values()}
@@ -116,14 +120,15 @@ def test_versions_and_flexibility_are_those_of_kafka(
             if api.key in APIS and (api.key in ZOOKEEPER_MODE) == between_brokers:
                 flexible = api.first_flexible
                 known = 32767 if flexible is None else flexible
-                # Asked only within the served range: a first flexible version below it is unseen.
+                # Only the served range is compared: an earlier first flexible version cannot be
+                # seen.
                 if known == api.min and ours[api.key][3] < api.min:
                     known = ours[api.key][3]
                 theirs[api.key] = (api.name, api.min, api.max, known)
     assert theirs == ours
 
 
-def test_the_committed_messages_are_what_codegen_writes(tmp_path: Path) -> None:
+def test_the_committed_messages_equal_the_output_of_codegen(tmp_path: Path) -> None:
     (tmp_path / "messages").mkdir()
     shutil.copy(WIRE / "apis.py", tmp_path)
     write(tmp_path, installed_jars())

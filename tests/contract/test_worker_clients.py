@@ -1,6 +1,6 @@
-"""What clients do with a broker, done with two workers: librdkafka, in some seconds.
+"""What clients do with a broker, done with two workers: librdkafka, in a few seconds.
 
-`make soak` runs the scenarios of all clients with workers too (`clients/brokers.py`).
+`make soak` also runs the scenarios of all clients with workers (`clients/brokers.py`).
 """
 
 import time
@@ -44,7 +44,7 @@ def admin(client: Settings) -> AdminClient:
 
 
 def created(admin: AdminClient, name: str) -> str:
-    """A topic that both workers lead partitions of."""
+    """Creates a topic of which both workers lead partitions."""
     admin.create_topics([NewTopic(name, PARTITIONS)])[name].result(20)
 
     def leaders() -> set[int]:
@@ -133,7 +133,9 @@ def test_a_transaction_spans_both_workers(client: Settings, admin: AdminClient) 
     reader.close()
 
 
-def test_administrators_reach_what_either_worker_has(client: Settings, admin: AdminClient) -> None:
+def test_administrators_reach_the_partitions_of_both_workers(
+    client: Settings, admin: AdminClient
+) -> None:
     topic = created(admin, "administered")
     produced(client, topic, [b"v"] * PARTITIONS)
     entry = ConfigEntry("retention.ms", "7000", incremental_operation=AlterConfigOpType.SET)

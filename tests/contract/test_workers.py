@@ -1,4 +1,4 @@
-"""`penstock serve --workers`: clients use all workers, and whatever is killed comes back."""
+"""`penstock serve --workers`: clients use all workers, and every killed process comes back."""
 
 import json
 import os
@@ -29,11 +29,11 @@ pytestmark = pytest.mark.timeout(180)
 QUIET = {"log_level": 0, "socket.timeout.ms": 5000}
 PARTITIONS = 6
 HEAD_BYTES = 16
-"""Enough to tell records apart; a gigabyte as text would take minutes, and memory."""
+"""Enough to identify a record; keeping a gigabyte as text would take minutes, and memory."""
 
 
 def make_topic(bootstrap: str, name: str = "t") -> dict[int, int]:
-    """The leader of each partition."""
+    """Creates the topic; returns the leader of each partition."""
     admin = AdminClient({"bootstrap.servers": bootstrap, **QUIET})
     for done in admin.create_topics([NewTopic(name, PARTITIONS)]).values():
         done.result(20)
@@ -52,7 +52,7 @@ class Load:
         self.connect()
 
     def connect(self) -> None:
-        """With a new client: librdkafka 2.16 may never come back when all addresses change."""
+        """Uses a new client: librdkafka 2.16 may never reconnect when all addresses change."""
         self._producer = Producer(
             {
                 "bootstrap.servers": self.bootstrap,
@@ -65,7 +65,7 @@ class Load:
         )
 
     def run(self, more: int) -> None:
-        """Until so many more are acknowledged."""
+        """Produces until `more` records are acknowledged."""
         wanted = len(self.acknowledged) + more
         deadline = time.monotonic() + 60
         while len(self.acknowledged) < wanted:
@@ -75,7 +75,7 @@ class Load:
             self._producer.poll(0 if len(self._producer) < 500 else 0.01)
 
     def send(self, count: int) -> None:
-        """Without waiting for anything."""
+        """Produces `count` records without waiting."""
         for _ in range(count):
             self._produce()
         self._producer.poll(0)
@@ -94,7 +94,7 @@ class Load:
             self.failed.append(error)
 
     def check(self) -> None:
-        """Everything acknowledged is there, once, and nothing was refused."""
+        """Checks that every acknowledged record is there once, and that none failed."""
         assert self._producer.flush(60) == 0
         assert self.failed == []
         found = read_all(self.bootstrap)
@@ -156,7 +156,7 @@ def test_clients_use_all_workers(tmp_path: Path) -> None:
 
 
 @pytest.mark.row("A012")
-def test_nothing_acknowledged_is_lost_whoever_is_killed(tmp_path: Path) -> None:
+def test_nothing_acknowledged_is_lost_whichever_process_is_killed(tmp_path: Path) -> None:
     with PenstockWorkers(3, folder=tmp_path) as workers:
         make_topic(workers.bootstrap)
         load = Load(workers.bootstrap)
@@ -190,15 +190,15 @@ def test_workers_without_supervisor_and_store_end_by_themselves(tmp_path: Path) 
         left = [each.pid for each in workers.state.workers]
         store = workers.store_pid
         workers.kill(0)
-        with suppress(ProcessLookupError):  # it ends after the last worker
+        with suppress(ProcessLookupError):  # the store ends after the last worker
             os.kill(store, signal.SIGKILL)
         wait_until(lambda: not any(map(process_start, left)), 30, "the workers' end")
         workers.start(0)
         load.check()
 
 
-def test_the_metadata_store_goes_last_when_all_are_told_to_stop_at_once(tmp_path: Path) -> None:
-    """As a service manager does."""
+def test_the_metadata_store_stops_last_when_all_processes_get_sigterm(tmp_path: Path) -> None:
+    """A service manager signals all processes at once."""
     with PenstockWorkers(2, folder=tmp_path) as workers:
         pid = workers.state.pid
         os.killpg(os.getpgid(pid), signal.SIGTERM)
@@ -207,7 +207,7 @@ def test_the_metadata_store_goes_last_when_all_are_told_to_stop_at_once(tmp_path
         assert not (workers.directory / "broker.json").exists()
 
 
-def test_a_worker_that_hangs_does_not_hang_the_others(tmp_path: Path) -> None:
+def test_a_worker_that_hangs_does_not_block_the_others(tmp_path: Path) -> None:
     with PenstockWorkers(
         2, "--set", "zookeeper.session.timeout.ms=1000", folder=tmp_path
     ) as workers:
@@ -230,7 +230,7 @@ def test_a_worker_that_hangs_does_not_hang_the_others(tmp_path: Path) -> None:
         assert set(leaders.values()) == {1, 1001}
 
 
-def test_a_worker_that_cannot_start_is_reported_and_the_others_go_on(tmp_path: Path) -> None:
+def test_a_worker_that_cannot_start_is_reported_and_the_others_continue(tmp_path: Path) -> None:
     with PenstockWorkers(2, folder=tmp_path) as workers:
         leaders = make_topic(workers.bootstrap)
         meta = workers.data_dir() / "worker.1" / "meta.properties"
@@ -248,11 +248,11 @@ def test_a_worker_that_cannot_start_is_reported_and_the_others_go_on(tmp_path: P
             assert 'penstock_worker_up{worker="1"} 0' in page.read().decode()
         meta.write_bytes(good)
         load = Load(workers.bootstrap)
-        load.run(500)  # once it has started
+        load.run(500)  # once the worker has started
         load.check()
 
 
-def test_a_state_file_that_cannot_be_written_ends_no_worker(tmp_path: Path) -> None:
+def test_a_state_file_that_cannot_be_written_stops_no_worker(tmp_path: Path) -> None:
     """As on a full disk, at the moment when a worker comes back."""
     with PenstockWorkers(2, folder=tmp_path) as workers:
         leaders = make_topic(workers.bootstrap)
@@ -264,7 +264,7 @@ def test_a_state_file_that_cannot_be_written_ends_no_worker(tmp_path: Path) -> N
         load.check()
 
 
-def test_other_numbers_of_workers_keep_everything(tmp_path: Path) -> None:
+def test_changing_the_number_of_workers_loses_nothing(tmp_path: Path) -> None:
     with PenstockWorkers(1, folder=tmp_path) as workers:
         make_topic(workers.bootstrap)
         load = Load(workers.bootstrap)
@@ -284,8 +284,8 @@ def test_other_numbers_of_workers_keep_everything(tmp_path: Path) -> None:
 
 
 @pytest.mark.soak
-def test_starts_that_are_killed_while_partitions_move_lose_nothing(tmp_path: Path) -> None:
-    """With 1 GB: nothing is copied, so a start takes no longer than without."""
+def test_killing_a_start_while_partitions_move_loses_nothing(tmp_path: Path) -> None:
+    """With 1 GB of records: nothing is copied, so the start is as quick as without them."""
     value = os.urandom(1 << 18)
     with PenstockWorkers(1, folder=tmp_path) as workers:
         make_topic(workers.bootstrap)
@@ -342,7 +342,7 @@ def test_kafka_reads_the_folder_of_every_worker(tmp_path: Path) -> None:
 
 @pytest.mark.peer
 def test_machines_with_workers_form_a_cluster_on_zookeeper(tmp_path: Path) -> None:
-    """Replicas are on different hosts, and a killed worker's partitions go on."""
+    """Replicas are on different hosts, and a killed worker's partitions stay available."""
     with ExitStack() as stack:
         zookeeper = stack.enter_context(ZooKeeper(settings={"tickTime": 500}))
         machines = []
@@ -365,7 +365,7 @@ def test_machines_with_workers_form_a_cluster_on_zookeeper(tmp_path: Path) -> No
         seen: list[Any] = []
 
         def known() -> bool:
-            """Whichever broker is asked has heard of the topic."""
+            """Whether the broker that answers has learned of the topic."""
             seen[:] = [admin.list_topics(timeout=20)]
             return "t" in seen[0].topics
 
@@ -406,7 +406,7 @@ def refused(*arguments: str) -> str:
     return done.stderr.strip().splitlines()[-1]
 
 
-def test_a_daemon_of_workers_is_found_measured_and_stopped(tmp_path: Path) -> None:
+def test_a_daemon_with_workers_is_found_measured_and_stopped(tmp_path: Path) -> None:
     home = tmp_path / "data"
     started = penstock("serve", "--dir", str(home), "--port", "0", "--workers", "2", "--daemon")
     assert started.returncode == 0, started.stderr
@@ -438,13 +438,13 @@ def test_a_daemon_of_workers_is_found_measured_and_stopped(tmp_path: Path) -> No
 
 
 def unchanged(home: Path) -> bool:
-    """Whether nothing was laid out: there is only the lock that a start takes."""
+    """Whether nothing was created except the lock that a start takes."""
     return [each.name for each in home.rglob("*")] == ["broker.lock"]
 
 
 @pytest.mark.parametrize("offset", [0, 2])
-def test_a_port_in_use_is_one_clear_line(offset: int, tmp_path: Path) -> None:
-    """The shared one, or that of the second worker."""
+def test_a_port_in_use_is_reported_in_one_line(offset: int, tmp_path: Path) -> None:
+    """The shared port, or the port of the second worker."""
     first = free_port_range(5)
     with socket.create_server(("127.0.0.1", first + offset)):
         line = refused("--dir", str(tmp_path), "--port", str(first), "--workers", "2")
@@ -454,7 +454,7 @@ def test_a_port_in_use_is_one_clear_line(offset: int, tmp_path: Path) -> None:
     assert not (tmp_path / "workers.json").exists()
 
 
-def test_a_directory_of_other_workers_is_one_clear_line(tmp_path: Path) -> None:
+def test_a_directory_of_other_workers_is_refused_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "logs" / "worker.0").mkdir(parents=True)
     for workers in ("1", "2"):
         line = refused("--dir", str(tmp_path), "--port", "0", "--workers", workers)
@@ -463,7 +463,9 @@ def test_a_directory_of_other_workers_is_one_clear_line(tmp_path: Path) -> None:
     assert [*(tmp_path / "logs" / "worker.0").iterdir()] == []
 
 
-def test_more_workers_than_the_limit_of_files_are_one_clear_line(tmp_path: Path) -> None:
+def test_more_workers_than_the_open_file_limit_allows_are_refused_in_one_line(
+    tmp_path: Path,
+) -> None:
     command = ["bash", "-c", 'ulimit -n 100; exec "$@"', "-", sys.executable, "-m", "penstock"]
     done = subprocess.run(
         [*command, "serve", "--dir", str(tmp_path), "--port", "0", "--workers", "40"],

@@ -1,4 +1,4 @@
-"""A ZooKeeper with users and TLS: logins, protected nodes, and what is refused."""
+"""A ZooKeeper with users and TLS: logins, protected nodes, and refusals."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -69,7 +69,7 @@ def test_a_broker_logs_in_over_tls_and_protects_its_nodes(secured: Secured) -> N
         ({"zookeeper_ssl_client_enable": "false"}, "zookeeper.ssl.client.enable is false"),
     ],
 )
-def test_a_wrong_login_or_authority_stops_the_start(
+def test_a_wrong_login_or_authority_prevents_the_start(
     secured: Secured, more: dict[str, str], says: str, tmp_path: Path
 ) -> None:
     other = certified(tmp_path, "other")
@@ -81,7 +81,7 @@ def test_a_wrong_login_or_authority_stops_the_start(
     assert CANARY not in str(caught.value)
 
 
-def test_the_section_of_a_jaas_file_will_do(secured: Secured) -> None:
+def test_a_jaas_file_section_is_enough_to_log_in(secured: Secured) -> None:
     settings = settings_of(
         secured, "section", penstock_zookeeper_jaas_config=f"Client {{ {LOGIN} }};"
     )

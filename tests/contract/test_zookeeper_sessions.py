@@ -1,4 +1,4 @@
-"""What becomes of a session when ZooKeeper is slow, away, or done with it."""
+"""What happens to a session when ZooKeeper is slow, down, or has expired it."""
 
 import asyncio
 import signal
@@ -64,7 +64,7 @@ def zookeeper() -> Iterator[ZooKeeper]:
 
 @pytest.fixture
 def connect(zookeeper: ZooKeeper) -> str:
-    """An empty tree."""
+    """The connect string of an empty tree."""
     return f"{zookeeper.connect}/test/{next(chroots)}"
 
 
@@ -72,7 +72,7 @@ def config(connect: str, timeout_ms: int = 4000, in_flight: int = 10) -> Zookeep
     return ZookeeperConfig(
         zookeeper_connect=connect,
         zookeeper_session_timeout_ms=timeout_ms,
-        zookeeper_connection_timeout_ms=30_000,  # a server that comes back takes its time
+        zookeeper_connection_timeout_ms=30_000,  # a restarting server needs some time
         zookeeper_max_in_flight_requests=in_flight,
     )
 
@@ -95,7 +95,9 @@ def states_of(store: ZooKeeperStore) -> Inbox[SessionState]:
 
 
 def come_back(zookeeper: ZooKeeper) -> None:
-    """Start it without waiting, as the store waits; not in a thread, with which it would end."""
+    """Starts the server without waiting for it, because the store under test waits. Not in another
+    thread: the server would end with that thread.
+    """
     zookeeper._processes[0].start()
 
 
@@ -124,7 +126,7 @@ def test_a_session_outlives_a_restart_of_the_server(zookeeper: ZooKeeper, connec
 
 
 @pytest.mark.parametrize("outage_s", [0.5, pytest.param(60, marks=pytest.mark.soak)])
-def test_without_a_server_everything_fails_at_once(
+def test_without_a_server_every_request_fails_at_once(
     zookeeper: ZooKeeper, connect: str, outage_s: float
 ) -> None:
     async def scenario() -> None:
@@ -136,7 +138,7 @@ def test_without_a_server_everything_fails_at_once(
                 async with asyncio.timeout(outage_s):
                     await states._items.get()
             assert store.session_state is SUSPENDED
-            # More than kazoo's thread could be woken for without blocking the loop.
+            # More requests than could wake kazoo's thread without blocking the loop.
             for number in range(2000):
                 error = await raised(NotConnected, store.create(f"/{number}"))
                 assert isinstance(error, StoreUnavailable)
@@ -144,13 +146,15 @@ def test_without_a_server_everything_fails_at_once(
             await raised(NotConnected, store.watch(print, data=["/a"]))
             come_back(zookeeper)
             await states.until(CONNECTED)
-            # Nothing was kept to be sent later.
+            # No failed request was queued and sent later.
             assert await store.children("/") == []
 
     run_unblocked(scenario)
 
 
-def test_a_write_to_a_server_that_hangs_is_in_doubt(zookeeper: ZooKeeper, connect: str) -> None:
+def test_a_write_to_a_server_that_hangs_has_an_unknown_outcome(
+    zookeeper: ZooKeeper, connect: str
+) -> None:
     async def scenario() -> None:
         async with opened(connect, timeout_ms=2000, in_flight=3) as store:
             states = states_of(store)
@@ -161,10 +165,10 @@ def test_a_write_to_a_server_that_hangs_is_in_doubt(zookeeper: ZooKeeper, connec
                 answers = await store.multi_many(multis)
                 assert time.monotonic() - began < 2
                 await states.until(SUSPENDED)
-            # Three were sent; of the others it is known that they were not.
+            # Three requests were sent; the others are known not to have been.
             assert list(map(type, answers)) == [ConnectionLost] * 3 + [NotConnected] * 2
             await states.until(CONNECTED)
-            # Whatever became of them has become by now: what is read lasts.
+            # Each of the three writes has been applied or lost by now, so the value read is final.
             seen = await store.get("/a")
             assert seen.data in {b"0", b"1", b"2", b"3"}
             written = await store.set("/a", b"last", seen.version)
@@ -174,9 +178,7 @@ def test_a_write_to_a_server_that_hangs_is_in_doubt(zookeeper: ZooKeeper, connec
     run_unblocked(scenario)
 
 
-def test_an_expired_session_is_reported_and_followed_by_another(
-    zookeeper: ZooKeeper, connect: str
-) -> None:
+def test_an_expired_session_is_reported_and_replaced(zookeeper: ZooKeeper, connect: str) -> None:
     async def scenario() -> None:
         async with opened(connect) as store, opened(connect) as other:
             states, session = states_of(store), store.session_id
@@ -196,8 +198,8 @@ def test_an_expired_session_is_reported_and_followed_by_another(
 
 
 @pytest.mark.row("A159")
-def test_a_session_expires_while_its_broker_is_stopped(connect: str) -> None:
-    """As after SIGCONT: the thread slept, the server did not."""
+def test_a_session_expires_while_its_broker_is_suspended(connect: str) -> None:
+    """As after SIGCONT: the broker's thread slept while the server's clock ran."""
 
     async def scenario() -> None:
         async with opened(connect, timeout_ms=1000) as store, opened(connect) as other:
@@ -212,7 +214,7 @@ def test_a_session_expires_while_its_broker_is_stopped(connect: str) -> None:
                 with stopped(holder.pid):
                     await gone.until(DataChanged("/holder"))
                 assert not await other.exists("/holder")
-                # It comes back in another session and registers anew.
+                # The broker comes back with a new session and registers again.
                 await gone.until(DataChanged("/holder"))
                 assert (await other.get("/holder")).data == b"1"
                 holder.kill()
@@ -222,7 +224,7 @@ def test_a_session_expires_while_its_broker_is_stopped(connect: str) -> None:
 
 
 @pytest.mark.row("A093")
-def test_a_longer_session_outlasts_a_pause_that_ends_a_shorter_one(connect: str) -> None:
+def test_a_longer_session_survives_a_pause_that_expires_a_shorter_one(connect: str) -> None:
     async def scenario() -> None:
         short, long = f"{connect}/short", f"{connect}/long"
         async with opened(short) as beside_short, opened(long) as beside_long:
@@ -243,7 +245,7 @@ def test_a_longer_session_outlasts_a_pause_that_ends_a_shorter_one(connect: str)
 
 
 def held(connect: str, timeout_ms: int) -> subprocess.Popen[str]:
-    """A process that keeps an ephemeral node, and says so."""
+    """A process that holds an ephemeral node and prints it."""
     command = [sys.executable, "-c", HOLDER, connect, str(timeout_ms)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
@@ -274,11 +276,11 @@ asyncio.run(hold(*sys.argv[1:]))
 """
 
 
-def test_ephemeral_nodes_of_a_killed_process_are_gone_when_it_starts_again(
+def test_a_restarted_process_removes_the_ephemeral_nodes_of_its_killed_predecessor(
     connect: str, tmp_path: Path
 ) -> None:
     async def scenario() -> None:
-        # The session would last for a minute.
+        # Without that, the old session would last for a minute.
         async with opened(connect) as other:
             with subprocess.Popen(
                 [sys.executable, "-c", HOLDER, connect, "60000", tmp_path],
@@ -296,13 +298,13 @@ def test_ephemeral_nodes_of_a_killed_process_are_gone_when_it_starts_again(
                 assert not await store.exists("/holder")
                 assert time.monotonic() - began < 5
                 await store.create("/holder", ephemeral=True)
-            # Closed in good order, it leaves nothing to end.
+            # A session that was closed cleanly leaves no key file.
             assert not (tmp_path / FILE_NAME).exists()
 
     asyncio.run(scenario())
 
 
-def test_a_key_of_an_ended_session_is_replaced(connect: str, tmp_path: Path) -> None:
+def test_the_key_of_an_ended_session_is_replaced(connect: str, tmp_path: Path) -> None:
     async def scenario() -> None:
         async with opened(connect, tmp_path) as store:
             await store.create("/mine", ephemeral=True)
@@ -315,7 +317,7 @@ def test_a_key_of_an_ended_session_is_replaced(connect: str, tmp_path: Path) -> 
     asyncio.run(scenario())
 
 
-def test_what_could_not_be_closed_goes_at_the_next_start(
+def test_a_session_that_could_not_be_closed_is_closed_at_the_next_start(
     zookeeper: ZooKeeper, connect: str, tmp_path: Path
 ) -> None:
     async def scenario() -> None:
@@ -386,7 +388,7 @@ def test_a_request_too_large_for_zookeeper_is_not_sent(connect: str) -> None:
     run_unblocked(scenario)
 
 
-def test_a_long_batch_goes_in_order_a_few_at_a_time(connect: str) -> None:
+def test_a_long_batch_is_sent_in_order_a_few_requests_at_a_time(connect: str) -> None:
     async def scenario() -> None:
         async with opened(connect, in_flight=7) as store:
             await store.create("/n")
@@ -417,7 +419,7 @@ def test_notifications_overtake_a_batch_and_cancelled_requests_are_not_sent(conn
     run_unblocked(scenario)
 
 
-def test_many_brokers_make_the_chroot_together(zookeeper: ZooKeeper) -> None:
+def test_many_brokers_create_the_chroot_concurrently(zookeeper: ZooKeeper) -> None:
     connect = f"{zookeeper.connect}/deep/{next(chroots)}/chroot"
 
     async def scenario() -> None:
@@ -453,7 +455,7 @@ def three_servers() -> Iterator[ZooKeeper]:
 
 @asynccontextmanager
 async def with_a_follower(zookeeper: ZooKeeper) -> AsyncIterator[tuple[ZooKeeperStore, int]]:
-    """A store, and the server that its session is with, which is not the leader."""
+    """A store and the server of its session, which is not the leader."""
     while True:
         async with opened(f"{zookeeper.connect}/test/{next(chroots)}", timeout_ms=3000) as store:
             port = store._session._connection._socket.getpeername()[1]
@@ -463,13 +465,13 @@ async def with_a_follower(zookeeper: ZooKeeper) -> AsyncIterator[tuple[ZooKeeper
                 return
 
 
-def test_nodes_of_nobody_cannot_be_protected() -> None:
+def test_nodes_cannot_be_protected_without_a_login() -> None:
     unserved = ZookeeperConfig(zookeeper_connect="127.0.0.1:1", zookeeper_set_acl=True)
     with pytest.raises(ConfigError, match=r"zookeeper\.set\.acl is true, but neither"):
         asyncio.run(open_store(unserved))
 
 
-def test_a_server_that_dies_is_left_for_another_within_moments(three_servers: ZooKeeper) -> None:
+def test_a_store_switches_from_a_dead_server_at_once(three_servers: ZooKeeper) -> None:
     async def scenario() -> None:
         async with with_a_follower(three_servers) as (store, server):
             states, session = states_of(store), store.session_id
@@ -478,7 +480,7 @@ def test_a_server_that_dies_is_left_for_another_within_moments(three_servers: Zo
             three_servers.kill(server)
             try:
                 await states.until(CONNECTED)
-                # Two thirds of its time-out are how long a session waits for a silent server.
+                # A session waits for a silent server for two thirds of its timeout.
                 assert time.monotonic() - began < 2
                 assert store.session_id == session
                 assert await store.exists("/mine")
@@ -488,7 +490,9 @@ def test_a_server_that_dies_is_left_for_another_within_moments(three_servers: Zo
     run_unblocked(scenario)
 
 
-def test_a_server_that_hangs_is_left_before_the_session_is_over(three_servers: ZooKeeper) -> None:
+def test_a_store_leaves_a_hanging_server_before_the_session_expires(
+    three_servers: ZooKeeper,
+) -> None:
     async def scenario() -> None:
         async with with_a_follower(three_servers) as (store, server):
             states, session = states_of(store), store.session_id
@@ -505,7 +509,9 @@ def test_a_server_that_hangs_is_left_before_the_session_is_over(three_servers: Z
 def test_no_change_is_missed_whatever_happens_to_the_servers(
     three_servers: ZooKeeper, faults: int
 ) -> None:
-    """A reader that reads when told, and once connected, ends at the last of many writes."""
+    """A reader that reads on each notification and after each reconnect ends at the last of many
+    writes.
+    """
     chance = Random(faults)
 
     async def scenario() -> None:
@@ -538,7 +544,7 @@ def test_no_change_is_missed_whatever_happens_to_the_servers(
 
 
 class Following:
-    """Reads `/a` whenever it is told to look; fails if it ever sees time go back."""
+    """Reads `/a` at each notification; fails if the value ever goes back."""
 
     def __init__(self, store: ZooKeeperStore) -> None:
         self._store = store
@@ -555,7 +561,7 @@ class Following:
             try:
                 value = int((await self._store.get("/a")).data or b"")
             except StoreUnavailable:
-                continue  # it will be told that there is a connection again
+                continue  # the next connection sends another notification
             assert value >= self.value
             self.value = value
             async with self._seen:
@@ -570,7 +576,9 @@ class Following:
 
 
 async def keep_writing(store: ZooKeeperStore) -> None:
-    """Count on, at versions that were read: what is in doubt is looked at, not repeated."""
+    """Increments the value at the version that was read: an uncertain write is read back, not
+    repeated.
+    """
     while True:
         with suppress(StoreUnavailable, BadVersion):
             node = await store.get("/a")
@@ -594,7 +602,7 @@ async def connected(store: ZooKeeperStore) -> None:
     news.cancel()
 
 
-def test_a_closed_store_says_so(connect: str) -> None:
+def test_a_closed_store_reports_an_expired_session(connect: str) -> None:
     async def scenario() -> None:
         async with opened(connect) as store:
             await store.create("/a")

@@ -1,4 +1,4 @@
-"""The store on a real ZooKeeper: the contract, with one server and with three."""
+"""The metadata store's contract on a real ZooKeeper, with one server and with three."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -23,7 +23,7 @@ QUICK = {"tickTime": 200}
 
 
 class RealEnsemble:
-    """Sessions under a chroot of their own."""
+    """Opens sessions under a chroot of their own."""
 
     def __init__(self, zookeeper: ZooKeeper, chroot: str) -> None:
         self._port = zookeeper.port(0)

@@ -1,4 +1,4 @@
-"""What a broker writes when it joins, node by node beside what Kafka 3.9 writes."""
+"""The nodes that a broker writes when it joins, compared one by one with those of Kafka 3.9."""
 
 import asyncio
 import re
@@ -34,7 +34,7 @@ from penstock.types import BrokerId, Uuid
 pytestmark = pytest.mark.peer
 
 KAFKA_ONLY = {"/feature"}
-"""Written by a controller once it is in office, not by a broker that joins."""
+"""Written by a controller once it is elected, not by a broker that joins."""
 
 MASKS = (
     (rb'"timestamp":"[0-9]{13}"', b'"timestamp":"now"'),
@@ -43,7 +43,7 @@ MASKS = (
 
 
 class Written(NamedTuple):
-    """A node without what differs from one run to the next."""
+    """A node without the parts that differ from run to run."""
 
     data: bytes | None
     version: int
@@ -66,7 +66,7 @@ async def opened(connect: str) -> AsyncIterator[ZooKeeperStore]:
 
 
 async def tree(store: MetadataStore) -> dict[str, Node]:
-    """Every node but the root, in the order of their creation."""
+    """Every node except the root, in the order of creation."""
     found: dict[str, Node] = {}
     level = ["/"]
     while level:
@@ -87,7 +87,7 @@ def written(node: Node) -> Written:
 async def join(
     store: MetadataStore, broker: int, port: int, rack: str | None, cluster: Uuid
 ) -> int:
-    """What a broker does before it runs for controller."""
+    """The steps of a broker before it runs for controller."""
     await prepare_tree(store)
     await cluster_id(store, None, cluster)
     address = Endpoint("PLAINTEXT", SecurityProtocol.PLAINTEXT, "127.0.0.1", port)
@@ -115,7 +115,7 @@ def test_a_broker_writes_what_kafka_writes(zookeeper: ZooKeeper) -> None:
             assert epoch == made["/brokers/ids/0"].created_zxid
             assert b'"rack":"r1","jmx_port"' in (made["/brokers/ids/0"].data or b"")
             assert controller_epoch.number == 1
-            # And read what Kafka has written.
+            # We can also read what Kafka has written.
             kafka = (await read_image(theirs)).brokers[BrokerId(0)]
             assert kafka.epoch == expected["/brokers/ids/0"].created_zxid
             assert (kafka.rack, kafka.endpoints[0].port) == ("r1", port)
@@ -124,7 +124,7 @@ def test_a_broker_writes_what_kafka_writes(zookeeper: ZooKeeper) -> None:
         asyncio.run(scenario(kafka.port(0)))
 
 
-def test_kafka_joins_the_tree_that_we_have_made(zookeeper: ZooKeeper) -> None:
+def test_kafka_joins_the_tree_that_we_created(zookeeper: ZooKeeper) -> None:
     connect = f"{zookeeper.connect}/penstock/joined"
 
     async def scenario() -> None:
@@ -141,7 +141,7 @@ def test_kafka_joins_the_tree_that_we_have_made(zookeeper: ZooKeeper) -> None:
     asyncio.run(scenario())
 
 
-def test_racing_brokers_agree(zookeeper: ZooKeeper) -> None:
+def test_concurrent_brokers_agree_on_one_cluster_id_and_one_registers(zookeeper: ZooKeeper) -> None:
     connect = f"{zookeeper.connect}/penstock/racing"
 
     async def scenario() -> None:
@@ -175,8 +175,12 @@ def test_racing_brokers_agree(zookeeper: ZooKeeper) -> None:
     asyncio.run(scenario())
 
 
-def test_a_killed_broker_is_waited_for_without_its_key(zookeeper: ZooKeeper) -> None:
-    """Its data directory is lost, or it was of an older Penstock: no key to end the session by."""
+def test_a_restart_without_the_session_key_waits_for_the_killed_brokers_session(
+    zookeeper: ZooKeeper,
+) -> None:
+    """There is no key to end the old session with: the data directory was lost, or an older
+    Penstock wrote it.
+    """
     connect = f"{zookeeper.connect}/penstock/killed"
 
     async def scenario() -> None:
@@ -197,7 +201,7 @@ def test_a_killed_broker_is_waited_for_without_its_key(zookeeper: ZooKeeper) -> 
 
 
 def silence(store: ZooKeeperStore) -> None:
-    """Its thread sends nothing any more, as that of a killed process."""
+    """Stops the session's thread from sending, as if its process had been killed."""
     session = store._session
     session._stopped.set()
     session._connection._socket.shutdown(socket.SHUT_RDWR)

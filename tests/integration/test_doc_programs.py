@@ -1,4 +1,4 @@
-"""The programs of the documentation are run as they stand there; Spark's are in unit tests."""
+"""The programs in the documentation run exactly as printed; Spark's are in unit tests."""
 
 import threading
 import time
@@ -28,21 +28,21 @@ RUN_HERE = {
     "docs/groups.md": 2,
     "docs/tour.md": 3,
 }
-"""How many programs the pages have: whoever adds one adds its test."""
+"""How many programs each page has: a new program needs a test."""
 
 
 class Order(msgspec.Struct):
-    """What the pages call an order."""
+    """An order as in the pages."""
 
     id: int
 
 
 class Enough(Exception):
-    """Ends a loop that goes on for ever on the page."""
+    """Ends a loop that runs for ever on the page."""
 
 
 @pytest.mark.parametrize("page", RUN_HERE)
-def test_no_program_is_forgotten(page: str) -> None:
+def test_every_program_is_counted(page: str) -> None:
     assert len(programs(page)) == RUN_HERE[page]
 
 
@@ -68,7 +68,9 @@ def values(broker: EmbeddedBroker, topic: str) -> list[bytes | None]:
     ("page", "number", "tests"),
     [("docs/start.md", 0, 1), ("docs/start.md", 1, 0), ("docs/tour.md", 2, 1)],
 )
-def test_a_page_about_tests(page: str, number: int, tests: int, broker: EmbeddedBroker) -> None:
+def test_a_page_about_tests_works(
+    page: str, number: int, tests: int, broker: EmbeddedBroker
+) -> None:
     names = run(page, number, broker.bootstrap, {"Producer": confluent_kafka.Producer})
     found = [each for name, each in names.items() if name.startswith("test_")]
     for test in found:
@@ -76,13 +78,15 @@ def test_a_page_about_tests(page: str, number: int, tests: int, broker: Embedded
     assert len(found) == tests
 
 
-def test_the_first_program_of_the_tour(broker: EmbeddedBroker) -> None:
+def test_the_first_program_of_the_tour_works(broker: EmbeddedBroker) -> None:
     broker.create_topic("events", 1)
     run("docs/tour.md", 0, broker.bootstrap, {})
     assert values(broker, "events") == [b"hello"]
 
 
-def test_sdk_producing(broker: EmbeddedBroker, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_sdk_producer_programs_work(
+    broker: EmbeddedBroker, capsys: pytest.CaptureFixture[str]
+) -> None:
     broker.create_topic("orders", 1)
     producing = {"bootstrap.servers": broker.bootstrap, "log_level": 0}
     names = run(SDK, 0, broker.bootstrap, {"config": producing})
@@ -101,7 +105,7 @@ def test_sdk_producing(broker: EmbeddedBroker, capsys: pytest.CaptureFixture[str
     assert "Stage.ACKNOWLEDGED" in "".join([*shown, capsys.readouterr().out])
 
 
-def test_sdk_consuming(broker: EmbeddedBroker) -> None:
+def test_the_sdk_consumer_programs_work(broker: EmbeddedBroker) -> None:
     broker.create_topic("orders", 1)
     written(broker, "orders", b'{"id":1}', b'{"id":2}')
     seen: list[Order] = []
@@ -118,7 +122,7 @@ def test_sdk_consuming(broker: EmbeddedBroker) -> None:
 
 @contextmanager
 def running(number: int, broker: EmbeddedBroker, names: dict[str, Any]) -> Iterator[None]:
-    """An application runs until it is stopped: on a thread of its own."""
+    """Runs an application on a thread of its own until it is stopped."""
     errors: list[BaseException] = []
 
     def target() -> None:
@@ -137,7 +141,7 @@ def running(number: int, broker: EmbeddedBroker, names: dict[str, Any]) -> Itera
     assert errors == []
 
 
-def test_sdk_application(
+def test_the_sdk_application_programs_work(
     broker: EmbeddedBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
@@ -165,7 +169,7 @@ def test_sdk_application(
     assert (tmp_path / "penstock" / "sdk" / "billing" / "instance-1").exists()
 
 
-def test_sdk_transactions(broker: EmbeddedBroker) -> None:
+def test_the_sdk_transaction_programs_work(broker: EmbeddedBroker) -> None:
     for topic in ("orders", "copies"):
         broker.create_topic(topic, 1)
     written(broker, "orders", b"1", b"2")
@@ -182,21 +186,21 @@ def test_sdk_transactions(broker: EmbeddedBroker) -> None:
     assert values(broker, "copies") == [b"copy of 1", b"copy of 2"]
 
 
-def test_sdk_many_workers() -> None:
+def test_the_sdk_parallel_programs_work() -> None:
     app = App({}, group="g")
     run(SDK, 5, "", {"app": app})
     (subscription,) = app._subscriptions
     assert (subscription.topic, subscription.workers) == ("orders", 100)
 
 
-def test_registry(broker: EmbeddedBroker, registry: EmbeddedRegistry) -> None:
+def test_the_registry_programs_work(broker: EmbeddedBroker, registry: EmbeddedRegistry) -> None:
     names = run(
         "docs/registry.md", 1, broker.bootstrap, {"SchemaRegistryClient": SchemaRegistryClient}
     )
     names["test_orders_are_read"](broker, registry)
 
 
-def test_delays(broker: EmbeddedBroker) -> None:
+def test_the_delay_programs_work(broker: EmbeddedBroker) -> None:
     broker.create_topic("later", 1, configs={"penstock.delay.to": "orders"})
     timed = {"penstock.delay.to": "orders", "penstock.delay.by": "timestamp"}
     broker.create_topic("timed", 1, configs=timed)
@@ -208,7 +212,7 @@ def test_delays(broker: EmbeddedBroker) -> None:
     assert values(broker, "timed") == [b"wake up"]
 
 
-def test_assignors() -> None:
+def test_the_assignor_programs_work() -> None:
     from penstock.sdk.assignor import TopologyTasks
 
     run("docs/groups.md", 0, "", {})

@@ -1,6 +1,6 @@
-"""Every command in README, docs and examples is run, here or by a test that is named.
+"""Every command in README, docs and examples is run, here or by a named test.
 
-Those that are run elsewhere are parsed here: they name no option that does not exist.
+Commands that other tests run are parsed here, so that they name no option that does not exist.
 """
 
 import os
@@ -58,7 +58,7 @@ ELSEWHERE = {
     "sql": "tests/contract/test_sql_command.py",
     "shell": "tests/contract/test_sql_command.py",
 }
-"""What needs Java, other servers, a terminal or signals, and the test that runs it."""
+"""Commands that need Java, other servers, a terminal or signals, and the tests that run them."""
 
 MEANT = {
     "TOPIC": "events",
@@ -79,7 +79,7 @@ MISSING = {
     "group reset": ["billing", "--to", "end"],
     "group delete": ["deleted"],
 }
-"""What a reader adds to a command of which a page shows the name alone."""
+"""Arguments that a reader adds to a command of which a page shows only the name."""
 
 
 SUPER = {
@@ -89,7 +89,7 @@ SUPER = {
 
 
 class Documented(NamedTuple):
-    """A command on a page, and what is piped into it."""
+    """A command on a page, and its piped input."""
 
     page: str
     command: str
@@ -116,7 +116,9 @@ def documented() -> Iterator[Documented]:
 
 
 def spelled_out(command: str) -> Iterator[str]:
-    """`a|b` is two commands, `[x]` may be there, and a remark is in brackets."""
+    """Expands a page's notation: `a|b` is two commands, `[x]` is optional, and a remark is in
+    brackets.
+    """
     command = re.sub(r"\s+#.*$|\s\([^)]*\)$|…", "", command)
     command = re.sub(r"[\[\]]", "", command) if "`" not in command else command
     found = re.search(r"\S+\|\S+", command) if "'" not in command and '"' not in command else None
@@ -134,7 +136,7 @@ def words_of(command: str) -> list[str]:
     return [MEANT.get(word, word) for word in shlex.split(command.replace("\\`", "`"))[1:]]
 
 
-def test_the_pages_have_commands() -> None:
+def test_commands_are_found_on_the_pages() -> None:
     nouns = {ALIASES.get(noun := words_of(each.command)[0], noun) for each in ALL}
     assert nouns == set(COMMANDS)
     assert len({each.typed for each in ALL}) > 2, "commands with a pipe are found too"
@@ -150,7 +152,7 @@ def test_a_command_on_a_page_names_only_options_that_exist(
 
 
 def parse(words: list[str]) -> None:
-    """As click does before it runs a command; a file that is not there is no mistake."""
+    """Parses as click does before it runs a command; a missing file is no error here."""
     command: click.Command = main
     context: click.Context | None = None
     try:
@@ -158,7 +160,7 @@ def parse(words: list[str]) -> None:
             context = command.make_context(command.name, list(words), parent=context)
             left = [*context._protected_args, *context.args]
             if not left:
-                return  # it lists its commands
+                return  # lists its commands
             _, found, words = command.resolve_command(context, left)
             assert found is not None
             command = found
@@ -177,7 +179,7 @@ def test_a_mistake_on_a_page_is_found(words: list[str]) -> None:
 
 
 @pytest.mark.parametrize("name", ELSEWHERE)
-def test_a_command_that_is_run_elsewhere_is_run_there(name: str) -> None:
+def test_a_command_that_another_test_runs_is_in_that_test(name: str) -> None:
     text = (ROOT / ELSEWHERE[name]).read_text(encoding="utf-8")
     verb = name.rsplit(maxsplit=1)[-1]
     assert f'"{verb}"' in text or f'"{name} ' in text, ELSEWHERE[name]
@@ -185,7 +187,7 @@ def test_a_command_that_is_run_elsewhere_is_run_there(name: str) -> None:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
-    """A broker with the topics and the groups that the pages speak of."""
+    """A broker with the topics and groups that the pages mention."""
     folder = tmp_path_factory.mktemp("documented")
     with EmbeddedBroker(directory=folder, settings=SUPER) as broker:
         write_state(folder, broker.state)
@@ -212,7 +214,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str
         (folder / "server.properties").write_text("log.retention.hours=24\n")
         (folder / "prices.csv").write_text("key,value\na,1\n")
         (folder / "penstock.log").write_text("[time] INFO ready (penstock)\n")
-        # What it says of a login is tried in tests/integration/cli/test_secured_broker.py.
+        # tests/integration/cli/test_secured_broker.py tests what the page says of a login.
         (folder / "client.properties").write_text(f"bootstrap.servers={broker.bootstrap}\n")
         yield folder, broker.bootstrap
 
@@ -223,7 +225,7 @@ def is_run_here(found: Documented) -> bool:
 
 
 HERE = [each for each in ALL if is_run_here(each)]
-HERE = list({each.command: each for each in HERE}.values())  # some can be done only once
+HERE = list({each.command: each for each in HERE}.values())  # some work only once
 
 
 @pytest.mark.parametrize("found", HERE, ids=str)
@@ -242,7 +244,7 @@ def test_a_command_on_a_page_does_what_it_says(
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/start.md"])
-def test_the_commands_of_a_first_page_need_nothing_but_a_broker(
+def test_the_commands_of_a_first_page_need_only_a_broker(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -278,12 +280,12 @@ OTHER_TARGETS = {
     "faults": "it goes on for hours; tests/contract/test_machine_faults.py",
     "coverage": "the tests of `make test`, counted",
 }
-"""Targets that the pages name and that are not run here, each with the reason or its test."""
+"""Targets on the pages that are not run here, each with the reason or its test."""
 
 
 def make(*words: str) -> str:
-    # Whatever the sources say by now, the environment that runs this test is not made anew.
-    # The variables of `make test ARGS=...`, which runs this test, are not for this make.
+    # The environment that runs this test is not rebuilt, whatever the sources say by now.
+    # The variables of `make test ARGS=...`, which runs this test, must not reach this make.
     done = subprocess.run(
         ["make", "--old-file", ".venv/installed", "--old-file", ".venv/built", *words],
         cwd=ROOT,
@@ -296,7 +298,7 @@ def make(*words: str) -> str:
     return done.stdout
 
 
-def test_the_targets_of_make_on_the_pages_run() -> None:
+def test_the_make_targets_on_the_pages_run() -> None:
     named = set(re.findall(r"(?m)(?:^    |`)make ([a-z]+)", all_pages()))
     assert named >= OTHER_TARGETS.keys() - {"check"}
     listed = make("help")
@@ -326,14 +328,14 @@ def test_the_extras_on_the_pages_exist() -> None:
     # There is no release on a package index yet.
     assert re.findall(r"pip install '?penstock\b(?!-….whl)[^`\n]*", pages) == []
     assert named <= set(project["optional-dependencies"])
-    # Installing the core is tests/contract/test_installation.py's part. What the extras add is
+    # tests/contract/test_installation.py installs the core. The extras would be
     # some hundred megabytes from an index: `make setup` installs all of them.
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     (installed,) = re.findall(r"(?m)^EXTRAS := (.*)$", makefile)
     assert named <= set(installed.split())
 
 
-def test_the_core_dependencies_on_the_page_are_those_of_the_project() -> None:
+def test_the_core_dependencies_on_the_page_equal_those_of_the_project() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     (told,) = re.findall(r"pip install \. .*core: (.*)", (ROOT / "docs/tour.md").read_text("utf-8"))
     needed = [re.split(r"[^a-zA-Z0-9-]", each)[0] for each in project["dependencies"]]
@@ -345,7 +347,7 @@ def test_the_scripts_on_the_pages_exist() -> None:
         assert (ROOT / path).exists(), path
 
 
-def test_the_examples_are_run_by_tests() -> None:
+def test_every_example_is_run_by_a_test() -> None:
     tests = [
         each.read_text(encoding="utf-8")
         for each in (ROOT / "tests").rglob("*.py")

@@ -34,7 +34,7 @@ def ran(broker: EmbeddedBroker, command: str, *more: str) -> str:
     return done.out
 
 
-def test_the_pages_commands_make_a_queue_with_dead_letters(broker: EmbeddedBroker) -> None:
+def test_the_pages_commands_create_a_queue_with_dead_letters(broker: EmbeddedBroker) -> None:
     printed = [ran(broker, each, *(READS if "share-consumer" in each else ())) for each in COMMANDS]
     assert [each.split()[0] for each in COMMANDS] == [
         "kafka-configs",
@@ -53,7 +53,7 @@ def test_the_pages_commands_make_a_queue_with_dead_letters(broker: EmbeddedBroke
     assert "orders" in listed.output
 
 
-def test_a_group_takes_every_setting_of_the_page(broker: EmbeddedBroker) -> None:
+def test_a_group_accepts_every_setting_of_the_page(broker: EmbeddedBroker) -> None:
     settings = sorted(set(re.findall(r"`((?:penstock\.)?share\.[a-z.]+=[a-z0-9_]+)`", PAGE)))
     assert len(settings) > 4
     alter = "kafka-configs --bootstrap-server localhost:9092 --entity-type groups --entity-name G"
@@ -71,7 +71,7 @@ def test_the_page_names_only_settings_that_exist() -> None:
     assert [each for each in sorted(named) if f"`{each}`" not in known] == []
 
 
-def test_the_feature_is_there(broker: EmbeddedBroker) -> None:
+def test_the_feature_is_enabled(broker: EmbeddedBroker) -> None:
     (upgrade,) = re.findall(r"`(kafka-features upgrade [^`]+)`", PAGE)
     tool, verb, *words = upgrade.split()
     done = call_tool(f"{tool}.sh", "--bootstrap-server", broker.bootstrap, verb, *words)

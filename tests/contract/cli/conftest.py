@@ -1,4 +1,4 @@
-"""The command line against our broker, and against Kafka when the oracle is asked."""
+"""The command line against our broker, and against Kafka as the oracle when requested."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""`penstock produce` and `penstock consume`: what goes in comes out."""
+"""`penstock produce` and `penstock consume`: every record produced is consumed unchanged."""
 
 import json
 import os
@@ -21,7 +21,7 @@ SOURCE = Path(__file__).parents[3] / "src"
 def create(penstock_command: Penstock, topic: str, *options: str) -> None:
     result = penstock_command("topic", "create", topic, "-p", "2", *options)
     assert result.exit_code == 0, result.output
-    # A broker of Kafka learns of a topic after its controller has answered.
+    # A Kafka broker learns of a topic only after the controller has answered.
     while penstock_command("topic", "describe", topic).exit_code:
         pass
 
@@ -108,7 +108,7 @@ def test_the_time_of_a_line_is_read_in_either_form(penstock_command: Penstock, m
     assert [row["timestamp_ms"] for row in shown] == [1_700_000_000_123, 1_700_000_000_124]
 
 
-def test_records_are_counted_though_the_reader_of_their_places_has_left(
+def test_produce_counts_its_records_though_its_output_is_closed(
     penstock_command: Penstock, made: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def closed(_: object) -> None:
@@ -172,7 +172,7 @@ def test_records_with_one_key_go_to_one_partition(penstock_command: Penstock, ma
     assert len({line.split(":")[0] for line in shown}) == 1
 
 
-def test_what_cannot_be_done_is_refused(penstock_command: Penstock, made: str) -> None:
+def test_impossible_requests_are_refused(penstock_command: Penstock, made: str) -> None:
     assert penstock_command("consume", f"{made}-none").exit_code == 1
     assert penstock_command("consume", made, "-p", "9").exit_code == 1
     assert penstock_command("consume", made, "-o", "soon").exit_code == 2
@@ -249,7 +249,8 @@ def test_lines_before_a_rejected_line_are_written_and_the_line_is_named(
     assert reason in named
     shown = values(penstock_command("consume", topic, "--offsets", "-k"))
     assert count == f"produced {len(shown)} records to {topic}"
-    # Of those behind it, only such as had gone to the other partition before.
+    # Records behind the rejected one are written only if they were already sent to the other
+    # partition.
     keys = [int(row.split("\t")[1].removeprefix("k")) for row in shown]
     assert set(range(1, 1501)) <= set(keys)
     assert all(number < 1501 or number % 2 == 0 for number in keys)
@@ -280,7 +281,7 @@ def test_a_separator_may_be_written_as_an_escape(penstock_command: Penstock, mad
 
 @pytest.fixture
 def started(bootstrap: str) -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    """`penstock` in processes of their own, for what needs pipes and signals."""
+    """Runs `penstock` in separate processes, for tests that need pipes and signals."""
     processes: list[subprocess.Popen[str]] = []
     environ = os.environ | {"PENSTOCK_BOOTSTRAP": bootstrap, "PYTHONPATH": str(SOURCE)}
 
@@ -302,7 +303,7 @@ def started(bootstrap: str) -> Iterator[Callable[..., subprocess.Popen[str]]]:
             process.kill()
 
 
-def test_lines_are_written_as_they_come_and_followed(
+def test_lines_are_written_as_they_arrive_and_can_be_followed(
     started: Callable[..., subprocess.Popen[str]], made: str
 ) -> None:
     reader, writer = started("consume", made, "-f"), started("produce", made)
@@ -319,7 +320,7 @@ def test_lines_are_written_as_they_come_and_followed(
     assert reader.returncode == 130
 
 
-def test_ctrl_c_ends_a_writer_that_waits_for_lines(
+def test_ctrl_c_ends_a_producer_that_waits_for_lines(
     started: Callable[..., subprocess.Popen[str]], made: str
 ) -> None:
     writer = started("produce", made, "--format", "json")

@@ -11,7 +11,9 @@ from penstock.cli.main import main
 Penstock = Callable[..., Result]
 
 
-def test_a_topic_is_made_shown_altered_and_deleted(penstock_command: Penstock, topic: str) -> None:
+def test_a_topic_is_created_shown_altered_and_deleted(
+    penstock_command: Penstock, topic: str
+) -> None:
     made = penstock_command("topic", "create", topic, "-p", "2", "-c", "retention.ms=86400000")
     assert (made.exit_code, made.stdout) == (0, f"created {topic}\n"), made.output
 
@@ -43,7 +45,7 @@ def test_a_topic_is_made_shown_altered_and_deleted(penstock_command: Penstock, t
     assert topic not in penstock_command("topic", "list").stdout
 
 
-def test_settings_stay_when_the_partitions_of_the_same_call_are_refused(
+def test_settings_do_not_change_if_the_new_partition_count_is_refused(
     penstock_command: Penstock, topic: str
 ) -> None:
     penstock_command("topic", "create", topic, "-p", "2")
@@ -72,7 +74,9 @@ def test_json_is_an_object_per_line(penstock_command: Penstock, topic: str) -> N
     assert configs["cleanup.policy"] == ("delete", "DEFAULT_CONFIG")
 
 
-def test_a_topic_that_is_only_validated_is_not_made(penstock_command: Penstock, topic: str) -> None:
+def test_a_topic_that_is_only_validated_is_not_created(
+    penstock_command: Penstock, topic: str
+) -> None:
     checked = penstock_command("topic", "create", topic, "--validate-only")
     assert (checked.exit_code, checked.stdout) == (0, f"{topic} can be created\n")
     assert penstock_command("topic", "describe", topic).exit_code == 1

@@ -68,16 +68,16 @@ def status(directory: Path) -> dict[str, object]:
 
 
 def processes(directory: Path) -> list[str]:
-    """The command lines that name the directory."""
+    """The command lines of all processes that name the directory."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
-        with suppress(OSError):  # it has ended
+        with suppress(OSError):  # the process has ended
             found.append(path.read_bytes().replace(b"\0", b" ").decode(errors="replace"))
     return [each for each in found if str(directory) in each]
 
 
 @pytest.mark.row("A008", "A084")
-def test_a_cluster_starts_stops_in_part_and_comes_back(
+def test_a_cluster_starts_stops_partly_and_comes_back(
     directory: Path, started: dict[str, object]
 ) -> None:
     bootstrap, connect = str(started["bootstrap"]), str(started["zookeeper"])
@@ -85,7 +85,7 @@ def test_a_cluster_starts_stops_in_part_and_comes_back(
     assert isinstance(pids, dict)
     assert sorted(pids) == ["0", "1"]
     assert bootstrap.startswith("127.0.0.11:")
-    for broker in ("broker-0", "broker-1"):  # logs that are rotated
+    for broker in ("broker-0", "broker-1"):  # the logs are rotated
         assert " starts (pid" in (directory / broker / "output").read_text(encoding="utf-8")
         assert (directory / broker / "state-change.log").exists()
     assert "binding to port" in (directory / "zookeeper" / "output").read_text(encoding="utf-8")
@@ -145,9 +145,7 @@ def test_every_replica_is_shown_with_its_end_and_watermark(
     assert "leader" in text
 
 
-def test_a_process_that_was_killed_by_others_is_seen_to_be_down(
-    directory: Path, started: dict[str, object]
-) -> None:
+def test_a_killed_broker_is_shown_as_down(directory: Path, started: dict[str, object]) -> None:
     del started
     pids = status(directory)["pids"]
     assert isinstance(pids, dict)
@@ -157,14 +155,14 @@ def test_a_process_that_was_killed_by_others_is_seen_to_be_down(
     assert status(directory)["down"] == []
 
 
-def test_what_cannot_be_is_refused_in_a_line(tmp_path: Path) -> None:
+def test_bad_options_are_refused_in_one_line(tmp_path: Path) -> None:
     nowhere = str(tmp_path / "nowhere")
     assert "no cluster was started there" in penstock("cluster", "status", "--dir", nowhere, code=2)
     refused = penstock("cluster", "start", "--dir", nowhere, "--chroot", "myKafka", code=2)
     assert "--chroot myKafka" in refused
     refused = penstock("cluster", "start", "--dir", nowhere, "--set", "nonsense", code=2)
     assert "--set nonsense" in refused
-    for port in map(str, free_ports(2)):  # what did not start may be started with other options
+    for port in map(str, free_ports(2)):  # a failed start may be repeated with other options
         refused = penstock(
             "cluster", "start", "--dir", nowhere, "--brokers", "1", "--zookeeper", "127.0.0.1:1",
             "--port", port, "--set", "zookeeper.connection.timeout.ms=300", code=2,
@@ -175,7 +173,7 @@ def test_what_cannot_be_is_refused_in_a_line(tmp_path: Path) -> None:
     assert not (tmp_path / "nowhere" / "zookeeper").exists()
 
 
-def test_a_cluster_of_which_a_broker_cannot_start_is_ended_again(tmp_path: Path) -> None:
+def test_if_one_broker_cannot_start_the_whole_cluster_is_stopped(tmp_path: Path) -> None:
     (first,) = free_ports(1)
     directory = tmp_path / "c"
     with socket.create_server(("127.0.0.1", first + 1)):
@@ -197,7 +195,7 @@ def test_a_cluster_of_which_a_broker_cannot_start_is_ended_again(tmp_path: Path)
 @pytest.mark.parametrize(
     "fault", [signal.SIGKILL, pytest.param(signal.SIGSTOP, marks=pytest.mark.soak)]
 )
-def test_a_broker_without_zookeeper_stops_soon_on_sigterm(
+def test_a_broker_without_zookeeper_stops_quickly_on_sigterm(
     fault: signal.Signals, tmp_path: Path
 ) -> None:
     (first,) = free_ports(1)
@@ -215,6 +213,6 @@ def test_a_broker_without_zookeeper_stops_soon_on_sigterm(
         wait_until(lambda: ended() is None, 30, "the broker to end")
         assert time.monotonic() - began < 12
     finally:
-        with suppress(ProcessLookupError):  # the one that was killed may be gone
+        with suppress(ProcessLookupError):  # the killed process may be gone
             os.kill(zookeeper, signal.SIGCONT)
         penstock("cluster", "stop", "--dir", directory, "--kill")

@@ -1,6 +1,6 @@
-"""Every scenario of `penstock lab` runs, and shows the figures that it is named for.
+"""Every scenario of `penstock lab` runs and shows the figures that it is named for.
 
-Scenarios check themselves as they go; here is looked at what they show.
+Scenarios check themselves as they run; these tests check their output.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ def told(name: str) -> list[NarratedStep]:
 
 
 def ends(step: NarratedStep) -> Ends:
-    """LEO and HW of each replica."""
+    """The log end offset and high watermark of each replica."""
     return [(each.log_end_offset, each.high_watermark) for each in step.replicas]
 
 
@@ -93,10 +93,10 @@ def test_logs_diverge_without_epochs_and_do_not_with_them() -> None:
 
 
 @pytest.mark.parametrize("rule", [BY_HIGH_WATERMARK, BY_EPOCH], ids=lambda rule: rule.name)
-def test_a_story_that_ends_otherwise_is_an_error(
+def test_a_scenario_with_the_wrong_outcome_is_an_error(
     rule: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The scenarios' own checks can fail: with the rules exchanged, each says so."""
+    """The scenarios' own checks can fail: with the truncation rules swapped, each reports it."""
     other = BY_EPOCH if rule is BY_HIGH_WATERMARK else BY_HIGH_WATERMARK
     monkeypatch.setattr(
         "penstock.local.lab.truncation.replicas", swapped(replicas, {id(rule): other})
@@ -112,7 +112,7 @@ def swapped(make: Callable[..., object], others: dict[int, object]) -> Callable[
 
 @pytest.mark.row("A024", "A073")
 @pytest.mark.peer
-def test_an_old_leader_truncates_what_its_epoch_did_not_commit() -> None:
+def test_a_former_leader_truncates_records_that_its_epoch_did_not_commit() -> None:
     first, alone, another, healed = told("epoch")
     assert ends(first) == [(3, 3)] * 2
     assert ends(alone) == [(5, 3), (3, None)]
@@ -122,7 +122,7 @@ def test_an_old_leader_truncates_what_its_epoch_did_not_commit() -> None:
 
 @pytest.mark.row("A075", "A078")
 @pytest.mark.peer
-def test_an_unclean_leader_loses_what_was_committed_and_a_clean_one_waits_for_it() -> None:
+def test_an_unclean_leader_loses_committed_records_and_a_clean_election_waits() -> None:
     steps = told("unclean")
     assert [each.role for each in steps[1].replicas] == ["follower"], "nobody leads"
     assert ends(steps[2]) == [(2, 2)] * 2

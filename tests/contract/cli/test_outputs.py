@@ -1,4 +1,4 @@
-"""Output that cannot be written: a full disk, a reader that has left, closed streams."""
+"""Output that cannot be written: a full disk, a closed pipe, closed streams."""
 
 import os
 import subprocess
@@ -39,7 +39,7 @@ def ran(*words: str, redirect: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("words", [("--help",), ("--version",), ("log", "dump", "SEGMENT")])
-def test_a_full_disk_is_one_sentence(words: tuple[str, ...], segment: Path) -> None:
+def test_a_full_disk_is_reported_in_one_sentence(words: tuple[str, ...], segment: Path) -> None:
     done = ran(
         *(str(segment) if word == "SEGMENT" else word for word in words), redirect=">/dev/full"
     )
@@ -47,14 +47,14 @@ def test_a_full_disk_is_one_sentence(words: tuple[str, ...], segment: Path) -> N
     assert done.stderr == "penstock: cannot write the output: No space left on device\n"
 
 
-def test_a_reader_that_leaves_is_left_in_silence(segment: Path) -> None:
+def test_a_closed_pipe_ends_the_command_silently(segment: Path) -> None:
     done = ran("log", "dump", "--deep-iteration", str(segment), redirect="| head -1")
     assert (done.returncode, done.stderr) == (1, "")
     assert len(done.stdout.splitlines()) == 1
 
 
 @pytest.mark.parametrize("redirect", [">&-", "2>&-", ">&- 2>&-", "2>/dev/full"])
-def test_a_command_without_its_streams_still_has_its_exit_code(
+def test_a_command_with_closed_streams_still_returns_its_exit_code(
     redirect: str, segment: Path
 ) -> None:
     done = ran("log", "verify", str(segment.parent), redirect=redirect)

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.peer
 
 @pytest.fixture(scope="module")
 def grown() -> Iterator[TemporaryCluster]:
-    """Two brokers with a topic, and a third that came later."""
+    """Two brokers with a topic, and a third broker that joined later."""
     with TemporaryCluster(2) as cluster:
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
         admin.create_topics([NewTopic("t", 6, 2)])["t"].result()
@@ -54,7 +54,7 @@ def replicas(cluster: TemporaryCluster) -> dict[int, list[int]]:
 
 @pytest.mark.row("A013", "A162")
 def test_a_new_broker_gets_its_share(grown: TemporaryCluster, tmp_path: Path) -> None:
-    run(grown, "--without", "2", "--execute")  # whatever other tests have left
+    run(grown, "--without", "2", "--execute")  # undo what other tests have moved
     before = replicas(grown)
     assert all(set(each) == {0, 1} for each in before.values())
     plan = json.loads(run(grown, "--format", "json"))
@@ -96,7 +96,7 @@ def throttles(cluster: TemporaryCluster) -> set[str]:
     return found
 
 
-def test_what_cannot_be_is_said(grown: TemporaryCluster) -> None:
+def test_impossible_plans_are_refused_with_the_reason(grown: TemporaryCluster) -> None:
     assert "--without 7" in run(grown, "--without", "7", code=2)
     assert "--topic nothing" in run(grown, "--topic", "nothing", code=2)
     assert "--throttle" in run(grown, "--throttle", "1", code=2)
@@ -105,10 +105,10 @@ def test_what_cannot_be_is_said(grown: TemporaryCluster) -> None:
 
 
 @pytest.mark.parametrize("broker", [0, 1, 2])
-def test_a_brokers_own_settings_are_altered_through_it(
+def test_a_brokers_settings_are_altered_whether_or_not_it_is_the_controller(
     grown: TemporaryCluster, broker: int
 ) -> None:
-    """Whichever broker is the controller: two of the three are not."""
+    """Two of the three brokers are not the controller."""
     admin = AdminClient({"bootstrap.servers": grown.bootstrap})
     name = "log.cleaner.threads"
     resource = ConfigResource(

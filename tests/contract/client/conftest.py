@@ -1,4 +1,4 @@
-"""What tests of the client share."""
+"""Fixtures that the client's tests share."""
 
 from uuid import uuid4
 
@@ -12,7 +12,7 @@ from support.commands.client_runs import has_partitions, run
 
 @pytest.fixture
 def topic(kafka: KafkaCluster) -> str:
-    """A topic of its own for the test, with three partitions."""
+    """A topic for this test alone, with three partitions."""
     name = f"client-{uuid4().hex[:8]}"
 
     async def create(client: Client) -> None:

@@ -1,4 +1,4 @@
-"""Keys and error codes mean to our client what they mean to the Java client."""
+"""Our client hashes keys and classifies error codes as the Java client does."""
 
 import random
 

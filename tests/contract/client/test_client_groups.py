@@ -1,4 +1,4 @@
-"""Our members and librdkafka's in one group, and transactions, with the real Kafka."""
+"""Our members and librdkafka's in one group, and transactions of both, on a real Kafka."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -46,7 +46,7 @@ async def librdkafka(
 
 
 async def shares(ours: GroupConsumer | None, theirs: Consumer | None, wanted: int) -> None:
-    """Both poll until each has so many partitions."""
+    """Both poll until each has `wanted` partitions."""
     async with asyncio.timeout(40):
         while True:
             if theirs is not None:
@@ -82,7 +82,7 @@ MIXES: dict[str, tuple[GroupSettings, dict[str, object]]] = {
 @pytest.mark.row("A033", "A048")
 @pytest.mark.parametrize("leads", ["ours", "theirs"])
 @pytest.mark.parametrize("mix", MIXES)
-def test_members_of_both_kinds_share_a_topic(
+def test_our_members_and_librdkafkas_share_a_topic(
     kafka: KafkaCluster, topic: str, mix: str, leads: str
 ) -> None:
     settings, others = MIXES[mix]
@@ -111,11 +111,13 @@ def test_members_of_both_kinds_share_a_topic(
 
 
 @pytest.mark.row("A110", "A113")
-def test_transactions_end_and_are_fenced_as_librdkafkas(kafka: KafkaCluster, topic: str) -> None:
+def test_our_transactions_commit_abort_and_are_fenced_like_librdkafkas(
+    kafka: KafkaCluster, topic: str
+) -> None:
     place = TopicPartition(topic, 0)
 
     def successor() -> None:
-        """The same transactional id, by librdkafka."""
+        """A librdkafka producer with the same transactional id."""
         producer = RdProducer({"bootstrap.servers": kafka.bootstrap, "transactional.id": topic})
         producer.init_transactions(20)
         producer.begin_transaction()
@@ -148,7 +150,7 @@ def test_transactions_end_and_are_fenced_as_librdkafkas(kafka: KafkaCluster, top
     run(kafka, scenario)
 
 
-def test_we_fence_librdkafka(kafka: KafkaCluster, topic: str) -> None:
+def test_our_producer_fences_librdkafkas(kafka: KafkaCluster, topic: str) -> None:
     theirs = RdProducer(
         {"bootstrap.servers": kafka.bootstrap, "transactional.id": topic, "log_level": 0}
     )

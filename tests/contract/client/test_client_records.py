@@ -41,7 +41,9 @@ async def everything(
 
 
 @pytest.mark.parametrize("codec", list(Codec))
-def test_what_we_produce_librdkafka_reads(kafka: KafkaCluster, topic: str, codec: Codec) -> None:
+def test_librdkafka_reads_the_records_that_we_produce(
+    kafka: KafkaCluster, topic: str, codec: Codec
+) -> None:
     headers = [("trace", b"\x00\xff"), ("null", None)]
     records = [
         ProducerRecord(topic, b"v%d" % n * 50, key=b"k%d" % n, headers=headers, timestamp=1_000 + n)
@@ -78,7 +80,7 @@ def test_what_we_produce_librdkafka_reads(kafka: KafkaCluster, topic: str, codec
     assert delivered[-1].partition.partition == 2
 
 
-def test_a_key_goes_where_the_java_partitioner_of_librdkafka_puts_it(
+def test_keys_go_to_the_partitions_that_librdkafkas_java_partitioner_chooses(
     kafka: KafkaCluster, topic: str
 ) -> None:
     keys = [b"key-%d" % n for n in range(40)]
@@ -100,7 +102,9 @@ def test_a_key_goes_where_the_java_partitioner_of_librdkafka_puts_it(
 
 
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
-def test_what_librdkafka_produces_we_read(kafka: KafkaCluster, topic: str, codec: str) -> None:
+def test_we_read_the_records_that_librdkafka_produces(
+    kafka: KafkaCluster, topic: str, codec: str
+) -> None:
     producer = RdProducer({"bootstrap.servers": kafka.bootstrap, "compression.type": codec})
     for n in range(200):
         producer.produce(topic, b"value-%d" % n * 10, b"k", partition=n % 3, timestamp=5_000 + n)

@@ -1,4 +1,4 @@
-"""A look at a cluster asks for its topics a few times, not again for each topic and group."""
+"""A snapshot of a cluster sends a few requests for its topics, not one per topic and group."""
 
 import asyncio
 from urllib.request import urlopen
@@ -30,7 +30,7 @@ async def looked(bootstrap: str, memory: Remembered, now_ms: int = 0) -> Cluster
         return await cluster_snapshot(client, now_ms, memory)
 
 
-def test_the_requests_of_a_look_do_not_multiply() -> None:
+def test_the_requests_of_a_snapshot_do_not_multiply() -> None:
     with EmbeddedBroker(settings={"offsets.topic.num.partitions": "1"}) as broker:
         servers = {"bootstrap.servers": broker.bootstrap, "log_level": 0}
         producer = Producer(servers)
@@ -42,7 +42,7 @@ def test_the_requests_of_a_look_do_not_multiply() -> None:
             offsets = [TopicPartition(f"t{number}", 0, 0)]
             consumer.commit(offsets=offsets, asynchronous=False)
             consumer.close()
-        del producer  # which would ask for metadata on its own
+        del producer  # it would send metadata requests of its own
         before = requests(broker)
         memory = Remembered()
         seen = asyncio.run(looked(broker.bootstrap, memory))

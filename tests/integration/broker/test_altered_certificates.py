@@ -28,7 +28,7 @@ PASSWORD = "listener.name.ssl.ssl.keystore.password"
 
 
 class Altered(NamedTuple):
-    """A broker whose first certificate is in place, and two others."""
+    """A broker with its first certificate, and two other certificates."""
 
     address: str
     link: WireLink
@@ -81,7 +81,7 @@ def broker(tmp_path: Path) -> Iterator[Altered]:
             yield Altered(listeners["SSL"], link, first, second, stranger)
 
 
-def test_another_keystore_is_used_at_once_and_shown(broker: Altered) -> None:
+def test_another_keystore_is_used_at_once_and_described(broker: Altered) -> None:
     assert broker.shows(broker.first)
     assert broker.alter(LOCATION, str(broker.second.store)) == (0, "")
     broker.wait_for(broker.second)
@@ -91,7 +91,7 @@ def test_another_keystore_is_used_at_once_and_shown(broker: Altered) -> None:
     assert [each.value for each in response.results[0].configs] == [str(broker.second.store)]
 
 
-def test_a_password_is_altered_to_a_variable_and_only_that_is_stored(
+def test_a_password_altered_to_a_variable_is_stored_as_the_variable(
     broker: Altered, tmp_path: Path
 ) -> None:
     store, secrets = str(pkcs12(broker.second, CANARY)), tmp_path / "passwords"
@@ -112,7 +112,7 @@ def test_a_password_is_altered_to_a_variable_and_only_that_is_stored(
     assert [each.value for each in response.results[0].configs] == [None]
 
 
-def test_the_older_request_names_a_keystore_too(broker: Altered) -> None:
+def test_the_older_request_alters_a_keystore_too(broker: Altered) -> None:
     config = replacing.AlterableConfig(LOCATION, str(broker.second.store))
     resource = replacing.AlterConfigsResource(BROKER, "0", [config])
     response = broker.link.ask(replacing.AlterConfigsRequest([resource]))
@@ -121,14 +121,14 @@ def test_the_older_request_names_a_keystore_too(broker: Altered) -> None:
     broker.wait_for(broker.second)
 
 
-def test_the_same_path_again_is_read_again(broker: Altered) -> None:
+def test_altering_to_the_same_path_reads_the_file_again(broker: Altered) -> None:
     assert broker.alter(LOCATION, str(broker.first.store)) == (0, "")
     broker.first.store.write_text(broker.second.pem)
     assert broker.alter(LOCATION, str(broker.first.store)) == (0, "")
     broker.wait_for(broker.second)
 
 
-def test_what_cannot_be_used_is_refused_and_the_old_one_stays(
+def test_an_unusable_keystore_is_refused_and_the_old_one_stays(
     broker: Altered, tmp_path: Path
 ) -> None:
     junk = tmp_path / "junk.pem"
@@ -160,7 +160,7 @@ def test_what_cannot_be_used_is_refused_and_the_old_one_stays(
         ("listener.name.ssl.ssl.keystore.key", "0", "Cannot update these configs dynamically"),
     ],
 )
-def test_only_files_of_one_listener_of_one_broker_are_altered(
+def test_only_files_of_one_listener_of_one_broker_can_be_altered(
     broker: Altered, name: str, broker_id: str, says: str
 ) -> None:
     code, text = broker.alter(name, str(broker.second.store), broker_id)

@@ -1,4 +1,4 @@
-"""Every API, asked by somebody without rights, by a super user, and by one with a few ACLs."""
+"""Every API, called by a user without rights, by a super user, and by one with a few ACLs."""
 
 import time
 from collections.abc import Iterator
@@ -72,7 +72,7 @@ NOTHING_TO_SEE = {
     "DescribeCluster",
     "DescribeCluster with operations",
 }
-"""Answered without an error, with what may be seen: nothing."""
+"""Requests answered without an error, but with an empty result."""
 
 
 class User(WireLink):
@@ -88,9 +88,10 @@ class User(WireLink):
 
 @contextmanager
 def protected() -> Iterator[EmbeddedBroker]:
-    """With a topic, a group and a transaction that only its super user may know of.
+    """A broker with a topic, a group and a transaction that only its super user may know.
 
-    It takes clients for brokers, as one of a cluster does on the listener that both use.
+    It treats clients as possible brokers, as in a cluster whose clients and brokers share a
+    listener.
     """
     with EmbeddedBroker(settings=SETTINGS) as running, User(running, "admin") as admin:
         listeners = running.running.services.listeners
@@ -100,7 +101,7 @@ def protected() -> Iterator[EmbeddedBroker]:
         deadline_s = time.monotonic() + 30
         for name in MADE:
             while NOT_YET & {code for _, code in codes(admin.ask(*SAMPLES[name]))}:
-                # The topic of the coordinator is made, and loaded.
+                # The coordinator's topic is created and loaded.
                 assert time.monotonic() < deadline_s, name
         listed = {GROUP: "ListGroups", TRANSACTION: "ListTransactions", TOPIC: "Metadata of all"}
         for name, sample in listed.items():
@@ -108,7 +109,9 @@ def protected() -> Iterator[EmbeddedBroker]:
         try:
             yield running
         finally:
-            force_setattr(listeners, "clustered", False)  # it has no others to take leave of
+            force_setattr(
+                listeners, "clustered", False
+            )  # there are no other brokers to hand over to
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +124,7 @@ def test_every_served_api_has_a_guard() -> None:
     assert set(GUARDS) == set(HANDLERS)
 
 
-def test_the_samples_are_of_every_api_that_clients_have() -> None:
+def test_the_samples_cover_every_client_api() -> None:
     open_to_all = {17, 18, 36, 71, 72}
     of_owners = {38, 39, 40, 41}  # tokens: see test_delegation_token_oracle.py
     new_in_4_4 = {93}  # see test_streams_groups.py
@@ -154,14 +157,14 @@ def check_that_nothing_is_told(broker: EmbeddedBroker, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SAMPLES)
-def test_somebody_without_rights_learns_and_changes_nothing(
+def test_a_user_without_rights_learns_and_changes_nothing(
     broker: EmbeddedBroker, name: str
 ) -> None:
     check_that_nothing_is_told(broker, name)
 
 
 @pytest.mark.parametrize("version", [0, 1, 9])
-def test_somebody_without_rights_creates_no_topic_by_asking_for_it(
+def test_a_user_without_rights_does_not_create_a_topic_by_asking_for_it(
     broker: EmbeddedBroker, version: int
 ) -> None:
     name = f"planted-{version}"
@@ -174,7 +177,7 @@ def test_somebody_without_rights_creates_no_topic_by_asking_for_it(
 
 
 @pytest.mark.pure
-def test_a_guard_that_lets_everybody_in_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_guard_that_admits_everybody_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     leaks = {16: "ListGroups", 66: "ListTransactions", 87: "ReadShareGroupStateSummary"}
     for key in leaks:
         monkeypatch.setitem(GUARDS, key, left_to_handler)
@@ -188,17 +191,17 @@ OF_BROKERS = {key: api for key, api in APIS.items() if api.inter_broker and key 
 
 
 @pytest.mark.parametrize("key", OF_BROKERS)
-def test_what_brokers_send_needs_cluster_action(broker: EmbeddedBroker, key: int) -> None:
-    """Stopped replicas, other leaders, forged metadata: none of it from a client."""
+def test_inter_broker_requests_need_cluster_action(broker: EmbeddedBroker, key: int) -> None:
+    """A client must not stop replicas, change leaders or forge metadata."""
     with User(broker, "mallory") as mallory:
         response = mallory.ask(OF_BROKERS[key].request(), OF_BROKERS[key].high)
     errors = {code for _, code in codes(response)}
-    # The states of share groups say it of each partition: see the samples.
+    # Requests about share group state have an error per partition: see the samples.
     assert errors == (set() if key in SHARE_STATE else {ErrorCode.CLUSTER_AUTHORIZATION_FAILED})
 
 
 @pytest.mark.parametrize("name", SAMPLES)
-def test_a_super_user_may_everything(broker: EmbeddedBroker, name: str) -> None:
+def test_a_super_user_may_do_everything(broker: EmbeddedBroker, name: str) -> None:
     asked, version = SAMPLES[name]
     with User(broker, "admin") as admin:
         if name == "Produce that lies":
@@ -210,7 +213,7 @@ def test_a_super_user_may_everything(broker: EmbeddedBroker, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["a/b", ".", ".."])
-def test_a_name_that_the_store_cannot_have_is_refused(broker: EmbeddedBroker, name: str) -> None:
+def test_a_name_that_the_store_cannot_hold_is_refused(broker: EmbeddedBroker, name: str) -> None:
     new = AclCreation(
         resource_type=3,
         resource_name=name,
@@ -227,10 +230,12 @@ def test_a_name_that_the_store_cannot_have_is_refused(broker: EmbeddedBroker, na
     assert result.error_code == ErrorCode.INVALID_REQUEST
 
 
-def test_a_broker_that_is_refused_is_a_warning_once(
+def test_a_refused_broker_is_logged_as_one_warning(
     broker: EmbeddedBroker, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Brokers send markers again and again; transactions would hang without a word."""
+    """Brokers retry transaction markers for ever; without a warning, transactions would hang
+    unexplained.
+    """
     with User(broker, "eve") as eve:
         for _ in range(3):
             eve.ask(WriteTxnMarkersRequest())
@@ -239,8 +244,10 @@ def test_a_broker_that_is_refused_is_a_warning_once(
     assert told.startswith("User:eve from 127.0.0.1 is refused WriteTxnMarkers, which brokers send")
 
 
-def test_who_may_read_does_not_fetch_as_a_replica(broker: EmbeddedBroker) -> None:
-    """CVE-2018-1288: its position would move the high watermark, and records would be lost."""
+def test_a_user_with_read_rights_cannot_fetch_as_a_replica(broker: EmbeddedBroker) -> None:
+    """CVE-2018-1288: the fetch position would move the high watermark, and records would be
+    lost.
+    """
     topics, literal, read, allow = 2, 3, 3, 3
     rule = AclCreation(topics, TOPIC, literal, "User:alice", "*", read, allow)
     with User(broker, "admin") as admin:
@@ -252,7 +259,7 @@ def test_who_may_read_does_not_fetch_as_a_replica(broker: EmbeddedBroker) -> Non
     assert as_replica - {0} == {ErrorCode.TOPIC_AUTHORIZATION_FAILED}
 
 
-def test_an_expression_finds_only_topics_that_the_member_may_describe(
+def test_a_pattern_subscription_finds_only_topics_that_the_member_may_describe(
     broker: EmbeddedBroker,
 ) -> None:
     topics, groups, literal, read, allow = 2, 3, 3, 3, 3

@@ -74,7 +74,7 @@ def test_the_cluster_is_described(link: WireLink) -> None:
     assert response.cluster_authorized_operations == 8096
 
 
-def test_only_brokers_are_endpoints(link: WireLink) -> None:
+def test_only_broker_endpoints_are_described(link: WireLink) -> None:
     for endpoint, code in (
         (2, ErrorCode.MISMATCHED_ENDPOINT_TYPE),
         (9, ErrorCode.UNSUPPORTED_ENDPOINT_TYPE),
@@ -114,7 +114,7 @@ def test_invalid_producers_get_no_id(link: WireLink) -> None:
         assert (response.producer_id, response.producer_epoch) == (-1, -1)
 
 
-def test_on_one_node_no_election_is_needed(link: WireLink) -> None:
+def test_one_node_needs_no_election(link: WireLink) -> None:
     asked = [TopicPartitions(topic="t", partitions=[0, 9])]
     response = link.ask(ElectLeadersRequest(topic_partitions=asked))
     assert isinstance(response, ElectLeadersResponse)

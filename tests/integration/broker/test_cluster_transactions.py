@@ -82,7 +82,7 @@ def state_of(leader: Leading) -> Partition:
 
 
 def with_follower(leader: Leading) -> Partition:
-    """The coordinator's partition, whose records are committed when the test says so."""
+    """The coordinator's partition, whose records are committed only when the test fetches them."""
     state = state_of(leader)
     state.lead(state.leader_epoch, (0, 1), (0, 1), state.partition_epoch + 1)
     return state
@@ -128,7 +128,7 @@ def test_a_write_waits_until_its_partition_in_the_transaction_is_committed(tmp_p
         state, log = with_follower(leader), leader.partition().log
         before = state.log.end_offset
         sent = produce(leader, connection, producer, b"first")
-        # The next request overwrites the buffer in which the first one came.
+        # The next request overwrites the buffer that held the first one.
         after = produce(leader, connection, producer, b"x" * 50_000, sequence=1)
         await until(lambda: state.log.end_offset > before)
         assert log.end_offset == 0
@@ -145,11 +145,11 @@ def test_a_write_waits_until_its_partition_in_the_transaction_is_committed(tmp_p
     run(tmp_path, test)
 
 
-def test_a_transaction_that_ends_while_a_large_batch_is_checked_keeps_it_out(
+def test_a_large_batch_is_refused_if_its_transaction_ends_during_the_check(
     tmp_path: Path,
 ) -> None:
     async def test(leader: Leading, connection: Connection) -> None:
-        # As older clients do, who keep their epoch from transaction to transaction.
+        # As older clients, which keep their epoch from transaction to transaction.
         connection.versions |= {PRODUCE: 11, ADD_PARTITIONS_TO_TXN: 3, END_TXN: 4}
         producer, log = await begun(connection), leader.partition().log
         add = AddPartitionsToTxnRequest(
@@ -232,7 +232,7 @@ def test_markers_follow_their_partition_from_leader_to_leader(tmp_path: Path) ->
         sent[1][1].answered(where, ErrorCode.NONE)
         await until(lambda: bool(done))
 
-        # Whoever coordinates no more leaves it to its successor.
+        # A broker that no longer coordinates leaves the marker to its successor.
         markers.write(
             marker, [where], state_of(leader).topic_partition.partition, lambda: done.append(True)
         )
@@ -247,7 +247,7 @@ def test_markers_follow_their_partition_from_leader_to_leader(tmp_path: Path) ->
     run(tmp_path, test)
 
 
-def test_only_a_leader_says_that_a_marker_comes_too_late(tmp_path: Path) -> None:
+def test_only_a_leader_reports_that_a_marker_is_too_late(tmp_path: Path) -> None:
     async def test(leader: Leading, _: Connection) -> None:
         partition = leader.partition()
         batch = batch_of(b"x", producer_id=7, sequence=0, transactional=True)
@@ -260,10 +260,10 @@ def test_only_a_leader_says_that_a_marker_comes_too_late(tmp_path: Path) -> None
     run(tmp_path, test)
 
 
-def test_a_marker_that_a_newer_epoch_refuses_counts_once_all_before_it_is_replicated(
+def test_a_marker_refused_by_a_newer_epoch_counts_once_the_log_before_it_is_replicated(
     tmp_path: Path,
 ) -> None:
-    """The coordinator tries again: its first marker is in the log, but only there so far."""
+    """The coordinator retries: its first marker is in the leader's log, but not replicated yet."""
 
     async def test(leader: Leading, connection: Connection) -> None:
         await begun(connection)
@@ -330,7 +330,7 @@ def led_by(leader: Leading, broker: BrokerId) -> None:
 def test_a_remote_coordinators_error_is_returned_like_a_local_one(
     code: ErrorCode, told: ErrorCode | None
 ) -> None:
-    """None: the producer is to try again."""
+    """`told` is None if the producer should retry."""
     refused = BrokerRefused(code, "the coordinator")
     assert retriable_by_producers(refused) is (told is None)
     if told is not None:

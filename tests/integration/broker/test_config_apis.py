@@ -71,7 +71,7 @@ def synonyms(result: DescribeConfigsResourceResult) -> list[tuple[str, str | Non
     return [(each.name, each.value, each.source) for each in result.synonyms]
 
 
-def test_a_topics_setting_is_described_with_all_its_layers(link: WireLink) -> None:
+def test_a_topics_setting_is_described_with_all_its_synonyms(link: WireLink) -> None:
     assert alter(link, BROKER, "", ("log.retention.ms", SET, "2000")) == 0
     assert alter(link, BROKER, "0", ("log.retention.ms", SET, "3000")) == 0
     assert alter(link, TOPIC, "t", ("retention.ms", SET, "4000")) == 0
@@ -102,7 +102,7 @@ def test_a_broker_describes_which_settings_need_a_restart(link: WireLink) -> Non
     assert not told["log.retention.ms"].read_only
 
 
-def test_the_default_broker_has_only_what_was_altered(link: WireLink) -> None:
+def test_the_default_broker_describes_only_altered_settings(link: WireLink) -> None:
     assert describe(link, BROKER, "") == {}
     alter(link, BROKER, "", ("log.cleaner.threads", SET, "2"), ("my.plugin", SET, "secret"))
     told = describe(link, BROKER, "")
@@ -129,12 +129,12 @@ REFUSED: list[tuple[int, str, tuple[str, int, str | None], ErrorCode]] = [
 ]
 
 
-def test_invalid_alterations_say_why(link: WireLink) -> None:
+def test_invalid_alterations_are_refused_with_the_reason(link: WireLink) -> None:
     for kind, name, change, code in REFUSED:
         assert alter(link, kind, name, change) == code, change
 
 
-def test_a_logger_changes_its_level_while_the_broker_runs(link: WireLink) -> None:
+def test_a_loggers_level_changes_while_the_broker_runs(link: WireLink) -> None:
     logger = logging.getLogger("penstock.broker.net.session")
     before = logger.level
     try:
@@ -148,7 +148,7 @@ def test_a_logger_changes_its_level_while_the_broker_runs(link: WireLink) -> Non
         logger.setLevel(before)
 
 
-def test_replacing_resets_settings_that_are_not_named(link: WireLink) -> None:
+def test_replacing_resets_unnamed_settings(link: WireLink) -> None:
     alter(link, TOPIC, "t", ("retention.ms", SET, "4000"))
     resource = replacing.AlterConfigsResource(
         resource_type=TOPIC,
@@ -209,7 +209,7 @@ def test_a_groups_setting_is_described_with_the_brokers_default(link: WireLink) 
     assert describe(link, GROUP, "g/1")[SESSION].config_source == 5
 
 
-def test_a_groups_settings_outlive_the_broker(tmp_path: Path) -> None:
+def test_a_groups_settings_survive_a_restart(tmp_path: Path) -> None:
     with EmbeddedBroker(directory=tmp_path) as broker, WireLink(broker.bootstrap) as link:
         assert alter(link, GROUP, "g/ä", (SESSION, SET, "50000")) == 0
         assert alter(link, GROUP, "h", (SESSION, SET, "50001")) == 0
@@ -219,7 +219,7 @@ def test_a_groups_settings_outlive_the_broker(tmp_path: Path) -> None:
         assert groups(link) == ["g/ä"]
 
 
-def test_a_groups_settings_keep_to_the_brokers_limits(link: WireLink) -> None:
+def test_a_groups_settings_stay_within_the_brokers_limits(link: WireLink) -> None:
     assert alter(link, GROUP, "g", (SESSION, SET, "44999")) == ErrorCode.INVALID_CONFIG
     assert alter(link, GROUP, "g", (SESSION, SET, "60001")) == ErrorCode.INVALID_CONFIG
     assert alter(link, GROUP, "", (SESSION, SET, "50000")) == ErrorCode.INVALID_REQUEST
@@ -236,7 +236,7 @@ def test_the_interval_of_all_groups_changes_while_the_broker_runs(link: WireLink
     ]
 
 
-def test_a_default_that_contradicts_a_topic_does_not_keep_the_broker_from_starting(
+def test_a_default_that_contradicts_a_topic_does_not_prevent_a_start(
     tmp_path: Path,
 ) -> None:
     """Each change is valid by itself, and Kafka accepts both."""

@@ -1,4 +1,4 @@
-"""When a broker takes up and gives up the coordination of a partition."""
+"""When a broker starts and stops coordinating a partition."""
 
 import asyncio
 from pathlib import Path
@@ -36,7 +36,7 @@ OFFSETS = "__consumer_offsets"
 
 
 class Noting:
-    """A coordinator that only notes what it is told."""
+    """A coordinator that only records its notifications."""
 
     def __init__(self) -> None:
         self.told: list[str] = []
@@ -77,7 +77,7 @@ async def grown(leader: Leading, connection: Connection, topic: str, count: int)
 
 
 def test_committed_offsets_are_found_after_their_topic_has_grown(tmp_path: Path) -> None:
-    """Kafka accepts it too, and takes the new count when it is started again."""
+    """Kafka also accepts added partitions, and uses the new count after its next start."""
 
     async def main() -> None:
         settings = {"offsets.topic.num.partitions": "1"}
@@ -100,7 +100,7 @@ def test_committed_offsets_are_found_after_their_topic_has_grown(tmp_path: Path)
     asyncio.run(main())
 
 
-def test_keys_are_spread_over_the_partitions_that_a_topic_was_made_with() -> None:
+def test_keys_are_hashed_over_the_original_partition_count() -> None:
     def image(partitions: int, topic_id: int = 1) -> ClusterImage:
         parts = {index: PartitionRegistration((BrokerId(0),)) for index in range(partitions)}
         made = Topic(OFFSETS, Uuid(bytes(15) + bytes([topic_id])), parts)
@@ -112,7 +112,7 @@ def test_keys_are_spread_over_the_partitions_that_a_topic_was_made_with() -> Non
     count = partition_count(cluster, OFFSETS, 4, clock)
     coordinators = Coordinators({}, lambda _: None, lambda _: None, [count])  # type: ignore[arg-type, return-value]
     assert count() == 4, "not made yet"
-    for partitions, counted in ((3, 3), (4, 4), (9, 4)):  # told in two portions, then grown
+    for partitions, counted in ((3, 3), (4, 4), (9, 4)):  # announced in two parts, then grown
         cluster.image = image(partitions)
         coordinators.image_changed()
         assert count() == counted
@@ -128,7 +128,7 @@ def test_keys_are_spread_over_the_partitions_that_a_topic_was_made_with() -> Non
 
 
 async def coordinated(leader: Leading) -> Connection:
-    """A connection to the coordinator of group g, whose topic is there."""
+    """A connection to the coordinator of group g, once its topic exists."""
     connection = await connect(leader.address, client_id="test")
     find = FindCoordinatorRequest(key_type=0, coordinator_keys=["g"])
     await connection.call(find, FindCoordinatorResponse, timeout_ms=10_000)
@@ -155,7 +155,7 @@ async def ordered_to_follow(leader: Leading) -> None:
     await leader.services.control.control_plane.leader_and_isr(request)
 
 
-def test_a_coordinator_whose_directory_has_failed_resigns_with_its_leadership(
+def test_a_coordinator_on_a_failed_directory_resigns_with_its_leadership(
     tmp_path: Path,
 ) -> None:
     async def main() -> None:
@@ -186,14 +186,16 @@ def code_of(response: OffsetFetchResponse) -> int:
 def test_a_request_for_stable_offsets_learns_that_the_coordinator_moved(
     tmp_path: Path,
 ) -> None:
-    """Asked before, while and after it moves: an answer without an error would say "none"."""
+    """Asked before, during and after the move: a response without an error would mean "no
+    offsets".
+    """
 
     async def main() -> None:
         settings = {"offsets.topic.num.partitions": "1"}
         async with leading(tmp_path, settings=settings) as leader, asyncio.timeout(20):
             connection = await coordinated(leader)
             offsets = leader.services.replicas.partitions.get(OFFSETS, 0)
-            # From now on nothing is committed: the other replica does not fetch.
+            # From now on nothing is committed, since the other replica does not fetch.
             offsets.lead(offsets.leader_epoch + 1, (0, 1), (0, 1), offsets.partition_epoch + 1)
             ids = {TOPIC: leader.partition().topic_id}
             commit = commit_request("g", {TopicPartition(TOPIC, 0): Offset(5)}, ids)

@@ -1,4 +1,4 @@
-"""Delegation tokens through the commands: made, used for a login, renewed, ended and swept."""
+"""Delegation tokens through the commands: created, used to log in, renewed, expired and removed."""
 
 import json
 import time
@@ -64,7 +64,7 @@ def broker() -> Iterator[EmbeddedBroker]:
         yield broker
 
 
-def test_a_token_logs_in_and_makes_no_other(broker: EmbeddedBroker) -> None:
+def test_a_token_logs_in_but_creates_no_other_token(broker: EmbeddedBroker) -> None:
     made = created(broker, "alice", "--renewer", "User:bob")
     assert made["owner"] == "User:alice"
     assert by_token(broker, made, "topic", "list").exit_code == 0
@@ -78,7 +78,7 @@ def test_a_token_logs_in_and_makes_no_other(broker: EmbeddedBroker) -> None:
     assert made["id"] not in as_user(broker, "carol", "token", "list").output
 
 
-def test_a_token_is_renewed_and_ended_by_its_id(broker: EmbeddedBroker) -> None:
+def test_a_token_is_renewed_and_expired_by_its_id(broker: EmbeddedBroker) -> None:
     made = created(broker, "alice", "--renewer", "User:bob")
     renewed = as_user(broker, "bob", "token", "renew", made["id"], "--period-ms", "60000")
     assert f"token {made['id']} ends 20" in renewed.output
@@ -89,8 +89,8 @@ def test_a_token_is_renewed_and_ended_by_its_id(broker: EmbeddedBroker) -> None:
     assert f"there is no token {made['id']}" in gone.output
 
 
-def test_a_token_is_only_for_a_user(broker: EmbeddedBroker) -> None:
-    """Who logs in by it is a user: ACLs must have been asked about that one."""
+def test_a_tokens_owner_must_be_a_user(broker: EmbeddedBroker) -> None:
+    """A login with the token is a login as a user, so ACLs must be checked for that user."""
     anonymous = ["-b", broker.running.state.listeners["PLAINTEXT"]]
     for rule in (["user:*"], ["user:User:ANONYMOUS", "--deny"]):
         words = ["acl", "create", "carol", "create-tokens", *rule]
@@ -103,14 +103,14 @@ def test_a_token_is_only_for_a_user(broker: EmbeddedBroker) -> None:
         assert code in refused.output
 
 
-def test_an_expired_token_is_swept(broker: EmbeddedBroker) -> None:
+def test_an_expired_token_is_removed(broker: EmbeddedBroker) -> None:
     made = created(broker, "carol", "--max-lifetime-ms", "1")
     deadline = time.monotonic() + 10
     while made["id"] in as_user(broker, "carol", "token", "list").output:
         assert time.monotonic() < deadline
 
 
-def test_tokens_outlive_a_restart_and_the_secret_is_nowhere(tmp_path: Path) -> None:
+def test_tokens_survive_a_restart_and_the_secret_is_stored_nowhere(tmp_path: Path) -> None:
     settings = SETTINGS | {"delegation.token.master.key": CANARY}
     with EmbeddedBroker(settings=settings, directory=tmp_path) as broker:
         made = created(broker, "alice")
@@ -122,7 +122,7 @@ def test_tokens_outlive_a_restart_and_the_secret_is_nowhere(tmp_path: Path) -> N
             assert made["hmac"].encode() not in file.read_bytes(), file
 
 
-def test_without_a_secret_there_are_no_tokens() -> None:
+def test_without_a_secret_token_requests_are_refused() -> None:
     with EmbeddedBroker(settings=SETTINGS) as broker:
         for words in (("create",), ("list",)):
             refused = as_user(broker, "alice", "token", *words)

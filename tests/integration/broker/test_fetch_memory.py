@@ -1,4 +1,4 @@
-"""Partitions times fetch size, which others have in memory, stays in files."""
+"""Fetched records stay in files; other brokers hold partitions times fetch size in memory."""
 
 import os
 from contextlib import ExitStack
@@ -22,7 +22,7 @@ def resident_bytes() -> int:
 
 
 @pytest.mark.row("A158")
-def test_clients_that_ask_for_much_and_read_nothing_cost_the_broker_no_memory() -> None:
+def test_clients_that_fetch_much_and_read_nothing_cost_no_memory() -> None:
     with EmbeddedBroker() as broker, ExitStack() as stack:
         make_topic(broker.bootstrap, "large", PARTITIONS, 1, None)
         producer = Producer({"bootstrap.servers": broker.bootstrap, "log_level": 0})
@@ -44,6 +44,6 @@ def test_clients_that_ask_for_much_and_read_nothing_cost_the_broker_no_memory() 
             stack.enter_context(WireLink(broker.bootstrap)).post(fetch, 11)
         with WireLink(broker.bootstrap) as link:
             for _ in range(100):
-                link.ask(ApiVersionsRequest(), 0)  # the loop has had its turns
+                link.ask(ApiVersionsRequest(), 0)  # lets the loop run its turns
         grown = resident_bytes() - before
     assert grown < PARTITIONS * RECORD_BYTES, "a thirtieth of what was asked for"

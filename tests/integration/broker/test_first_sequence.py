@@ -18,11 +18,11 @@ from penstock.wire.messages.produce import (
 from support.brokers.wire_link import WireLink
 
 ADDS_PARTITIONS = 12
-"""From this version on a first write adds its partition to the transaction (KIP-890)."""
+"""From this version on, the first write adds its partition to the transaction (KIP-890)."""
 
 
 def initialised(link: WireLink) -> InitProducerIdResponse:
-    """A producer; its coordinator's topic is made when it is first looked for."""
+    """Initialises a producer; looking for its coordinator first creates the coordinator's topic."""
     link.ask(FindCoordinatorRequest(key_type=1, coordinator_keys=["x"]), version=4)
     made: list[InitProducerIdResponse] = []
 
@@ -38,9 +38,9 @@ def initialised(link: WireLink) -> InitProducerIdResponse:
     return made[-1]
 
 
-def test_a_second_batch_does_not_begin_a_partition_before_the_first() -> None:
-    """The first may have been refused while the last transaction was being completed, and comes
-    again: it must not find the second one in its place.
+def test_a_second_batch_cannot_start_a_partition_before_the_first() -> None:
+    """The first batch may be refused while the previous transaction completes, and is then sent
+    again: the second batch must not have taken its place.
     """
     with EmbeddedBroker() as broker, WireLink(broker.bootstrap) as link:
         link.ask(

@@ -47,7 +47,7 @@ def test_lag_is_reported_in_records_and_in_seconds() -> None:
     assert found['kafka_consumergroup_members{consumergroup="g"}'] == 0
 
 
-def test_lag_in_seconds_is_by_the_brokers_time_where_a_topic_has_that() -> None:
+def test_lag_in_seconds_uses_log_append_time_if_the_topic_does() -> None:
     with EmbeddedBroker(settings=SETTINGS) as broker:
         broker.create_topic("t", 1, configs={"message.timestamp.type": "LogAppendTime"})
         producer = Producer({"bootstrap.servers": broker.bootstrap, **QUIET})

@@ -1,4 +1,4 @@
-"""`group.coordinator.rebalance.protocols`: which protocols of groups a broker serves."""
+"""`group.coordinator.rebalance.protocols`: which group protocols a broker serves."""
 
 import pytest
 
@@ -26,7 +26,7 @@ SETTING = "group.coordinator.rebalance.protocols"
         ("classic,consumer", ErrorCode.NONE, ErrorCode.NONE),
     ],
 )
-def test_the_consumer_protocol_can_be_switched_off(
+def test_the_consumer_protocol_can_be_disabled(
     protocols: str, heartbeat: ErrorCode, description: ErrorCode
 ) -> None:
     join = ConsumerGroupHeartbeatRequest(
@@ -48,11 +48,11 @@ def test_the_consumer_protocol_can_be_switched_off(
 
 
 def find_coordinator(link: WireLink) -> None:
-    """The topic of groups is made when one is looked for."""
+    """Looking for a coordinator creates the offsets topic."""
     found = link.ask(FindCoordinatorRequest(coordinator_keys=["g"]))
     assert isinstance(found, FindCoordinatorResponse)
 
 
-def test_the_classic_protocol_cannot() -> None:
+def test_the_classic_protocol_cannot_be_disabled() -> None:
     with pytest.raises(ConfigError, match=SETTING):
         GroupConfig(group_coordinator_rebalance_protocols=("consumer",))

@@ -1,4 +1,4 @@
-"""Clients that nobody knows: what they send before a login costs next to nothing."""
+"""Unauthenticated clients: what they send before a login costs next to nothing."""
 
 import os
 import socket
@@ -96,7 +96,7 @@ def test_a_hostile_request_closes_its_connection_and_costs_no_memory(
         assert isinstance(honest.ask(ApiVersionsRequest("x", "1")), ApiVersionsResponse)
 
 
-def test_many_half_requests_hold_up_nobody(address: str) -> None:
+def test_many_incomplete_requests_block_nobody(address: str) -> None:
     host, _, port = address.rpartition(":")
     before = resident_bytes()
     slow = [socket.create_connection((host, int(port)), timeout=10) for _ in range(200)]
@@ -105,7 +105,9 @@ def test_many_half_requests_hold_up_nobody(address: str) -> None:
             each.sendall(framed(b"", 500_000) + b"\0")
         with WireLink(address) as honest:
             assert isinstance(honest.ask(ApiVersionsRequest("x", "1")), ApiVersionsResponse)
-        assert resident_bytes() - before < 200 * 524_288 // 2  # not what they have announced
+        assert (
+            resident_bytes() - before < 200 * 524_288 // 2
+        )  # less than the sizes that they announced
     finally:
         for each in slow:
             each.close()

@@ -1,4 +1,4 @@
-"""Produce requests in flight together, of which the first is refused and sent again."""
+"""Pipelined produce requests, the first of which is refused and sent again."""
 
 import asyncio
 from pathlib import Path
@@ -53,11 +53,11 @@ def values(leader: Leading) -> list[bytes]:
     ],
     ids=["reordered and repeated", "idempotent"],
 )
-def test_a_retry_comes_behind_its_successor_unless_sequences_are_checked(
+def test_a_retry_is_stored_after_its_successor_unless_sequences_are_checked(
     tmp_path: Path, producer_id: int, codes: list[int], stored: list[bytes]
 ) -> None:
-    """The producer sends a and b, then both again: a because it was refused, b because its
-    answer was lost or, with sequences, because it was refused too.
+    """The producer sends a and b, then both again: a because it was refused, b because its response
+    was lost or, with sequences, because it was refused too.
     """
 
     def batch(sequence: int, value: bytes) -> bytearray:

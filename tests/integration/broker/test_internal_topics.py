@@ -1,4 +1,4 @@
-"""The topics in which a broker keeps its own state, as they are when nothing is set."""
+"""The internal topics of a broker, with default settings."""
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
@@ -12,7 +12,7 @@ WAIT_S = 20
 
 
 @pytest.mark.row("A038", "A092")
-def test_committed_offsets_lie_in_fifty_compacted_partitions() -> None:
+def test_committed_offsets_are_in_fifty_compacted_partitions() -> None:
     with EmbeddedBroker() as broker:
         broker.create_topic("t", 1)
         consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "g", **QUIET})

@@ -63,7 +63,7 @@ PEER = Peer("PLAINTEXT", "127.0.0.1", 1)
 
 
 class Caller:
-    """Asks a broker in the same loop."""
+    """Sends requests to a broker in the same event loop."""
 
     def __init__(self, services: Services) -> None:
         self.services = services
@@ -72,7 +72,7 @@ class Caller:
         self.producer = InitProducerIdResponse()
 
     async def begin(self, request: Message, version: int) -> Any:
-        """The reply, or what it waits for."""
+        """The reply, or the parked request that waits for it."""
         frame = request_frame(api_of(type(request)), version, 1, "test", request)
         reply: Any = self._dispatch.handle(self._dispatch.read(memoryview(frame)[4:]))
         return await reply if isinstance(reply, Coroutine) else reply
@@ -81,7 +81,7 @@ class Caller:
         reply = await self.begin(request, version)
         if isinstance(reply, Parked):
             reply = await self.services.waiters.future(reply)
-        if isinstance(reply, tuple):  # large ones are encoded already
+        if isinstance(reply, tuple):  # large responses are already encoded
             api = api_of(type(request))
             frame = bytes(reply[0])[4:]
             _, at = read_response_header(frame, api, version)
@@ -89,7 +89,7 @@ class Caller:
         return reply
 
     def handle(self, request: Message, version: int) -> Any:
-        """What the handler returns, whose turns the caller takes."""
+        """The handler's coroutine; the caller runs its turns."""
         api = api_of(type(request))
         header = RequestHeader(api, version, 1, "test")
         ctx = Context(header, version, PEER, 0, self.services)
@@ -131,7 +131,7 @@ async def caller(directory: Path, *settings: str) -> AsyncIterator[Caller]:
 
 
 def commits(count: int, topic: str = "t", metadata: str = "") -> OffsetCommitRequest:
-    """Of a partition that is named again and again."""
+    """Commits the same partition `count` times."""
     parts = [
         OffsetCommitRequestPartition(committed_offset=7, committed_metadata=metadata)
         for _ in range(count)
@@ -156,7 +156,7 @@ def txn_commits(count: int, producer: InitProducerIdResponse) -> TxnOffsetCommit
 
 @coroutine
 def rest_of(work: Coroutine[Any, Any, Any]) -> Generator[Any, Any, Any]:
-    """What a coroutine returns whose first turns were taken elsewhere."""
+    """The result of a coroutine whose first turns already ran elsewhere."""
     return (yield from work.__await__())
 
 
@@ -165,7 +165,7 @@ def codes_of(response: Any) -> Counter[int]:
 
 
 def without(lagging: str) -> Callable[[PartitionCoordinatorLog, int], bool]:
-    """Replicas of this topic do not get what is written to it."""
+    """Simulates that replicas of this topic never get new records."""
     is_committed = PartitionCoordinatorLog.is_committed
 
     def committed(log: PartitionCoordinatorLog, end: int) -> bool:
@@ -180,10 +180,10 @@ def results_of(response: Any) -> Counter[int]:
     return Counter(each.partition_error_code for one in topics for each in one.results_by_partition)
 
 
-def test_what_waits_for_replicas_leaves_its_slot(
+def test_a_request_that_waits_for_replicas_frees_its_slot(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Few large requests are at work at the same time: replicas that lag must not take them all."""
+    """Few large requests run at the same time: lagging replicas must not occupy all slots."""
     large = request_frame(api_of(OffsetCommitRequest), 9, 1, "test", commits(LARGE))
     assert len(large) > LARGE_BYTES
 
@@ -223,7 +223,7 @@ def test_what_waits_for_replicas_leaves_its_slot(
     asyncio.run(main())
 
 
-def test_a_commit_that_waits_for_its_verification_leaves_its_slot(
+def test_a_commit_that_waits_for_its_verification_frees_its_slot(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def main() -> None:
@@ -266,7 +266,7 @@ def test_a_topic_deleted_between_the_turns_of_a_commit_keeps_no_offsets(
     asyncio.run(main())
 
 
-def test_offsets_of_a_topic_made_anew_are_not_replaced(tmp_path: Path) -> None:
+def test_a_stale_commit_does_not_replace_offsets_of_a_recreated_topic(tmp_path: Path) -> None:
     async def main() -> None:
         async with caller(tmp_path) as one, asyncio.timeout(20):
             plain, transactional = (
@@ -286,7 +286,7 @@ def test_offsets_of_a_topic_made_anew_are_not_replaced(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_the_metadata_of_offsets_counts_whatever_it_compresses_to(tmp_path: Path) -> None:
+def test_the_uncompressed_size_of_offset_metadata_counts(tmp_path: Path) -> None:
     async def main() -> None:
         async with caller(tmp_path, GZIP) as one, asyncio.timeout(20):
             for count, length, code in [
@@ -300,7 +300,7 @@ def test_the_metadata_of_offsets_counts_whatever_it_compresses_to(tmp_path: Path
     asyncio.run(main())
 
 
-def test_too_many_offsets_of_a_transaction_are_refused_as_those_of_a_consumer(
+def test_too_many_transactional_offsets_are_refused_like_a_consumers(
     tmp_path: Path,
 ) -> None:
     async def main() -> None:

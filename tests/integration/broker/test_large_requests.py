@@ -1,4 +1,4 @@
-"""Requests that name very many partitions or topics: answered in turns, and as small ones are."""
+"""Requests with very many partitions or topics are answered in turns, with the same results."""
 
 import struct
 from collections import Counter
@@ -150,7 +150,7 @@ WAIT_FOR_OTHERS = (
     IncrementalAlterConfigsRequest,
     ElectLeadersRequest,
 )
-"""These wait for other brokers or for the controller, and so for more than their turns."""
+"""Requests that wait for other brokers or for the controller, and so for more than their turns."""
 COUNT = 20_000
 PRODUCE, FETCH, METADATA = 9, 12, 9
 ONE_RECORD = ProduceRequest(
@@ -164,7 +164,7 @@ ONE_RECORD = ProduceRequest(
 
 @pytest.fixture(scope="module")
 def broker() -> Iterator[EmbeddedBroker]:
-    """Its coordinators have loaded: a refusal would take no turns."""
+    """A broker whose coordinators have loaded: a refusal would take no turns."""
     with EmbeddedBroker() as running:
         running.create_topic("t")
         with WireLink(running.bootstrap) as client:
@@ -176,7 +176,7 @@ def broker() -> Iterator[EmbeddedBroker]:
 
 
 def partitions(count: int, *, epoch: int = -1) -> FetchRequest:
-    """The first one of `t` exists."""
+    """A fetch of `count` partitions of `t`, of which only the first exists."""
     wanted = [FetchPartition(partition=i, partition_max_bytes=1 << 20) for i in range(count)]
     return FetchRequest(
         max_wait_ms=60_000,
@@ -340,10 +340,10 @@ def test_many_topics_of_one_group_are_answered_together(broker: EmbeddedBroker) 
 
 
 @pytest.mark.parametrize("version", [1, 7, 9])
-def test_many_partitions_of_groups_are_answered_as_they_were_named(
+def test_many_partitions_of_groups_are_answered_in_request_order(
     broker: EmbeddedBroker, version: int
 ) -> None:
-    """Also where the list is cut: in a topic, between two, and at one without partitions."""
+    """Also where the list is split: inside a topic, between two, and at one without partitions."""
     named = [("a", 498), ("b", 1), ("c", 0), ("d", 1201), ("e", 499), ("f", 499), ("g", 0)]
     if version < 8:
         one = [OffsetFetchRequestTopic(name, list(range(count))) for name, count in named]
@@ -384,7 +384,7 @@ def test_many_replicas_that_cannot_move_are_all_refused(broker: EmbeddedBroker) 
     assert [each.topic_name for each in response.results] == spread(6000)
 
 
-def test_more_new_topics_than_a_request_may_have_are_refused_one_by_one(
+def test_new_topics_beyond_the_request_limit_are_refused_one_by_one(
     broker: EmbeddedBroker,
 ) -> None:
     topics = [
@@ -397,8 +397,8 @@ def test_more_new_topics_than_a_request_may_have_are_refused_one_by_one(
     assert {each.error_code for each in response.topics} == {ErrorCode.POLICY_VIOLATION}
 
 
-def test_names_far_apart_are_one_name_twice(broker: EmbeddedBroker) -> None:
-    """By name and by id alike: nothing is deleted that is named twice."""
+def test_a_topic_named_twice_far_apart_is_not_deleted(broker: EmbeddedBroker) -> None:
+    """Once by name and once by id: a topic that is named twice must not be deleted."""
     topic_id = broker.running.services.cluster.image.topics["t"].id
     topics = [
         DeleteTopicState("t"),
@@ -437,7 +437,7 @@ AGAIN: list[tuple[Message, int]] = [
 
 
 @pytest.mark.parametrize(("request_", "version"), AGAIN, ids=[type(r).__name__ for r, _ in AGAIN])
-def test_what_is_named_again_is_answered_as_in_one_piece(
+def test_duplicates_across_pieces_are_answered_as_in_one_piece(
     broker: EmbeddedBroker, monkeypatch: pytest.MonkeyPatch, request_: Message, version: int
 ) -> None:
     def told() -> Counter[str]:
@@ -450,7 +450,7 @@ def test_what_is_named_again_is_answered_as_in_one_piece(
     assert in_pieces == told()
 
 
-def test_what_is_named_very_often_is_not_described_so_often(broker: EmbeddedBroker) -> None:
+def test_duplicate_names_are_described_only_once(broker: EmbeddedBroker) -> None:
     """A description is many times as long as a name: a small request would fill the memory."""
     services, many = broker.running.services, 100
     topic_id, broker_id = services.cluster.image.topics["t"].id, str(services.broker_id)
@@ -487,7 +487,7 @@ class Key(str):
     __hash__ = str.__hash__
 
 
-def test_very_many_keys_of_settings_are_not_compared_one_by_one(broker: EmbeddedBroker) -> None:
+def test_very_many_setting_names_are_not_compared_one_by_one(broker: EmbeddedBroker) -> None:
     services, count = broker.running.services, 1000
     resource = DescribeConfigsResource(
         4, str(services.broker_id), [Key(f"no.{n}") for n in range(count)]
@@ -499,17 +499,17 @@ def test_very_many_keys_of_settings_are_not_compared_one_by_one(broker: Embedded
     assert Key.compared < count
 
 
-def test_an_error_of_all_is_that_of_any_piece() -> None:
+def test_an_error_in_one_piece_is_the_error_of_the_whole() -> None:
     denied = AddPartitionsToTxnResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     together = joined([AddPartitionsToTxnResponse(), denied], "results_by_transaction")
     assert together.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 
 
 @pytest.mark.parametrize(("request_", "version"), LONG, ids=[type(r).__name__ for r, _ in LONG])
-def test_an_answer_in_turns_is_that_of_the_parts(
+def test_a_response_in_turns_has_the_entries_of_the_request(
     broker: EmbeddedBroker, request_: Message, version: int
 ) -> None:
-    """Each list of the response has one entry for each of the request, in its order."""
+    """Each list of the response has one entry per entry of the request, in the same order."""
     with WireLink(broker.bootstrap) as client:
         response = client.ask(request_, version)
     [asked] = [each for each in parts(request_) if len(each) >= 3000]
@@ -546,15 +546,15 @@ def test_pieces_that_wait_are_answered_together() -> None:
     assert [each.group_id for each in together.attempt().groups] == ["zero", "1", "2"]
 
 
-def test_a_piece_whose_wait_has_ended_meanwhile_is_not_waited_for() -> None:
-    """Its change was told before anybody listened."""
+def test_a_piece_that_is_ready_when_joined_is_not_waited_for() -> None:
+    """Its change was signalled before anything listened for it."""
     done = DescribeGroupsResponse(groups=[DescribedGroup(group_id="g")])
     later = Parked(["key"], 5000, lambda: done, lambda: done)
     assert joined([done, later], "groups").groups == [*done.groups, *done.groups]
 
 
-def test_moves_between_directories_begin_a_few_in_a_turn() -> None:
-    """Each makes a log."""
+def test_moves_between_directories_start_a_few_per_turn() -> None:
+    """Each move creates a log."""
     begun: list[object] = []
     moves = SimpleNamespace(start=lambda *each: begun.append(each))
     ctx = SimpleNamespace(services=SimpleNamespace(replicas=SimpleNamespace(log_dir_moves=moves)))
@@ -576,7 +576,7 @@ def test_topics_without_partitions_take_turns_too() -> None:
     assert len(list(steps)) == 3
 
 
-def test_offsets_that_cannot_be_written_together_are_refused_before_records_are_made(
+def test_offsets_too_many_for_one_write_are_refused_before_records_are_built(
     broker: EmbeddedBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def commits(count: int) -> OffsetCommitRequest:
@@ -599,7 +599,7 @@ def test_offsets_that_cannot_be_written_together_are_refused_before_records_are_
             assert told(many) == {ErrorCode.INVALID_COMMIT_OFFSET_SIZE}
 
 
-def test_a_partition_that_is_missing_among_many_keeps_all_out_of_a_transaction(
+def test_one_missing_partition_among_many_keeps_all_out_of_a_transaction(
     broker: EmbeddedBroker,
 ) -> None:
     topics = [AddPartitionsToTxnTopic("t", [0]), AddPartitionsToTxnTopic("t", list(range(1000)))]
@@ -689,7 +689,9 @@ def test_other_requests_get_turns_in_between(
 
 
 def produced_to(count: int) -> ProduceRequest:
-    """The first one of `t` exists; every tenth has a record."""
+    """A produce request for `count` partitions of `t`, of which only the first exists; every tenth
+    has a record.
+    """
     parts = [
         PartitionProduceData(index=i, records=None if i % 10 else produced()) for i in range(count)
     ]
@@ -697,7 +699,7 @@ def produced_to(count: int) -> ProduceRequest:
 
 
 def test_very_many_partitions_are_produced_to_in_turns(broker: EmbeddedBroker) -> None:
-    """Each batch once, and in the order of the request."""
+    """Each batch is written once, in the order of the request."""
     request = produced_to(3000)
     header = RequestHeader(api_of(ProduceRequest), PRODUCE, 1, "")
     context = Context(
@@ -723,7 +725,7 @@ def test_very_many_partitions_are_produced_to_in_turns(broker: EmbeddedBroker) -
         assert codes == {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
 
 
-def test_a_produce_request_with_absurdly_many_partitions_ends_its_connection(
+def test_a_produce_request_with_absurdly_many_partitions_closes_its_connection(
     broker: EmbeddedBroker,
 ) -> None:
     parts = [PartitionProduceData(index=i, records=None) for i in range(MOST_PARTITIONS + 1)]
@@ -732,7 +734,7 @@ def test_a_produce_request_with_absurdly_many_partitions_ends_its_connection(
         client.ask(request, PRODUCE)
 
 
-def test_a_session_that_would_have_too_many_partitions_ends(broker: EmbeddedBroker) -> None:
+def test_a_fetch_session_with_too_many_partitions_is_ended(broker: EmbeddedBroker) -> None:
     with WireLink(broker.bootstrap) as client:
         began = client.ask(replace(partitions(1, epoch=0), max_wait_ms=0), FETCH)
         assert isinstance(began, FetchResponse)

@@ -1,4 +1,4 @@
-"""A broker alone whose log directories do not match its metadata."""
+"""A standalone broker whose log directories do not match its metadata."""
 
 import asyncio
 import shutil
@@ -82,7 +82,7 @@ def test_a_stop_before_a_topic_has_its_logs_is_a_clean_shutdown(
         async with broker(home, logs) as started:
             await make(started, "t")
         shutil.rmtree(logs)
-        earlier.rename(logs)  # as it was when the metadata did not have the topic yet
+        earlier.rename(logs)  # as it was before the metadata had the topic
         async with broker(home, logs) as started:
             assert (end_of(started, "old"), end_of(started, "t")) == (1, 0)
         assert "in-sync replicas" not in caplog.text
@@ -156,7 +156,7 @@ def test_metadata_older_than_an_epoch_of_a_log_is_raised_to_it(tmp_path: Path) -
     asyncio.run(main())
 
 
-def test_a_refused_start_leaves_a_store_that_a_backup_can_be_imported_into(tmp_path: Path) -> None:
+def test_a_refused_start_leaves_a_store_into_which_a_backup_can_be_imported(tmp_path: Path) -> None:
     async def main() -> None:
         file = tmp_path / FILE_NAME
         async with broker(tmp_path) as started:
@@ -220,7 +220,7 @@ def test_a_missing_directory_is_not_forgotten_while_another_is_offline(tmp_path:
     asyncio.run(main())
 
 
-def test_a_directory_may_have_another_path(tmp_path: Path) -> None:
+def test_a_directory_may_move_to_another_path(tmp_path: Path) -> None:
     async def main() -> None:
         async with broker(tmp_path / "home", tmp_path / "one") as started:
             await make(started, "t")
@@ -231,7 +231,7 @@ def test_a_directory_may_have_another_path(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_a_topic_deleted_and_created_again_begins_empty(tmp_path: Path) -> None:
+def test_a_recreated_topic_starts_empty(tmp_path: Path) -> None:
     async def main() -> None:
         async with broker(tmp_path) as started:
             await make(started, "t")
@@ -246,10 +246,10 @@ def test_a_topic_deleted_and_created_again_begins_empty(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("has_id", [True, False])
-def test_topics_that_were_adopted_are_not_served_without_their_directory(
+def test_adopted_topics_are_not_served_without_their_directory(
     tmp_path: Path, has_id: bool
 ) -> None:
-    """They would be empty, and what is written to them lost when their directory is named."""
+    """They would be empty, and new records would be lost once their directory is named again."""
     kafka, home, adopted = tmp_path / "kafka", tmp_path / "home", tmp_path / "home" / "logs"
 
     async def main() -> None:

@@ -124,7 +124,7 @@ def test_a_client_that_logs_in_is_served_under_its_name(broker: EmbeddedBroker) 
 
 
 @pytest.mark.parametrize("mechanism", ScramMechanism)
-def test_a_scram_user_is_made_logs_in_and_is_deleted(
+def test_a_scram_user_is_created_logs_in_and_is_deleted(
     broker: EmbeddedBroker, mechanism: ScramMechanism
 ) -> None:
     name = f"zoë, {mechanism.name}"
@@ -179,7 +179,7 @@ def described(admin: Client, name: str) -> tuple[int, list[CredentialInfo]]:
     return result.error_code, result.credential_infos
 
 
-def test_credentials_that_cannot_be_are_refused_user_by_user(broker: EmbeddedBroker) -> None:
+def test_invalid_credentials_are_refused_user_by_user(broker: EmbeddedBroker) -> None:
     def new(name: str, mechanism: int = 1, iterations: int = 4096) -> ScramCredentialUpsertion:
         return ScramCredentialUpsertion(
             name=name,
@@ -238,7 +238,7 @@ def test_nothing_is_served_before_the_login(broker: EmbeddedBroker) -> None:
             assert client.is_closed(), api.name
 
 
-def test_nothing_but_the_login_follows_its_handshake(broker: EmbeddedBroker) -> None:
+def test_only_authentication_may_follow_the_handshake(broker: EmbeddedBroker) -> None:
     for request, version in ((MetadataRequest(topics=[]), 9), (ApiVersionsRequest(), 0)):
         with Client(broker) as client:
             client.begin()
@@ -246,7 +246,7 @@ def test_nothing_but_the_login_follows_its_handshake(broker: EmbeddedBroker) -> 
             assert client.is_closed()
 
 
-def test_a_wrong_password_is_answered_late_and_ends_the_connection(
+def test_a_wrong_password_is_answered_late_and_closes_the_connection(
     broker: EmbeddedBroker,
 ) -> None:
     with Client(broker) as client:
@@ -254,13 +254,13 @@ def test_a_wrong_password_is_answered_late_and_ends_the_connection(
         began = time.monotonic()
         response = client.token(b"\0alice\0wrong")
         took_s = time.monotonic() - began
-        assert took_s >= DELAY_MS / 1000 - 0.01  # timers end a little early
+        assert took_s >= DELAY_MS / 1000 - 0.01  # timers fire a little early
         assert response.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
         assert response.error_message == "Authentication failed: Invalid username or password"
         assert client.is_closed()
 
 
-def test_no_request_slips_through_while_a_refusal_waits(broker: EmbeddedBroker) -> None:
+def test_no_request_is_served_while_a_refusal_is_delayed(broker: EmbeddedBroker) -> None:
     with Client(broker) as client:
         client.begin()
         client.send(SaslAuthenticateRequest(auth_bytes=b"\0alice\0wrong"), 2)
@@ -269,7 +269,7 @@ def test_no_request_slips_through_while_a_refusal_waits(broker: EmbeddedBroker) 
         assert client.is_closed()
 
 
-def test_a_mechanism_that_is_not_offered_is_answered_with_those_that_are(
+def test_an_unknown_mechanism_is_answered_with_the_offered_ones(
     broker: EmbeddedBroker,
 ) -> None:
     with Client(broker) as client:
@@ -298,7 +298,7 @@ def test_large_requests_are_read_only_after_the_login(broker: EmbeddedBroker) ->
         client.send_bytes((524_289).to_bytes(4, "big"))
         assert client.is_closed()
     with Client(broker) as client:
-        # 64 KiB is enough for what does not log in: here a client id that is longer.
+        # Before a login 64 KiB are enough for any request: this client id is longer.
         client.client_id = "x" * 32_000
         client.send(ApiVersionsRequest(client_software_name="a" * 40_000), 3)
         assert client.is_closed()
@@ -309,21 +309,21 @@ def test_large_requests_are_read_only_after_the_login(broker: EmbeddedBroker) ->
         assert client.frame()[:4] == b"\0\0\0\1"
 
 
-def test_sasl_on_an_open_listener_is_refused(broker: EmbeddedBroker) -> None:
+def test_sasl_on_a_plaintext_listener_is_refused(broker: EmbeddedBroker) -> None:
     with Client(broker, "PLAINTEXT") as client:
         assert client.begin().error_code == ErrorCode.ILLEGAL_SASL_STATE
         assert client.token(b"x").error_code == ErrorCode.ILLEGAL_SASL_STATE
         assert client.is_served()
 
 
-def test_a_login_that_does_not_expire_is_not_repeated(broker: EmbeddedBroker) -> None:
+def test_a_login_without_expiry_is_not_repeated(broker: EmbeddedBroker) -> None:
     with Client(broker) as client:
         client.log_in()
         assert client.begin().error_code == ErrorCode.ILLEGAL_SASL_STATE
         assert client.is_served()
 
 
-def test_bytes_that_are_no_request_end_the_connection(broker: EmbeddedBroker) -> None:
+def test_bytes_that_are_no_request_close_the_connection(broker: EmbeddedBroker) -> None:
     for data in (b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\x02\0\1\0", b"\0\0\0\0", bytes(64)):
         with Client(broker) as client:
             client.send_bytes(data)
@@ -350,7 +350,7 @@ def test_logins_are_counted(broker: EmbeddedBroker) -> None:
     }
 
 
-def test_a_client_that_cannot_log_in_again_is_counted(broker: EmbeddedBroker) -> None:
+def test_a_failed_reauthentication_is_counted(broker: EmbeddedBroker) -> None:
     def counted() -> float:
         with urlopen(f"http://{broker.http}/metrics", timeout=10) as page:
             (found,) = re.findall(r"no_reauth_total{.*} (.+)", page.read().decode())
@@ -366,8 +366,8 @@ def test_a_client_that_cannot_log_in_again_is_counted(broker: EmbeddedBroker) ->
     assert counted() == before + 1
 
 
-def test_a_request_about_quotas_deletes_no_password(broker: EmbeddedBroker) -> None:
-    """Both are settings of the user, but it takes another right to delete a password."""
+def test_a_quota_request_deletes_no_password(broker: EmbeddedBroker) -> None:
+    """Both are settings of the user, but deleting a password requires another right."""
     mechanism = ScramMechanism.SCRAM_SHA_512
     key = salted(mechanism, "secret", b"salt", 4096)
     new = ScramCredentialUpsertion("dora", mechanism, 4096, b"salt", key)

@@ -1,7 +1,7 @@
-"""No request holds up the loop, whatever it names: each API is asked for very many things.
+"""No request blocks the loop, whatever it names: each API gets requests with very many entries.
 
-Time is that of the loop's own thread, and a turn is compared with the whole request and with plain
-work just done: neither other processes nor a slow machine make a difference.
+The time measured is CPU time of the loop's own thread. A turn is compared with the whole request
+and with plain work done just before, so neither other processes nor a slow machine matter.
 """
 
 import asyncio
@@ -40,14 +40,16 @@ from support.long_lists import ListPath, has_numbers, lists_of_names, with_many
 COUNT = 15_000
 COUNT_NUMBERS = 60_000
 COUNT_REFUSED = 60_000
-"""A refusal takes less time than an answer."""
+"""More than for served requests, since a refusal takes less time."""
 SHORT_STEPS = 120_000
-"""A turn that takes no longer than this many plain steps of Python is short, on any machine.
+"""A turn that takes no longer than this many plain Python steps is short, on any machine.
 
 That is about 20 ms; a turn of 500 names takes a tenth of it.
 """
 SHARE = 4
-"""A longer one is at most this part of the whole request: a machine may be slow."""
+"""A longer turn may take at most this fraction (1/4) of the whole request: a machine may be
+slow.
+"""
 TRIES = 3
 
 ONE_COORDINATOR = ["offsets.topic.num.partitions=1", "transaction.state.log.num.partitions=1"]
@@ -55,11 +57,11 @@ ONE_COORDINATOR = ["offsets.topic.num.partitions=1", "transaction.state.log.num.
 ONE_THING = {
     "StreamsGroupHeartbeat": "the topology of an application is one value, which is compared",
 }
-"""Requests whose lists cannot be taken apart, and why."""
+"""Requests whose lists cannot be split, and why."""
 
 
 class TimedLoop(asyncio.SelectorEventLoop):
-    """Knows the CPU time of its longest turn, and of all turns together."""
+    """Measures the CPU time of its longest turn, and of all turns together."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -77,7 +79,7 @@ class TimedLoop(asyncio.SelectorEventLoop):
 
 
 def short_ns() -> int:
-    """What a short turn may take on this machine, as fast as it is now."""
+    """How long a short turn may take on this machine at its present speed."""
     began = thread_time_ns()
     names = {}
     for step in range(SHORT_STEPS):
@@ -90,12 +92,12 @@ async def asked(dispatch: Dispatch, frame: bytes) -> object:
 
 
 async def asked_or_closed(dispatch: Dispatch, frame: bytes) -> None:
-    with suppress(ProtocolError):  # the connection would be closed
+    with suppress(ProtocolError):  # a session would close the connection
         await asked(dispatch, frame)
 
 
 async def timed(handle: Callable[[], Any]) -> object:
-    """The reply; the loop has the times of this request alone."""
+    """The reply; afterwards the loop has the times of this request alone."""
     loop = asyncio.get_running_loop()
     assert isinstance(loop, TimedLoop)
     await asyncio.sleep(0)
@@ -103,7 +105,7 @@ async def timed(handle: Callable[[], Any]) -> object:
     reply = handle()
     if isinstance(reply, Coroutine):
         reply = await reply
-    await asyncio.sleep(0)  # its last turn counts too
+    await asyncio.sleep(0)  # includes its last turn
     if isinstance(reply, Parked):
         reply = reply.attempt() or reply.expire()
         await asyncio.sleep(0)
@@ -122,7 +124,7 @@ def dispatch_of(broker: RunningBroker, handlers: Any) -> Dispatch:
 
 
 async def prepare(dispatch: Dispatch) -> None:
-    """A topic, and the coordinators of groups and transactions."""
+    """Creates a topic, and the coordinators of groups and transactions."""
     topic = CreatableTopic(name="t", num_partitions=1, replication_factor=1)
     await asked(dispatch, frame_of(APIS[19], 7, CreateTopicsRequest(topics=[topic])))
     for kind in (0, 1):
@@ -149,7 +151,9 @@ def resolved(directory: Path, settings: list[str]) -> Resolved:
 async def told(
     api: Api, path: ListPath, version: int, ask: Callable[[], Coroutine[Any, Any, object]]
 ) -> list[str]:
-    """The list, if it holds up the loop each time: a core that others use is slower for a while."""
+    """The list's name if it blocks the loop in every try: a core shared with others is slow at
+    times.
+    """
     loop = asyncio.get_running_loop()
     assert isinstance(loop, TimedLoop)
     for _ in range(TRIES):
@@ -161,7 +165,7 @@ async def told(
 
 
 async def held_up(directory: Path, settings: list[str]) -> list[str]:
-    """The lists that hold up the loop."""
+    """The lists that block the loop."""
     found: list[str] = []
     async with running(resolved(directory, settings), directory) as broker:
         handlers = guarded(HANDLERS) if settings else HANDLERS
@@ -169,7 +173,7 @@ async def held_up(directory: Path, settings: list[str]) -> list[str]:
         await prepare(dispatch)
         for api, path, version in lists():
             if settings and len(path) > 1 and path[0] != "groups":
-                continue  # guards look at outer lists only, and at the topics of groups
+                continue  # guards check only outer lists, and the topics of groups
             count = COUNT_NUMBERS if has_numbers(api.request, version, path) else COUNT
             frame = frame_of(api, version, with_many(api.request, version, path, count))
             found += await told(api, path, version, partial(asked_or_closed, dispatch, frame))
@@ -181,11 +185,11 @@ NOT_REFUSED = {
     "ListGroups": "lists what may be seen",
     "ListTransactions": "lists what may be seen",
 }
-"""Requests whose guards refuse nothing by name, or never very many."""
+"""Requests whose guards refuse nothing by name, or never very many names."""
 
 
 async def held_up_by_refusals(directory: Path) -> list[str]:
-    """As `held_up`, for a client without any rights."""
+    """Like `held_up`, for a client without any rights."""
     found: list[str] = []
     async with running(resolved(directory, ACLS[:1]), directory) as broker:
         await prepare(dispatch_of(broker, HANDLERS))
@@ -194,14 +198,14 @@ async def held_up_by_refusals(directory: Path) -> list[str]:
             if GUARDS[api.key] is left_to_handler or api.name in NOT_REFUSED:
                 continue
             if any(api.key == key and path == (cut.names,) for key, cut in PIECES):
-                continue  # the guard gets a few of them at a time
+                continue  # the guard gets only a few names at a time
             header = RequestHeader(api, version, 1, "test")
             ctx = Context(header, version, PEER, SystemClock().now_ms(), broker.services)
             handler = handlers[api.key]
             try:
                 await timed(partial(handler, with_many(api.request, version, path, 1), ctx))
             except NotAuthorized:
-                continue  # as a whole, whatever it names
+                continue  # refused as a whole, whatever it names
             request = with_many(api.request, version, path, COUNT_REFUSED)
             again = partial(timed, partial(handler, request, ctx))
             found += await told(api, path, version, again)
@@ -210,7 +214,7 @@ async def held_up_by_refusals(directory: Path) -> list[str]:
 
 @pytest.fixture
 def without_collections() -> Iterator[None]:
-    """They come at any time, and are not the request's."""
+    """Disables garbage collections, which would be charged to some request."""
     gc.collect()
     gc.disable()
     yield
@@ -226,19 +230,19 @@ ACLS = [
 @pytest.mark.slow
 @pytest.mark.usefixtures("without_collections")
 @pytest.mark.parametrize("settings", [[], ACLS], ids=["open", "with ACLs"])
-def test_no_list_of_any_request_holds_up_the_loop(tmp_path: Path, settings: list[str]) -> None:
+def test_no_list_of_any_request_blocks_the_loop(tmp_path: Path, settings: list[str]) -> None:
     with asyncio.Runner(loop_factory=TimedLoop) as runner:
         assert runner.run(held_up(tmp_path, settings)) == []
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("without_collections")
-def test_nobody_without_rights_holds_up_the_loop(tmp_path: Path) -> None:
+def test_no_user_without_rights_blocks_the_loop(tmp_path: Path) -> None:
     with asyncio.Runner(loop_factory=TimedLoop) as runner:
         assert runner.run(held_up_by_refusals(tmp_path)) == []
 
 
-def test_a_handler_without_turns_is_noticed(tmp_path: Path) -> None:
+def test_a_handler_without_turns_is_detected(tmp_path: Path) -> None:
     def slow(_request: DescribeGroupsRequest, _: Context) -> DescribeGroupsResponse:
         until = thread_time_ns() + 3 * short_ns()
         while thread_time_ns() < until:

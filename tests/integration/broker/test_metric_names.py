@@ -1,4 +1,4 @@
-"""The page of metrics of a broker: in the format's rules, under the names that dashboards use."""
+"""The metrics page of a broker: valid format, with the names that dashboards use."""
 
 import json
 import re
@@ -111,7 +111,7 @@ def test_dead_letters_are_counted_by_topic() -> None:
 
 
 @pytest.mark.parametrize("name", ["broker", "topics", "lag", "delay", "pipelines"])
-def test_a_dashboard_only_asks_for_metrics_that_there_are(page: str, name: str) -> None:
+def test_a_dashboard_uses_only_existing_metrics(page: str, name: str) -> None:
     dashboard = json.loads((DEPLOY / "grafana" / f"{name}.json").read_text())
     asked = [each["expr"] for panel in dashboard["panels"] for each in panel["targets"]]
     asked += [each["query"] for each in dashboard["templating"]["list"]]
@@ -122,7 +122,7 @@ def test_a_dashboard_only_asks_for_metrics_that_there_are(page: str, name: str) 
     assert used(" ".join(asked)) - known == set()
 
 
-def test_alerts_only_ask_for_metrics_that_there_are(page: str) -> None:
+def test_alerts_use_only_existing_metrics(page: str) -> None:
     rules = (DEPLOY / "prometheus" / "alerts.yml").read_text()
     asked = [line for line in rules.splitlines() if " group " not in line]
     assert rules.count("- alert:") == 8
@@ -139,7 +139,7 @@ def sample_names(page: str) -> set[str]:
     return families | {name for _, _, samples in found.values() for name, _ in samples}
 
 
-def test_each_api_has_a_histogram_of_its_times(page: str) -> None:
+def test_each_api_has_a_latency_histogram(page: str) -> None:
     kind, _, samples = parsed(page)["penstock_request_seconds"]
     assert kind == "histogram"
     counts = {

@@ -1,4 +1,4 @@
-"""The quota of controller mutations, for topics that are created by asking about them."""
+"""The controller mutation quota for topics that metadata requests create."""
 
 from penstock.errors import ErrorCode
 from penstock.testing.broker import EmbeddedBroker
@@ -21,10 +21,10 @@ from penstock.wire.messages.metadata import (
 from support.brokers.wire_link import WireLink
 
 RATE, PARTITIONS, TOPICS = 1.0, 2, 8
-"""Eleven seconds' worth of partitions are saved up."""
+"""Eleven seconds' worth of partitions can be saved up."""
 
 
-def test_topics_that_metadata_creates_are_charged_and_its_client_waits() -> None:
+def test_topics_created_by_metadata_requests_are_charged_and_throttled() -> None:
     settings = {"num.partitions": str(PARTITIONS), "auto.create.topics.enable": "true"}
     with EmbeddedBroker(settings=settings) as broker, WireLink(broker.bootstrap) as client:
         limit = OpData("controller_mutation_rate", RATE, remove=False)

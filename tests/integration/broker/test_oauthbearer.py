@@ -1,4 +1,4 @@
-"""Logins by OAUTHBEARER: clients, keys that change, and settings that start nothing."""
+"""Logins by OAUTHBEARER: clients, changing keys, and settings that prevent a start."""
 
 import threading
 import time
@@ -23,7 +23,7 @@ MODULE = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
 
 
 class Tokens(NamedTuple):
-    """A broker that takes tokens, and the file with its keys."""
+    """A broker that accepts tokens, and the file with its keys."""
 
     broker: EmbeddedBroker
     keys: Path
@@ -69,7 +69,7 @@ def librdkafka(bootstrap: str, shown: str) -> list[str]:
         "error_cb": lambda error: errors.append(str(error)),
     }
     admin = AdminClient(settings)
-    admin.poll(1)  # it asks for the token here
+    admin.poll(1)  # the client requests the token here
     try:
         admin.list_topics(timeout=5)
     except KafkaException:
@@ -78,7 +78,7 @@ def librdkafka(bootstrap: str, shown: str) -> list[str]:
     return []
 
 
-def test_librdkafka_logs_in_by_a_good_token_only(tokens: Tokens) -> None:
+def test_librdkafka_logs_in_only_with_a_valid_token(tokens: Tokens) -> None:
     assert librdkafka(tokens.broker.bootstrap, token(aud="kafka")) == []
     refused = librdkafka(tokens.broker.bootstrap, token(aud="other"))
     assert any("invalid_token" in each for each in refused), refused
@@ -127,7 +127,7 @@ def test_a_new_key_in_the_file_is_used(tokens: Tokens, tmp_path: Path) -> None:
 
 
 class Endpoint(BaseHTTPRequestHandler):
-    """Gives keys by GET, and a token by POST to whoever knows the secret."""
+    """Serves keys by GET, and a token by POST to clients that know the secret."""
 
     def do_GET(self) -> None:
         self._answer(key_set(as_jwk(ec_key(), "one")))
@@ -189,7 +189,9 @@ def test_keys_and_tokens_come_from_endpoints(endpoint: str) -> None:
         ({"jaas": f'{MODULE} required unsecuredLoginStringClaim_sub="x";'}, "never accepted"),
     ],
 )
-def test_without_keys_nothing_starts(settings: dict[str, str], says: str, tmp_path: Path) -> None:
+def test_a_broker_without_keys_does_not_start(
+    settings: dict[str, str], says: str, tmp_path: Path
+) -> None:
     names = {
         "jwks.endpoint.url": "sasl.oauthbearer.jwks.endpoint.url",
         "handler": "listener.name.sasl_plaintext.oauthbearer.sasl.server.callback.handler.class",
@@ -207,7 +209,7 @@ def test_without_keys_nothing_starts(settings: dict[str, str], says: str, tmp_pa
     assert says in refused.output
 
 
-def test_brokers_log_in_to_each_other_by_tokens(tmp_path: Path) -> None:
+def test_brokers_log_in_to_each_other_with_tokens(tmp_path: Path) -> None:
     keys, shown = tmp_path / "jwks.json", tmp_path / "token"
     keys.write_bytes(own_key_set())
     settings = {

@@ -52,7 +52,7 @@ def link() -> Iterator[WireLink]:
 
 @pytest.mark.parametrize("name", ["__consumer_offsets", "__transaction_state"])
 @pytest.mark.parametrize("acks", [-1, 1])
-def test_a_client_cannot_write_to_an_internal_topic_nor_delete_from_it(
+def test_clients_can_neither_write_to_an_internal_topic_nor_delete_from_it(
     link: WireLink, name: str, acks: int
 ) -> None:
     key_type = int(name == "__transaction_state")
@@ -123,7 +123,7 @@ def stored(link: WireLink, name: str) -> bytes:
 
 
 @pytest.mark.parametrize("wrong", MALFORMED)
-def test_malformed_records_are_refused_for(link: WireLink, wrong: str) -> None:
+def test_malformed_records_are_refused(link: WireLink, wrong: str) -> None:
     name = topic(link, f"malformed-{list(MALFORMED).index(wrong)}")
     batch = of_bytes(bytes.fromhex(MALFORMED[wrong]))
     assert produce(link, name, batch) == ErrorCode.INVALID_RECORD
@@ -139,7 +139,7 @@ def test_data_that_does_not_decompress_is_refused(link: WireLink, codec: Codec) 
 
 @pytest.mark.row("A003")
 @pytest.mark.parametrize("codec", Codec)
-def test_a_good_batch_is_stored_as_it_came(link: WireLink, codec: Codec) -> None:
+def test_a_valid_batch_is_stored_unchanged(link: WireLink, codec: Codec) -> None:
     name = topic(link, f"good-{codec.name}")
     batch = build_batch(WRITTEN, codec=codec, leader_epoch=0)
     assert produce(link, name, batch) == ErrorCode.NONE
@@ -147,7 +147,7 @@ def test_a_good_batch_is_stored_as_it_came(link: WireLink, codec: Codec) -> None
 
 
 @pytest.mark.parametrize("codec", Codec)
-def test_a_max_timestamp_that_is_not_the_records_is_corrected(link: WireLink, codec: Codec) -> None:
+def test_a_wrong_max_timestamp_is_corrected(link: WireLink, codec: Codec) -> None:
     name = topic(link, f"corrected-{codec.name}")
     honest = build_batch(WRITTEN, codec=codec, leader_epoch=0)
     for claimed in (-1, NOW_MS - 6, NOW_MS + 86_400_000):
@@ -160,7 +160,7 @@ def test_a_max_timestamp_that_is_not_the_records_is_corrected(link: WireLink, co
     assert all(crc_matches(data, header, at) for at, header in found)
 
 
-def test_the_brokers_timestamp_type_is_taken_from_a_client(link: WireLink) -> None:
+def test_a_clients_log_append_time_flag_is_cleared_or_refused(link: WireLink) -> None:
     claiming = build_batch(WRITTEN, leader_epoch=0)
     stamp_log_append_time(claiming, NOW_MS)
     name = topic(link, "claimed")
@@ -172,7 +172,9 @@ def test_the_brokers_timestamp_type_is_taken_from_a_client(link: WireLink) -> No
 
 
 @pytest.mark.row("A028")
-def test_a_topics_own_codec_keeps_records_and_their_newest_time(link: WireLink) -> None:
+def test_recompressing_with_the_topics_codec_keeps_records_and_max_timestamp(
+    link: WireLink,
+) -> None:
     name = topic(link, "zstd", compression_type="zstd")
     lying = build_batch(WRITTEN, codec=Codec.LZ4)
     stamp_max_timestamp(lying, NOW_MS + 86_400_000)
@@ -183,14 +185,14 @@ def test_a_topics_own_codec_keeps_records_and_their_newest_time(link: WireLink) 
     assert list(records(data, header, 1 << 20)) == WRITTEN
 
 
-def test_a_batch_that_is_too_large_in_the_topics_own_codec_is_refused(link: WireLink) -> None:
+def test_a_batch_too_large_in_the_topics_codec_is_refused(link: WireLink) -> None:
     name = topic(link, "plain", compression_type="uncompressed")
     large = [Record(i, NOW_MS, b"k", bytes(900_000), []) for i in range(3)]
     assert produce(link, name, build_batch(large, codec=Codec.ZSTD)) == ErrorCode.MESSAGE_TOO_LARGE
     assert len(stored(link, name)) == 0
 
 
-def test_a_refusal_names_the_records_at_fault(link: WireLink) -> None:
+def test_a_refusal_names_the_bad_records(link: WireLink) -> None:
     name = topic(link, "named", cleanup_policy="compact")
     batch = build_batch([Record(i, NOW_MS, key, b"v", []) for i, key in enumerate((b"k", None))])
     part = PartitionProduceData(index=0, records=memoryview(batch))
@@ -209,7 +211,7 @@ def test_a_refusal_names_the_records_at_fault(link: WireLink) -> None:
     assert "rejected due to 1 record errors in total" in (answer.error_message or "")
 
 
-def test_a_response_does_not_name_the_records_of_batch_after_batch(link: WireLink) -> None:
+def test_a_response_names_the_bad_records_of_only_a_few_batches(link: WireLink) -> None:
     """A hundred bytes hold thousands of records, and a request may have 20,000 such batches."""
     name = topic(link, "named-once", cleanup_policy="compact")
     count = 4_000

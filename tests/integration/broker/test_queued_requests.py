@@ -1,4 +1,4 @@
-"""What requests may take on their way in: `queued.max.requests` and `queued.max.request.bytes`."""
+"""Limits for incoming requests: `queued.max.requests` and `queued.max.request.bytes`."""
 
 import socket
 import struct
@@ -27,14 +27,14 @@ def connect(address: str) -> socket.socket:
 
 
 def large_request() -> bytes:
-    """A request of half a MiB that is answered."""
+    """A valid request of half a MiB."""
     topics = [MetadataRequestTopic(name="x" * 200) for _ in range(2500)]
     request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
     return bytes(request_frame(api_of(MetadataRequest), 1, 1, "large", request))
 
 
 def send_some(sock: socket.socket, data: bytes, within_s: float) -> int:
-    """How much of it the broker takes in that time."""
+    """How many bytes the broker reads in that time."""
     sock.settimeout(within_s)
     sent = 0
     try:
@@ -56,7 +56,7 @@ def test_large_requests_wait_for_memory_and_small_ones_do_not() -> None:
         assert send_some(holder, request[:-1], 10) == len(request) - 1  # all but the last byte
         waits.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
         taken = send_some(waits, request, 1)
-        assert taken < len(request) * 3 // 4  # it is not read from
+        assert taken < len(request) * 3 // 4  # the broker stopped reading it
         with WireLink(broker.bootstrap) as small:
             assert isinstance(small.ask(ApiVersionsRequest("x", "1")), ApiVersionsResponse)
         holder.settimeout(20)
@@ -67,7 +67,7 @@ def test_large_requests_wait_for_memory_and_small_ones_do_not() -> None:
         assert len(waits.recv(4)) == 4
 
 
-def test_a_closed_connection_gives_its_memory_back() -> None:
+def test_a_closed_connection_frees_its_memory() -> None:
     request = large_request()
     with EmbeddedBroker(settings={"queued.max.request.bytes": "1"}) as broker:
         with connect(broker.bootstrap) as holder:
@@ -77,7 +77,7 @@ def test_a_closed_connection_gives_its_memory_back() -> None:
             assert len(other.recv(4)) == 4
 
 
-def test_requests_before_the_login_take_none_of_the_memory() -> None:
+def test_requests_before_the_login_use_none_of_the_memory() -> None:
     settings = {
         "listeners": "PLAINTEXT://127.0.0.1:0,SASL_PLAINTEXT://127.0.0.1:0",
         "sasl.enabled.mechanisms": "SCRAM-SHA-256",
@@ -93,7 +93,7 @@ def test_requests_before_the_login_take_none_of_the_memory() -> None:
 
 
 @pytest.mark.parametrize("limit", ["1", "500"])
-def test_requests_at_work_queue_and_all_are_answered(limit: str) -> None:
+def test_requests_over_the_limit_queue_and_all_are_answered(limit: str) -> None:
     with EmbeddedBroker(settings={"queued.max.requests": limit}) as broker, ExitStack() as stack:
         sockets = [stack.enter_context(connect(broker.bootstrap)) for _ in range(20)]
         for number, sock in enumerate(sockets):

@@ -1,4 +1,4 @@
-"""What a leader and a follower answer to clients and to other brokers."""
+"""How a leader and a follower answer clients and other brokers."""
 
 import asyncio
 import dataclasses
@@ -164,13 +164,15 @@ def test_no_request_waits_longer_than_its_timeout(tmp_path: Path) -> None:
 
 
 @pytest.mark.row("A076")
-def test_too_few_replicas_before_and_after_the_append(tmp_path: Path) -> None:
+def test_too_few_replicas_are_reported_before_and_after_the_append(tmp_path: Path) -> None:
     async def test(leader: Leading, connection: Connection) -> None:
         partition = leader.partition()
         partition.lead(3, (0, 1), (0, 1), 8)
         sent = produce(leader, connection)
         await appended(leader)
-        note_fetch(partition, FollowerFetch(1, 1))  # committed, and at once the follower is gone
+        note_fetch(
+            partition, FollowerFetch(1, 1)
+        )  # committed, and then the follower leaves at once
         partition.lead(4, (0,), (0, 1), 9)
         assert await code_of(sent) == ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
         assert await code_of(produce(leader, connection)) == ErrorCode.NOT_ENOUGH_REPLICAS
@@ -189,7 +191,7 @@ def test_a_leader_that_resigns_answers_all_waiting_requests(
         sent = produce(leader, connection)
         await appended(leader)
         partition.follow(1, 4, (0, 1), 20)
-        if comes_back:  # within one turn of the loop; its log may be another by now
+        if comes_back:  # within one turn of the loop; the log may have changed meanwhile
             partition.lead(5, (0,), (0, 1), 21)
             assert partition.log.high_watermark == 1
         assert await code_of(sent) == ErrorCode.NOT_LEADER_OR_FOLLOWER
@@ -197,7 +199,7 @@ def test_a_leader_that_resigns_answers_all_waiting_requests(
     run(tmp_path, test)
 
 
-def test_a_leader_that_resigns_between_two_turns_of_a_request_does_not_acknowledge_it(
+def test_a_leader_that_resigns_between_turns_of_a_request_does_not_acknowledge_it(
     tmp_path: Path,
 ) -> None:
     async def test(leader: Leading, connection: Connection) -> None:
@@ -229,7 +231,7 @@ def test_a_leader_that_resigns_between_two_turns_of_a_request_does_not_acknowled
     run(tmp_path, test, partitions=2)
 
 
-def test_a_topic_that_is_deleted_leaves_no_producer_waiting(tmp_path: Path) -> None:
+def test_deleting_a_topic_leaves_no_producer_waiting(tmp_path: Path) -> None:
     async def test(leader: Leading, connection: Connection) -> None:
         leader.lead(0, 3)
         sent = produce(leader, connection)
@@ -254,7 +256,7 @@ def test_a_follower_reads_to_the_end_and_a_consumer_to_the_high_watermark(tmp_pa
         data = await fetched(leader, connection)
         assert (data.high_watermark, data.error_code) == (1, 0)
         assert 0 < len(data.records or b"") < leader.partition().log.size_bytes
-        # Between the high watermark and the end there is nothing yet; past the end never was.
+        # Between the high watermark and the end there is nothing yet; past the end is out of range.
         assert (await fetched(leader, connection, offset=2)).error_code == 0
         past = await fetched(leader, connection, offset=3)
         assert past.error_code == ErrorCode.OFFSET_OUT_OF_RANGE
@@ -273,7 +275,7 @@ def test_a_follower_reads_to_the_end_and_a_consumer_to_the_high_watermark(tmp_pa
         (-1, 4, ErrorCode.UNKNOWN_LEADER_EPOCH),
     ],
 )
-def test_other_epochs_and_strangers_are_refused(
+def test_stale_epochs_and_unknown_replicas_are_refused(
     tmp_path: Path, replica: int, epoch: int, code: ErrorCode
 ) -> None:
     async def test(leader: Leading, connection: Connection) -> None:
@@ -311,7 +313,7 @@ def test_a_fetch_as_a_replica_is_refused_on_the_clients_listener(tmp_path: Path)
     ("version", "code"),
     [(4, ErrorCode.LEADER_NOT_AVAILABLE), (5, ErrorCode.OFFSET_NOT_AVAILABLE)],
 )
-def test_the_latest_offset_is_not_available_until_it_is_known(
+def test_the_latest_offset_is_not_available_until_the_follower_has_fetched(
     tmp_path: Path, version: int, code: ErrorCode
 ) -> None:
     async def test(leader: Leading, connection: Connection) -> None:
@@ -329,7 +331,7 @@ def test_the_latest_offset_is_not_available_until_it_is_known(
     run(tmp_path, test)
 
 
-def test_deleted_records_are_gone_from_every_live_replica(tmp_path: Path) -> None:
+def test_deleted_records_are_deleted_from_every_live_replica(tmp_path: Path) -> None:
     async def test(leader: Leading, connection: Connection) -> None:
         cluster = leader.services.cluster
         other = Broker(BrokerId(1), 7, ())
@@ -399,8 +401,8 @@ def test_a_marker_that_its_leader_may_have_lost_is_written_again(tmp_path: Path)
     run(tmp_path, test)
 
 
-def test_a_transaction_ends_although_a_topic_of_it_is_deleted(tmp_path: Path) -> None:
-    """The marker is written there and never committed: broker 1 does not fetch."""
+def test_a_transaction_ends_although_one_of_its_topics_is_deleted(tmp_path: Path) -> None:
+    """The marker is written to the topic but never committed: broker 1 does not fetch."""
 
     async def test(leader: Leading, _: Connection) -> None:
         leader.lead(0, 3)
@@ -422,7 +424,7 @@ def test_a_transaction_ends_although_a_topic_of_it_is_deleted(tmp_path: Path) ->
     run(tmp_path, test)
 
 
-def test_a_coordinator_does_not_take_anothers_record_for_its_own(tmp_path: Path) -> None:
+def test_a_coordinator_does_not_mistake_a_new_leaders_record_for_its_own(tmp_path: Path) -> None:
     async def test(leader: Leading, _: Connection) -> None:
         leader.lead(0, 3)
         partition, services = leader.partition(), leader.services
@@ -442,7 +444,7 @@ def test_a_coordinator_does_not_take_anothers_record_for_its_own(tmp_path: Path)
     run(tmp_path, test)
 
 
-def test_consumers_may_read_a_follower_if_they_know_how(tmp_path: Path) -> None:
+def test_consumers_that_support_it_may_read_from_a_follower(tmp_path: Path) -> None:
     async def test(leader: Leading, connection: Connection) -> None:
         partition = leader.partition()
         leader.append(b"a")
@@ -473,7 +475,7 @@ def test_consumers_may_read_a_follower_if_they_know_how(tmp_path: Path) -> None:
         ("", "b", -1),
     ],
 )
-def test_a_consumer_learns_of_the_replica_in_its_rack(
+def test_a_consumer_is_directed_to_the_replica_in_its_rack(
     tmp_path: Path, selector: str, rack: str, preferred: int
 ) -> None:
     async def test(leader: Leading, connection: Connection) -> None:
@@ -494,7 +496,7 @@ def test_a_consumer_learns_of_the_replica_in_its_rack(
 
 @pytest.mark.row("A014")
 def test_not_leader_names_the_current_leader_and_its_address(tmp_path: Path) -> None:
-    """KIP-951: the client need not ask for metadata first."""
+    """KIP-951: the client need not request metadata first."""
 
     async def test(leader: Leading, connection: Connection) -> None:
         cluster, partition = leader.services.cluster, leader.partition()
@@ -532,7 +534,7 @@ def test_not_leader_names_the_current_leader_and_its_address(tmp_path: Path) -> 
     run(tmp_path, test)
 
 
-def test_bytes_are_counted_once_when_they_are_sent_and_for_consumers_alone(tmp_path: Path) -> None:
+def test_bytes_are_counted_once_when_sent_and_only_for_consumers(tmp_path: Path) -> None:
     async def test(leader: Leading, connection: Connection) -> None:
         partition = leader.partition()
         leader.append(b"a")
@@ -559,7 +561,7 @@ def test_bytes_are_counted_once_when_they_are_sent_and_for_consumers_alone(tmp_p
 
 
 @pytest.mark.parametrize("codec", [Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD])
-def test_a_batch_that_holds_very_much_is_checked_off_the_loop(tmp_path: Path, codec: Codec) -> None:
+def test_a_batch_of_very_many_records_is_checked_off_the_loop(tmp_path: Path, codec: Codec) -> None:
     async def test(leader: Leading, connection: Connection) -> None:
         may_go_on = threading.Event()
         leader.services.resources.worker.submit(may_go_on.wait, 30)
@@ -634,7 +636,9 @@ def test_a_fetch_that_waits_for_many_bytes_checks_only_changed_partitions(
 
 
 @pytest.mark.parametrize(("asked", "offset"), [(15, 1), (30, 2), (31, -1), (-3, 2)])
-def test_a_search_by_time_lets_others_be_served(tmp_path: Path, asked: int, offset: int) -> None:
+def test_a_search_by_timestamp_does_not_block_other_requests(
+    tmp_path: Path, asked: int, offset: int
+) -> None:
     async def test(leader: Leading, connection: Connection) -> None:
         batch = batch_of(b"a", b"b", b"c", timestamps=[10, 20, 30])
         leader.partition().append(batch, read_header(batch), 1, 0)
@@ -648,14 +652,14 @@ def test_a_search_by_time_lets_others_be_served(tmp_path: Path, asked: int, offs
         other = await connect(leader.address, client_id="test")
         await produce(leader, other)
         await other.close()
-        assert sent.done() == (asked == 31)  # no batch has to be searched
+        assert sent.done() == (asked == 31)  # then no batch has to be searched
         may_go_on.set()
         assert (await sent).topics[0].partitions[0].offset == offset
 
     run(tmp_path, test)
 
 
-def test_others_get_their_turn_between_batches_that_hold_much(tmp_path: Path) -> None:
+def test_other_requests_get_turns_between_batches_of_many_records(tmp_path: Path) -> None:
     async def test(leader: Leading, connection: Connection) -> None:
         batch = build_batch([Record(0, 0, None, bytes(TURN_BYTES // 2), [])], codec=Codec.ZSTD)
         parts = [PartitionProduceData(index=0, records=memoryview(batch)) for _ in range(6)]
@@ -675,10 +679,15 @@ def test_others_get_their_turn_between_batches_that_hold_much(tmp_path: Path) ->
     run(tmp_path, test)
 
 
-def test_deleting_a_topic_while_it_is_searched_by_time_fails_no_disk(tmp_path: Path) -> None:
+def test_deleting_a_topic_during_a_search_by_timestamp_does_not_fail_its_disk(
+    tmp_path: Path,
+) -> None:
     async def test(leader: Leading, connection: Connection) -> None:
         log, searched = leader.partition().log, threading.Event()
-        for timestamps in ([500, 1], [600]):  # the first batch has 500 no more: two are searched
+        for timestamps in (
+            [500, 1],
+            [600],
+        ):  # 500 is gone from the first batch, so two batches are searched
             batch = batch_of(*[b"x"] * len(timestamps), timestamps=timestamps)
             leader.partition().append(batch, read_header(batch), 1, 0)
         log.maybe_increment_log_start(1)
@@ -699,7 +708,7 @@ def test_deleting_a_topic_while_it_is_searched_by_time_fails_no_disk(tmp_path: P
     run(tmp_path, test, {"log.segment.delete.delay.ms": "0"})
 
 
-def test_a_batch_checked_off_the_loop_lets_the_next_request_pass_while_it_waits_for_acks(
+def test_a_batch_checked_off_the_loop_does_not_block_the_next_request_while_it_waits_for_acks(
     tmp_path: Path,
 ) -> None:
     async def test(leader: Leading, connection: Connection) -> None:
@@ -720,7 +729,7 @@ def test_a_batch_checked_off_the_loop_lets_the_next_request_pass_while_it_waits_
     run(tmp_path, test)
 
 
-def test_a_large_compressed_batch_is_copied_once_and_the_loop_decompresses_none_of_it(
+def test_a_large_compressed_batch_is_copied_once_and_decompressed_off_the_loop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     checked: list[tuple[bool, type]] = []
@@ -747,7 +756,7 @@ def test_a_large_compressed_batch_is_copied_once_and_the_loop_decompresses_none_
 
 @pytest.mark.pure
 @pytest.mark.parametrize(("level", "is_on_loop"), [("3", True), ("19", False)])
-def test_a_topics_own_level_of_compression_does_not_hold_up_the_loop(
+def test_recompressing_at_the_topics_level_does_not_block_the_loop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, level: str, is_on_loop: bool
 ) -> None:
     made: list[bool] = []
@@ -772,7 +781,7 @@ def test_a_topics_own_level_of_compression_does_not_hold_up_the_loop(
     run(tmp_path, test, {"compression.type": "zstd", "compression.zstd.level": level})
 
 
-def test_a_batch_checked_off_the_loop_bears_the_time_of_its_append(tmp_path: Path) -> None:
+def test_a_batch_checked_off_the_loop_gets_the_time_of_its_append(tmp_path: Path) -> None:
     async def test(leader: Leading, connection: Connection) -> None:
         may_go_on = threading.Event()
         leader.services.resources.worker.submit(may_go_on.wait, 30)

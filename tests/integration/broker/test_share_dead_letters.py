@@ -59,7 +59,7 @@ def link(broker: EmbeddedBroker) -> Iterator[WireLink]:
 
 
 def letters_in(link: WireLink, topic: str, count: int) -> list[Record]:
-    """As many as come within some seconds, and what comes soon after."""
+    """The dead letters of a topic, once there are `count` or after some seconds."""
     wanted = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1 << 20)
     found: list[Record] = []
     until = time.monotonic() + 30
@@ -84,7 +84,7 @@ def letters_in(link: WireLink, topic: str, count: int) -> list[Record]:
 
 
 def staged(link: WireLink, name: str, *, limit: str = "5", **of_topic: str) -> str:
-    """A topic with records of keys a, b and c, and a group with dead letters."""
+    """Creates a topic with records of keys a, b and c, and a group with dead letters."""
     make_topic(link, name)
     produce_keys(link, name, [b"a", b"b", b"c"])
     letters = f"dlq.{name}"
@@ -145,7 +145,7 @@ def test_a_rejected_record_becomes_a_dead_letter(broker: EmbeddedBroker, link: W
     a.close()
 
 
-def test_a_record_that_was_delivered_too_often_becomes_one(
+def test_a_record_delivered_too_often_becomes_a_dead_letter(
     broker: EmbeddedBroker, link: WireLink
 ) -> None:
     letters = staged(link, "failed", limit="2", copy="false")
@@ -164,7 +164,7 @@ def test_a_record_that_was_delivered_too_often_becomes_one(
     a.close()
 
 
-def test_a_letter_waits_for_its_topic_and_outlives_the_broker(tmp_path: Path) -> None:
+def test_a_dead_letter_waits_for_its_topic_and_survives_a_restart(tmp_path: Path) -> None:
     with (
         EmbeddedBroker(directory=tmp_path, settings=SETTINGS) as broker,
         WireLink(broker.bootstrap) as link,
@@ -186,7 +186,7 @@ def test_a_letter_waits_for_its_topic_and_outlives_the_broker(tmp_path: Path) ->
         a.close()
 
 
-def test_a_missing_topic_is_created_if_the_cluster_allows_that() -> None:
+def test_a_missing_dead_letter_topic_is_created_if_the_cluster_allows_it() -> None:
     settings = {**SETTINGS, LETTERS + "auto.create.topics.enable": "true"}
     with EmbeddedBroker(settings=settings) as broker, WireLink(broker.bootstrap) as link:
         letters = staged(link, "creates")
@@ -198,7 +198,7 @@ def test_a_missing_topic_is_created_if_the_cluster_allows_that() -> None:
 
 
 @pytest.mark.parametrize("name", ["letters", "__letters"])
-def test_a_topic_of_another_name_is_refused(link: WireLink, name: str) -> None:
+def test_a_dead_letter_topic_with_another_prefix_is_refused(link: WireLink, name: str) -> None:
     wanted = AlterConfigsResource(
         CONFIG_OF_GROUPS, "refused", [AlterableConfig(LETTERS + "topic.name", 0, name)]
     )
@@ -208,7 +208,7 @@ def test_a_topic_of_another_name_is_refused(link: WireLink, name: str) -> None:
     assert f"errors.deadletterqueue.topic.name ({name})" in (reply.responses[0].error_message or "")
 
 
-def test_a_group_that_reads_its_own_dead_letters_makes_none_of_them(
+def test_a_group_that_reads_its_own_dead_letters_creates_no_more(
     broker: EmbeddedBroker, link: WireLink
 ) -> None:
     make_topic(link, "dlq.own", configs={LETTERS + "group.enable": "true"})
@@ -223,10 +223,10 @@ def test_a_group_that_reads_its_own_dead_letters_makes_none_of_them(
     a.close()
 
 
-def test_a_group_that_is_made_anew_has_letters_of_its_own(
+def test_a_recreated_group_writes_its_own_dead_letters(
     broker: EmbeddedBroker, link: WireLink
 ) -> None:
-    """The log of the letters must not take them for those of the group of the same name before."""
+    """They must not be mistaken for those of the former group with the same name."""
     letters = staged(link, "anew", copy="true")
     for round_ in (1, 2):
         a = member(broker, "anew")
@@ -241,10 +241,10 @@ def test_a_group_that_is_made_anew_has_letters_of_its_own(
         assert [each.error_code for each in reply.results] == [0]
 
 
-def test_letters_that_wait_do_not_hide_that_offsets_were_altered(
+def test_pending_dead_letters_do_not_hide_altered_offsets(
     broker: EmbeddedBroker, link: WireLink
 ) -> None:
-    staged(link, "altered")  # without the topic of letters
+    staged(link, "altered")  # the dead letter topic is missing
     a = member(broker, "altered")
     a.acquired()
     a.acknowledge((0, 2, REJECT))

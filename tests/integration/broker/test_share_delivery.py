@@ -1,4 +1,4 @@
-"""What share groups have beyond Kafka: back-off, order of keys, pause and circuit breaker."""
+"""Features of share groups beyond Kafka: back-off, key order, pause and circuit breaker."""
 
 import time
 from collections import deque
@@ -28,8 +28,8 @@ SETTINGS = {
 
 
 EARLY_S, LATE_S = 0.002, 2.0
-"""A record never comes before its time, but for the rounding of milliseconds. How late it comes
-depends on the machine: `bench share` measures that.
+"""A record never comes early, except for the rounding of milliseconds. How late it comes depends on
+the machine: `bench share` measures that.
 """
 
 
@@ -40,7 +40,7 @@ def broker() -> Iterator[EmbeddedBroker]:
 
 
 class Stage:
-    """A group of its own settings, and a topic with records of these keys."""
+    """A group with these settings, and a topic with records of these keys."""
 
     def __init__(self, broker: EmbeddedBroker, name: str, keys: str, **settings: str) -> None:
         self._broker, self.name, self._stack = broker, name, ExitStack()
@@ -74,7 +74,7 @@ def staged(broker: EmbeddedBroker, name: str, keys: str, **settings: str) -> Sta
     return Stage(broker, name, keys, **{_setting(k): v for k, v in settings.items()})
 
 
-def test_a_released_record_is_invisible_for_a_second_then_for_two(broker: EmbeddedBroker) -> None:
+def test_a_released_record_is_invisible_for_one_second_then_for_two(broker: EmbeddedBroker) -> None:
     with staged(broker, "backoff", "abc", redelivery_backoff_ms="1000") as stage:
         a, b = stage.member("a"), stage.member("b")
         assert a.acquired() == [(0, 2, 1)]
@@ -89,7 +89,7 @@ def test_a_released_record_is_invisible_for_a_second_then_for_two(broker: Embedd
             a, b = b, a
 
 
-def test_a_record_whose_lock_ends_is_invisible_for_a_second_too(broker: EmbeddedBroker) -> None:
+def test_a_record_whose_lock_expires_is_also_invisible_for_a_second(broker: EmbeddedBroker) -> None:
     with staged(broker, "locks", "abc", redelivery_backoff_ms="1000") as stage:
         configure_group(stage.link, "locks", {"share.record.lock.duration.ms": "1000"})
         a, b = stage.member("a"), stage.member("b")
@@ -100,7 +100,7 @@ def test_a_record_whose_lock_ends_is_invisible_for_a_second_too(broker: Embedded
         assert 2 - EARLY_S <= waited < 2 + LATE_S, "a lock of a second, then the back-off"
 
 
-def test_records_with_one_key_are_handed_out_one_after_another(broker: EmbeddedBroker) -> None:
+def test_records_with_one_key_are_delivered_one_after_another(broker: EmbeddedBroker) -> None:
     with staged(broker, "keys", "abacba", key_order="true") as stage:
         a, b = stage.member("a"), stage.member("b")
         assert a.acquired() == [(0, 1, 1), (3, 3, 1)]
@@ -114,7 +114,7 @@ def test_records_with_one_key_are_handed_out_one_after_another(broker: EmbeddedB
         assert a.acquired(wait_ms=10_000) == [(4, 5, 1)]
 
 
-def test_the_order_of_keys_in_batches_that_are_large(broker: EmbeddedBroker) -> None:
+def test_key_order_holds_in_large_batches(broker: EmbeddedBroker) -> None:
     with staged(broker, "large", "ab", key_order="true") as stage:
         zeros = bytes(3 << 20)
         for keys in (b"ca", b"dc"):
@@ -130,7 +130,7 @@ def test_the_order_of_keys_in_batches_that_are_large(broker: EmbeddedBroker) -> 
         assert a.acquired(wait_ms=10_000) == [(5, 5, 1)]
 
 
-def test_two_hundred_members_never_have_two_records_of_a_key(broker: EmbeddedBroker) -> None:
+def test_two_hundred_members_never_hold_two_records_of_a_key(broker: EmbeddedBroker) -> None:
     keys = "".join(chr(ord("a") + n % 20) for n in range(200))
     with staged(broker, "many", keys, key_order="true") as stage:
         members = deque(stage.member(f"m{n}") for n in range(200))
@@ -153,7 +153,7 @@ def test_two_hundred_members_never_have_two_records_of_a_key(broker: EmbeddedBro
         )
 
 
-def test_a_paused_group_gets_nothing_until_it_goes_on(broker: EmbeddedBroker) -> None:
+def test_a_paused_group_gets_nothing_until_it_resumes(broker: EmbeddedBroker) -> None:
     with staged(broker, "paused", "ab", pause="true") as stage:
         a = stage.member("a")
         assert a.acquired(wait_ms=300) == []

@@ -105,7 +105,7 @@ class Stage:
         return member
 
     def offsets(self) -> tuple[int, int]:
-        """Start and lag."""
+        """The group's start offset and lag."""
         reply = self.link.ask(
             DescribeShareGroupOffsetsRequest(
                 [DescribeShareGroupOffsetsRequestGroup(self.name, None)]
@@ -126,7 +126,7 @@ def stage(
         member.close()
 
 
-def test_a_member_has_its_partitions_with_the_first_heartbeat(stage: Stage) -> None:
+def test_a_member_gets_its_partitions_with_the_first_heartbeat(stage: Stage) -> None:
     member = ShareMember(stage.broker.bootstrap, stage.name, "a", stage.name)
     stage.members.append(member)
     reply = member.join()
@@ -147,14 +147,14 @@ def test_records_go_to_one_member_at_a_time(stage: Stage) -> None:
     assert stage.offsets() == (10, 0)
 
 
-def test_a_limit_of_records_cuts_batches_only_if_it_is_strict(stage: Stage) -> None:
+def test_a_record_limit_splits_batches_only_if_it_is_strict(stage: Stage) -> None:
     a = stage.member("a")
     assert a.acquired(most=2, share_acquire_mode=1) == [(0, 1, 1)]
     assert a.acquired(most=1) == [(2, 3, 1)]
     assert a.acquired(most=5) == [(4, 9, 1)]
 
 
-def test_a_waiting_fetch_gets_what_another_member_releases(stage: Stage) -> None:
+def test_a_waiting_fetch_gets_records_that_another_member_releases(stage: Stage) -> None:
     a, b = stage.member("a"), stage.member("b")
     a.acquired()
     timer = threading.Timer(0.2, a.acknowledge, [(0, 9, RELEASE)])
@@ -165,7 +165,7 @@ def test_a_waiting_fetch_gets_what_another_member_releases(stage: Stage) -> None
     timer.join()
 
 
-def test_a_closed_connection_gives_records_back_and_the_delivery_does_not_count(
+def test_a_closed_connection_releases_records_and_the_delivery_does_not_count(
     stage: Stage,
 ) -> None:
     a, b = stage.member("a"), stage.member("b")
@@ -175,7 +175,7 @@ def test_a_closed_connection_gives_records_back_and_the_delivery_does_not_count(
     assert b.acquired(wait_ms=10_000) == [(0, 9, 1)]
 
 
-def test_a_fetch_whose_session_has_ended_takes_no_records(stage: Stage) -> None:
+def test_a_fetch_whose_session_has_ended_acquires_no_records(stage: Stage) -> None:
     a, b = stage.member("a"), stage.member("b")
     a.acquired()
     a.acquired((0, 9, ACCEPT))
@@ -184,13 +184,13 @@ def test_a_fetch_whose_session_has_ended_takes_no_records(stage: Stage) -> None:
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(a.acquired, wait_ms=3000)
         time.sleep(0.2)
-        assert again.acquired() == []  # another connection of the member begins a session
+        assert again.acquired() == []  # another connection of the member starts a session
         produce(stage.link, stage.name, 2)
         assert waiting.result() == []
     assert b.acquired() == [(10, 11, 1)]
 
 
-def test_a_lock_ends_and_a_renewed_one_later(stage: Stage) -> None:
+def test_a_lock_expires_and_a_renewed_one_expires_later(stage: Stage) -> None:
     configure(stage.link, stage.name, share_record_lock_duration_ms="1000")
     a, b = stage.member("a"), stage.member("b")
     a.acquired(most=4)
@@ -203,7 +203,7 @@ def test_a_lock_ends_and_a_renewed_one_later(stage: Stage) -> None:
     assert 0.9 < time.monotonic() - began < 1.45
 
 
-def test_a_record_is_delivered_as_often_as_the_limit_says(stage: Stage) -> None:
+def test_a_record_is_delivered_at_most_as_often_as_the_limit_allows(stage: Stage) -> None:
     configure(stage.link, stage.name, share_delivery_count_limit="2")
     a = stage.member("a")
     assert a.acquired(most=4) == [(0, 3, 1)]
@@ -214,7 +214,7 @@ def test_a_record_is_delivered_as_often_as_the_limit_says(stage: Stage) -> None:
     assert stage.offsets() == (4, 6)
 
 
-def test_sessions_count_their_requests(stage: Stage) -> None:
+def test_a_session_epoch_counts_its_requests(stage: Stage) -> None:
     a = stage.member("a")
     assert a.fetch(epoch=3).error_code == ErrorCode.SHARE_SESSION_NOT_FOUND
     assert a.acknowledge((0, 0, ACCEPT), epoch=0).error_code == (
@@ -231,7 +231,7 @@ def test_sessions_count_their_requests(stage: Stage) -> None:
     assert a.fetch(epoch=3).error_code == ErrorCode.SHARE_SESSION_NOT_FOUND
 
 
-def test_what_a_member_does_not_have_it_cannot_acknowledge(stage: Stage) -> None:
+def test_a_member_can_acknowledge_only_records_that_it_holds(stage: Stage) -> None:
     a, b = stage.member("a"), stage.member("b")
     a.acquired(most=4)
     b.acquired(most=4)
@@ -248,15 +248,15 @@ def test_what_a_member_does_not_have_it_cannot_acknowledge(stage: Stage) -> None
     assert stage.offsets()[0] <= 0
 
 
-def test_there_are_only_so_many_sessions(stage: Stage) -> None:
+def test_the_number_of_sessions_is_limited(stage: Stage) -> None:
     members = [stage.member(f"m{n}") for n in range(9)]
     codes = [each.fetch(most=1).error_code for each in members]
     assert codes[-1] == ErrorCode.SHARE_SESSION_LIMIT_REACHED
     assert not any(codes[:-1])
 
 
-def test_no_session_names_more_partitions_than_there_are(stage: Stage) -> None:
-    """Each of its requests, of a few bytes, would take the broker seconds."""
+def test_a_session_cannot_name_more_partitions_than_exist(stage: Stage) -> None:
+    """Each request of such a session has a few bytes and would take the broker seconds."""
     a = stage.member("a")
     assert a.acquired() == [(0, 9, 1)]
 
@@ -277,7 +277,7 @@ def test_no_session_names_more_partitions_than_there_are(stage: Stage) -> None:
     told = [AcknowledgeTopic(a.topic_id, [AcknowledgePartition(each) for each in range(5000)])]
     reply = a.link.ask(ShareAcknowledgeRequest(stage.name, "a", 1, topics=told))
     assert getattr(reply, "error_code", None) == refused
-    a.epoch = 1  # none of them counted
+    a.epoch = 1  # none of the refused requests counted
     assert getattr(asked(named(0, 900)), "error_code", None) == 0
     assert getattr(asked(named(900, 1800)), "error_code", None) == refused
     assert a.acknowledge((0, 9, ACCEPT)).error_code == 0
@@ -335,7 +335,7 @@ def test_offsets_are_altered_and_groups_deleted_once_they_are_empty(stage: Stage
     assert stage.name not in [each.group_id for each in groups.groups]
 
 
-def test_the_log_of_the_state_is_shortened_and_loaded_again(tmp_path: Path) -> None:
+def test_the_log_of_the_share_state_is_pruned_and_loaded_again(tmp_path: Path) -> None:
     settings = {**SETTINGS, "share.coordinator.state.topic.prune.interval.ms": "50"}
 
     def first_offset(link: WireLink) -> int:
@@ -366,7 +366,7 @@ def test_the_log_of_the_state_is_shortened_and_loaded_again(tmp_path: Path) -> N
         a.close()
 
 
-def test_acknowledgements_outlive_the_broker(tmp_path: Path) -> None:
+def test_acknowledgements_survive_a_restart(tmp_path: Path) -> None:
     with (
         EmbeddedBroker(directory=tmp_path, settings=SETTINGS) as broker,
         WireLink(broker.bootstrap) as link,
@@ -382,7 +382,7 @@ def test_acknowledgements_outlive_the_broker(tmp_path: Path) -> None:
         a.close()
 
 
-def test_a_topic_that_is_gone_does_not_keep_others_from_being_waited_for(stage: Stage) -> None:
+def test_a_missing_topic_does_not_stop_a_fetch_from_waiting_for_others(stage: Stage) -> None:
     a = stage.member("a")
     a.acquired()
     gone = FetchTopic(Uuid(b"z" * 16), [FetchPartition(0, [])])
@@ -403,10 +403,10 @@ def test_a_topic_that_is_gone_does_not_keep_others_from_being_waited_for(stage: 
     assert {each.error_code for each in parts(reply)} == {0, ErrorCode.UNKNOWN_TOPIC_ID}
 
 
-def test_why_a_partition_is_not_loaded_is_told_also_if_that_is_known_later(
+def test_the_reason_why_a_partition_is_not_loaded_is_reported_even_if_late(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The coordinator of the state may be another broker."""
+    """The coordinator of the state may be another broker, so that its response arrives later."""
 
     def call(persister: Persister, call: Any, then: Any) -> None:
         persister._tasks.create_task(persister._later(call, None, then))
@@ -419,7 +419,7 @@ def test_why_a_partition_is_not_loaded_is_told_also_if_that_is_known_later(
     assert part.error_message.endswith("is not initialized")
 
 
-def test_others_are_served_while_a_start_is_searched_by_time(
+def test_requests_are_served_during_a_search_for_the_start_by_timestamp(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     began, may_end = threading.Event(), threading.Event()
@@ -440,7 +440,7 @@ def test_others_are_served_while_a_start_is_searched_by_time(
         assert fetched.result(30) == [(0, 9, 1)]
 
 
-def test_a_quota_of_bytes_holds_for_members_of_share_groups() -> None:
+def test_a_byte_quota_applies_to_members_of_share_groups() -> None:
     ops = [quotas.OpData("consumer_byte_rate", 1.0)]
     limit = quotas.EntryData([quotas.EntityData("user", "ANONYMOUS")], ops)
     with EmbeddedBroker(settings=SETTINGS) as own, WireLink(own.bootstrap) as admin:

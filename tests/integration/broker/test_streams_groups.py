@@ -145,7 +145,7 @@ def test_a_member_gets_its_tasks_with_its_first_heartbeat(
     assert deleted.results[0].error_code == 0
 
 
-def test_a_member_describes_its_topology_when_asked(link: WireLink) -> None:
+def test_a_member_describes_its_topology_on_request(link: WireLink) -> None:
     assert join(link, group_id="told").topology_description_required
     source = TopologyDescriptionNode("KSTREAM-SOURCE-0000000000", 1, ["lines"], successors=["sink"])
     sink = TopologyDescriptionNode("sink", 3, sink_topic="counts")
@@ -185,7 +185,7 @@ def test_a_static_member_keeps_its_tasks(link: WireLink) -> None:
     assert old.error_code == ErrorCode.UNRELEASED_INSTANCE_ID
 
 
-def test_topics_that_cannot_be_created_are_told(link: WireLink) -> None:
+def test_topics_that_cannot_be_created_are_reported(link: WireLink) -> None:
     changelog = TopicInfo("bad-changelog", topic_configs=[KeyValue("retention.ms", "soon")])
     bad = Topology(0, [Subtopology("0", ["lines"], state_changelog_topics=[changelog])])
     reply = join(link, group_id="bad", topology=bad)
@@ -204,10 +204,10 @@ def test_topics_that_cannot_be_created_are_told(link: WireLink) -> None:
         (TimeoutError(), "is not finished after 3 s"),
     ],
 )
-def test_topics_beyond_the_limit_of_the_broker_are_not_created(
+def test_topics_beyond_the_brokers_limit_are_not_created(
     link: WireLink, monkeypatch: pytest.MonkeyPatch, why: Exception, told: str
 ) -> None:
-    """As where a client asks for topics; a reason is always told."""
+    """As if a client requested the topics; the reason is always reported."""
 
     def refuse(*_: object) -> None:
         raise why
@@ -233,7 +233,7 @@ def test_internal_topics_route_no_records(
     assert "routed-changelog" not in broker.running.services.cluster.image.topics
 
 
-def test_who_may_not_read_the_group_describes_no_topology() -> None:
+def test_a_user_without_read_rights_cannot_describe_a_topology() -> None:
     settings = {
         **SETTINGS,
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",

@@ -80,7 +80,7 @@ def join(link: WireLink, member_id: str) -> None:
 
 
 def described(link: WireLink) -> tuple[str | None, dict[str, int]]:
-    """The assignor, and how many tasks each member is to have."""
+    """The assignor, and how many tasks each member is assigned."""
     response = link.ask(StreamsGroupDescribeRequest(["app"]))
     assert isinstance(response, StreamsGroupDescribeResponse)
     (group,) = response.groups

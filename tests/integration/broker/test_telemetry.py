@@ -93,7 +93,7 @@ def page(broker: EmbeddedBroker) -> str:
         return str(response.read(), "utf-8")
 
 
-def test_clients_are_not_troubled_before_there_is_a_subscription(link: WireLink) -> None:
+def test_clients_push_nothing_before_there_is_a_subscription(link: WireLink) -> None:
     def listed() -> set[int]:
         response = link.ask(ApiVersionsRequest("test", "1"))
         assert isinstance(response, ApiVersionsResponse)
@@ -106,7 +106,7 @@ def test_clients_are_not_troubled_before_there_is_a_subscription(link: WireLink)
     assert listed() == set()
 
 
-def test_metrics_of_librdkafka_are_shown(broker: EmbeddedBroker, link: WireLink) -> None:
+def test_librdkafkas_metrics_are_shown(broker: EmbeddedBroker, link: WireLink) -> None:
     answer = subscribe(link, "all", metrics="*", interval_ms="100", match="client_id=observed")
     assert answer.error_code == ErrorCode.NONE
     producer = Producer(
@@ -160,7 +160,7 @@ def test_subscriptions_are_listed_described_and_deleted(link: WireLink) -> None:
         ("s", {"match": "client_id=("}, "Illegal client matching pattern"),
     ],
 )
-def test_what_is_no_subscription_is_refused(
+def test_an_invalid_subscription_is_refused(
     link: WireLink, name: str, configs: dict[str, str], why: str
 ) -> None:
     answer = subscribe(link, name, **configs)
@@ -168,7 +168,7 @@ def test_what_is_no_subscription_is_refused(
     assert why in (answer.error_message or "")
 
 
-def test_a_client_is_told_why_its_push_is_refused(link: WireLink) -> None:
+def test_a_refused_push_is_answered_with_the_reason(link: WireLink) -> None:
     first = asked(link)
     assert first.client_instance_id != NO_UUID
     assert (first.push_interval_ms, first.requested_metrics) == (300_000, [])

@@ -1,4 +1,4 @@
-"""The shipped test kit, used as its users would."""
+"""The shipped test kit, used as a user would."""
 
 import socket
 import time
@@ -44,7 +44,7 @@ def test_a_test_produces_and_reads_back_through_a_real_client(broker: EmbeddedBr
     assert consumed(broker.bootstrap, "orders", 3) == ["a", "b", "c"]
 
 
-def test_a_test_makes_topics_without_a_client_library(broker: EmbeddedBroker) -> None:
+def test_a_test_creates_topics_without_a_client_library(broker: EmbeddedBroker) -> None:
     broker.create_topic("made", partitions=3, configs={"retention.ms": "1000"})
     topic = broker.running.services.cluster.image.topics["made"]
     assert len(topic.partitions) == 3
@@ -69,7 +69,7 @@ def test_a_broker_of_two_workers_keeps_its_data(tmp_path: Path) -> None:
         assert consumed(broker.bootstrap, "orders", 4) == ["a", "b", "a", "b"]
 
 
-def test_settings_that_workers_refuse_are_told() -> None:
+def test_settings_that_workers_refuse_are_reported() -> None:
     with (
         pytest.raises(ConfigError, match=r"num\.partitions"),
         EmbeddedBroker(workers=2, settings={"num.partitions": "0"}),
@@ -77,7 +77,7 @@ def test_settings_that_workers_refuse_are_told() -> None:
         pass
 
 
-def test_a_directory_may_be_named_by_a_string(tmp_path: Path) -> None:
+def test_a_directory_may_be_given_as_a_string(tmp_path: Path) -> None:
     with EmbeddedBroker(directory=str(tmp_path)) as broker:
         assert broker.bootstrap
     assert (tmp_path / "logs").is_dir()
@@ -92,7 +92,7 @@ def test_an_idle_connection_is_closed_about_when_the_setting_says() -> None:
             assert 0.4 < time.monotonic() - began < 6
 
 
-def test_it_is_ready_at_once_and_reports_its_health(broker: EmbeddedBroker) -> None:
+def test_the_broker_is_ready_at_once_and_reports_its_health(broker: EmbeddedBroker) -> None:
     with urlopen(f"http://{broker.http}/readyz") as answer:
         assert answer.status == 200
     with urlopen(f"http://{broker.http}/metrics") as answer:
@@ -100,7 +100,7 @@ def test_it_is_ready_at_once_and_reports_its_health(broker: EmbeddedBroker) -> N
     assert "kafka_controller_kafkacontroller_activecontrollercount 1" in text
 
 
-def test_data_in_a_directory_of_ones_own_outlives_the_broker(tmp_path: Path) -> None:
+def test_data_in_a_given_directory_survives_the_broker(tmp_path: Path) -> None:
     with EmbeddedBroker(directory=tmp_path) as first:
         produced(first.bootstrap, "kept", "x")
     with EmbeddedBroker(directory=tmp_path) as second:
@@ -117,7 +117,7 @@ def test_two_brokers_cannot_share_a_directory(tmp_path: Path) -> None:
         pass
 
 
-def test_a_wrong_setting_is_an_error_that_the_test_sees() -> None:
+def test_a_wrong_setting_raises_in_the_test() -> None:
     with (
         pytest.raises(ConfigError, match=r"num\.partitions"),
         EmbeddedBroker(settings={"num.partitions": "none"}),
@@ -134,14 +134,14 @@ def test_a_wrong_setting_is_an_error_that_the_test_sees() -> None:
         ({"log.dirs": "/proc/nowhere"}, "/proc/nowhere"),
     ],
 )
-def test_what_cannot_be_served_is_refused_by_name(settings: dict[str, str], named: str) -> None:
+def test_unsupported_settings_are_refused_by_name(settings: dict[str, str], named: str) -> None:
     with pytest.raises(ConfigError, match=named), EmbeddedBroker(settings=settings):
         pass
 
 
 @pytest.mark.row("A145")
 def test_each_listener_advertises_its_own_address() -> None:
-    """What a client is told depends on the listener on which it came."""
+    """The address that a client gets depends on the listener that it used."""
     settings = {
         "listeners": "INTERNAL://127.0.0.1:0,EXTERNAL://:0",
         "advertised.listeners": "INTERNAL://127.0.0.1:19,EXTERNAL://broker.example:99",
@@ -155,8 +155,8 @@ def test_each_listener_advertises_its_own_address() -> None:
         }
 
 
-def test_a_request_that_waits_for_the_controller_does_not_hold_up_the_stop() -> None:
-    """The controller's queue ends first: who waits in it would wait for ever."""
+def test_a_request_that_waits_for_the_controller_does_not_delay_the_stop() -> None:
+    """The controller's queue ends first: a request in the queue would wait for ever."""
     stopping = EmbeddedBroker()
     with stopping:
         host, port = stopping.bootstrap.split(":")
@@ -169,5 +169,5 @@ def test_a_request_that_waits_for_the_controller_does_not_hold_up_the_stop() -> 
         client.close()
 
 
-def test_the_kit_keeps_the_names_of_version_0_1() -> None:
+def test_the_kit_still_has_the_names_of_version_0_1() -> None:
     assert (broker_kit.Broker, cluster_kit.Cluster) == (EmbeddedBroker, TemporaryCluster)

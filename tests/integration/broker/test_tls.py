@@ -1,4 +1,4 @@
-"""TLS of a listener: where keys come from, what is refused at start, what a client must show."""
+"""TLS of a listener: sources of keys, refusals at the start, and required client certificates."""
 
 import socket
 import ssl
@@ -68,7 +68,7 @@ def test_keys_come_from_pem_files_pem_text_and_pkcs12(keys: KeyFiles) -> None:
         assert tls(**given).context.cert_store_stats() is not None
 
 
-def test_a_listener_has_its_own_settings(keys: KeyFiles, tmp_path: Path) -> None:
+def test_a_listeners_own_settings_win(keys: KeyFiles, tmp_path: Path) -> None:
     other = certified(tmp_path, "other")
     texts = {
         "ssl.keystore.location": str(keys.store),
@@ -82,7 +82,7 @@ def test_a_listener_has_its_own_settings(keys: KeyFiles, tmp_path: Path) -> None
     assert TlsListener(security, 0).context.verify_mode == ssl.CERT_NONE
 
 
-def test_a_sasl_listener_asks_for_certificates_only_by_its_own_setting(keys: KeyFiles) -> None:
+def test_a_sasl_listener_requires_certificates_only_by_its_own_setting(keys: KeyFiles) -> None:
     texts = {
         "ssl.keystore.location": str(keys.store),
         "ssl.truststore.location": str(keys.certificate),
@@ -156,7 +156,7 @@ def test_a_sasl_listener_asks_for_certificates_only_by_its_own_setting(keys: Key
         ),
     ],
 )
-def test_what_cannot_be_used_is_one_sentence_without_secrets(
+def test_unusable_keys_are_reported_in_one_sentence_without_secrets(
     keys: KeyFiles, tmp_path: Path, settings: dict[str, str], says: str
 ) -> None:
     (tmp_path / "jks").write_bytes(b"\xfe\xed\xfe\xed\0\0\0\2")
@@ -226,7 +226,7 @@ def test_a_sasl_listener_without_usable_mechanisms_is_refused(
     assert CANARY not in str(caught.value)
 
 
-def test_the_principal_of_a_certificate(keys: KeyFiles) -> None:
+def test_the_principal_is_taken_from_the_certificate(keys: KeyFiles) -> None:
     der = ssl.PEM_cert_to_DER_cert(keys.certificate.read_text())
     listener = tls(ssl_keystore_location=str(keys.store))
     assert listener.principal(None) == ANONYMOUS
@@ -266,7 +266,7 @@ def test_changed_certificates_are_used_without_a_restart(tmp_path: Path) -> None
                 time.sleep(0.1)
 
 
-def test_only_a_certificate_of_the_same_broker_replaces_another(tmp_path: Path) -> None:
+def test_a_certificate_is_replaced_only_by_one_of_the_same_broker(tmp_path: Path) -> None:
     first, other = certified(tmp_path, "first"), certified(tmp_path, "other", "/CN=somebody")
     store = tmp_path / "store.pem"
     store.write_text(first.pem)
@@ -278,7 +278,7 @@ def test_only_a_certificate_of_the_same_broker_replaces_another(tmp_path: Path) 
     assert listener.context is old
 
 
-def test_another_subject_replaces_it_where_that_is_allowed(tmp_path: Path) -> None:
+def test_a_certificate_of_another_subject_is_used_if_allowed(tmp_path: Path) -> None:
     first, other = certified(tmp_path, "first"), certified(tmp_path, "other", "/CN=somebody")
     store = tmp_path / "store.pem"
     store.write_text(first.pem)
@@ -289,7 +289,7 @@ def test_another_subject_replaces_it_where_that_is_allowed(tmp_path: Path) -> No
     assert listener.context is not old
 
 
-def test_a_client_that_does_not_speak_tls_is_cut_off_and_others_are_served(
+def test_a_client_that_does_not_speak_tls_is_disconnected_and_others_are_served(
     keys: KeyFiles,
 ) -> None:
     settings = {
@@ -304,7 +304,7 @@ def test_a_client_that_does_not_speak_tls_is_cut_off_and_others_are_served(
             with socket.create_connection((host, int(port)), timeout=10) as sock:
                 sock.sendall(data)
                 with suppress(ConnectionResetError):
-                    while sock.recv(100):  # an alert, perhaps, and then the end
+                    while sock.recv(100):  # perhaps an alert, then the end of the stream
                         pass
         served_certificate(broker.bootstrap, keys)
 
@@ -350,7 +350,7 @@ def test_brokers_that_could_not_reach_each_other_do_not_start(
     assert CANARY not in str(caught.value)
 
 
-def test_a_broker_logs_in_by_the_name_of_its_listener(keys: KeyFiles) -> None:
+def test_a_broker_logs_in_with_the_settings_of_its_listener(keys: KeyFiles) -> None:
     given = {
         "ssl.keystore.location": str(keys.store),
         "ssl.truststore.location": str(keys.certificate),

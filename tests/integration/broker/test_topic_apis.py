@@ -1,4 +1,6 @@
-"""CreateTopics, DeleteTopics, CreatePartitions and what describes topics, over a socket."""
+"""CreateTopics, DeleteTopics, CreatePartitions and the requests that describe topics, over a
+socket.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -54,7 +56,7 @@ def topic(name: str, partitions: int = 1, factor: int = 1) -> CreatableTopic:
 
 
 def delete(link: WireLink, *states: DeleteTopicState) -> dict[tuple[str | None, bool], int]:
-    """Error codes by name, and whether an id came with it."""
+    """Error codes by name and by whether the response has an id."""
     response = link.ask(DeleteTopicsRequest(topics=list(states)))
     assert isinstance(response, DeleteTopicsResponse)
     assert all(
@@ -108,7 +110,7 @@ def test_topics_are_deleted_by_name_and_by_id(link: WireLink) -> None:
     }
 
 
-def test_a_topic_that_is_named_twice_stays(link: WireLink) -> None:
+def test_a_topic_that_is_named_twice_is_not_deleted(link: WireLink) -> None:
     (made,) = create(link, topic("t"))
     by_name, by_id = DeleteTopicState(name="t"), DeleteTopicState(topic_id=made.topic_id)
     refused = ErrorCode.INVALID_REQUEST
@@ -173,7 +175,7 @@ def test_partitions_are_described_page_by_page(link: WireLink) -> None:
         [("a", [2]), ("b", [0])],
         ("b", 1),
     )
-    # A page that ends with a topic says where the next one begins, whether or not it exists.
+    # A page that ends with a topic names the next topic, whether or not it exists.
     assert page(link, ("zz", "a"), 3) == ([("a", [0, 1, 2])], ("zz", 0))
     assert page(link, ("b", "a"), 0) == ([("a", [0])], ("a", 1))
     assert page(link, ("a",), 10, Cursor(topic_name="a", partition_index=9)) == ([("a", [])], None)
@@ -181,7 +183,7 @@ def test_partitions_are_described_page_by_page(link: WireLink) -> None:
     assert page(link, (), 10, Cursor(topic_name="aa", partition_index=1)) == ([("b", [0, 1])], None)
 
 
-def test_an_interrupted_deletion_is_finished_at_the_next_start(tmp_path: Path) -> None:
+def test_an_interrupted_deletion_is_completed_at_the_next_start(tmp_path: Path) -> None:
     with EmbeddedBroker(directory=tmp_path) as broker, WireLink(broker.bootstrap) as own:
         create(own, topic("t", 2))
     tree = Tree.open(tmp_path / "metadata.sqlite", SystemClock())
@@ -197,7 +199,9 @@ def test_an_interrupted_deletion_is_finished_at_the_next_start(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("partitions", ["{}", '{"1": [1]}'])
-def test_a_topic_without_a_first_partition_is_answered_for(tmp_path: Path, partitions: str) -> None:
+def test_adding_partitions_to_a_topic_without_partition_0_is_answered(
+    tmp_path: Path, partitions: str
+) -> None:
     """Its node in the metadata store was written by hand."""
     with EmbeddedBroker(directory=tmp_path):
         pass

@@ -1,4 +1,4 @@
-"""A broker stops once, however often it is told to."""
+"""A broker stops once, however many signals it gets."""
 
 import asyncio
 import logging
@@ -12,7 +12,7 @@ from penstock.config.sources import resolve
 
 
 @pytest.mark.parametrize("when", ["as it starts", "when it is ready"])
-def test_a_second_signal_changes_nothing(
+def test_a_second_signal_is_ignored(
     when: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It would cancel the clean-up of a broker that is not ready yet."""

@@ -1,4 +1,4 @@
-"""A consumer asks for records, may wait for them, and gets them straight from the file."""
+"""A consumer's fetch may wait for records, and gets them directly from the file."""
 
 import asyncio
 import os
@@ -61,7 +61,7 @@ def test_a_fetch_waits_until_there_are_enough_bytes(tmp_path: Path) -> None:
 
 
 @pytest.mark.row("A119")
-def test_a_fetch_returns_what_there_is_after_its_max_wait(tmp_path: Path) -> None:
+def test_a_fetch_returns_available_records_after_its_max_wait(tmp_path: Path) -> None:
     async def test(leader: Leading, connection: Connection) -> None:
         assert size_of(await ask(leader, connection, max_wait_ms=20)) == 0
         leader.append(b"a")
@@ -92,7 +92,7 @@ def test_records_go_from_file_to_socket_by_sendfile(
     run(tmp_path, test)
 
 
-def test_few_records_are_sent_with_the_response_around_them(
+def test_few_records_are_sent_in_one_write_with_the_response(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def unwanted(*_: int) -> int:
@@ -146,8 +146,8 @@ def test_a_session_continued_by_another_connection_does_not_fail_a_waiting_fetch
     run(tmp_path, test, partitions=3)
 
 
-def test_a_fetch_does_not_wait_for_more_than_fits(tmp_path: Path) -> None:
-    """Both have records, and together they have enough; but the second one's do not fit."""
+def test_a_fetch_does_not_wait_for_more_bytes_than_fit(tmp_path: Path) -> None:
+    """Together both partitions have enough bytes, but the records of the second one do not fit."""
 
     async def test(leader: Leading, connection: Connection) -> None:
         leader.append(b"a" * 100, index=1)

@@ -1,4 +1,4 @@
-"""Eight groups of real clients that lag, each for another reason: all are named right."""
+"""Eight groups of real clients lag, each for another reason: each cause is diagnosed correctly."""
 
 import asyncio
 import re
@@ -31,13 +31,13 @@ SETTINGS = {
 BACKLOG = 400
 WATCHED_S, PATIENCE_MS = 2.0, 3000
 ONE_BY_ONE = {"queued.min.messages": 1, "fetch.message.max.bytes": 400, "fetch.queue.backoff.ms": 1}
-"""A consumer that takes turns among its partitions, without reading far ahead."""
+"""Settings of a consumer that takes turns among its partitions, without reading far ahead."""
 
 Process = Callable[[Consumer, Message], object]
 
 
 class Stage:
-    """A broker, its writers and its members, which all end with the stage."""
+    """A broker, its writers and its members; all end with the stage."""
 
     def __init__(self, bootstrap: str, stack: ExitStack) -> None:
         self.bootstrap, self._stack = bootstrap, stack
@@ -45,7 +45,7 @@ class Stage:
         self._servers = {"bootstrap.servers": bootstrap, "log_level": 0}
 
     def topic(self, name: str, *counts: int, size: int = 100) -> None:
-        """With so many records in each partition, one batch each."""
+        """Creates a topic with this many records per partition, each in a batch of its own."""
         make_topic(self.bootstrap, name, len(counts), 1, None)
         producer = Producer(
             {**self._servers, "batch.num.messages": 1, "message.max.bytes": 20_000_000}
@@ -56,14 +56,16 @@ class Stage:
         assert producer.flush(30) == 0
 
     def begin(self, group: str, topic: str, partitions: int) -> None:
-        """The group has read nothing yet."""
+        """Commits offset 0 everywhere: the group has read nothing yet."""
         consumer = Consumer({**self._servers, "group.id": group})
         at = [TopicPartition(topic, index, 0) for index in range(partitions)]
         consumer.commit(offsets=at, asynchronous=False)
         consumer.close()
 
     def member(self, group: str, process: Process, pause_s: float = 0.0, **settings: Any) -> Event:
-        """A member that processes one record after the other; the event: it has partitions."""
+        """Starts a member that processes one record after another; the event is set once it has
+        partitions.
+        """
         assigned = Event()
         consumer = Consumer(
             {
@@ -94,7 +96,7 @@ class Stage:
         self._stack.callback(thread.join)
 
     def write(self, topic: str, weights: dict[int, int], pause_s: float = 0.02) -> None:
-        """New records all the time, by partition."""
+        """Writes new records all the time; `weights` are by partition."""
         producer = Producer(self._servers)
 
         def run() -> None:
@@ -116,7 +118,7 @@ def commit(consumer: Consumer, record: Message) -> None:
 
 
 def ignore(*_: object) -> None:
-    """Process a record, and commit nothing."""
+    """Processes a record and commits nothing."""
 
 
 @contextmanager
@@ -194,7 +196,7 @@ def paused(stage: Stage, name: str) -> None:
 
 
 def fenced(stage: Stage, name: str) -> None:
-    """A member that the group went on without keeps committing."""
+    """A member that was removed from the group keeps committing."""
     stage.topic(name, BACKLOG)
     stage.begin(name, name, 1)
     assert stage.member(name, ignore, pause_s=60).wait(10)
@@ -236,7 +238,7 @@ async def explained(bootstrap: str) -> dict[str, Explanation]:
 
 
 @pytest.mark.row("A184")
-def test_each_of_eight_causes_is_named_right() -> None:
+def test_each_of_eight_causes_is_diagnosed() -> None:
     with EmbeddedBroker(settings=SETTINGS) as broker, staged(broker.bootstrap) as stage:
         for cause, make in STAGES.items():
             make(stage, str(cause))

@@ -1,4 +1,4 @@
-"""`penstock acl`, `user` and `quota`, against a broker with an authorizer; and a canary secret."""
+"""`penstock acl`, `user` and `quota`, on a broker with an authorizer; and a canary secret."""
 
 import json
 import logging
@@ -13,7 +13,7 @@ from penstock.cli.main import main
 from penstock.testing.broker import EmbeddedBroker
 
 CANARY = "canary-3f9d0c71"
-"""The password of a user. It may be nowhere but with who logs in."""
+"""The password of a user. It must appear nowhere but in the user's own login."""
 
 SETTINGS = {
     "listeners": "PLAINTEXT://127.0.0.1:0,SASL_PLAINTEXT://127.0.0.1:0",
@@ -64,7 +64,7 @@ def login(password: str) -> tuple[str, ...]:
     return tuple(word for pair in pairs.items() for word in ("-X", "=".join(pair)))
 
 
-def test_a_secret_is_in_no_log_file_or_answer(
+def test_a_secret_is_in_no_log_file_or_response(
     commands: Commands, folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -85,7 +85,7 @@ def test_a_secret_is_in_no_log_file_or_answer(
     assert refused.exit_code == 4
 
 
-def test_users_are_listed_with_how_they_log_in(commands: Commands) -> None:
+def test_users_are_listed_with_their_mechanisms(commands: Commands) -> None:
     commands.run("user", "create", "carol", "--iterations", "4096", stdin="p\n")
     commands.run("user", "create", "carol", "--mechanism", "SCRAM-SHA-256", stdin="p\n")
     (found,) = commands.rows("user", "describe", "carol")
@@ -105,7 +105,7 @@ def explained(commands: Commands, *words: str) -> tuple[bool, str, Any]:
     return found["allowed"], found["reason"], found["rule"]
 
 
-def test_acls_are_made_explained_and_deleted(commands: Commands) -> None:
+def test_acls_are_created_explained_and_deleted(commands: Commands) -> None:
     allowed, why, _ = explained(commands, "bob", "read", "topic:payments")
     assert not allowed
     assert why == "no rule speaks of topic:payments, and allow.everyone.if.no.acl.found is false"
@@ -172,7 +172,9 @@ def test_quotas_are_set_and_removed(commands: Commands) -> None:
         (("quota", "set", "--user", "u", "producer_byte_rate=-1"), "must be greater than 0"),
     ],
 )
-def test_bad_input_is_a_sentence(commands: Commands, words: tuple[str, ...], told: str) -> None:
+def test_bad_input_is_reported_in_one_sentence(
+    commands: Commands, words: tuple[str, ...], told: str
+) -> None:
     done = commands.run(*words)
     assert done.exit_code != 0
     assert told in done.output

@@ -1,6 +1,6 @@
-"""Bad input of any kind ends in one sentence and the right exit code, and never in a traceback.
+"""Bad input of any kind ends in one sentence and the right exit code, never in a traceback.
 
-Each row is a call. What a call needs (files, a broker that answers) is in its folder.
+Each row is a call. The files and the broker that a call needs are prepared in its folder.
 """
 
 import os
@@ -46,7 +46,7 @@ def taken() -> Iterator[str]:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The working folder: a file, an empty folder, and files that are not what they should be."""
+    """The working folder: a file, an empty folder, and malformed files."""
     (tmp_path / "file").write_text("x")
     (tmp_path / "empty").mkdir()
     (tmp_path / "kafka").mkdir()
@@ -210,11 +210,13 @@ SERVE = [
 
 
 STARTED_S = 30
-"""A broker that started after all would never end; it takes signals, so no timeout would hit."""
+"""A broker that starts by mistake would never end, and it handles signals, so pytest's timeout
+would not stop it.
+"""
 
 
 @pytest.mark.parametrize(("words", "told"), SERVE, ids=[" ".join(words) for words, _ in SERVE])
-def test_a_broker_is_not_started(
+def test_a_broker_does_not_start(
     words: tuple[str, ...], told: str, folder: Path, taken: str
 ) -> None:
     before = sorted((folder / "machine").rglob("*"))
@@ -257,7 +259,7 @@ UNPROTECTED = {
 
 @pytest.mark.parametrize("what", UNPROTECTED)
 @pytest.mark.parametrize("way", [(), ("--daemon",)], ids=["here", "daemon"])
-def test_a_broker_that_cannot_be_protected_leaves_nothing_behind(
+def test_a_broker_with_unusable_security_settings_leaves_nothing_behind(
     what: str, way: tuple[str, ...], folder: Path
 ) -> None:
     keys = certified(folder, "broker")

@@ -1,4 +1,4 @@
-"""A bundle has what helps, and no secret."""
+"""A support bundle has what helps, and no secrets."""
 
 import json
 import tarfile
@@ -32,7 +32,7 @@ def test_a_bundle_has_no_secrets(stage: Stage, tmp_path: Path) -> None:
     assert "retention.ms" in json.loads(texts["settings.json"])["topic events"]
 
 
-def test_a_bundle_that_cannot_be_written_is_told(stage: Stage, tmp_path: Path) -> None:
+def test_a_bundle_that_cannot_be_written_is_reported(stage: Stage, tmp_path: Path) -> None:
     words = ["bundle", "-o", str(tmp_path / "no" / "b.tar.gz"), "-b", stage.bootstrap]
     done = CliRunner().invoke(main, words)
     assert done.exit_code == 2

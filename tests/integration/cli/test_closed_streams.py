@@ -1,4 +1,4 @@
-"""Standard streams that are closed, or whose reader leaves, by real processes."""
+"""Closed standard streams and closed pipes, with real processes."""
 
 import os
 import subprocess
@@ -15,7 +15,7 @@ LIMIT_S = 60.0
 
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
-def test_a_closed_stream_is_the_null_device(closed: str, tmp_path: Path) -> None:
+def test_a_closed_stream_is_replaced_by_the_null_device(closed: str, tmp_path: Path) -> None:
     seen = tmp_path / "seen"
     program = (
         "import os, sys; from penstock.cli.failure import fill_closed_streams as fill; fill();"
@@ -37,7 +37,7 @@ def test_a_closed_stream_is_the_null_device(closed: str, tmp_path: Path) -> None
     assert (above, kinds) == ("True", str(expected))
 
 
-def test_commands_without_streams_end_as_with_them_unless_their_output_is_lost() -> None:
+def test_commands_without_streams_end_normally_unless_their_output_is_lost() -> None:
     with EmbeddedBroker() as broker:
         broker.create_topic("t")
         lost = b"penstock: cannot write the output: standard output is closed\n"
@@ -57,7 +57,7 @@ def test_commands_without_streams_end_as_with_them_unless_their_output_is_lost()
             assert (done.returncode, done.stderr) == expected
 
 
-def test_kafkas_tools_say_that_their_output_is_lost() -> None:
+def test_kafkas_tools_report_that_their_output_is_lost() -> None:
     full, closed = "No space left on device", "standard output is closed"
     with EmbeddedBroker() as broker:
         broker.create_topic("t")
@@ -80,7 +80,7 @@ def test_kafkas_tools_say_that_their_output_is_lost() -> None:
             assert all(f"cannot write the output: {reason}" in each for each in told)
 
 
-def test_a_broker_runs_on_without_its_standard_output(tmp_path: Path) -> None:
+def test_a_broker_continues_without_its_standard_output(tmp_path: Path) -> None:
     words = ["serve", "--port", "0", "--dir", str(tmp_path)]
     command = ["/bin/sh", "-c", f'exec {PENSTOCK} "$@" >&-', "sh", *words]
     with subprocess.Popen(command, stderr=subprocess.PIPE) as broker:
@@ -92,7 +92,7 @@ def test_a_broker_runs_on_without_its_standard_output(tmp_path: Path) -> None:
     assert broker.returncode == 0, told
 
 
-def test_following_ends_when_the_reader_of_the_output_leaves() -> None:
+def test_following_ends_when_the_output_pipe_closes() -> None:
     with EmbeddedBroker() as broker:
         broker.create_topic("t")
         given = ["-b", broker.bootstrap]

@@ -1,4 +1,4 @@
-"""What shells complete: commands, options, and names from the cluster."""
+"""Shell completion: commands, options, and names from the cluster."""
 
 import pytest
 from click.testing import CliRunner
@@ -33,14 +33,16 @@ def completed(line: str, environ: dict[str, str]) -> list[str]:
         ("penstock topic list --under-r", ["--under-replicated"]),
     ],
 )
-def test_a_shell_completes(line: str, expected: list[str], stage: Stage) -> None:
+def test_a_shell_completes_commands_options_and_names(
+    line: str, expected: list[str], stage: Stage
+) -> None:
     assert completed(line, {"PENSTOCK_BOOTSTRAP": stage.bootstrap}) == expected
 
 
-def test_names_come_from_the_cluster_that_the_line_names(stage: Stage) -> None:
+def test_names_come_from_the_cluster_on_the_command_line(stage: Stage) -> None:
     line = f"penstock topic describe -b {stage.bootstrap} ev"
     assert completed(line, {"PENSTOCK_BOOTSTRAP": "127.0.0.1:1"}) == ["events"]
 
 
-def test_without_a_broker_nothing_is_completed_and_nothing_printed() -> None:
+def test_without_a_broker_nothing_is_completed_or_printed() -> None:
     assert completed("penstock topic describe ev", {"PENSTOCK_BOOTSTRAP": "127.0.0.1:1"}) == []

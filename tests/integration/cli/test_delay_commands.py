@@ -1,4 +1,6 @@
-"""`penstock delay list|peek|cancel|stats`: what waits, and cancellations that race deliveries."""
+"""`penstock delay list|peek|cancel|stats`: waiting records, and cancellations that race
+deliveries.
+"""
 
 import json
 import time
@@ -28,7 +30,7 @@ def broker() -> Iterator[EmbeddedBroker]:
 
 @pytest.fixture
 def later(broker: EmbeddedBroker) -> str:
-    """A delay topic that no other test has; its target has the same name with `-to`."""
+    """A unique delay topic; its target has the same name with `-to`."""
     name = f"later{next(_numbers)}"
     broker.create_topic(f"{name}-to", 1)
     broker.create_topic(name, 1, configs={"penstock.delay.to": f"{name}-to"})
@@ -57,7 +59,7 @@ def produce(broker: EmbeddedBroker, topic: str, *records: tuple[str, dict[str, s
 
 
 def values(broker: EmbeddedBroker, topic: str, until: bytes) -> list[bytes | None]:
-    """The values of a topic up to this one."""
+    """The values of a topic up to and including `until`."""
     consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "unused"})
     consumer.assign([Place(topic, 0, 0)])
     found: list[bytes | None] = []
@@ -71,7 +73,7 @@ def values(broker: EmbeddedBroker, topic: str, until: bytes) -> list[bytes | Non
     return found
 
 
-def test_list_peek_and_stats_show_what_waits(broker: EmbeddedBroker, later: str) -> None:
+def test_list_peek_and_stats_show_waiting_records(broker: EmbeddedBroker, later: str) -> None:
     produce(
         broker,
         later,
@@ -117,8 +119,8 @@ def test_a_cancelled_record_is_not_delivered(broker: EmbeddedBroker, later: str)
 EVERY = {"penstock-schedule": "every 1s"}
 
 
-def test_cancel_and_delivery_have_one_winner(broker: EmbeddedBroker, later: str) -> None:
-    """Records come due while they are cancelled: what is told is what happened, for each."""
+def test_a_record_is_either_cancelled_or_delivered(broker: EmbeddedBroker, later: str) -> None:
+    """Records come due while they are cancelled: each reported outcome is what really happened."""
     produce(broker, later, ("first", {"penstock-delay-ms": "10"}))
     values(broker, f"{later}-to", b"first")
     at_ms = round(time.time() * 1000) + 100
@@ -141,7 +143,7 @@ def test_cancel_and_delivery_have_one_winner(broker: EmbeddedBroker, later: str)
     assert listed(broker, later) == []
 
 
-def test_orders_wait_for_a_service(broker: EmbeddedBroker, tmp_path: Path) -> None:
+def test_cancellations_wait_for_a_service(broker: EmbeddedBroker, tmp_path: Path) -> None:
     broker.create_topic("unserved", 1)
     produce(broker, "unserved", ("x", {"penstock-delay-ms": str(HOUR_MS)}))
     file = tmp_path / "routes.ini"
@@ -167,7 +169,7 @@ def test_orders_wait_for_a_service(broker: EmbeddedBroker, tmp_path: Path) -> No
         (("stats", "--routes", "none.ini"), ExitCode.USAGE, "none.ini"),
     ],
 )
-def test_bad_input(
+def test_bad_input_is_refused(
     broker: EmbeddedBroker, later: str, words: tuple[str, ...], code: ExitCode, message: str
 ) -> None:
     done = run(broker, *(later if each == "LATER" else each for each in words))

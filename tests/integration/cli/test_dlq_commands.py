@@ -90,7 +90,7 @@ def read(broker: EmbeddedBroker, topic: str, partitions: int = 2) -> list[Messag
 
 
 def written(broker: EmbeddedBroker, topic: str) -> int:
-    """Offsets of both partitions, also of open transactions."""
+    """The end offsets of both partitions together, including open transactions."""
     consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "unused"})
     ends = [consumer.get_watermark_offsets(Place(topic, each), 20) for each in range(2)]
     consumer.close()
@@ -102,7 +102,7 @@ def headers_of(message: Message) -> dict[str, bytes | str | None]:
     return dict(message.headers() or [])
 
 
-def test_letters_of_every_vocabulary_go_back_to_their_origin(
+def test_dead_letters_with_every_header_vocabulary_go_back_to_their_origin(
     broker: EmbeddedBroker, name: str
 ) -> None:
     former = {
@@ -143,12 +143,12 @@ def test_letters_of_every_vocabulary_go_back_to_their_origin(
     assert letters in run(broker, "list").stdout
 
 
-def test_letters_of_our_share_groups_are_listed_and_go_back(
+def test_dead_letters_of_our_share_groups_are_listed_and_go_back(
     broker: EmbeddedBroker, name: str
 ) -> None:
     letters = f"dlq.{name}"
     broker.create_topic(letters, 2)
-    broker.create_topic(f"dlq{name}", 1)  # only looks like it
+    broker.create_topic(f"dlq{name}", 1)  # only looks like a dead letter topic
     dead = DeadLetter(
         error="rejected", source="share", attempt=1, topic=name, partition=1, offset=3, group="g"
     )
@@ -164,8 +164,8 @@ def test_letters_of_our_share_groups_are_listed_and_go_back(
     assert (back.value(), back.partition(), headers_of(back)) == (b"v", 1, {})
 
 
-def test_what_has_no_usable_origin_stays(broker: EmbeddedBroker, name: str) -> None:
-    """Headers are input: they must not make the command write to internal topics."""
+def test_dead_letters_without_a_usable_origin_stay(broker: EmbeddedBroker, name: str) -> None:
+    """Headers are untrusted input: they must not make the command write to internal topics."""
     letters = f"{name}.dlq"
     forged = ("__consumer_offsets", "no such/topic", "missing", letters, None)
     produce(broker, letters, *((b"%d" % n, ours(each), 0) for n, each in enumerate(forged)))
@@ -197,7 +197,7 @@ def test_dead_letters_of_a_retry_topic_go_where_retries_go(
     assert (back.value(), back.partition(), headers_of(back)) == (b"v", 1, {"x": b"y"})
 
 
-def test_a_killed_redrive_goes_on_without_loss_or_repetition(
+def test_a_killed_redrive_continues_without_loss_or_repetition(
     broker: EmbeddedBroker, name: str
 ) -> None:
     letters, number = f"{name}.dlq", 3000
@@ -216,8 +216,10 @@ def test_a_killed_redrive_goes_on_without_loss_or_repetition(
     assert sorted(found) == list(range(number))
 
 
-def test_two_redrives_at_once_move_each_letter_once(broker: EmbeddedBroker, name: str) -> None:
-    """The second one fences the first: its open transaction does not count."""
+def test_two_concurrent_redrives_move_each_dead_letter_once(
+    broker: EmbeddedBroker, name: str
+) -> None:
+    """The second redrive fences the first, whose open transaction does not count."""
     letters, number = f"{name}.dlq", 1000
     produce(broker, letters, *((b"%d" % n, ours(name), 0) for n in range(number)))
     command = [sys.executable, "-m", "penstock", "dlq", "redrive", letters, "--rate", "100"]
@@ -232,7 +234,7 @@ def test_two_redrives_at_once_move_each_letter_once(broker: EmbeddedBroker, name
     assert sorted(found) == list(range(number))
 
 
-def test_rate_and_count(broker: EmbeddedBroker, name: str) -> None:
+def test_a_redrive_keeps_its_rate_and_count(broker: EmbeddedBroker, name: str) -> None:
     letters = f"{name}.dlq"
     produce(broker, letters, *((b"%d" % n, ours(name), 0) for n in range(60)))
     began_s = time.monotonic()
@@ -242,14 +244,16 @@ def test_rate_and_count(broker: EmbeddedBroker, name: str) -> None:
     assert len(listed(broker, letters)) == 20
 
 
-def test_purge(broker: EmbeddedBroker, name: str) -> None:
+def test_matching_dead_letters_are_purged(broker: EmbeddedBroker, name: str) -> None:
     letters = f"{name}.dlq"
     errors = ("timeout", "no stock", "timeout")
     produce(broker, letters, *((b"%d" % n, ours(name, 0, e), 0) for n, e in enumerate(errors)))
     dry = run(broker, "purge", letters, "--error", "timeout", "--dry-run")
     assert "2 letters" in dry.output
     purged = rows(run(broker, "purge", letters, "--error", "timeout", "--format", "json"))
-    assert purged == [{"topic": letters, "purged": 2, "deleted": 1}]  # one lies behind another
+    assert purged == [
+        {"topic": letters, "purged": 2, "deleted": 1}
+    ]  # one of the two is behind another letter
     assert [each["offset"] for each in listed(broker, letters)] == [1]
     assert run(broker, "redrive", letters).exit_code == 0
     assert [each.value() for each in read(broker, name)] == [b"1"]
@@ -257,7 +261,7 @@ def test_purge(broker: EmbeddedBroker, name: str) -> None:
     assert listed(broker, letters, "--all") == []
 
 
-def test_records_that_are_no_letters_are_not_purged(broker: EmbeddedBroker, name: str) -> None:
+def test_records_that_are_no_dead_letters_are_not_purged(broker: EmbeddedBroker, name: str) -> None:
     produce(broker, name, (b"order", {}, 0), (b"letter", ours("elsewhere", 0, "timeout"), 0))
     purged = rows(run(broker, "purge", name, "--format", "json"))
     assert purged == [{"topic": name, "purged": 1, "deleted": 0}]
@@ -281,7 +285,7 @@ def test_a_retry_topic_is_not_purged(broker: EmbeddedBroker, name: str) -> None:
         (("peek",), ExitCode.USAGE, "TOPIC"),
     ],
 )
-def test_bad_input(
+def test_bad_input_is_refused(
     broker: EmbeddedBroker, name: str, words: tuple[str, ...], code: ExitCode, message: str
 ) -> None:
     done = run(broker, *(f"{name}.dlq" if each == "DLQ" else each for each in words))

@@ -57,7 +57,7 @@ def test_a_broken_segment_is_named(tmp_path: Path) -> None:
     assert str(segment) in damage["what"]
 
 
-def test_a_group_that_nobody_reads_for_is_named() -> None:
+def test_a_group_without_members_is_named() -> None:
     with EmbeddedBroker() as broker:
         broker.create_topic("t", 1)
         where = ("-b", broker.bootstrap)

@@ -1,4 +1,4 @@
-"""Every example in the help of a command does what it says."""
+"""Every example in a command's help does what it says."""
 
 import shlex
 from collections.abc import Iterator
@@ -18,7 +18,9 @@ ELSEWHERE = (
     *("metadata export", "acl", "user", "quota", "token", "delay", "dlq", "registry"),
     *("console", "mcp", "rest", "backup", "restore"),
 )
-"""Servers, Spark, and what needs more than a broker with some topics: other tests run them."""
+"""Servers, Spark, and commands that need more than a broker with some topics: other tests
+run them.
+"""
 
 
 def examples(command: click.Command = main, name: str = "") -> Iterator[str]:
@@ -64,16 +66,18 @@ def test_examples_do_what_they_say(stage: Stage, monkeypatch: pytest.MonkeyPatch
         *(f"topic create {name}" for name in ("old", "test-1")),
         *(f"group reset {name} --to 0 -t events --execute" for name in ("old", "test-1")),
     )
-    last = sorted(examples(), key=lambda each: "delete" in each)  # what others still speak of
+    last = sorted(
+        examples(), key=lambda each: "delete" in each
+    )  # the other examples still use what these delete
     failed = {}
     for example in (*(f"penstock {each}" for each in before), *last):
         command = example.rpartition("| ")[2].partition(" > ")[0].replace("penstock-data", ".")
         words = shlex.split(command)
         if words[0] != "penstock" or "--follow" in words:
-            continue  # eval of a shell, for which test_completion.py stands; what has no end
+            continue  # test_completion.py covers a shell's eval; --follow never ends
         done = CliRunner().invoke(main, words[1:], input="a\nb\n")
         if done.exit_code:
             failed[example] = done.output
-        if "--use" in words:  # it would hold for all others
+        if "--use" in words:  # it would affect all other examples
             CliRunner().invoke(main, ["profile", "use", "--none"])
     assert failed == {}

@@ -1,8 +1,8 @@
-"""What every command prints, in all formats; `PENSTOCK_REWRITE=1` rewrites it: review it then.
+"""The output of every command in all formats; `PENSTOCK_REWRITE=1` rewrites it: review the diff.
 
-A call with {n} is made once for each format, with another number; so each creates its own. What
-stands behind <<< is typed. Every command is here, among the schemas, or in a table with the test
-that shows its output.
+A call with {n} is made once per format, each time with another number, so that each call creates
+its own resources. Text after <<< is typed. Every command is here, among the schemas, or in a table
+with the test that shows its output.
 """
 
 import json
@@ -208,7 +208,9 @@ APART: dict[str, list[str]] = {
         "token expire none",
     ],
 }
-"""On a broker of their own: they make transactions, topics and rules that others would list."""
+"""Calls on a separate broker: they create transactions, topics and ACLs that other calls would
+list.
+"""
 OWN_SETTINGS = {
     "acl": {
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
@@ -267,7 +269,7 @@ SHOWN_ELSEWHERE = {
     "console": "tests/integration/console/test_console.py",
     "mcp": "tests/integration/console/test_mcp.py",
 }
-"""What needs Java, other servers or signals, or runs until it is stopped."""
+"""Commands that need Java, other servers or signals, or that run until they are stopped."""
 
 
 def leaves(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[str]:
@@ -282,7 +284,7 @@ def leaves(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[str]:
         yield from leaves(found, (*path, name))
 
 
-def test_the_output_of_every_command_is_shown_somewhere() -> None:
+def test_the_output_of_every_command_is_tested_somewhere() -> None:
     calls = [each for some in (CALLS | APART).values() for each in some]
     calls += [each.call for each in SCHEMAS.values()]
     every = set(leaves(main))
@@ -304,12 +306,12 @@ def environment(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("noun", CALLS)
-def test_a_command_prints_the_same_as_ever(noun: str, stage: Stage) -> None:
+def test_a_commands_output_is_unchanged(noun: str, stage: Stage) -> None:
     check(noun, CALLS[noun], stage)
 
 
 @pytest.mark.parametrize("noun", APART)
-def test_a_command_on_a_broker_of_its_own_does_too(
+def test_a_commands_output_on_a_separate_broker_is_unchanged(
     noun: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = {"num.partitions": "1", **OWN_SETTINGS.get(noun, {})}
@@ -344,7 +346,7 @@ def typed(text: str) -> str:
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
-def test_json_has_its_schema(name: str, stage: Stage) -> None:
+def test_json_output_matches_its_schema(name: str, stage: Stage) -> None:
     words = SCHEMAS[name].call.replace("{folder}", str(stage.folder)).split()
     done = CliRunner().invoke(main, [*words, "--format", "json"])
     rows = [json.loads(line) for line in done.stdout.splitlines()]

@@ -17,7 +17,7 @@ QUIET = {"log_level": 0}
 
 @pytest.fixture(scope="module")
 def bootstrap() -> Iterator[str]:
-    """Ten records in `t`; the group `g` has committed that it read six of them."""
+    """A broker with ten records in `t`; group `g` has committed that it read six of them."""
     settings = {"group.initial.rebalance.delay.ms": "0", "offsets.topic.num.partitions": "2"}
     with EmbeddedBroker(settings=settings) as broker:
         producer = Producer({"bootstrap.servers": broker.bootstrap, **QUIET})
@@ -103,7 +103,7 @@ def test_a_description_shows_the_owner_of_each_partition(bootstrap: str) -> None
     assert "someone  127.0.0.1  1" in text
 
 
-def test_a_reset_is_shown_before_it_is_done(bootstrap: str) -> None:
+def test_a_reset_is_shown_before_it_is_executed(bootstrap: str) -> None:
     asked = ("reset", "r", "--topic", "t", "--to", "-3")
     shown = run(bootstrap, *asked)
     assert shown.stderr == "nothing was changed; repeat with --execute\n"
@@ -185,13 +185,13 @@ def test_the_last_rebalances_are_shown_with_their_reasons(bootstrap: str, protoc
     assert [row.endswith((came["reason"], went["reason"])) for row in rows] == [True, True]
 
 
-def test_the_rebalances_of_no_group_are_refused(bootstrap: str) -> None:
+def test_the_rebalances_of_a_missing_group_are_refused(bootstrap: str) -> None:
     result = run(bootstrap, "describe", "none", "--rebalances")
     assert result.exit_code == 1
     assert "GROUP_ID_NOT_FOUND" in result.stderr
 
 
-def test_a_broker_without_http_is_an_error() -> None:
+def test_a_broker_without_an_http_listener_is_an_error() -> None:
     with EmbeddedBroker(settings={"penstock.http.listen": ""}) as broker:
         producer = Producer({"bootstrap.servers": broker.bootstrap, **QUIET})
         producer.produce("t", b"v")
@@ -205,7 +205,7 @@ def test_a_broker_without_http_is_an_error() -> None:
     assert "set penstock.http.listen" in result.stderr
 
 
-def test_a_partition_without_a_commit_is_shown_with_its_holder(bootstrap: str) -> None:
+def test_a_partition_without_a_commit_is_shown_with_its_owner(bootstrap: str) -> None:
     consumer = member(bootstrap, "silent")
     try:
         while not consumer.assignment():
@@ -231,7 +231,7 @@ def test_a_partition_without_a_commit_is_shown_with_its_holder(bootstrap: str) -
 
 
 @pytest.mark.parametrize(("to", "side", "taken"), [("1000", "end", 10), ("-1000", "beginning", 0)])
-def test_an_offset_that_the_partition_does_not_have_is_warned_of(
+def test_an_offset_outside_the_partition_gives_a_warning(
     bootstrap: str, to: str, side: str, taken: int
 ) -> None:
     result = run(bootstrap, "reset", "nobody", "--to", to, "-t", "t")
@@ -242,7 +242,7 @@ def test_an_offset_that_the_partition_does_not_have_is_warned_of(
     )
 
 
-def test_a_group_that_cannot_be_reset_keeps_the_others_as_they_are(bootstrap: str) -> None:
+def test_if_one_group_cannot_be_reset_no_group_is_reset(bootstrap: str) -> None:
     run(bootstrap, "reset", "kept", "--to", "3", "-t", "t", "--execute")
     refused = run(bootstrap, "reset", "kept", "none", "--to", "end", "--execute")
     assert (refused.exit_code, refused.stdout) == (2, "")

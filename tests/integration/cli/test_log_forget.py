@@ -1,4 +1,4 @@
-"""`penstock log forget` in the directory of a broker that ran."""
+"""`penstock log forget` on the directory of a broker that has run."""
 
 import shutil
 from pathlib import Path
@@ -11,7 +11,7 @@ from penstock.testing.broker import EmbeddedBroker
 
 
 @pytest.mark.parametrize("is_there", [True, False])
-def test_log_forget_says_what_happens_to_the_partitions(tmp_path: Path, is_there: bool) -> None:
+def test_log_forget_reports_what_happens_to_the_partitions(tmp_path: Path, is_there: bool) -> None:
     home, one, two = (tmp_path / name for name in ("home", "one", "two"))
     with EmbeddedBroker(directory=home, settings={"log.dirs": f"{one},{two}"}):
         pass

@@ -1,4 +1,4 @@
-"""Moves of partitions between workers."""
+"""Partitions are moved between workers."""
 
 import json
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ def bootstrap() -> Iterator[str]:
 
 
 def run(bootstrap: str, *words: str) -> Result:
-    """Each time another worker may be asked, which hears of a new topic a moment later."""
+    """Each call may reach another worker, which learns of a new topic a moment later."""
     results: list[Result] = []
 
     def is_known() -> bool:
@@ -42,7 +42,7 @@ def settings(bootstrap: str, topic: str) -> list[str]:
     return [json.loads(each)["value"] for each in told.splitlines()]
 
 
-def test_a_plan_is_saved_run_and_done(bootstrap: str, tmp_path: Path) -> None:
+def test_a_plan_is_saved_executed_and_completed(bootstrap: str, tmp_path: Path) -> None:
     brokers = [
         json.loads(line)["id"]
         for line in run(bootstrap, "broker", "list", "--format", "json").stdout.splitlines()
@@ -62,7 +62,7 @@ def test_a_plan_is_saved_run_and_done(bootstrap: str, tmp_path: Path) -> None:
     own = "leader.replication.throttled.replicas=7:1"
     run(bootstrap, "config", "set", "topic", "moved", own)
     run(bootstrap, "reassign", "run", str(plan), "--throttle", "100000000")
-    # Whichever worker is asked hears of it from the controller.
+    # The worker that answers learns of it from the controller.
     wait_until(lambda: settings(bootstrap, "moved") == ["7:1"], 20, "the operator's own throttle")
     both = [[second, first], [second, first]]
     wait_until(lambda: replicas(bootstrap, "moved") == both, 20, "the second move")
@@ -70,20 +70,20 @@ def test_a_plan_is_saved_run_and_done(bootstrap: str, tmp_path: Path) -> None:
     run(bootstrap, "topic", "delete", "moved")
 
 
-def test_a_broker_that_leaves_has_nothing(bootstrap: str) -> None:
+def test_a_broker_that_leaves_keeps_no_partitions(bootstrap: str) -> None:
     listed = run(bootstrap, "broker", "list", "--format", "json").stdout.splitlines()
     first, second = (json.loads(line)["id"] for line in listed)
     run(bootstrap, "topic", "create", "kept", "--replica-assignment", f"{first},{second}")
     run(bootstrap, "broker", "decommission", str(first), "--execute")
     moved = [[second], [second]]
-    # Whichever worker is asked hears of it from the controller.
+    # The worker that answers learns of it from the controller.
     wait_until(lambda: replicas(bootstrap, "kept") == moved, 20, "the partitions to be moved")
 
 
 @pytest.mark.parametrize(
     "words", [("broker", "decommission"), ("cluster", "rebalance", "--without")]
 )
-def test_one_of_three_may_leave_though_topics_have_two_replicas(words: tuple[str, ...]) -> None:
+def test_one_of_three_may_leave_although_topics_have_two_replicas(words: tuple[str, ...]) -> None:
     with EmbeddedBroker(workers=3) as broker:
         run(broker.bootstrap, "topic", "create", "d", "-p", "6", "-r", "2")
         listed = run(broker.bootstrap, "broker", "list", "--format", "json").stdout.splitlines()

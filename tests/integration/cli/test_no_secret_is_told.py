@@ -1,4 +1,4 @@
-"""Secrets of every kind go through a broker, and none is in a log, a file or an answer."""
+"""Secrets of every kind pass through a broker, and none appears in a log, a file or an output."""
 
 import gzip
 import tarfile
@@ -77,7 +77,7 @@ def settings_of(folder: Path) -> Path:
     return file
 
 
-def test_no_secret_is_in_a_log_a_file_or_an_answer(tmp_path: Path) -> None:
+def test_no_secret_is_in_a_log_a_file_or_an_output(tmp_path: Path) -> None:
     file = settings_of(tmp_path)
     stage, bearer = Stage(tmp_path), token("alice")
     (tmp_path / "token.jwt").write_text(bearer)
@@ -95,7 +95,7 @@ def test_no_secret_is_in_a_log_a_file_or_an_answer(tmp_path: Path) -> None:
         assert stage.run("topic", "list", login=bob).exit_code == 0
         made = stage.run("token", "create", "--format", "json", login=bob)
         assert made.exit_code == 0, made.output
-        stage.told.remove(made.output)  # whoever asks for a token is told it, nobody else
+        stage.told.remove(made.output)  # only the command that creates a token prints it
         url = f"sasl.oauthbearer.token.endpoint.url={(tmp_path / 'token.jwt').as_uri()}\n"
         alice = stage.secured("OAUTHBEARER") + url
         assert stage.run("topic", "list", login=alice).exit_code == 0

@@ -70,7 +70,7 @@ def test_lines_without_keys_are_spread_over_partitions(penstock: Penstock) -> No
     assert len(found) == 3, f"sticky batches reach every partition: {found}"
 
 
-def test_the_formats_of_a_record(penstock: Penstock, five: str) -> None:
+def test_a_record_is_printed_in_every_format(penstock: Penstock, five: str) -> None:
     row = {
         "topic": five,
         "partition": 0,
@@ -118,14 +118,14 @@ def test_the_formats_of_a_record(penstock: Penstock, five: str) -> None:
         (("--filter", 'timestamp >= timestamp("2023-11-14T22:13:24Z")'), [4]),
     ],
 )
-def test_where_reading_starts_and_stops(
+def test_reading_starts_and_stops_where_requested(
     penstock: Penstock, five: str, options: tuple[str, ...], numbers: list[int]
 ) -> None:
     found = printed(penstock("consume", five, *options, "--format", r"%o\n"))
     assert [int(each) for each in found] == numbers
 
 
-def test_several_topics_and_patterns(penstock: Penstock, five: str) -> None:
+def test_several_topics_and_patterns_are_read(penstock: Penstock, five: str) -> None:
     other = f"{five}-other"
     penstock("produce", other, "--create-topic", given=b"x\n")
     assert len(printed(penstock("consume", five, other))) == 6
@@ -138,7 +138,9 @@ def test_several_topics_and_patterns(penstock: Penstock, five: str) -> None:
 
 @pytest.mark.row("A034", "A035")
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_a_group_goes_on_where_it_was(penstock: Penstock, five: str, protocol: str) -> None:
+def test_a_group_continues_at_its_committed_offset(
+    penstock: Penstock, five: str, protocol: str
+) -> None:
     words = ("consume", five, "-g", five, "-X", f"group.protocol={protocol}")
     template = ("--format", r"%o\n")
     assert printed(penstock(*words, "-n", "2", *template)) == ["0", "1"]
@@ -148,7 +150,7 @@ def test_a_group_goes_on_where_it_was(penstock: Penstock, five: str, protocol: s
     assert '"offset":5' in row.replace(" ", "")
 
 
-def test_the_last_records_are_counted_without_the_markers_of_transactions(
+def test_the_last_records_are_counted_without_transaction_markers(
     penstock: Penstock, topic: str
 ) -> None:
     for value in (b"a\n", b"b\n", b"c\n", b"d\n"):
@@ -157,7 +159,7 @@ def test_the_last_records_are_counted_without_the_markers_of_transactions(
     assert printed(penstock("consume", topic, "--last", "9")) == ["a", "b", "c", "d"]
 
 
-def test_a_member_that_commits_by_itself_does_not_commit_what_was_not_printed(
+def test_auto_commit_does_not_cover_records_that_were_not_printed(
     penstock: Penstock, five: str
 ) -> None:
     words = ("consume", five, "-g", f"{five}-auto", "-X", "enable.auto.commit=true")
@@ -166,7 +168,7 @@ def test_a_member_that_commits_by_itself_does_not_commit_what_was_not_printed(
     assert printed(penstock(*words, *template)) == ["2", "3", "4"]
 
 
-def test_the_group_and_the_start_may_be_settings(penstock: Penstock, five: str) -> None:
+def test_group_and_start_may_be_given_as_settings(penstock: Penstock, five: str) -> None:
     words = ("consume", five, "--format", r"%o\n", "-X", f"group.id={five}-x")
     assert printed(penstock(*words, "-n", "2")) == ["0", "1"]
     assert printed(penstock(*words)) == ["2", "3", "4"]
@@ -179,7 +181,7 @@ def test_the_group_and_the_start_may_be_settings(penstock: Penstock, five: str) 
     assert printed(penstock(*latest, "-g", f"{five}-y")) == []
 
 
-def test_a_setting_that_does_nothing_is_warned_of_once(penstock: Penstock, topic: str) -> None:
+def test_a_setting_without_effect_gives_one_warning(penstock: Penstock, topic: str) -> None:
     names = (
         "request.required.acks",
         "compresion.type",
@@ -203,7 +205,7 @@ def test_a_setting_that_does_nothing_is_warned_of_once(penstock: Penstock, topic
     ("given", "meant"),
     [("compress.type=gzip", "compression.type"), ("retention.mss=1", "retention.ms")],
 )
-def test_a_setting_of_a_topic_under_an_old_name_gets_a_hint(
+def test_an_old_name_of_a_topic_setting_gets_a_hint(
     penstock: Penstock, topic: str, given: str, meant: str
 ) -> None:
     for words in (("create", f"{topic}-h", "-c", given), ("alter", topic, "-c", given)):
@@ -242,7 +244,7 @@ def test_a_group_starts_at_the_end_if_asked(penstock: Penstock, five: str) -> No
 
 
 @pytest.mark.row("A110")
-def test_a_transaction_is_written_as_a_whole_or_not_at_all(penstock: Penstock, topic: str) -> None:
+def test_a_transaction_is_written_completely_or_not_at_all(penstock: Penstock, topic: str) -> None:
     words = ("produce", topic, "--transactional-id", topic, "-i", "json")
     good, bad = b'{"value":"a"}\n{"value":"b"}\n', b'{"value":"c"}\nbroken\n'
     assert "produced 2 records" in penstock(*words, given=good).stderr
@@ -256,7 +258,7 @@ def test_a_transaction_is_written_as_a_whole_or_not_at_all(penstock: Penstock, t
     assert printed(penstock("consume", topic, "--committed")) == ["a", "b", "c"]
 
 
-def test_a_commit_that_fails_is_not_told_as_produced(
+def test_records_of_a_failed_commit_are_not_reported_as_produced(
     penstock: Penstock, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def fails(_producer: TransactionalProducer) -> None:
@@ -279,7 +281,7 @@ def test_a_commit_that_fails_is_not_told_as_produced(
         (("--profile", "classic", "--transactional-id", "classic"), [0, 1]),
     ],
 )
-def test_acknowledgements(
+def test_acknowledgements_are_as_requested(
     penstock: Penstock, topic: str, options: tuple[str, ...], offsets: list[int | None]
 ) -> None:
     words = ("produce", topic, *options, "--format", "json")
@@ -302,7 +304,7 @@ def test_acknowledgements(
         ("-H", "h"),
     ],
 )
-def test_options_that_contradict_are_refused(
+def test_contradicting_options_are_refused(
     penstock: Penstock, topic: str, options: tuple[str, ...]
 ) -> None:
     refused = penstock("produce", topic, *options, given=b"a\n")
@@ -310,14 +312,16 @@ def test_options_that_contradict_are_refused(
     assert printed(penstock("consume", topic)) == []
 
 
-def test_a_rate_is_kept(penstock: Penstock, topic: str) -> None:
+def test_a_rate_limit_is_kept(penstock: Penstock, topic: str) -> None:
     began = time.monotonic()
     penstock("produce", topic, "--rate", "20", given=b"a\n" * 12)
     assert time.monotonic() - began >= 0.5
     assert len(printed(penstock("consume", topic))) == 12
 
 
-def test_a_rate_is_that_of_all_files(penstock: Penstock, topic: str, tmp_path: Path) -> None:
+def test_a_rate_limit_applies_to_all_files_together(
+    penstock: Penstock, topic: str, tmp_path: Path
+) -> None:
     files = [tmp_path / f"{number}.txt" for number in range(6)]
     for each in files:
         each.write_text("a\n")
@@ -326,7 +330,7 @@ def test_a_rate_is_that_of_all_files(penstock: Penstock, topic: str, tmp_path: P
     assert time.monotonic() - began >= 0.5
 
 
-def test_files_in_every_form(penstock: Penstock, topic: str, tmp_path: Path) -> None:
+def test_files_in_every_form_are_read(penstock: Penstock, topic: str, tmp_path: Path) -> None:
     table, lines = tmp_path / "a.csv", tmp_path / "b.csv"
     table.write_text("key,n\nk,1\n")
     lines.write_text("key,n\nl,2\n,3,4\n")
@@ -355,7 +359,7 @@ def test_broken_line_17_is_named_and_the_lines_before_it_are_written(
     assert len(printed(penstock("consume", topic))) == 33
 
 
-def test_values_are_decoded_and_those_that_are_not_are_named(
+def test_values_are_decoded_and_undecodable_ones_are_named(
     penstock: Penstock, topic: str, tmp_path: Path
 ) -> None:
     row = {"value_base64": "gaFhAQ=="}  # MessagePack of {"a": 1}
@@ -415,7 +419,7 @@ def test_wrong_options_are_refused(
     assert refused.stdout == ""
 
 
-def test_the_reader_may_close_the_pipe_and_the_disk_may_be_full(bootstrap: str, five: str) -> None:
+def test_a_closed_pipe_and_a_full_disk_are_handled(bootstrap: str, five: str) -> None:
     command = f"{sys.executable} -m penstock consume {five} -b {bootstrap}"
     for redirect, error in (
         ("-f -q | head -1", ""),
@@ -432,7 +436,7 @@ def test_the_reader_may_close_the_pipe_and_the_disk_may_be_full(bootstrap: str, 
         assert done.stderr == error
 
 
-def test_what_consume_prints_decoded_is_read_by_produce(penstock: Penstock, five: str) -> None:
+def test_produce_reads_the_decoded_output_of_consume(penstock: Penstock, five: str) -> None:
     rows = penstock("consume", five, "-d", "auto", "--format", "json").stdout_bytes
     copy = f"{five}-copy"
     assert penstock("produce", copy, "--create-topic", "-i", "json", given=rows).exit_code == 0

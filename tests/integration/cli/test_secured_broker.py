@@ -1,4 +1,4 @@
-"""`penstock` commands against a broker that asks who they are, and decides what they may do."""
+"""`penstock` commands against a broker with authentication and ACLs."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -52,7 +52,7 @@ def command(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Command]:
         yield Command(broker.bootstrap, folder)
 
 
-def test_a_super_user_works_and_another_sees_nothing(command: Command) -> None:
+def test_a_super_user_sees_everything_and_another_user_nothing(command: Command) -> None:
     created = command.run("admin", "topic", "create", "payments")
     assert created.exit_code == 0, created.output
     assert "payments" in command.run("admin", "topic", "list").output
@@ -63,7 +63,7 @@ def test_a_super_user_works_and_another_sees_nothing(command: Command) -> None:
     assert "Authorization failed" in refused.output or "AUTHORIZATION" in refused.output
 
 
-def test_a_wrong_password_is_told_in_one_line(command: Command) -> None:
+def test_a_wrong_password_is_reported_in_one_line(command: Command) -> None:
     refused = command.run("alice", "topic", "list", password="canary")
     assert refused.exit_code == ExitCode.UNAUTHORIZED
     assert "refuses the login of 'alice': Authentication failed" in refused.output
@@ -77,7 +77,7 @@ def test_a_setting_on_the_command_line_wins(command: Command) -> None:
     assert (wrong.exit_code, "-X must be name=value" in wrong.output) == (ExitCode.USAGE, True)
 
 
-def test_tls_on_one_side_only_is_told_with_the_settings_to_pass(command: Command) -> None:
+def test_tls_on_one_side_only_is_reported_with_the_settings_to_use(command: Command) -> None:
     plain = CliRunner().invoke(main, ["topic", "list", "-b", command.bootstrap])
     assert plain.exit_code == ExitCode.UNREACHABLE
     assert "it seems to speak TLS, or is not a Kafka broker; pass its security" in plain.output
@@ -92,7 +92,7 @@ def test_tls_on_one_side_only_is_told_with_the_settings_to_pass(command: Command
     assert "-X security.protocol=SSL" not in secured.output, "it is said already"
 
 
-def test_a_certificate_that_is_not_trusted_is_told(command: Command) -> None:
+def test_an_untrusted_certificate_is_reported(command: Command) -> None:
     words = ["topic", "list", "-b", command.bootstrap, "-X", "security.protocol=SSL"]
     refused = CliRunner().invoke(main, words)
     assert refused.exit_code == ExitCode.UNREACHABLE
@@ -116,7 +116,9 @@ def test_a_login_that_is_missing_is_told(command: Command) -> None:
         ("leader", "elect"),
     ],
 )
-def test_what_is_not_allowed_is_told_in_one_line(command: Command, words: tuple[str, ...]) -> None:
+def test_a_forbidden_command_is_reported_in_one_line(
+    command: Command, words: tuple[str, ...]
+) -> None:
     refused = command.run("alice", *words)
     assert refused.exit_code == 4, refused.output
     assert refused.stderr.count("\n") == 1

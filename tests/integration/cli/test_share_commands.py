@@ -1,4 +1,4 @@
-"""What commands and metrics tell of a share group, and its dead letters redriven."""
+"""What commands and metrics show of a share group, and redriving its dead letters."""
 
 import asyncio
 import json
@@ -42,7 +42,7 @@ def broker() -> Iterator[EmbeddedBroker]:
 
 @pytest.fixture
 def member(broker: EmbeddedBroker, request: pytest.FixtureRequest) -> Iterator[ShareMember]:
-    """Of five records it has accepted 0, has 1 and 2, released 3, and rejected 4."""
+    """A member that, of five records, has accepted 0, holds 1 and 2, released 3, and rejected 4."""
     topic = request.node.name
     with WireLink(broker.bootstrap) as link:
         make_topic(link, topic)
@@ -106,14 +106,19 @@ def test_metrics_have_lag_members_and_records_in_flight(
     assert wanted <= set(metrics().splitlines())
 
 
-def test_a_look_at_the_cluster_has_its_lag(broker: EmbeddedBroker, member: ShareMember) -> None:
+def test_a_snapshot_of_the_cluster_has_the_share_groups_lag(
+    broker: EmbeddedBroker, member: ShareMember
+) -> None:
     async def lags() -> Mapping[TopicPartition, int]:
         async with Client(parse_addresses(broker.bootstrap)) as client:
             seen = await cluster_snapshot(client, 0)
         (found,) = [each for each in seen.groups if each.group.id == member.group]
         return found.lags
 
-    assert asyncio.run(lags())[TopicPartition(member.topic, 0)] in {3, 4}  # until 4 is written
+    assert asyncio.run(lags())[TopicPartition(member.topic, 0)] in {
+        3,
+        4,
+    }  # 4 until its dead letter is written
 
 
 def test_dead_letters_are_listed_and_redriven(broker: EmbeddedBroker, member: ShareMember) -> None:

@@ -1,4 +1,4 @@
-"""`penstock txn abort` on a transaction that is open."""
+"""`penstock produce` in transactions, and `penstock txn abort` on an open transaction."""
 
 import json
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ def bootstrap() -> Iterator[str]:
         yield broker.bootstrap
 
 
-def test_records_of_a_transaction_are_told_once_it_is_committed(bootstrap: str) -> None:
+def test_records_of_a_transaction_are_reported_once_it_is_committed(bootstrap: str) -> None:
     words = ("produce", "t", "-i", "json", "--transactional-id", "x", "--format", "json")
     good, bad = '{"value": "a"}\n', "{\n"
 
@@ -27,7 +27,7 @@ def test_records_of_a_transaction_are_told_once_it_is_committed(bootstrap: str) 
         return CliRunner().invoke(main, [*words, "-b", bootstrap], input=given)
 
     assert [json.loads(each)["offset"] for each in run(good * 2).stdout.splitlines()] == [0, 1]
-    failed = run(good * 50_000 + bad)  # more than a batch
+    failed = run(good * 50_000 + bad)  # more than one batch
     assert failed.exit_code != 0
     assert failed.stdout == ""
 
@@ -51,7 +51,7 @@ def test_an_open_transaction_is_shown_and_aborted(bootstrap: str) -> None:
     assert json.loads(run("txn", "describe", "open"))["partitions"] == ["t-0"]
     (active,) = map(json.loads, run("producer", "list", "t").splitlines())
     assert active["transaction_start"] == 0
-    # Its coordinator knows it: it does not hang, however old.
+    # Its coordinator knows the transaction, so it does not hang, however old it is.
     assert run("txn", "hanging", "t", "--older-than", "0.001") == ""
     assert json.loads(run("txn", "abort", "t", "0", "--start-offset", "0"))["aborted"]
     (active,) = map(json.loads, run("producer", "list", "t").splitlines())

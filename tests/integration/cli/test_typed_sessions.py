@@ -1,4 +1,4 @@
-"""What only a terminal gets: questions, colours, progress bars, pages."""
+"""What commands do only on a terminal: questions, colours, progress bars, pages."""
 
 import subprocess
 import sys
@@ -19,7 +19,7 @@ def run(stage: Stage, *words: str, **typed: str) -> str:
     return f"{done.screen}[{done.exit_code}]"
 
 
-def test_a_person_is_asked_before_something_is_deleted(stage: Stage) -> None:
+def test_a_person_is_asked_before_a_deletion(stage: Stage) -> None:
     run(stage, "topic", "create", "doomed")
     words = ("topic", "delete", "doomed")
     kept = run(stage, *words, answer="n\n")
@@ -40,7 +40,7 @@ def test_dead_letters_are_purged_after_a_question_and_redriven_with_a_bar(stage:
     )
 
 
-def test_a_person_is_asked_for_the_topics_that_dead_letters_name(stage: Stage) -> None:
+def test_a_person_is_asked_before_a_redrive_to_the_topics_in_dead_letters(stage: Stage) -> None:
     for topic in ("pay", "sell", "forged.dlq"):
         run(stage, "topic", "create", topic, "--partitions", "1")
     producer = Producer({"bootstrap.servers": stage.bootstrap})
@@ -59,7 +59,7 @@ def test_a_person_is_asked_for_the_topics_that_dead_letters_name(stage: Stage) -
     assert "forged.dlq: 1 to pay? [y/N]" in run(stage, *words, answer="y\n")
 
 
-def test_colours_are_for_a_terminal_that_wants_them(
+def test_colours_are_used_only_on_a_terminal_that_wants_them(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert run(stage, "topic", "list", "events").startswith(BOLD)

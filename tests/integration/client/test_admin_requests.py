@@ -1,4 +1,4 @@
-"""What administrators ask of brokers: directories, elections, features, transactions."""
+"""Administrative requests: directories, elections, features, transactions."""
 
 import asyncio
 import time
@@ -43,7 +43,7 @@ HOUR_MS = 3_600_000
 
 @pytest.fixture(scope="module")
 def broker() -> Iterator[EmbeddedBroker]:
-    # Without the check a batch of a transaction that no coordinator knows gets into the log.
+    # Without verification, a batch of a transaction that no coordinator knows gets into the log.
     settings = {"transaction.partition.verification.enable": "false"}
     with EmbeddedBroker(settings=settings) as running:
         running.create_topic("orders", 2)
@@ -58,8 +58,8 @@ def run(broker: EmbeddedBroker, scenario: Callable[[Client], Awaitable[T]]) -> T
     return asyncio.run(main())
 
 
-def test_log_ends_are_those_that_somebody_can_tell(broker: EmbeddedBroker) -> None:
-    """A group that has also read a topic that is gone is shown all the same."""
+def test_log_ends_of_missing_partitions_are_left_out(broker: EmbeddedBroker) -> None:
+    """A group that has also read a deleted topic can still be shown."""
     others = [TopicPartition("orders", 7), TopicPartition("gone", 0)]
     assert run(broker, lambda client: known_ends(client, [PARTITION, *others])).keys() == {
         PARTITION
@@ -82,7 +82,7 @@ def test_log_directories_hold_replicas(broker: EmbeddedBroker) -> None:
     assert error.code is ErrorCode.LOG_DIR_NOT_FOUND
 
 
-def test_an_election_says_what_became_of_each_partition(broker: EmbeddedBroker) -> None:
+def test_an_election_returns_a_result_per_partition(broker: EmbeddedBroker) -> None:
     missing = TopicPartition("missing", 0)
     outcomes = run(
         broker,
@@ -119,13 +119,13 @@ def test_features_are_described_and_updated(broker: EmbeddedBroker) -> None:
         to(9, UpgradeType.UPGRADE)
 
 
-def test_a_broker_tells_its_api_versions(broker: EmbeddedBroker) -> None:
+def test_a_broker_reports_its_api_versions(broker: EmbeddedBroker) -> None:
     found = run(broker, lambda client: broker_versions(client, ANY))
     assert {each.api_key for each in found.api_keys} >= {0, 1, 3, 18}
 
 
 async def hang(client: Client, partition: TopicPartition = PARTITION) -> None:
-    """An old batch of a transaction that no coordinator knows of."""
+    """Writes an old batch of a transaction that no coordinator knows."""
     batch = build_batch(
         numbered([(None, b"hanging")], round(time.time() * 1000) - HOUR_MS),
         producer_id=424_242,
@@ -161,7 +161,7 @@ def test_a_hanging_transaction_is_found_and_aborted(broker: EmbeddedBroker) -> N
     run(broker, scenario)
 
 
-def test_nothing_is_called_hanging_while_a_coordinator_is_missing(
+def test_no_transaction_is_called_hanging_while_a_coordinator_is_missing(
     broker: EmbeddedBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def scenario(client: Client) -> None:

@@ -144,7 +144,7 @@ def test_views_are_copied_if_another_response_is_in_flight() -> None:
         fetching = connection.send(FetchRequest(), FetchResponse, as_view=True)
         connection.interrupt_wait()
         (part,) = (await fetching).responses[0].partitions
-        # Its response is received after this one's, or over it.
+        # The response of this request comes after the other one's, or overwrites it.
         await connection.call(FetchRequest(), FetchResponse, timeout_ms=10_000)
         assert isinstance(part.records, bytes)
         return part.records
@@ -179,7 +179,7 @@ def test_api_versions_is_retried_in_version_0_after_unsupported_version() -> Non
     assert [each.version for each in asked[:2]] == [4, 0]
 
 
-def test_the_unsupported_version_response_of_our_own_broker_is_understood() -> None:
+def test_our_own_brokers_unsupported_version_response_is_understood() -> None:
     def ours(header: RequestHeader) -> bytes:
         if len(seen) == 0:
             seen.append(header)
@@ -272,7 +272,7 @@ def test_a_response_without_a_request_closes_the_connection() -> None:
     run(eager, scenario)
 
 
-def test_a_late_broker_is_disconnected() -> None:
+def test_a_broker_that_answers_late_is_disconnected() -> None:
     async def scenario(connection: Connection) -> None:
         with pytest.raises(RequestTimedOut, match="did not answer Metadata within 50 ms") as caught:
             await connection.call(MetadataRequest(), MetadataResponse, timeout_ms=50)
@@ -316,7 +316,7 @@ class TwoAddresses(asyncio.SelectorEventLoop):
 
 
 @pytest.mark.parametrize("source", [None, "127.0.0.1"])
-def test_a_host_refuses_if_all_of_its_addresses_do(source: str | None) -> None:
+def test_a_host_refuses_if_all_of_its_addresses_refuse(source: str | None) -> None:
     """This is how brokers notice that another broker's process is gone."""
 
     async def main() -> None:
@@ -330,7 +330,7 @@ def test_a_host_refuses_if_all_of_its_addresses_do(source: str | None) -> None:
         runner.run(main())
 
 
-def test_another_failure_at_one_of_several_addresses_is_not_a_refusal() -> None:
+def test_another_error_at_one_of_several_addresses_is_no_refusal() -> None:
     assert refused_everywhere(OSError("Multiple exceptions: [Errno 111] a, [Errno 111] b"))
     assert not refused_everywhere(OSError("Multiple exceptions: [Errno 111] a, [Errno 113] b"))
     assert not refused_everywhere(OSError("no address"))
@@ -341,7 +341,7 @@ def test_an_api_is_found_by_its_request_and_its_response() -> None:
 
 
 class Closed(asyncio.Transport):
-    """As TLS of Python 3.11.2, which forgets its protocol when it is closed twice."""
+    """Like TLS of Python 3.11.2, which loses its protocol when it is closed twice."""
 
     def get_extra_info(self, name: str, default: object = None) -> object:  # noqa: ARG002
         return default
@@ -353,11 +353,11 @@ class Closed(asyncio.Transport):
         raise AttributeError
 
 
-def test_a_lost_connection_is_not_aborted_once_more() -> None:
+def test_a_lost_connection_is_not_aborted_again() -> None:
     async def lose() -> None:
         connection = Connection(Address("localhost", 1), "me", "test")
         connection.connection_made(Closed())
-        connection.abort()  # lost, but not told of it yet
+        connection.abort()  # lost, but not notified yet
         connection.connection_lost(None)
         connection.abort()
 

@@ -59,7 +59,7 @@ def run(bootstrap: str, scenario: Callable[[Client], Awaitable[None]]) -> None:
 
 
 async def filled(client: Client, topic: str, values: int, partitions: int = 2) -> None:
-    """A topic whose partitions have so many records each."""
+    """Creates a topic with `values` records in each partition."""
     await create_topic(client, NewTopic(name=topic, partitions=partitions))
     await IdempotentProducer(client).send(
         ProducerRecord(topic, b"%d" % value, partition=partition)
@@ -93,7 +93,7 @@ async def read(consumer: GroupConsumer, wanted: int) -> list[ConsumedRecord]:
 
 
 async def shared(members: Sequence[GroupConsumer], *sizes: int) -> None:
-    """All poll until they have so many partitions."""
+    """All members poll until they have `sizes` partitions."""
     while [len(each.assignment) for each in members] != list(sizes):
         for each in members:
             await each.poll(20)
@@ -115,7 +115,7 @@ class Recorder(RebalanceListener):
 
 @pytest.mark.row("A035", "A048")
 @PROTOCOLS
-def test_members_share_partitions_and_leave_them_to_others(
+def test_members_share_partitions_and_take_over_those_of_leaving_members(
     bootstrap: str, topic: str, protocol: GroupProtocol
 ) -> None:
     async def scenario(client: Client) -> None:
@@ -137,7 +137,9 @@ def test_members_share_partitions_and_leave_them_to_others(
 
 
 @pytest.mark.parametrize("assignor", ["roundrobin", "cooperative-sticky"])
-def test_the_other_assignors_share_too(bootstrap: str, topic: str, assignor: str) -> None:
+def test_the_other_assignors_share_partitions_too(
+    bootstrap: str, topic: str, assignor: str
+) -> None:
     wanted = settings(assignors=(ASSIGNORS[assignor],))
 
     async def scenario(client: Client) -> None:
@@ -155,7 +157,7 @@ def test_the_other_assignors_share_too(bootstrap: str, topic: str, assignor: str
 
 
 @PROTOCOLS
-def test_positions_are_committed_and_sought(
+def test_positions_are_committed_and_can_be_changed_by_seeking(
     bootstrap: str, topic: str, protocol: GroupProtocol
 ) -> None:
     place = TopicPartition(topic, 0)
@@ -179,7 +181,7 @@ def test_positions_are_committed_and_sought(
     run(bootstrap, scenario)
 
 
-def test_a_paused_partition_is_kept_and_goes_on_where_it_was(bootstrap: str, topic: str) -> None:
+def test_a_paused_partition_is_kept_and_resumes_at_its_position(bootstrap: str, topic: str) -> None:
     place = TopicPartition(topic, 0)
 
     async def scenario(client: Client) -> None:
@@ -254,7 +256,7 @@ def test_a_topic_that_is_created_again_is_read_from_its_start(
     run(bootstrap, scenario)
 
 
-def test_without_an_offset_the_policy_decides(bootstrap: str, topic: str) -> None:
+def test_without_an_offset_the_reset_policy_decides(bootstrap: str, topic: str) -> None:
     async def scenario(client: Client) -> None:
         await filled(client, topic, 3, partitions=1)
         async with member(client, topic, settings(offset_reset=OffsetReset.NONE)) as one:
@@ -263,7 +265,7 @@ def test_without_an_offset_the_policy_decides(bootstrap: str, topic: str) -> Non
         async with member(client, topic, settings(offset_reset=OffsetReset.LATEST)) as one:
             await shared([one], 1)
             assert one.position(TopicPartition(topic, 0)) == 3
-        # Before anybody reads: what a member has fetched already stays with it.
+        # Before any read: records that a member has already fetched stay with it.
         await delete_records(client, {TopicPartition(topic, 0): Offset(2)})
         async with member(client, topic, settings()) as one:
             await shared([one], 1)
@@ -274,7 +276,7 @@ def test_without_an_offset_the_policy_decides(bootstrap: str, topic: str) -> Non
 
 
 @PROTOCOLS
-def test_records_that_come_between_two_members_are_read_also_from_the_latest_offset_on(
+def test_records_written_between_two_members_are_read_even_with_the_policy_latest(
     bootstrap: str, topic: str, protocol: GroupProtocol
 ) -> None:
     wanted = settings(protocol, offset_reset=OffsetReset.LATEST, auto_commit_interval_ms=60_000)
@@ -282,7 +284,7 @@ def test_records_that_come_between_two_members_are_read_also_from_the_latest_off
     async def scenario(client: Client) -> None:
         await filled(client, topic, 3, partitions=1)
         async with member(client, topic, wanted) as first:
-            await shared([first], 1)  # it has nothing to read, and leaves
+            await shared([first], 1)  # the member has nothing to read, and leaves
         await IdempotentProducer(client).send([ProducerRecord(topic, b"between")])
         async with member(client, topic, wanted) as second:
             assert [each.record.value for each in await read(second, 1)] == [b"between"]
@@ -310,8 +312,8 @@ def test_a_member_that_does_not_poll_loses_its_partitions(
     run(bootstrap, scenario)
 
 
-def test_a_removed_member_joins_again(bootstrap: str, topic: str) -> None:
-    """The coordinator forgets a member without heartbeats, as after a network partition."""
+def test_a_removed_member_rejoins(bootstrap: str, topic: str) -> None:
+    """The coordinator removes a member without heartbeats, as after a network partition."""
 
     async def scenario(client: Client) -> None:
         await filled(client, topic, 3)
@@ -345,9 +347,7 @@ def test_auto_commit_covers_what_earlier_polls_returned(bootstrap: str, topic: s
     run(bootstrap, scenario)
 
 
-def test_what_the_coordinator_refuses_for_good_is_raised_by_polls(
-    bootstrap: str, topic: str
-) -> None:
+def test_fatal_errors_of_the_coordinator_are_raised_by_poll(bootstrap: str, topic: str) -> None:
     async def scenario(client: Client) -> None:
         async with member(client, topic, settings(session_timeout_ms=1)) as one:
             with pytest.raises(MembershipFailed, match="INVALID_SESSION_TIMEOUT") as caught:
@@ -357,7 +357,7 @@ def test_what_the_coordinator_refuses_for_good_is_raised_by_polls(
     run(bootstrap, scenario)
 
 
-def test_one_static_member_follows_another_without_a_rebalance(bootstrap: str, topic: str) -> None:
+def test_a_static_member_replaces_another_without_a_rebalance(bootstrap: str, topic: str) -> None:
     async def scenario(client: Client) -> None:
         await filled(client, topic, 1)
         async with member(client, topic, settings()) as other:
@@ -387,10 +387,10 @@ def test_wrong_subscriptions_are_refused(bootstrap: str) -> None:
 
 
 @PROTOCOLS
-def test_members_live_through_a_restart_of_the_broker(
+def test_members_survive_a_restart_of_the_broker(
     tmp_path: Path, topic: str, protocol: GroupProtocol
 ) -> None:
-    """The coordinator goes, and comes back; what was committed is not read again."""
+    """The coordinator stops and comes back; committed records are not read again."""
     broker_settings = {"group.initial.rebalance.delay.ms": "0"}
 
     async def scenario(first: EmbeddedBroker) -> None:
@@ -423,10 +423,10 @@ def test_members_live_through_a_restart_of_the_broker(
 
 
 @pytest.mark.parametrize("turns", [0, 2, 4])
-def test_a_close_that_is_cancelled_leaves_no_connection_open(
+def test_a_cancelled_close_leaves_no_connection_open(
     bootstrap: str, topic: str, turns: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Wherever it is: after so many turns of the event loop."""
+    """Cancelled anywhere: after `turns` turns of the event loop."""
     opened: list[Connection] = []
 
     async def noted(*args: Any, **options: Any) -> Connection:

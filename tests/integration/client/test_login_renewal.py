@@ -1,4 +1,4 @@
-"""Our clients log in again before their login ends, on the same connection (KIP-368)."""
+"""Our clients reauthenticate before their session expires, on the same connection (KIP-368)."""
 
 import asyncio
 import hashlib
@@ -20,7 +20,7 @@ from penstock.wire.messages.metadata import MetadataRequest, MetadataResponse
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 LIFETIME_MS = 1500
-"""A client may log in again once a second."""
+"""A client may reauthenticate once a second."""
 LOGIN = Login("PLAIN", "a", "secret")
 
 
@@ -42,7 +42,7 @@ def address(broker: EmbeddedBroker) -> Address:
     return Address(host, int(port))
 
 
-def test_the_asynchronous_client(broker: EmbeddedBroker) -> None:
+def test_the_asynchronous_client_reauthenticates(broker: EmbeddedBroker) -> None:
     async def ask(connection_deadline: float) -> int:
         connection = await connect(address(broker), client_id="c", login=LOGIN)
         count = 0
@@ -62,7 +62,7 @@ def test_the_asynchronous_client(broker: EmbeddedBroker) -> None:
     assert asyncio.run(ask(time.monotonic() + 2 * LIFETIME_MS / 1000)) > 20
 
 
-def test_a_request_that_is_sent_during_the_login_waits(broker: EmbeddedBroker) -> None:
+def test_a_request_sent_during_reauthentication_waits(broker: EmbeddedBroker) -> None:
     async def main() -> None:
         connection = await connect(address(broker), client_id="c", login=LOGIN)
         await asyncio.sleep(1.4)
@@ -83,7 +83,7 @@ def test_a_request_that_is_sent_during_the_login_waits(broker: EmbeddedBroker) -
 def test_passwords_are_hashed_off_the_loop(
     broker: EmbeddedBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A broker that demands a million rounds must not stop everything else."""
+    """A broker that demands a million iterations must not block everything else."""
     hashed: list[int] = []
 
     def noted(*_: object) -> bytes:
@@ -102,7 +102,7 @@ def test_passwords_are_hashed_off_the_loop(
     assert threading.get_ident() not in hashed
 
 
-def test_the_connection_of_sparks_workers(broker: EmbeddedBroker) -> None:
+def test_the_connection_of_sparks_workers_reauthenticates(broker: EmbeddedBroker) -> None:
     settings = ClientSettings((address(broker),), security=Security(login=LOGIN))
     deadline = time.monotonic() + 2 * LIFETIME_MS / 1000
     with closing(connect_blocking(address(broker), settings)) as connection:

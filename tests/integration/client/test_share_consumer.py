@@ -1,4 +1,4 @@
-"""A member of a share group, by this client alone."""
+"""A member of a share group that uses our client."""
 
 import asyncio
 from collections.abc import Iterator
@@ -49,7 +49,7 @@ async def some(consumer: ShareConsumer) -> list[SharedRecord]:
     return found
 
 
-def test_records_of_a_broken_session_come_again(broker: EmbeddedBroker) -> None:
+def test_records_of_a_broken_session_are_delivered_again(broker: EmbeddedBroker) -> None:
     async def work() -> None:
         async with Client(parse_addresses(broker.bootstrap)) as client:
             await prepared(client, 3)
@@ -70,7 +70,7 @@ def test_records_of_a_broken_session_come_again(broker: EmbeddedBroker) -> None:
     asyncio.run(work())
 
 
-def test_what_is_not_acknowledged_is_released_at_the_end(broker: EmbeddedBroker) -> None:
+def test_unacknowledged_records_are_released_on_close(broker: EmbeddedBroker) -> None:
     async def work() -> None:
         async with Client(parse_addresses(broker.bootstrap)) as client:
             await prepared(client, 3)
@@ -83,8 +83,8 @@ def test_what_is_not_acknowledged_is_released_at_the_end(broker: EmbeddedBroker)
     asyncio.run(work())
 
 
-def test_ends_of_transactions_do_not_fill_the_group(broker: EmbeddedBroker) -> None:
-    """Each has an offset that is handed out, and no record that anybody could accept."""
+def test_transaction_markers_do_not_fill_the_group(broker: EmbeddedBroker) -> None:
+    """Each marker has an offset that is acquired, but no record that a member could accept."""
 
     async def work() -> None:
         async with Client(parse_addresses(broker.bootstrap)) as client:
@@ -113,8 +113,10 @@ def test_ends_of_transactions_do_not_fill_the_group(broker: EmbeddedBroker) -> N
     asyncio.run(work())
 
 
-def test_locked_records_are_returned_whatever_fails_beside_them(broker: EmbeddedBroker) -> None:
-    """Otherwise they are locked for nobody, and given up in the end."""
+def test_acquired_records_are_returned_although_another_partition_fails(
+    broker: EmbeddedBroker,
+) -> None:
+    """Otherwise no member could process them, and they would be given up in the end."""
 
     async def work() -> None:
         async with Client(parse_addresses(broker.bootstrap)) as client:

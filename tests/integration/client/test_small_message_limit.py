@@ -19,7 +19,7 @@ from penstock.wire.messages.produce import PartitionProduceResponse
 
 LIMIT = 1000
 HALVINGS = 9
-"""From the batch size of 256 KiB to less than the limit."""
+"""From the batch size of 256 KiB down to less than the limit."""
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def bootstrap() -> Iterator[str]:
 
 
 class CountingSender(RecordSender):
-    """Counts the brokers' answers by code."""
+    """Counts the brokers' responses by error code."""
 
     def __init__(self, client: Client) -> None:
         super().__init__(client, create_topics=True)
@@ -65,7 +65,7 @@ def delivered(
     return asyncio.run(main())
 
 
-def test_the_size_that_brokers_accept_is_found_once(bootstrap: str) -> None:
+def test_the_accepted_batch_size_is_found_only_once(bootstrap: str) -> None:
     sent = [
         [ProducerRecord("once", b"v" * 90, partition=number % 2) for number in range(2000)]
         for _ in range(3)
@@ -79,7 +79,7 @@ def test_the_size_that_brokers_accept_is_found_once(bootstrap: str) -> None:
 
 
 @pytest.mark.parametrize("size", [1000, 3000, 300_000])
-def test_only_a_record_that_is_too_large_itself_is_refused(bootstrap: str, size: int) -> None:
+def test_only_a_record_that_is_itself_too_large_is_refused(bootstrap: str, size: int) -> None:
     values = [b"v" * 90] * 500
     values[100] = values[101] = values[499] = b"w" * size
     results, _ = delivered(bootstrap, [[ProducerRecord(f"alone-{size}", each) for each in values]])

@@ -1,4 +1,4 @@
-"""Endpoints of keys and tokens that answer badly."""
+"""Key and token endpoints that answer badly."""
 
 import socket
 from contextlib import suppress
@@ -22,7 +22,9 @@ from penstock.errors import ConfigError
     ],
     ids=["nothing", "another protocol", "cut off", "many headers", "an error"],
 )
-def test_what_an_endpoint_does_wrong_is_one_sentence(answer: bytes, says: str) -> None:
+def test_a_bad_response_of_an_endpoint_is_reported_in_one_sentence(
+    answer: bytes, says: str
+) -> None:
     with socket.create_server(("127.0.0.1", 0)) as endpoint:
 
         def serve() -> None:
@@ -43,8 +45,8 @@ def test_what_an_endpoint_does_wrong_is_one_sentence(answer: bytes, says: str) -
     [b"", b"HTTP/1.1 200 OK\r\nA: ", b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n"],
     ids=["first line", "header", "body"],
 )
-def test_an_answer_that_comes_byte_by_byte_is_given_up(begun: bytes) -> None:
-    """Each byte comes in time, the whole does not."""
+def test_a_response_sent_byte_by_byte_times_out(begun: bytes) -> None:
+    """Each byte arrives in time, but the whole response does not."""
     given_up = Event()
     with socket.create_server(("127.0.0.1", 0)) as endpoint:
 
@@ -67,7 +69,7 @@ def test_an_answer_that_comes_byte_by_byte_is_given_up(begun: bytes) -> None:
         thread.join()
 
 
-def test_an_answer_that_is_no_text_holds_no_token() -> None:
+def test_a_response_that_is_not_text_holds_no_token() -> None:
     body = b'{"access_token":"\x87"}'
     with socket.create_server(("127.0.0.1", 0)) as endpoint:
 

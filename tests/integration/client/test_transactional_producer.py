@@ -1,4 +1,6 @@
-"""Transactions against our broker, in both versions: visible at once or never; fencing; offsets."""
+"""Transactions against our broker, in both protocol versions: atomic visibility, fencing,
+offsets.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
@@ -41,7 +43,9 @@ def topic() -> str:
 
 @pytest.fixture(params=["explicit", "implicit"], autouse=True)
 def version(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before KIP-890's second part, and with it: as if the cluster had the older level."""
+    """Both protocols: before the second part of KIP-890, as on a cluster with the older level, and
+    with it.
+    """
     if request.param == "explicit":
         known = Transactions.initialized
         monkeypatch.setattr(
@@ -85,7 +89,7 @@ async def failing(producer: TransactionalProducer, step: Callable[[], Awaitable[
 
 
 @pytest.mark.row("A110")
-def test_transactions_are_visible_as_a_whole_or_not_at_all(bootstrap: str, topic: str) -> None:
+def test_transactions_are_visible_completely_or_not_at_all(bootstrap: str, topic: str) -> None:
     async def scenario(client: Client) -> None:
         async with TransactionalProducer(client, topic) as producer:
             async with producer.transaction():
@@ -106,7 +110,7 @@ def test_transactions_are_visible_as_a_whole_or_not_at_all(bootstrap: str, topic
 
 
 @pytest.mark.row("A113")
-def test_the_next_producer_fences_the_former(bootstrap: str, topic: str) -> None:
+def test_a_new_producer_fences_the_former_one(bootstrap: str, topic: str) -> None:
     async def scenario(client: Client) -> None:
         async with (
             TransactionalProducer(client, topic) as former,
@@ -127,7 +131,7 @@ def test_the_next_producer_fences_the_former(bootstrap: str, topic: str) -> None
 
 
 @pytest.mark.row("A113")
-def test_a_fenced_send_is_told_from_other_failures(bootstrap: str, topic: str) -> None:
+def test_a_fenced_send_has_its_own_error(bootstrap: str, topic: str) -> None:
     async def scenario(client: Client) -> None:
         former = TransactionalProducer(client, topic)
         await former.begin()
@@ -223,7 +227,7 @@ def test_a_cancelled_commit_of_offsets_is_aborted(bootstrap: str, topic: str) ->
     run(bootstrap, topic, scenario)
 
 
-def test_a_transactional_id_is_needed() -> None:
+def test_a_transactional_id_is_required() -> None:
     client = Client([])
     with pytest.raises(ConfigError, match=r"transactional\.id must not be empty"):
         TransactionalProducer(client, "")

@@ -1,4 +1,4 @@
-"""A broker with records and a group, and its console as a process of its own."""
+"""A broker with records and a group, and its console in a separate process."""
 
 import re
 import subprocess
@@ -15,7 +15,7 @@ from support.console import GROUP, QUIET, get
 
 
 class ConsoleOfBroker(NamedTuple):
-    """Addresses."""
+    """The addresses of a broker and its console."""
 
     url: str
     bootstrap: str

@@ -1,4 +1,4 @@
-"""The console of a real broker, as a process of its own: pages and REST."""
+"""The console of a real broker, in a separate process: pages and REST."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from support.console import GROUP, get
 pytestmark = pytest.mark.slow
 
 
-def test_rest_tells_topics_groups_and_problems(url: str) -> None:
+def test_rest_shows_topics_groups_and_problems(url: str) -> None:
     def read(path: str) -> object:
         status, body = get(f"{url}/api/v1/{path}")
         assert status == 200, body
@@ -73,7 +73,7 @@ def test_pages_show_the_cluster_and_escape_names(url: str) -> None:
         assert get(f"{url}/{page}")[0] == 404
 
 
-def test_pages_load_nothing_from_elsewhere(url: str) -> None:
+def test_pages_load_nothing_from_other_hosts(url: str) -> None:
     for path in ("/", "/topics", "/groups", "/topics/orders"):
         page = get(f"{url}{path}")[1]
         for name in re.findall(r'(?:src|href)="([^"]+)"', page):

@@ -55,7 +55,9 @@ PAGES = {
     "plan": "/plan?messages_per_second=1000&message_bytes=1024&retention_s=604800",
 }
 DARK = {"overview", "topics", "topic", "group", "schema", "search"}
-"""Colours are those of the style sheet, on all pages; these have most kinds of things."""
+"""Pages tested in dark mode. Colours come from one style sheet; these pages have most kinds of
+elements.
+"""
 
 
 @pytest.fixture(scope="module")
@@ -126,7 +128,7 @@ def test_roles_decide_what_a_page_offers(tab: Tab) -> None:
     expect(page).to_have_url(re.compile(r"/login\?next="))
     tab.login("victor", "wrong")
     expect(page.get_by_role("alert")).to_have_text("Wrong name or password.")
-    tab.errors.clear()  # the browser tells of the 401
+    tab.errors.clear()  # the browser logs the 401
     page.get_by_label("Password").fill("right")
     page.get_by_role("button", name="Log in").click()
     expect(page.get_by_role("heading", name="Cluster")).to_be_visible()
@@ -170,7 +172,7 @@ def test_an_admin_creates_a_topic_and_deletes_it(tab: Tab) -> None:
     assert tab.errors == []
 
 
-def test_a_group_is_reset_after_a_look(tab: Tab) -> None:
+def test_a_group_is_reset_after_a_preview(tab: Tab) -> None:
     page = tab.page
     tab.login("alice", "right")
     expect(page.get_by_role("heading", name="Cluster")).to_be_visible()
@@ -224,7 +226,7 @@ def test_a_schema_is_tested_and_registered(tab: Tab) -> None:
     area.fill(SECOND.replace(', "default": ""', ""))
     page.get_by_role("button", name="Test compatibility").click()
     expect(page.get_by_role("alert")).to_contain_text("READER_FIELD_MISSING_DEFAULT_VALUE")
-    tab.errors.clear()  # the browser tells of the 400
+    tab.errors.clear()  # the browser logs the 400
     area.fill(SECOND)
     page.get_by_role("button", name="Register").click()
     expect(page.get_by_role("heading", name="Version 2")).to_be_visible()
@@ -232,14 +234,14 @@ def test_a_schema_is_tested_and_registered(tab: Tab) -> None:
     assert tab.errors == []
 
 
-def test_a_pipeline_tells_its_last_error_and_is_started(tab: Tab) -> None:
+def test_a_pipelines_last_error_is_shown_and_it_is_started(tab: Tab) -> None:
     page = tab.page
     tab.login("alice", "right")
     expect(page.get_by_role("heading", name="Cluster")).to_be_visible()
     page.get_by_role("link", name="Pipelines").click()
     expect(page.get_by_text("does not run")).to_be_visible()
     expect(page.get_by_text("the column price is unknown")).to_be_visible()
-    with page.expect_response("**/pipelines/start"):  # else the next click may cut it off
+    with page.expect_response("**/pipelines/start"):  # or the next click may interrupt it
         page.get_by_role("button", name="Start shop").click()
     expect(page).to_have_url(re.compile("/pipelines$"))
     page.get_by_role("link", name="Jobs").click()
@@ -250,7 +252,7 @@ def test_a_pipeline_tells_its_last_error_and_is_started(tab: Tab) -> None:
     assert tab.errors == []
 
 
-def test_keys_lead_to_pages_and_into_the_search(tab: Tab) -> None:
+def test_keyboard_shortcuts_open_pages_and_focus_the_search(tab: Tab) -> None:
     page = tab.page
     tab.login("victor", "right")
     expect(page.get_by_role("heading", name="Cluster")).to_be_visible()
@@ -260,11 +262,11 @@ def test_keys_lead_to_pages_and_into_the_search(tab: Tab) -> None:
     expect(page.locator("main")).to_be_focused()
     page.keyboard.type("gt")
     expect(page).to_have_url(re.compile("/topics$"))
-    page.wait_for_load_state()  # its script listens
+    page.wait_for_load_state()  # until its script listens
     page.keyboard.press("/")
     search = page.get_by_role("searchbox")
     expect(search).to_be_focused()
-    page.keyboard.type("g/?t")  # now they are letters
+    page.keyboard.type("g/?t")  # now they are plain letters
     expect(search).to_have_value("g/?t")
     page.keyboard.press("Tab")
     page.keyboard.press("?")
@@ -289,7 +291,7 @@ def test_lists_are_sorted_by_a_click(tab: Tab) -> None:
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_every_page_fits_a_desk_and_a_hand(
+def test_every_page_fits_a_desktop_and_a_phone(
     browser: Browser, url: str, dark: bool, screenshots: Path | None
 ) -> None:
     tab = Tab(browser, url, dark=dark)
@@ -316,7 +318,7 @@ def test_every_page_fits_a_desk_and_a_hand(
 
 
 def register(page: Page, subject: str, schema: str) -> None:
-    """As a script does, by the API; again is no change."""
+    """Registers a schema by the API, as a script does; repeating it changes nothing."""
     token = page.evaluate("document.body.getAttribute('hx-headers')")
     answer = page.request.post(
         "/api/v1/schemas",

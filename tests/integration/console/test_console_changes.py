@@ -1,4 +1,4 @@
-"""Changes by the console's REST API and forms, seen by real clients."""
+"""Changes made with the console's REST API and forms, as real clients see them."""
 
 import json
 from typing import Any
@@ -97,7 +97,7 @@ def test_a_topic_is_created_configured_extended_cloned_emptied_and_deleted(
         ("reassignments/cancel", {"topic": "orders", "partition": 0}, 400, "is not being moved"),
     ],
 )
-def test_a_refused_change_says_why(
+def test_a_refused_change_has_a_reason(
     console: ConsoleOfBroker, path: str, body: object, status: int, error: str
 ) -> None:
     found, answer = post(console.url, path, body)
@@ -106,7 +106,7 @@ def test_a_refused_change_says_why(
         assert read(console.url, "audit")[-1]["result"] == answer["error"]
 
 
-def test_a_group_is_reset_after_a_look_at_the_new_offsets(console: ConsoleOfBroker) -> None:
+def test_a_group_is_reset_after_a_preview_of_the_new_offsets(console: ConsoleOfBroker) -> None:
     url, admin = console.url, AdminClient({"bootstrap.servers": console.bootstrap, **QUIET})
 
     def committed() -> int:

@@ -1,4 +1,4 @@
-"""The console beside a broker: a process that ends with it."""
+"""The console beside a broker: a process that ends with the broker."""
 
 import re
 import ssl
@@ -35,7 +35,7 @@ def process_of(listen: str) -> int | None:
     return None
 
 
-def test_the_console_of_a_broker_comes_and_goes_with_it(tmp_path: Path) -> None:
+def test_the_console_of_a_broker_starts_and_ends_with_it(tmp_path: Path) -> None:
     port = free_ports(1)
     url = f"http://127.0.0.1:{port}/api/v1/cluster"
 
@@ -50,7 +50,7 @@ def test_the_console_of_a_broker_comes_and_goes_with_it(tmp_path: Path) -> None:
         console = process_of(f"127.0.0.1:{port}")
         assert console is not None
         assert console not in broker.pids.values()
-        broker.kill(0)  # it cannot say good-bye
+        broker.kill(0)  # the broker cannot stop it
     wait_until(lambda: not Path(f"/proc/{console}").exists(), WAIT_S, "the end of the console")
 
 
@@ -68,7 +68,7 @@ def test_a_broker_with_an_exposed_console_needs_users(tmp_path: Path) -> None:
 
 
 @pytest.mark.peer
-def test_a_browser_logs_in_at_an_identity_provider_of_another_site(tmp_path: Path) -> None:
+def test_a_browser_logs_in_with_an_identity_provider_of_another_site(tmp_path: Path) -> None:
     port = free_ports(1)
     url, users, oidc = f"http://127.0.0.1:{port}", tmp_path / "users", tmp_path / "oidc"
     users.write_text("alice viewer oidc\n")
@@ -106,7 +106,7 @@ def test_a_browser_logs_in_at_an_identity_provider_of_another_site(tmp_path: Pat
         ("users\nissuer=http://a.example", "client.id is missing"),
     ],
 )
-def test_a_console_does_not_start_with_half_a_provider(
+def test_a_console_does_not_start_with_an_incomplete_provider(
     tmp_path: Path, text: str, refusal: str
 ) -> None:
     users, oidc = tmp_path / "users", tmp_path / "oidc"

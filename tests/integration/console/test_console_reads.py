@@ -1,4 +1,4 @@
-"""What the console tells of partitions and groups, of a real broker."""
+"""What the console shows of a real broker's partitions and groups."""
 
 import json
 import re
@@ -20,7 +20,7 @@ def read(url: str, path: str) -> object:
     return json.loads(body)
 
 
-def test_lag_is_told_in_seconds_however_short_it_is(url: str, bootstrap: str) -> None:
+def test_lag_is_shown_in_seconds_however_short(url: str, bootstrap: str) -> None:
     producer = Producer({"bootstrap.servers": bootstrap, **QUIET})
     written_ms = round(time.time() * 1000) - 128_000
     producer.produce("short", b"x", timestamp=written_ms)
@@ -59,7 +59,7 @@ def test_lag_is_told_in_seconds_however_short_it_is(url: str, bootstrap: str) ->
     consumer.close()
 
 
-def test_a_partition_tells_its_segments_and_producers(url: str, bootstrap: str) -> None:
+def test_a_partition_shows_its_segments_and_producers(url: str, bootstrap: str) -> None:
     settings = {"bootstrap.servers": bootstrap, "transactional.id": "open", **QUIET}
     producer = Producer(settings)
     producer.init_transactions(20)
@@ -86,7 +86,7 @@ def test_a_partition_tells_its_segments_and_producers(url: str, bootstrap: str) 
     assert get(f"{url}/topics/orders/partitions/7")[0] == 404
 
 
-def test_lists_are_sorted_and_cut(url: str) -> None:
+def test_lists_are_sorted_and_limited(url: str) -> None:
     topics = read(url, "topics?sort=-records&page=1")
     assert isinstance(topics, list)
     assert topics[0]["name"] == "orders"
@@ -111,7 +111,7 @@ def test_the_timeline_begins_empty(url: str) -> None:
     assert "nothing has changed since the console started" in get(url)[1]
 
 
-def test_a_group_that_never_rebalanced_says_so(url: str) -> None:
+def test_a_group_without_rebalances_says_so(url: str) -> None:
     name = quote(GROUP, safe="")
     found = read(url, f"group/rebalances?group={name}")
     assert isinstance(found, dict)

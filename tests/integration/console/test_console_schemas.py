@@ -26,7 +26,7 @@ def order(*fields: tuple[str, object, dict[str, object]]) -> str:
     return json.dumps({"type": "record", "name": "Order", "fields": shown})
 
 
-def test_versions_show_what_they_change_and_what_could_follow() -> None:
+def test_versions_show_their_changes_and_whether_a_schema_is_compatible() -> None:
     ident: tuple[str, object, dict[str, object]] = ("id", "long", {})
     with EmbeddedBroker() as broker, EmbeddedRegistry(broker.bootstrap) as served:
         registry = SchemaRegistry(served.url)
@@ -54,7 +54,7 @@ def test_versions_show_what_they_change_and_what_could_follow() -> None:
         with pytest.raises(ConfigError, match="READER_FIELD_MISSING_DEFAULT_VALUE"):
             asyncio.run(check(doing, wanted(order(ident, ("must", "string", {})))))
         assert described(registry, "none") is None
-        # It reads the latest version, but not the first one.
+        # It is compatible with the latest version, but not with the first one.
         third = wanted(order(ident, ("note", "string", {})))
         assert "can be the next version" in asyncio.run(check(doing, third)).message
         level = json.dumps({"compatibility": "BACKWARD_TRANSITIVE"}).encode()

@@ -1,4 +1,4 @@
-"""What the console tells of a share group: who has which record, and for how long."""
+"""What the console shows of a share group: which member holds which record, and for how long."""
 
 import asyncio
 import json
@@ -31,7 +31,7 @@ NAME = "jobs"
 
 
 async def told(bootstrap: str) -> tuple[list[dict[str, object]], str]:
-    """By REST, and on the page."""
+    """The same facts by REST, and on the page."""
     async with Client(parse_addresses(bootstrap)) as client:
         watch, messages = ClusterWatch(client, SystemClock()), Messages(client, SystemClock())
         async with messages.client:

@@ -1,4 +1,4 @@
-"""The subjects of a cluster are asked for when its topics change, not at each look."""
+"""A cluster's subjects are requested when its topics change, not with each snapshot."""
 
 import asyncio
 
@@ -12,7 +12,7 @@ from penstock.testing.clock import ManualClock
 
 
 class Counting(Client):
-    """Counts what is asked for by way of `call`."""
+    """Counts the requests made by `call`."""
 
     calls = 0
 
@@ -45,6 +45,6 @@ async def followed(bootstrap: str) -> None:
         assert watch.subjects == {DELAY}
 
 
-def test_they_are_asked_for_again_when_topics_change_and_after_a_minute() -> None:
+def test_subjects_are_requested_again_when_topics_change_and_after_a_minute() -> None:
     with EmbeddedBroker() as broker:
         asyncio.run(followed(broker.bootstrap))

@@ -1,4 +1,4 @@
-"""The console aborts a transaction that hangs, and none that its producer may still commit."""
+"""The console aborts a hanging transaction, but none that its producer may still commit."""
 
 import asyncio
 import time
@@ -26,7 +26,7 @@ UNCHECKED = {
     "transaction.partition.verification.enable": "false",
     "transaction.state.log.num.partitions": "1",
 }
-"""So that a batch of a transaction that no coordinator knows gets into the log."""
+"""Lets a batch of a transaction that no coordinator knows into the log."""
 HOUR_MS = 3_600_000
 
 
@@ -57,7 +57,7 @@ async def aborted(bootstrap: str, topic: str) -> str:
         return (await abort(doing, wanted)).message
 
 
-def test_only_a_transaction_that_hangs_is_aborted() -> None:
+def test_only_a_hanging_transaction_is_aborted() -> None:
     with EmbeddedBroker(settings=UNCHECKED) as broker:
         for topic in ("live", "dead"):
             broker.create_topic(topic)
@@ -67,7 +67,7 @@ def test_only_a_transaction_that_hangs_is_aborted() -> None:
         producer.init_transactions(20)
         producer.begin_transaction()
         old_ms = round(time.time() * 1000) - HOUR_MS
-        producer.produce("live", b"kept", timestamp=old_ms)  # no age makes it one that hangs
+        producer.produce("live", b"kept", timestamp=old_ms)  # old, but not hanging
         assert producer.flush(20) == 0
         with pytest.raises(ConfigError, match="does not hang"):
             asyncio.run(aborted(broker.bootstrap, "live"))

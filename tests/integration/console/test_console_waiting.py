@@ -1,4 +1,4 @@
-"""Delayed records, dead letters, access and the planner, by the console."""
+"""Delayed records, dead letters, access and the planner in the console."""
 
 import json
 import time
@@ -34,7 +34,7 @@ def produce(bootstrap: str, topic: str, headers: dict[str, str], count: int = 1)
     assert producer.flush(20) == 0
 
 
-def test_waiting_records_are_seen_by_time_and_cancelled(console: ConsoleOfBroker) -> None:
+def test_waiting_records_are_listed_by_time_and_cancelled(console: ConsoleOfBroker) -> None:
     url = console.url
     changed(url, "topics", name="due")
     changed(url, "topics", name="later", partitions=1, configs={"penstock.delay.to": "due"})
@@ -81,7 +81,7 @@ def test_dead_letters_are_redriven_one_or_all_and_purged(console: ConsoleOfBroke
     assert purged == "purged 2 letters of work.dlq"
 
 
-def test_users_and_quotas_are_changed_and_no_password_is_kept(console: ConsoleOfBroker) -> None:
+def test_users_and_quotas_are_changed_and_no_password_is_stored(console: ConsoleOfBroker) -> None:
     url = console.url
     changed(url, "users", name="bob", password="hush hush")
     changed(url, "quotas", user="bob", limits={"producer_byte_rate": 1024})
@@ -99,7 +99,7 @@ def test_users_and_quotas_are_changed_and_no_password_is_kept(console: ConsoleOf
 
 
 @pytest.mark.row("A164")
-def test_the_planner_takes_figures_or_the_cluster(console: ConsoleOfBroker) -> None:
+def test_the_planner_uses_given_figures_or_the_cluster(console: ConsoleOfBroker) -> None:
     url = console.url
     query = "messages_per_second=10000&message_bytes=1024&retention_s=604800&compression=1"
     page = get(f"{url}/plan?{query}")[1]

@@ -42,7 +42,7 @@ def url(cluster: TemporaryCluster) -> Iterator[str]:
         process.terminate()
 
 
-def test_an_isr_shrinks_and_expands_before_ones_eyes(
+def test_an_open_page_shows_the_isr_shrink_and_expand(
     cluster: TemporaryCluster, url: str, screenshots: Path | None
 ) -> None:
     with chromium() as browser:

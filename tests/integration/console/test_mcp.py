@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 
 
 class Assistant:
-    """Sends requests, and reads responses."""
+    """Sends requests and reads responses."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process, self._last = process, 0
@@ -31,7 +31,7 @@ class Assistant:
         return found
 
     def call(self, name: str, /, **arguments: object) -> tuple[bool, Any]:
-        """Whether it worked, and what it said."""
+        """Whether the call worked, and its result."""
         found = self.ask("tools/call", name=name, arguments=arguments)["result"]
         (content,) = found["content"]
         text = content["text"]

@@ -25,7 +25,7 @@ COUNT = 3000
 
 
 class Console:
-    """A console of its own process, asked as one of its users."""
+    """A console in a separate process, called as one of its users."""
 
     def __init__(self, url: str, bootstrap: str) -> None:
         self.url, self.bootstrap = url, bootstrap
@@ -126,7 +126,7 @@ def test_a_search_pages_through_all_partitions_by_time(console: Console) -> None
         ({"start": 10, "end": 20}, 30),
     ],
 )
-def test_a_search_finds_exactly_what_there_is(
+def test_a_search_finds_exactly_the_matching_records(
     console: Console, given: dict[str, Any], count: int
 ) -> None:
     found = console.search("orders", limit=7, **given)
@@ -135,7 +135,7 @@ def test_a_search_finds_exactly_what_there_is(
     assert (counted["messages"], counted["matches"]) == ([], count)
 
 
-def test_a_search_says_which_records_its_expression_did_not_fit(console: Console) -> None:
+def test_a_search_reports_the_records_that_its_expression_does_not_fit(console: Console) -> None:
     search = "orders/messages?expression=value.amout%3E5"
     found = console.api(search)
     assert (found["messages"], found["matches"]) == ([], 0)
@@ -164,7 +164,9 @@ def test_a_search_says_which_records_its_expression_did_not_fit(console: Console
         ("orders/tail?after=abc", 400, "after: it is not the id of an event"),
     ],
 )
-def test_what_is_wrong_is_said(console: Console, path: str, status: int, error: str) -> None:
+def test_bad_requests_are_refused_with_the_reason(
+    console: Console, path: str, status: int, error: str
+) -> None:
     found, body = console.ask(f"/api/v1/topics/{path}")
     assert found == status, body
     assert error in json.loads(body)["error"]
@@ -256,7 +258,7 @@ def test_a_message_is_written_and_tombstones_are_explicit(console: Console) -> N
     assert (status, json.loads(body_)) == (400, {"error": "partition 7: made has 1"})
 
 
-def test_viewers_see_and_find_nothing_masked(console: Console) -> None:
+def test_viewers_neither_see_nor_find_masked_values(console: Console) -> None:
     seen = console.search("orders", "viewer", key="key-7", limit=1000)["messages"]
     assert {each["value"]["value"]["card"] for each in seen} == {"***"}
     assert {each["headers"][0]["part"]["value"] for each in seen} == {"***"}
@@ -302,7 +304,7 @@ def test_a_tail_shows_new_messages_at_once_and_resumes(console: Console) -> None
         assert [each["value"]["value"][-1] for each in found] == ["0", "1", "2"]
 
 
-def test_a_tail_says_what_is_wrong_with_its_expression(console: Console) -> None:
+def test_a_tail_reports_errors_in_its_expression(console: Console) -> None:
     path = f"/api/v1/topics/live/tail?expression={quote('valu.a == 1')}"
     headers = {"Authorization": "Bearer operator"}
     with urlopen(Request(console.url + path, None, headers), timeout=20) as stream:

@@ -18,7 +18,9 @@ pytestmark = [pytest.mark.peer, pytest.mark.slow]
 
 EVIL = "<img src=x onerror=alert(1)>"
 LONG = "l" * 249
-"""As long as a topic's name may be; also a group, and a record of 900 kB."""
+"""The longest name that a topic may have; also a group's name, and its topic has a record of 900
+kB.
+"""
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +49,7 @@ def tab() -> Iterator[Tab]:
                 found = Tab(browser, ready[1])
                 found.page.goto("/")
                 expect(found.page.get_by_role("heading", name="Cluster")).to_be_visible()
-                found.errors.clear()  # the first look may not be done at once
+                found.errors.clear()  # the first snapshot may not be ready at once
                 yield found
                 found.close()
         finally:
@@ -56,7 +58,7 @@ def tab() -> Iterator[Tab]:
             process.stdout.close()
 
 
-def test_messages_in_a_browser(tab: Tab, tmp_path: Path) -> None:
+def test_a_person_searches_follows_writes_and_imports_messages(tab: Tab, tmp_path: Path) -> None:
     page = tab.page
     page.goto("/topics/orders")
     page.get_by_role("link", name="Messages").click()
@@ -102,8 +104,10 @@ def test_messages_in_a_browser(tab: Tab, tmp_path: Path) -> None:
     assert tab.errors == []
 
 
-def test_what_is_large_or_has_a_long_name_can_be_read(tab: Tab) -> None:
-    """No form of megabytes, at which the browser stops; all columns of all other rows in sight."""
+def test_large_records_and_long_names_are_readable(tab: Tab) -> None:
+    """No form of megabytes, on which the browser hangs; all columns of all other rows are
+    visible.
+    """
     page = tab.page
     page.goto(f"/topics/{LONG}/messages/0/0")
     expect(page.get_by_text("The record is too large for a form.")).to_be_visible()
@@ -124,7 +128,7 @@ def test_what_is_large_or_has_a_long_name_can_be_read(tab: Tab) -> None:
     assert tab.errors == []
 
 
-def test_a_page_says_that_its_subject_is_gone_or_nobody_answers(tab: Tab) -> None:
+def test_a_page_says_that_its_subject_is_gone_or_the_server_does_not_answer(tab: Tab) -> None:
     page = tab.page
     page.goto("/new-topic")
     page.get_by_label("Name", exact=True).fill("short-lived")
@@ -144,4 +148,4 @@ def test_a_page_says_that_its_subject_is_gone_or_nobody_answers(tab: Tab) -> Non
     )
     assert deleted.ok
     expect(page.get_by_text("There is no topic short-lived.")).to_be_visible()
-    tab.errors.clear()  # the browser tells of both
+    tab.errors.clear()  # the browser logs both errors

@@ -1,4 +1,4 @@
-"""Logging in to the console at an identity provider; and everything that is refused there."""
+"""Logging in to the console with an identity provider, and all the refusals."""
 
 import asyncio
 import re
@@ -39,7 +39,7 @@ USERS = f"alice operator oidc\nbob@example.com viewer oidc\ncarol admin {QUICK.h
 
 
 class Console:
-    """A console with users and a provider, and a browser that has only its cookies."""
+    """A console with users and a provider, and a browser that keeps only its cookies."""
 
     def __init__(self, folder: Path, provider: IdentityProvider, **settings: str) -> None:
         self.provider, self.clock = provider, ManualClock(int(time.time() * 1000))
@@ -80,7 +80,7 @@ def cookie_of(answer: Answer) -> dict[str, str]:
 
 
 def session_of(answer: Answer) -> dict[str, str]:
-    """The headers end in the attempt's cookie, which goes; the session's is before it."""
+    """The session cookie. The headers also delete the login attempt's cookie, which comes last."""
     (found,) = re.findall(r"penstock_session=[^;]+", answer.headers["set-cookie"])
     return {**LOCAL, "cookie": found}
 
@@ -96,7 +96,7 @@ def opened(tmp_path: Path, idp: IdentityProvider) -> Console:
     return Console(tmp_path, idp)
 
 
-def test_a_user_of_the_provider_has_the_role_of_its_line(opened: Console) -> None:
+def test_a_user_of_the_provider_has_the_role_in_the_users_file(opened: Console) -> None:
     page = asked(opened.app, "GET /login?next=%2Ftopics", LOCAL)
     assert b'href="/login/oidc?next=/topics"' in page.body
     found = opened.log_in()
@@ -120,14 +120,14 @@ def test_a_claim_can_be_the_name(tmp_path: Path, idp: IdentityProvider) -> None:
     assert "scope=openid+email" in opened.begin().headers["location"]
 
 
-def test_the_secret_goes_the_way_that_the_provider_wants(
+def test_the_client_secret_is_sent_as_the_provider_requires(
     opened: Console, idp: IdentityProvider
 ) -> None:
     idp.said = {"token_endpoint_auth_methods_supported": ["client_secret_post"]}
     assert opened.log_in().status == 200
 
 
-def test_the_provider_is_asked_about_itself_once_an_hour(
+def test_the_providers_metadata_is_requested_once_an_hour(
     opened: Console, idp: IdentityProvider
 ) -> None:
     assert [opened.log_in().status for _ in range(3)] == [200] * 3
@@ -137,7 +137,7 @@ def test_the_provider_is_asked_about_itself_once_an_hour(
     assert idp.asked.count("/keys") == 2
 
 
-def test_a_new_key_of_the_provider_is_looked_for_once_a_minute(
+def test_the_providers_new_keys_are_requested_at_most_once_a_minute(
     opened: Console, idp: IdentityProvider
 ) -> None:
     assert opened.log_in().status == 200
@@ -217,7 +217,7 @@ def check_refused(opened: Console, found: Answer, status: int, refusal: str) -> 
         {"jwks_uri": 7},
     ],
 )
-def test_a_provider_that_describes_itself_wrongly_is_not_used(
+def test_a_provider_with_wrong_metadata_is_not_used(
     opened: Console, idp: IdentityProvider, said: dict[str, Any]
 ) -> None:
     idp.said = said
@@ -227,7 +227,7 @@ def test_a_provider_that_describes_itself_wrongly_is_not_used(
 
 @pytest.mark.parametrize("path", ["/.well-known/openid-configuration", "/keys", "/token"])
 @pytest.mark.parametrize("answer", [b"", b"{", b"[]", b"{}", b'{"keys": []}', b"x" * (2 << 20)])
-def test_an_answer_that_makes_no_sense_logs_nobody_in(
+def test_a_malformed_response_logs_nobody_in(
     opened: Console, idp: IdentityProvider, path: str, answer: bytes
 ) -> None:
     idp.answers[path] = answer
@@ -239,7 +239,7 @@ def test_an_answer_that_makes_no_sense_logs_nobody_in(
     check_refused(opened, opened.back(back, cookie_of(begun)), 503, "does not answer as it should")
 
 
-def test_a_provider_that_is_away_is_not_asked_by_each_who_waits(
+def test_an_unavailable_provider_is_not_asked_again_at_once(
     opened: Console, idp: IdentityProvider
 ) -> None:
     idp.answers["/keys"] = b""
@@ -250,17 +250,15 @@ def test_a_provider_that_is_away_is_not_asked_by_each_who_waits(
     assert opened.begin().status == 303
 
 
-def test_a_provider_that_hangs_is_not_waited_for(
-    opened: Console, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_provider_that_hangs_times_out(opened: Console, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(provider_module, "ANSWER_S", 0.0)
     check_refused(opened, opened.begin(), 503, "does not answer as it should")
 
 
-def test_a_provider_that_hangs_takes_no_threads_of_others(
+def test_provider_requests_use_their_own_threads(
     idp: IdentityProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Passwords are checked in the loop's own threads: here it has none left."""
+    """Passwords are checked in the loop's own threads, of which none is free in this test."""
     text = f"issuer={idp.url}\nclient.id={CLIENT}\nredirect.uri={BACK}\n"
     given: list[float] = []
 
@@ -281,7 +279,7 @@ def test_a_provider_that_hangs_takes_no_threads_of_others(
     assert given == [provider_module.ANSWER_S] * 2, "no thread goes on after that"
 
 
-def test_a_stranger_cannot_end_a_login_that_another_browser_has_begun(
+def test_a_login_cannot_be_completed_by_another_browser(
     opened: Console, idp: IdentityProvider
 ) -> None:
     begun, other = opened.begin(), opened.begin()
@@ -302,7 +300,7 @@ def test_a_stranger_cannot_end_a_login_that_another_browser_has_begun(
     assert opened.back(back, cookie_of(begun)).status == 200
 
 
-def test_a_login_takes_ten_minutes_at_most_and_happens_once(
+def test_a_login_expires_after_ten_minutes_and_works_once(
     opened: Console, idp: IdentityProvider
 ) -> None:
     begun = opened.begin()
@@ -317,7 +315,7 @@ def test_a_login_takes_ten_minutes_at_most_and_happens_once(
     assert opened.back(back, cookie_of(begun)).status == 400
 
 
-def test_what_the_provider_refuses_is_told_without_its_words(
+def test_a_refusal_of_the_provider_is_shown_without_its_text(
     opened: Console, idp: IdentityProvider
 ) -> None:
     begun = opened.begin()
@@ -335,7 +333,7 @@ def test_what_the_provider_refuses_is_told_without_its_words(
     ("issuer", "is_needed", "status"),
     [("", False, 200), ("", True, 401), ("own", True, 200), ("https://x.example", False, 401)],
 )
-def test_an_answer_of_another_issuer_is_refused(
+def test_a_response_of_another_issuer_is_refused(
     opened: Console, idp: IdentityProvider, issuer: str, is_needed: bool, status: int
 ) -> None:
     """RFC 9207."""
@@ -348,10 +346,10 @@ def test_an_answer_of_another_issuer_is_refused(
 
 
 @pytest.mark.parametrize("name", ["dave", "carol", "ALICE", "alice ", "<script>", "x" * 9_000])
-def test_whoever_has_no_line_for_the_provider_is_refused(
+def test_users_without_a_provider_line_are_refused(
     opened: Console, idp: IdentityProvider, name: str
 ) -> None:
-    """Carol has a password: the provider cannot speak for her."""
+    """Carol has a password, so the provider cannot log her in."""
     idp.claims = {"sub": name}
     found = opened.log_in()
     check_refused(opened, found, 403, "has no line in the file of users")
@@ -361,16 +359,14 @@ def test_whoever_has_no_line_for_the_provider_is_refused(
     assert (line.result, len(line.user) <= 65) == ("refused", True)
 
 
-def test_an_address_that_nobody_has_verified_is_refused(
-    tmp_path: Path, idp: IdentityProvider
-) -> None:
+def test_an_unverified_address_is_refused(tmp_path: Path, idp: IdentityProvider) -> None:
     opened = Console(tmp_path, idp, claim="email")
     for verified in (False, None, "true", 1):
         idp.claims = {"email": "bob@example.com", "email_verified": verified}
         check_refused(opened, opened.log_in(), 401, "has not verified the email address")
 
 
-def test_a_session_ends_when_the_line_goes_or_gets_a_password(opened: Console) -> None:
+def test_a_session_ends_when_its_line_is_removed_or_gets_a_password(opened: Console) -> None:
     first = session_of(opened.log_in())
     assert asked(opened.app, "GET /api/v1/session", first).status == 200
     opened.users.write_text(USERS.replace("operator", "viewer"))
@@ -383,7 +379,7 @@ def test_a_session_ends_when_the_line_goes_or_gets_a_password(opened: Console) -
         assert asked(opened.app, "GET /api/v1/session", first).status == 401
 
 
-def test_a_user_of_the_provider_has_no_password(opened: Console) -> None:
+def test_a_user_of_the_provider_cannot_log_in_with_a_password(opened: Console) -> None:
     page = asked(opened.app, "GET /login", LOCAL)
     (token,) = re.findall(rb'"X-CSRF-Token": "(\w+)"', page.body)
     for password in (b"oidc", b""):
@@ -395,7 +391,7 @@ def test_a_user_of_the_provider_has_no_password(opened: Console) -> None:
         assert found.status == 401
 
 
-def test_answers_of_the_provider_can_be_tried_only_so_often(
+def test_failed_provider_logins_are_rate_limited(
     opened: Console, idp: IdentityProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(login_limit, "PER_ADDRESS", 3)
@@ -408,10 +404,10 @@ def test_answers_of_the_provider_can_be_tried_only_so_often(
 
 
 @pytest.mark.parametrize("given", ["error=x", "code=", "code=" + "x" * 5_000])
-def test_refusals_of_the_provider_fill_no_audit_log(
+def test_refusals_of_the_provider_do_not_fill_the_audit_log(
     opened: Console, idp: IdentityProvider, monkeypatch: pytest.MonkeyPatch, given: str
 ) -> None:
-    """Anybody can begin a login, and come back with an error as often as they like."""
+    """Anybody can start a login and return with an error as often as they like."""
     monkeypatch.setattr(login_limit, "PER_ADDRESS", 3)
     begun = opened.begin()
     state = idp.log_in(begun.headers["location"]).partition("state=")[2]
@@ -421,7 +417,7 @@ def test_refusals_of_the_provider_fill_no_audit_log(
     assert len(opened.audit.lines) == 3
 
 
-def test_the_login_leads_back_to_pages_of_the_console_only(opened: Console) -> None:
+def test_the_login_redirects_only_to_pages_of_the_console(opened: Console) -> None:
     for page in ("//evil.example", "https://evil.example", "/" + "a" * 5_000):
         assert b'content="0; url=/"' in opened.log_in(page).body
     shown = opened.log_in('/topics?match="><script>').body
@@ -431,10 +427,10 @@ def test_the_login_leads_back_to_pages_of_the_console_only(opened: Console) -> N
 @pytest.mark.parametrize(
     ("back", "is_secure"), [(BACK, False), (BACK.replace("http:", "HTTPS:"), True)]
 )
-def test_cookies_are_for_tls_only_if_browsers_come_back_by_tls(
+def test_cookies_are_secure_only_if_browsers_return_by_tls(
     tmp_path: Path, idp: IdentityProvider, back: str, is_secure: bool
 ) -> None:
-    """Behind a proxy that ends TLS, the console itself is asked by plain HTTP."""
+    """Behind a proxy that ends TLS, the console itself gets plain HTTP."""
     opened = Console(tmp_path, idp, **{"redirect.uri": back})
     begun = opened.begin()
     path = "/login/oidc/callback?" + idp.log_in(begun.headers["location"]).partition("?")[2]
@@ -448,7 +444,7 @@ def test_cookies_are_for_tls_only_if_browsers_come_back_by_tls(
         assert ("Secure" in each.headers["set-cookie"]) is is_secure
 
 
-def test_without_a_provider_nobody_is_sent_anywhere(opened: Console) -> None:
+def test_without_a_provider_its_login_pages_do_not_exist(opened: Console) -> None:
     app = opened.app_with(None)
     assert b"/login/oidc" not in asked(app, "GET /login", LOCAL).body
     for route in ("GET /login/oidc", "GET /login/oidc/callback?code=a&state=b"):

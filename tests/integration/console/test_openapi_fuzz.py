@@ -1,4 +1,4 @@
-"""The REST API answers any request as its own OpenAPI document says, and never with a failure."""
+"""The REST API answers any request as its OpenAPI document says, and never with a server error."""
 
 import asyncio
 import json
@@ -32,7 +32,7 @@ OPERATIONS = sorted(
     (method, path)
     for path, operations in DOCUMENT["paths"].items()
     for method in operations
-    if not path.endswith("/tail")  # it does not end; test_tail_session reads it
+    if not path.endswith("/tail")  # it never ends; test_tail_session reads it
 )
 NAMES = ("orders", "orders.dlq", "billing", "none", "0", "1", "")
 WORDS = st.one_of(st.sampled_from(NAMES), st.text(max_size=8))
@@ -47,7 +47,7 @@ ANYTHING = st.recursive(
 
 
 def values(schema: Any) -> st.SearchStrategy[Any]:
-    """Mostly what the schema allows."""
+    """Values that mostly fit the schema."""
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
         return values(DOCUMENT["components"]["schemas"][name])
@@ -82,7 +82,7 @@ def values(schema: Any) -> st.SearchStrategy[Any]:
 
 @st.composite
 def requests(draw: st.DrawFn, method: str, path: str) -> tuple[str, bytes]:
-    """A line such as `GET /api/v1/topics?match=x`, and a body."""
+    """A request line such as `GET /api/v1/topics?match=x`, and a body."""
     operation = DOCUMENT["paths"][path][method]
     query: list[tuple[str, str]] = []
     for each in operation["parameters"]:
@@ -140,7 +140,7 @@ def served() -> Iterator[Served]:
 
 
 @pytest.mark.parametrize(("method", "path"), OPERATIONS)
-def test_answers_are_as_the_document_says(served: Served, method: str, path: str) -> None:
+def test_responses_match_the_document(served: Served, method: str, path: str) -> None:
     declared = DOCUMENT["paths"][path][method]["responses"]
 
     @settings(

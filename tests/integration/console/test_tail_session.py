@@ -1,4 +1,4 @@
-"""What follows a topic ends with the session of who asked for it."""
+"""Following a topic ends with the session of the user who started it."""
 
 import asyncio
 from pathlib import Path

@@ -79,7 +79,7 @@ def run(
 
 
 def exchange(data: bytes, limits: Limits | None = None) -> bytes:
-    """Everything that the server answers to these bytes until it closes."""
+    """All bytes that the server answers until it closes the connection."""
 
     async def scenario(address: BoundAddress) -> bytes:
         reader, writer = await asyncio.open_connection(*address)
@@ -250,7 +250,7 @@ def test_a_client_that_does_not_read_uses_little_memory_and_is_disconnected() ->
         writer.close()
 
     run(scenario, {("GET", "/endless"): endless}, Limits(transfer_s=0.1))
-    assert made < 400  # only what the kernel's own buffers take
+    assert made < 400  # only what fills the kernel's own buffers
 
 
 def test_clients_beyond_the_limit_are_rejected_until_one_leaves() -> None:
@@ -276,8 +276,8 @@ def test_clients_beyond_the_limit_are_rejected_until_one_leaves() -> None:
     assert codes[-1] == 200
 
 
-def test_a_large_body_of_a_stranger_is_not_waited_for() -> None:
-    """Else a thousand of them fill the memory before anybody looks at their login."""
+def test_a_large_body_without_a_login_is_refused_before_it_arrives() -> None:
+    """Otherwise a thousand such bodies would fill the memory before their logins are checked."""
 
     async def admit(request: HttpRequest) -> HttpResponse | None:
         return None if "authorization" in request.headers else plain(HTTPStatus.UNAUTHORIZED)

@@ -1,4 +1,4 @@
-"""`kafka-acls.sh` on a broker: what needs a terminal of Kafka's own, and rights that hold."""
+"""`kafka-acls.sh` on a broker: what Kafka's tool does only on a terminal, and whether ACLs work."""
 
 from collections.abc import Iterator
 
@@ -27,7 +27,7 @@ def acls(broker: EmbeddedBroker, line: str, stdin: str = "") -> ToolResult:
     )
 
 
-def test_nothing_is_removed_without_a_yes(broker: EmbeddedBroker) -> None:
+def test_nothing_is_removed_without_confirmation(broker: EmbeddedBroker) -> None:
     acls(broker, "--add --allow-principal User:bob --operation Read --operation Write --topic t")
     before = acls(broker, "--list").out
     line = "--remove --topic t --allow-principal User:bob --operation Read"
@@ -46,7 +46,7 @@ def test_nothing_is_removed_without_a_yes(broker: EmbeddedBroker) -> None:
     assert acls(broker, "--list").out == ""
 
 
-def test_who_may_not_ask_for_moves_describes_topics_all_the_same() -> None:
+def test_a_user_who_may_not_list_reassignments_can_describe_topics() -> None:
     everyone = {"allow.everyone.if.no.acl.found": "true", "super.users": "User:admin"}
     with EmbeddedBroker(settings={**SETTINGS, **everyone}) as broker:
         broker.create_topic("t", 1)
@@ -64,12 +64,12 @@ def test_operations_may_be_spelt_as_they_are_printed(broker: EmbeddedBroker) -> 
         assert "operation=DESCRIBE_CONFIGS" in acls(broker, line).out
 
 
-def test_a_class_of_any_package_is_the_tool(broker: EmbeddedBroker) -> None:
+def test_the_tools_class_is_found_under_any_package(broker: EmbeddedBroker) -> None:
     line = ("kafka.admin.AclCommand", "--bootstrap-server", broker.bootstrap, "--list")
     assert call_tool("kafka-run-class.sh", *line) == (0, "", "")
 
 
-def test_without_an_authorizer_it_says_so() -> None:
+def test_a_missing_authorizer_is_reported() -> None:
     with EmbeddedBroker() as broker:
         done = acls(broker, "--list")
     assert done.code == 1
@@ -79,7 +79,7 @@ def test_without_an_authorizer_it_says_so() -> None:
     )
 
 
-def test_old_lines_that_name_no_zookeeper_get_todays_sentence() -> None:
+def test_old_lines_without_zookeeper_get_the_current_error() -> None:
     done = call_tool("kafka-acls.sh", "--authorizer-properties", "a=b", "--list")
     assert done.err.startswith(
         "One of --bootstrap-server or --bootstrap-controller must be specified\n"

@@ -37,12 +37,12 @@ def member(broker: EmbeddedBroker) -> Iterator[str]:
     consumer.close()
 
 
-def test_the_offsets_of_a_group_that_is_not_there_yet_are_set(broker: EmbeddedBroker) -> None:
+def test_offsets_of_a_new_group_can_be_set(broker: EmbeddedBroker) -> None:
     assert out(broker, f"{RESET} --group new").split()[-4:] == ["new", "t", "0", "0"]
     assert "new" in out(broker, f"{TOOL} --list").split()
 
 
-def test_a_group_with_members_does_not_keep_others_from_a_reset(
+def test_a_group_with_members_does_not_prevent_the_reset_of_others(
     broker: EmbeddedBroker, member: str
 ) -> None:
     told = out(broker, f"{RESET} --group one --group {member} --group two")
@@ -53,7 +53,7 @@ def test_a_group_with_members_does_not_keep_others_from_a_reset(
     assert [line.split()[0] for line in told.splitlines()[3:]] == ["GROUP", "one", "two"]
 
 
-def test_all_groups_are_those_of_consumers(broker: EmbeddedBroker) -> None:
+def test_all_groups_means_all_consumer_groups(broker: EmbeddedBroker) -> None:
     shared = "kafka-share-groups.sh"
     out(broker, f"{shared} --reset-offsets --group queue --topic t --to-earliest --execute")
     out(broker, f"{RESET} --group readers")
@@ -66,7 +66,7 @@ def test_all_groups_are_those_of_consumers(broker: EmbeddedBroker) -> None:
     assert out(broker, f"{shared} --list").split() == ["queue"]
 
 
-def test_a_duration_beyond_1970_means_the_beginning(broker: EmbeddedBroker) -> None:
+def test_a_duration_that_reaches_before_1970_means_the_beginning(broker: EmbeddedBroker) -> None:
     line = f"{TOOL} --reset-offsets --group g --topic t --by-duration P999999999999D --dry-run"
     assert out(broker, line).split()[-4:] == ["g", "t", "0", "0"]
 
@@ -78,5 +78,5 @@ def test_a_duration_beyond_1970_means_the_beginning(broker: EmbeddedBroker) -> N
         ("t(", "The regular expression `t(` is invalid: missing ): t(.\n"),
     ],
 )
-def test_an_expression_is_checked_without_a_cluster(expression: str, told: str) -> None:
+def test_a_regular_expression_is_validated_without_a_cluster(expression: str, told: str) -> None:
     assert call_tool(TOOL, "--validate-regex", expression) == (0, told, "")

@@ -1,4 +1,4 @@
-"""`kafka-delegation-tokens.sh`: a token by which a client logs in until it is ended."""
+"""`kafka-delegation-tokens.sh`: a client logs in with a token until it expires."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ SETTINGS = {
 }
 
 
-def test_a_token_is_made_used_renewed_and_ended(tmp_path: Path) -> None:
+def test_a_token_is_created_used_renewed_and_expired(tmp_path: Path) -> None:
     user, bearer = tmp_path / "user.properties", tmp_path / "bearer.properties"
     user.write_text(
         "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\n"

@@ -30,7 +30,7 @@ def test_round_trips_are_measured(broker: EmbeddedBroker) -> None:
     assert refused.err.startswith("Invalid value for --producer-acks. ")
 
 
-def test_lines_of_old_documents_are_taken(broker: EmbeddedBroker) -> None:
+def test_command_lines_of_old_documents_work(broker: EmbeddedBroker) -> None:
     words = (broker.bootstrap, "old", "3", "all", "10")
     done = call_tool("kafka-run-class.sh", "kafka.tools.EndToEndLatency", *words)
     assert done.code == 0, done
@@ -45,7 +45,7 @@ def test_percentiles_are_whole_milliseconds() -> None:
     )
 
 
-def test_there_is_no_quorum(broker: EmbeddedBroker) -> None:
+def test_describing_the_quorum_is_refused(broker: EmbeddedBroker) -> None:
     at = ("--bootstrap-server", broker.bootstrap)
 
     def told(*words: str) -> str:

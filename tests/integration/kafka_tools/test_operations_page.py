@@ -1,4 +1,6 @@
-"""The commands of Kafka's page on basic operations, word for word but for the broker's address."""
+"""The commands of Kafka's page on basic operations, word for word except for the broker's
+address.
+"""
 
 import json
 import shlex
@@ -21,20 +23,22 @@ MOVES = f"bin/kafka-reassign-partitions.sh {AT}"
 
 @pytest.fixture(scope="module")
 def bootstrap() -> Iterator[str]:
-    """Brokers 5, 6 and 7: those that the page names."""
+    """Brokers 5, 6 and 7, as the page names them."""
     settings = {"broker.id": "5", "reserved.broker.max.id": "5"}
     with EmbeddedBroker(workers=3, settings=settings) as broker:
         yield broker.bootstrap
 
 
 class Page:
-    """Runs the page's lines in a folder."""
+    """Runs the page's command lines in a folder."""
 
     def __init__(self, bootstrap: str) -> None:
         self._bootstrap = bootstrap
 
     def __call__(self, line: str, stdin: str = "") -> str:
-        """Tries again: a person is slower than the news of a topic from broker to broker."""
+        """Retries for a while: a topic becomes known to all brokers faster than a person types, but
+        not at once.
+        """
         script, *words = shlex.split(line.replace("localhost:9092", self._bootstrap))
         done = call_tool(script.removeprefix("bin/"), *words, stdin=stdin)
         until = time.monotonic() + PATIENCE
@@ -51,7 +55,7 @@ def page(bootstrap: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pag
     return Page(bootstrap)
 
 
-def test_topics(page: Page) -> None:
+def test_the_pages_topic_commands_work(page: Page) -> None:
     topics, configs = f"bin/kafka-topics.sh {AT}", f"bin/kafka-configs.sh {AT}"
     topic = "--entity-type topics --entity-name my_topic_name"
     made = page(
@@ -70,7 +74,7 @@ def test_topics(page: Page) -> None:
     page(f"{topics} --list")
 
 
-def test_groups(page: Page) -> None:
+def test_the_pages_group_commands_work(page: Page) -> None:
     topics = f"bin/kafka-topics.sh {AT}"
     page(f"{topics} --create --topic topic1 --partitions 2 --replication-factor 1")
     page(f"bin/kafka-console-producer.sh {AT} --topic topic1", "a\nb\nc\n")
@@ -92,7 +96,7 @@ def test_groups(page: Page) -> None:
     assert page(f"{GROUPS} --list").split() == []
 
 
-def test_moves(page: Page, tmp_path: Path) -> None:
+def test_the_pages_reassignments_work(page: Page, tmp_path: Path) -> None:
     topics = f"bin/kafka-topics.sh {AT}"
     for name in ("foo1", "foo2"):
         page(f'{topics} --create --topic {name} --replica-assignment "7,7,7"')
@@ -125,7 +129,9 @@ def test_moves(page: Page, tmp_path: Path) -> None:
 
 
 def is_completed(page: Page, plan: str, count: int) -> bool:
-    """The page says to run it until it is completed. A broker may not know of the last move yet."""
+    """The page says to repeat --verify until the moves are completed. A broker may not know of the
+    last one yet.
+    """
     until = time.monotonic() + PATIENCE
     while page(f"{plan} --verify").count("is completed.") < count:
         if time.monotonic() > until:
@@ -134,7 +140,7 @@ def is_completed(page: Page, plan: str, count: int) -> bool:
     return True
 
 
-def test_quotas(page: Page) -> None:
+def test_the_pages_quota_commands_work(page: Page) -> None:
     both = "--entity-type users --entity-name user1 --entity-type clients --entity-name clientA"
     told = page(f"{QUOTAS} {LIMITS} {both}")
     assert told.startswith("Completed updating config for")

@@ -7,7 +7,7 @@ from penstock.testing.broker import EmbeddedBroker
 from support.commands.kafka_tool import call_tool
 
 
-def test_it_reports_how_far_it_has_compared(broker: EmbeddedBroker) -> None:
+def test_the_tool_reports_how_far_it_has_compared(broker: EmbeddedBroker) -> None:
     broker.create_topic("t", 1)
     at = ("--bootstrap-server", broker.bootstrap)
     call_tool("kafka-console-producer.sh", *at, "--topic", "t", stdin="a\nb\n")

@@ -1,4 +1,4 @@
-"""Tools that read as members of a share group, on a broker."""
+"""Tools that consume as members of a share group, on a broker."""
 
 from collections.abc import Iterator
 
@@ -38,7 +38,7 @@ def read(broker: EmbeddedBroker, count: int, *more: str) -> list[str]:
     return done.out.splitlines()
 
 
-def test_what_is_released_comes_again_and_what_is_rejected_does_not(broker: EmbeddedBroker) -> None:
+def test_released_records_come_again_and_rejected_ones_do_not(broker: EmbeddedBroker) -> None:
     counted = "--formatter-property print.delivery=true"
     assert read(broker, 2, "--release", counted) == ["Delivery:1\t0", "Delivery:1\t1"]
     assert read(broker, 1, "--reject", counted) == ["Delivery:2\t0"]
@@ -56,7 +56,7 @@ def test_a_record_that_cannot_be_printed_is_rejected_on_request(broker: Embedded
     assert call(broker, "kafka-share-groups.sh --describe --group g").out.split()[-1] == "0"
 
 
-def test_a_missing_topic_is_waited_for(broker: EmbeddedBroker) -> None:
+def test_the_tool_waits_for_a_missing_topic(broker: EmbeddedBroker) -> None:
     line = "kafka-console-share-consumer.sh --topic none --timeout-ms 300"
     assert call(broker, line) == (0, "", "Processed a total of 0 messages\n")
 
@@ -73,7 +73,7 @@ def test_members_of_the_performance_test_share_the_records(broker: EmbeddedBroke
     assert warned[1].split(", ")[-2] == "0"
 
 
-def test_the_verifiable_consumer_tells_what_it_acknowledges(broker: EmbeddedBroker) -> None:
+def test_the_verifiable_consumer_reports_what_it_acknowledges(broker: EmbeddedBroker) -> None:
     line = f"kafka-verifiable-share-consumer.sh --topic t --group-id v --max-messages {RECORDS}"
     printed = call(broker, f"{line} --offset-reset-strategy earliest --verbose").out
     events = [msgspec.json.decode(each) for each in printed.splitlines()]

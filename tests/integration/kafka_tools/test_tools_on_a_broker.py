@@ -1,4 +1,4 @@
-"""Tools of Kafka's names on one broker: what no other test shows."""
+"""Tools with Kafka's names on one broker: cases that no other test covers."""
 
 import signal
 import subprocess
@@ -33,7 +33,7 @@ def out(broker: EmbeddedBroker, line: str, stdin: str = "") -> str:
     return done.out
 
 
-def test_quotas_and_passwords_of_users(broker: EmbeddedBroker) -> None:
+def test_quotas_and_passwords_of_users_are_set_and_described(broker: EmbeddedBroker) -> None:
     alice = "--entity-type users --entity-name alice"
     alter = "kafka-configs.sh --alter"
     told = out(broker, f"{alter} {alice} --add-config producer_byte_rate=1024")
@@ -59,7 +59,7 @@ def test_quotas_and_passwords_of_users(broker: EmbeddedBroker) -> None:
     assert out(broker, f"kafka-configs.sh --describe {alice}") == ""
 
 
-def test_numbers_are_written_and_read_with_checking(broker: EmbeddedBroker) -> None:
+def test_the_verifiable_tools_write_and_read_numbers(broker: EmbeddedBroker) -> None:
     def events(text: str) -> list[dict[str, object]]:
         return [msgspec.json.decode(line) for line in text.splitlines()]
 
@@ -95,7 +95,7 @@ def test_throughput_is_reported(broker: EmbeddedBroker) -> None:
     assert row.split(", ")[4] == "500"
 
 
-def test_figures_are_printed_in_the_forms_that_were_asked_for(broker: EmbeddedBroker) -> None:
+def test_figures_are_printed_in_the_requested_forms(broker: EmbeddedBroker) -> None:
     for topic in ("fig.ures", "fig-ures"):
         broker.create_topic(topic, 1)
         line = f"kafka-producer-perf-test.sh --topic {topic} --num-records 9 --record-size 10"
@@ -115,8 +115,8 @@ def test_figures_are_printed_in_the_forms_that_were_asked_for(broker: EmbeddedBr
     )
 
 
-def test_throughput_is_that_of_the_settings(broker: EmbeddedBroker) -> None:
-    """Acks, transactions and groups are those that were asked for."""
+def test_the_performance_tools_use_the_given_settings(broker: EmbeddedBroker) -> None:
+    """Acks, transactions and groups are as requested."""
     broker.create_topic("asked", 1)
     line = "kafka-producer-perf-test.sh --topic asked --num-records 40 --record-size 10"
     line += " --throughput 400 --producer-props"
@@ -139,7 +139,7 @@ def test_throughput_is_that_of_the_settings(broker: EmbeddedBroker) -> None:
         assert len(log.producers.producers) == ids, acks
     transactional = f"{line} acks=all --transactional-id perf --transaction-duration-ms 1"
     markers = 0
-    for count in (40, 400, 4000):  # a busy machine may be late, and send the first ones at once
+    for count in (40, 400, 4000):  # a busy machine may be late and send many at once
         before = log.end_offset
         told = out(broker, transactional.replace("records 40", f"records {count}"))
         assert f"{count} records sent, " in told
@@ -162,7 +162,7 @@ def test_throughput_is_that_of_the_settings(broker: EmbeddedBroker) -> None:
         "kafka-verifiable-producer.sh --topic numbers --max-messages 1 --command-config FILE",
     ],
 )
-def test_a_transaction_that_would_not_be_one_is_refused(
+def test_a_transactional_id_is_refused_by_tools_without_transactions(
     broker: EmbeddedBroker, line: str, tmp_path: Path
 ) -> None:
     (tmp_path / "producer.properties").write_text("transactional.id=x\n")
@@ -171,7 +171,7 @@ def test_a_transaction_that_would_not_be_one_is_refused(
     assert "transactional.id: this tool writes no transactions" in refused.err + refused.out
 
 
-def test_a_broken_line_leaves_the_lines_before_it(broker: EmbeddedBroker) -> None:
+def test_lines_before_a_broken_line_are_written(broker: EmbeddedBroker) -> None:
     broker.create_topic("lines", 1)
     line = "kafka-console-producer.sh --topic lines --property parse.key=true"
     done = call(broker, line, "a\t1\nb\t2\nbroken\nc\t3\n")
@@ -179,7 +179,7 @@ def test_a_broken_line_leaves_the_lines_before_it(broker: EmbeddedBroker) -> Non
     assert out(broker, "kafka-get-offsets.sh --topic lines") == "lines:0:2\n"
 
 
-def test_a_group_goes_on_after_the_last_record_that_was_printed(broker: EmbeddedBroker) -> None:
+def test_a_group_continues_after_the_last_printed_record(broker: EmbeddedBroker) -> None:
     broker.create_topic("shared", 1)
     numbers = "".join(f"{n}\n" for n in range(20))
     out(broker, "kafka-console-producer.sh --topic shared", numbers)
@@ -190,7 +190,7 @@ def test_a_group_goes_on_after_the_last_record_that_was_printed(broker: Embedded
     assert out(broker, line).split() == ["3", "4", "5"]
 
 
-def test_topics_are_names_and_expressions_separated_by_commas(broker: EmbeddedBroker) -> None:
+def test_topics_are_names_and_patterns_separated_by_commas(broker: EmbeddedBroker) -> None:
     for topic in ("left", "right"):
         broker.create_topic(topic, 1)
         out(broker, f"kafka-console-producer.sh --topic {topic}", f"{topic}\n")
@@ -210,13 +210,13 @@ def test_topics_are_names_and_expressions_separated_by_commas(broker: EmbeddedBr
         "kafka-consumer-perf-test.sh --include [ --messages 1",
     ],
 )
-def test_what_is_no_expression_is_refused(broker: EmbeddedBroker, line: str) -> None:
+def test_an_invalid_pattern_is_refused(broker: EmbeddedBroker, line: str) -> None:
     refused = call(broker, line)
     assert refused.code == 1
     assert "[ is an invalid regex: " in refused.err
 
 
-def test_what_could_not_be_printed_is_not_committed(broker: EmbeddedBroker) -> None:
+def test_records_that_could_not_be_printed_are_not_committed(broker: EmbeddedBroker) -> None:
     broker.create_topic("longs", 1)
     out(broker, "kafka-console-producer.sh --topic longs", "12345678\nshort\n")
     line = "kafka-console-consumer.sh --topic longs --group l --from-beginning"
@@ -225,7 +225,7 @@ def test_what_could_not_be_printed_is_not_committed(broker: EmbeddedBroker) -> N
     assert out(broker, f"{line} --max-messages 2").split() == ["12345678", "short"]
 
 
-def test_settings_of_the_consumer_are_kept_and_wrong_ones_refused(broker: EmbeddedBroker) -> None:
+def test_consumer_settings_are_used_and_wrong_ones_refused(broker: EmbeddedBroker) -> None:
     broker.create_topic("committed", 1)
     producer = Producer(
         {"bootstrap.servers": broker.bootstrap, "transactional.id": "t", "log_level": 0}
@@ -253,7 +253,7 @@ def test_settings_of_the_consumer_are_kept_and_wrong_ones_refused(broker: Embedd
         assert refused.err.endswith("which is not a value of it\n"), refused.err
 
 
-def test_ctrl_c_ends_the_producer_that_waits_for_a_line(broker: EmbeddedBroker) -> None:
+def test_ctrl_c_ends_a_producer_that_waits_for_a_line(broker: EmbeddedBroker) -> None:
     broker.create_topic("typed", 1)
     words = ["kafka-console-producer.sh", "--bootstrap-server", broker.bootstrap]
     typing = subprocess.Popen(
@@ -265,7 +265,7 @@ def test_ctrl_c_ends_the_producer_that_waits_for_a_line(broker: EmbeddedBroker) 
     typing.stdin.flush()
     while out(broker, "kafka-get-offsets.sh --topic typed") != "typed:0:1\n":
         time.sleep(0.05)
-    time.sleep(0.5)  # it has its response, and waits for the next line
+    time.sleep(0.5)  # the record is acknowledged, and the tool waits for the next line
     typing.send_signal(signal.SIGINT)
     try:
         assert typing.wait(5) == 130
@@ -275,7 +275,7 @@ def test_ctrl_c_ends_the_producer_that_waits_for_a_line(broker: EmbeddedBroker) 
         typing.wait()
 
 
-def test_features_and_versions(broker: EmbeddedBroker) -> None:
+def test_features_and_versions_are_described(broker: EmbeddedBroker) -> None:
     shown = out(broker, "kafka-features.sh describe")
     assert "Feature: transaction.version " in shown
     down = out(broker, "kafka-features.sh downgrade --feature transaction.version=1")
@@ -298,7 +298,7 @@ def test_client_settings_come_from_a_file(broker: EmbeddedBroker, tmp_path: Path
     assert done.err == "Error: --command-config /no/such: No such file or directory\n"
 
 
-def test_client_settings_may_be_kept_elsewhere(
+def test_client_settings_may_come_from_a_config_provider(
     broker: EmbeddedBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "client.properties"
@@ -313,7 +313,7 @@ def test_client_settings_may_be_kept_elsewhere(
     assert listed.code == 0, listed.err
 
 
-def test_any_setting_of_a_client_may_be_kept_elsewhere(
+def test_any_client_setting_may_come_from_a_config_provider(
     broker: EmbeddedBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     topic = "kept-elsewhere"
@@ -337,7 +337,7 @@ def test_any_setting_of_a_client_may_be_kept_elsewhere(
     assert read.out == "one\n", read.err
 
 
-def test_words_that_no_request_can_hold(broker: EmbeddedBroker) -> None:
+def test_arguments_that_no_request_can_hold_are_refused(broker: EmbeddedBroker) -> None:
     wide = call(broker, "kafka-topics.sh --create --topic wide --replica-assignment 2147483648")
     assert "no broker has an id above 2147483647" in wide.out
     bytes_only = call_tool("kafka-groups.sh", "--list", "--bootstrap-server", "a\udcffb:1")
@@ -346,7 +346,7 @@ def test_words_that_no_request_can_hold(broker: EmbeddedBroker) -> None:
     assert "internal error" not in wide.out + bytes_only.err
 
 
-def test_nobody_listens() -> None:
+def test_an_unreachable_broker_is_reported() -> None:
     done = call_tool("kafka-topics.sh", "--bootstrap-server", "127.0.0.1:1", "--list")
     assert done.code == 1
     assert done.out.startswith("Error while executing topic command : cannot connect to 127.0.0.1")

@@ -1,4 +1,4 @@
-"""`penstock serve` delivers delayed records by itself, also after its service was killed."""
+"""`penstock serve` delivers delayed records by itself, even after its service was killed."""
 
 import os
 import signal
@@ -22,7 +22,7 @@ WAIT_S = 20
 
 
 def services(directory: Path) -> list[int]:
-    """Processes that keep their index in this directory."""
+    """The processes that keep their index in this directory."""
     found = []
     for each in Path("/proc").glob("[0-9]*/cmdline"):
         try:
@@ -69,7 +69,7 @@ def test_delayed_and_retried_records_arrive_at_any_client(
                 **config,
                 "group.id": "g",
                 "auto.offset.reset": "earliest",
-                "topic.metadata.refresh.interval.ms": 300,  # again.dlq comes later
+                "topic.metadata.refresh.interval.ms": 300,  # again.dlq is created later
             }
         )
         consumer.subscribe(["orders", "again.dlq"])
@@ -90,7 +90,7 @@ def test_delayed_and_retried_records_arrive_at_any_client(
     wait_until(lambda: services(tmp_path) == [], WAIT_S, "the delay service to end")
 
 
-def test_the_service_alone(tmp_path: Path) -> None:
+def test_the_service_runs_as_a_separate_command(tmp_path: Path) -> None:
     with EmbeddedBroker() as broker:
         command = ["delay", "serve", "--bootstrap-server", broker.bootstrap]
         with subprocess.Popen(

@@ -1,4 +1,4 @@
-"""Addresses of services are looked at before anything starts."""
+"""Addresses of services are checked before anything starts."""
 
 import socket
 import time
@@ -10,7 +10,7 @@ from penstock.errors import ConfigError
 from penstock.local.services import check_free
 
 
-def test_an_address_that_another_program_has_is_refused_at_once(
+def test_an_address_in_use_by_another_program_is_refused_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def no_sleep(_: float) -> None:
@@ -24,7 +24,9 @@ def test_an_address_that_another_program_has_is_refused_at_once(
     check_free(config)
 
 
-def test_the_services_of_a_killed_broker_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_start_waits_for_the_services_of_a_killed_broker_to_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with socket.create_server(("127.0.0.1", 0)) as left:
         monkeypatch.setattr(time, "sleep", lambda _: left.close())
         check_free(on_port(left), was_killed=True)

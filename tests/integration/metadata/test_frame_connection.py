@@ -9,7 +9,7 @@ from penstock.metadata.shared import connection
 from penstock.metadata.shared.connection import FrameConnection
 
 
-def test_a_peer_that_reads_nothing_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_peer_that_reads_nothing_is_disconnected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "MAX_UNSENT", 1 << 20)
 
     async def scenario() -> None:

@@ -61,7 +61,7 @@ class Owner:
 
 
 class SharedEnsemble:
-    """Sessions as processes of different names have them."""
+    """Opens sessions as processes with different names."""
 
     def __init__(self, owner: Owner, stack: AsyncExitStack) -> None:
         self._owner, self._stack, self._numbers = owner, stack, count()
@@ -101,7 +101,7 @@ def test_a_store_served_to_other_processes_keeps_the_contract(tmp_path: Path) ->
 
 
 @in_a_loop
-async def test_sessions_and_their_nodes_survive_the_owner(tmp_path: Path) -> None:
+async def test_sessions_and_their_nodes_survive_the_owners_death(tmp_path: Path) -> None:
     async with owned(tmp_path) as (owner, ensemble):
         store, other = await ensemble.connect(), await ensemble.connect()
         states: Inbox[SessionState] = Inbox()
@@ -126,17 +126,17 @@ async def test_sessions_and_their_nodes_survive_the_owner(tmp_path: Path) -> Non
 
 
 @in_a_loop
-async def test_a_request_in_flight_fails_with_its_owner(tmp_path: Path) -> None:
+async def test_a_request_in_flight_fails_when_its_owner_dies(tmp_path: Path) -> None:
     async with owned(tmp_path) as (owner, ensemble):
         store = await ensemble.connect()
-        owner.server.close()  # whoever connects now is not accepted, and nothing is answered
+        owner.server.close()  # new connections are not accepted, and nothing is answered
         asked = raised(ConnectionLost, store.create("/a"))
         await asked
         owner.server = StoreServer(asyncio.get_running_loop(), owner._tree, SystemClock(), Random())
 
 
 @in_a_loop
-async def test_a_session_that_does_not_come_back_expires(tmp_path: Path) -> None:
+async def test_a_session_that_does_not_reconnect_expires(tmp_path: Path) -> None:
     async with owned(tmp_path) as (owner, ensemble):
         store, other = await ensemble.connect(timeout_ms=300), await ensemble.connect()
         states: Inbox[SessionState] = Inbox()
@@ -153,7 +153,7 @@ async def test_a_session_that_does_not_come_back_expires(tmp_path: Path) -> None
 
 
 def silence(store: SharedStore) -> None:
-    """Let its process be gone, without a word."""
+    """Simulates that the session's process died without closing it."""
     store._closed = True
     assert store._timer is not None
     store._timer.cancel()
@@ -176,7 +176,7 @@ async def test_a_process_that_hangs_loses_its_session(tmp_path: Path) -> None:
 
 
 @in_a_loop
-async def test_a_connection_that_ends_takes_its_session_along(tmp_path: Path) -> None:
+async def test_a_closed_connection_ends_its_session(tmp_path: Path) -> None:
     async with owned(tmp_path) as (_, ensemble):
         store, other = await ensemble.connect(), await ensemble.connect()
         await store.create("/mine", ephemeral=True)
@@ -187,8 +187,8 @@ async def test_a_connection_that_ends_takes_its_session_along(tmp_path: Path) ->
 
 
 @in_a_loop
-async def test_a_new_process_ends_the_session_of_its_former_one(tmp_path: Path) -> None:
-    """Although that one has its whole time-out left, since the owner has just started."""
+async def test_a_restarted_process_ends_its_former_session(tmp_path: Path) -> None:
+    """The former session still has its whole timeout, since the owner has just started."""
     async with owned(tmp_path) as (owner, ensemble):
         store = await ensemble.connect("worker 1")
         await store.create("/mine", ephemeral=True)
@@ -201,19 +201,19 @@ async def test_a_new_process_ends_the_session_of_its_former_one(tmp_path: Path) 
 
 
 @in_a_loop
-async def test_a_cancelled_watch_is_forgotten_by_the_owner(tmp_path: Path) -> None:
+async def test_the_owner_drops_a_cancelled_watch(tmp_path: Path) -> None:
     async with owned(tmp_path) as (owner, ensemble):
         store = await ensemble.connect()
         first = await store.watch(lambda _: None, data=["/a", "/b"])
         await store.watch(lambda _: None, data=["/b"])
         first.cancel()
-        await store.exists("/a")  # sent behind it
+        await store.exists("/a")  # sent after the cancellation
         (connection,) = owner.server._connections.values()
         assert connection.watched == {DataChanged("/b")}
 
 
 @in_a_loop
-async def test_bytes_that_are_no_message_end_the_connection(tmp_path: Path) -> None:
+async def test_bytes_that_are_no_message_close_the_connection(tmp_path: Path) -> None:
     async with owned(tmp_path) as (owner, ensemble):
         for sent in (b"\x00\x00\x00\x03abc", b"\xff\xff\xff\xff", b"\x00\x00\x00\x01\xc0"):
             reader, writer = await asyncio.open_unix_connection(owner.path)
@@ -224,24 +224,24 @@ async def test_bytes_that_are_no_message_end_the_connection(tmp_path: Path) -> N
 
 
 @in_a_loop
-async def test_only_the_user_may_connect(tmp_path: Path) -> None:
+async def test_only_the_same_user_may_connect(tmp_path: Path) -> None:
     async with owned(tmp_path) as (owner, _):
         assert owner.path.stat().st_mode & 0o777 == 0o600
 
 
 @in_a_loop
-async def test_nobody_at_the_socket_is_an_error_with_its_path(tmp_path: Path) -> None:
+async def test_the_error_about_a_missing_owner_names_the_sockets_path(tmp_path: Path) -> None:
     path = tmp_path / "store.sock"
     with pytest.raises(ConfigError, match=f"{path} did not answer within 60 ms"):
         async with open_shared(path, "a", session_timeout_ms=6000, connection_timeout_ms=60):
             pass
 
 
-def test_time_in_which_the_owner_could_not_run_does_not_count() -> None:
+def test_time_in_which_the_owner_was_blocked_does_not_count() -> None:
     deadlines = SessionDeadlines(interval_ms=100, now_ms=0)
     deadlines.add(1, 1000, 0)
     assert deadlines.passed(100) == []
-    assert deadlines.passed(9000) == []  # the disk took nine seconds for a sync
+    assert deadlines.passed(9000) == []  # a sync took the disk nine seconds
     deadlines.add(2, 1000, 9000)
     deadlines.renew(2, 9900)
     for now_ms in range(9100, 10_000, 100):
@@ -252,7 +252,7 @@ def test_time_in_which_the_owner_could_not_run_does_not_count() -> None:
 
 
 @in_a_loop
-async def test_a_store_whose_disk_refuses_is_asked_again(tmp_path: Path) -> None:
+async def test_a_request_is_retried_while_the_stores_disk_fails(tmp_path: Path) -> None:
     async with owned(tmp_path) as (owner, ensemble):
         connection = owner._tree._connection
         connection.execute("PRAGMA query_only = ON")  # as if the disk were full
@@ -322,7 +322,7 @@ asyncio.run(main())
 
 @in_a_loop
 async def test_no_answered_write_is_lost_when_owners_are_killed(tmp_path: Path) -> None:
-    """Writes go on while their owner is killed three times; sessions and counters stay."""
+    """Writes continue while their owner is killed three times; sessions and counters survive."""
     sock = listening(tmp_path / "store.sock")
     arguments = [sys.executable, "-c", OWNER, str(tmp_path / FILE_NAME), str(sock.fileno())]
 

@@ -1,4 +1,4 @@
-"""A nonsensical server costs a session, but not its thread."""
+"""A server that answers nonsense costs a session, but not the session's thread."""
 
 import asyncio
 import struct
@@ -24,7 +24,7 @@ def framed(data: bytes) -> bytes:
 def serving(
     answers: list[bytes],
 ) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]:
-    """Opens a session at each connection, and answers the first request of each in turn."""
+    """Opens a session for each connection, and answers the first request of each in turn."""
     sessions = iter(range(1, 100))
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -34,7 +34,7 @@ def serving(
             writer.write(framed(struct.pack(">iiq", 0, 4000, next(sessions)) + password + b"\0"))
             await frame(reader)
             writer.write(answers.pop(0))
-            await frame(reader)  # until the client goes
+            await frame(reader)  # until the client disconnects
         except asyncio.IncompleteReadError:
             pass
         finally:
@@ -57,7 +57,7 @@ NONSENSE = {
 
 
 @pytest.mark.parametrize("nonsense", NONSENSE.values(), ids=NONSENSE)
-def test_the_next_session_works(nonsense: bytes) -> None:
+def test_after_a_nonsensical_response_the_next_session_works(nonsense: bytes) -> None:
     async def scenario() -> None:
         server = await asyncio.start_server(serving([nonsense, SENSE]), "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]

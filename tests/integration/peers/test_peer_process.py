@@ -62,7 +62,7 @@ def test_free_ports_are_distinct() -> None:
 
 
 def test_two_processes_never_get_the_same_free_port(tmp_path: Path) -> None:
-    """Of 17,000: by chance alone, some of 400 would be among 400 others."""
+    """There are 17,000 ports: by chance alone, some of 400 would be among 400 others."""
     path = str(Path(peers.__path__[0]).parent)
     program = (
         f"import signal, sys; sys.path.insert(0, {path!r})\n"

@@ -1,10 +1,10 @@
-"""Which brokers of a cluster are alive, asked without a client library."""
+"""Finding the live brokers of a cluster without a client library."""
 
 from peers.probe import live_brokers, parsed_brokers
 from peers.process import free_ports
 
 
-def test_brokers_are_read_past_hosts_and_racks() -> None:
+def test_broker_ids_are_read_past_hosts_and_racks() -> None:
     answer = (
         b"\0\0\0\0"  # correlation id
         b"\0\0\0\2"

@@ -1,4 +1,4 @@
-"""Clients as their authors ship them: serializers of confluent-kafka, kafkajs and franz-go."""
+"""Unmodified clients: serializers of confluent-kafka, kafkajs and franz-go."""
 
 import json
 import subprocess
@@ -42,7 +42,7 @@ def client(registry: EmbeddedRegistry) -> Iterator[SchemaRegistryClient]:
 
 
 @pytest.mark.row("A020")
-def test_the_example_of_evolution_reads_in_both_directions(
+def test_the_evolution_example_reads_in_both_directions(
     broker: EmbeddedBroker, registry: EmbeddedRegistry
 ) -> None:
     done = subprocess.run(
@@ -61,7 +61,7 @@ def test_the_example_of_evolution_reads_in_both_directions(
     ]
 
 
-def test_serializers_of_confluent_kafka(client: SchemaRegistryClient) -> None:
+def test_confluent_kafkas_serializers_work(client: SchemaRegistryClient) -> None:
     avro = AvroSerializer(client, json.dumps(ORDER))({"id": 1, "note": "n"}, context("avro"))
     assert AvroDeserializer(client)(avro, context("avro")) == {"id": 1, "note": "n"}
 
@@ -108,7 +108,7 @@ def messages() -> Any:
     return message_factory.GetMessageClass(pool.FindMessageTypeByName("shop.Order"))
 
 
-def test_the_client_of_confluent_kafka(client: SchemaRegistryClient) -> None:
+def test_confluent_kafkas_registry_client_works(client: SchemaRegistryClient) -> None:
     order = Schema(json.dumps(ORDER), "AVRO")
     made = client.register_schema("s", order)
     assert client.register_schema("s", order) == made
@@ -134,7 +134,7 @@ def test_the_client_of_confluent_kafka(client: SchemaRegistryClient) -> None:
     assert (unknown.value.http_status_code, unknown.value.error_code) == (404, 40403)
 
 
-def test_values_that_no_schema_has_written(client: SchemaRegistryClient) -> None:
+def test_values_of_unknown_schemas_are_errors(client: SchemaRegistryClient) -> None:
     read = AvroDeserializer(client)
     with pytest.raises(SerializationError, match=r"(?i)magic"):
         read(b"\x07\x00\x00\x00\x01rest", context("t"))

@@ -1,4 +1,4 @@
-"""A writer that was paused while another took over cannot write when it wakes up."""
+"""A writer that was paused while another took over cannot write when it resumes."""
 
 import asyncio
 
@@ -47,7 +47,7 @@ def test_a_former_writer_is_fenced(broker: EmbeddedBroker) -> None:
     asyncio.run(story())
 
 
-def test_an_instance_that_is_deposed_while_it_decides_writes_nothing(
+def test_an_instance_that_is_deposed_during_a_decision_writes_nothing(
     broker: EmbeddedBroker,
 ) -> None:
     async def story() -> None:

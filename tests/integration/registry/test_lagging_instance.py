@@ -1,4 +1,4 @@
-"""An instance that lags behind says so, instead of that a schema does not exist."""
+"""An instance that lags says so, instead of answering that a schema does not exist."""
 
 import asyncio
 
@@ -18,7 +18,7 @@ from penstock.testing.broker import EmbeddedBroker
 SCHEMA = Schema('{"type":"fixed","name":"f","size":1}')
 
 
-def test_a_schema_is_unknown_only_to_an_instance_that_has_read_all(
+def test_only_an_instance_that_has_read_everything_reports_an_unknown_schema(
     broker: EmbeddedBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def story() -> None:
@@ -30,7 +30,7 @@ def test_a_schema_is_unknown_only_to_an_instance_that_has_read_all(
                 following = [tasks.create_task(each.follow()) for each in (writer, reader.log)]
                 await writer.take_over()
                 assert await reader.schema(1) is None
-                async with reader.log.changing:  # it replays nothing meanwhile
+                async with reader.log.changing:  # blocks its replay
                     await writer.append(
                         [Record(SchemaKey("s", 1), schema_value("s", 1, 1, SCHEMA))]
                     )

@@ -32,7 +32,7 @@ QUICK = {"group.initial.rebalance.delay.ms": "0"}
 
 @contextmanager
 def registry_process(bootstrap: str, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """The process, and its URL."""
+    """Starts a registry; yields the process and its URL."""
     command = [sys.executable, "-m", "penstock", "registry", "serve", "--log-level", "error"]
     listen = [] if "--listen" in options else ["--listen", "127.0.0.1:0"]
     with subprocess.Popen(
@@ -54,7 +54,7 @@ def enum(name: str) -> dict[str, str]:
 
 
 def registered(bootstrap: str) -> dict[int, set[str]]:
-    """Which schemas have an id, by every record that was ever committed to the topic."""
+    """The schemas of each id, from every record that was ever committed to the topic."""
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -77,7 +77,7 @@ def registered(bootstrap: str) -> dict[int, set[str]]:
     return found
 
 
-def test_the_registry_of_a_broker_is_killed_and_comes_back(tmp_path: Path) -> None:
+def test_a_brokers_registry_is_killed_and_comes_back(tmp_path: Path) -> None:
     port = free_ports(1)
     setting = f"penstock.registry.listen=127.0.0.1:{port}"
     with PenstockBroker("--set", setting, folder=tmp_path):
@@ -107,8 +107,8 @@ def service_of(listen: str) -> int:
     raise AssertionError("the registry does not run")
 
 
-def test_no_id_is_given_twice_though_both_instances_are_killed() -> None:
-    """One of the two leads, so one of the kills hits it while clients register through both."""
+def test_no_id_is_assigned_twice_although_both_instances_are_killed() -> None:
+    """One of the two leads, so one kill hits the leader while clients register through both."""
     answered: dict[str, set[int]] = defaultdict(set)
     port = free_ports(2)
     urls = [f"http://127.0.0.1:{port + index}" for index in range(2)]
@@ -161,7 +161,7 @@ def test_no_id_is_given_twice_though_both_instances_are_killed() -> None:
         assert len(ids) >= len(answered)
 
 
-def test_users_of_a_process(tmp_path: Path) -> None:
+def test_a_process_checks_its_users(tmp_path: Path) -> None:
     made = subprocess.run(
         [
             sys.executable,
@@ -195,7 +195,7 @@ def test_users_of_a_process(tmp_path: Path) -> None:
             assert (status, body["error_code"]) == (403, 40301)
 
 
-def test_tls_and_certificates_of_clients(tmp_path: Path) -> None:
+def test_tls_and_client_certificates_are_checked(tmp_path: Path) -> None:
     own = certified(tmp_path, "registry")
     options = ("--keystore", str(own.store), "--truststore", str(own.certificate))
     with (
@@ -209,7 +209,7 @@ def test_tls_and_certificates_of_clients(tmp_path: Path) -> None:
             with pytest.raises((ssl.SSLError, ConnectionError, URLError)):
                 secured(url, client, "stranger")
         client.load_cert_chain(own.store)
-        # One of them sends it on to the other, over TLS too.
+        # One instance forwards the request to the other, also over TLS.
         assert [secured(url, client, url[-5:]) for url in (first, second)] == [200, 200]
 
 
@@ -223,7 +223,7 @@ def secured(url: str, context: ssl.SSLContext, subject: str) -> int:
 
 
 @pytest.mark.parametrize("options", [["registry", "serve", "--listen"], ["serve", "--set"]])
-def test_nobody_serves_other_machines_without_users(options: list[str], tmp_path: Path) -> None:
+def test_a_registry_for_other_machines_needs_users(options: list[str], tmp_path: Path) -> None:
     address = "0.0.0.0:8081"
     given = address if options[0] == "registry" else f"penstock.registry.listen={address}"
     done = subprocess.run(

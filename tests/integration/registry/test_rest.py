@@ -1,4 +1,4 @@
-"""The REST API beside the answers that Confluent documents, in `answers.json`."""
+"""The REST API compared with the responses that Confluent documents, in `answers.json`."""
 
 import json
 import socket
@@ -32,8 +32,8 @@ def stories() -> list[Any]:
 
 
 @pytest.mark.parametrize("steps", stories())
-def test_documented_answers(steps: list[dict[str, Any]], url: str) -> None:
-    """Ids depend on the stories before, so they stand as {first}, {first+1} and so on."""
+def test_responses_equal_the_documented_ones(steps: list[dict[str, Any]], url: str) -> None:
+    """Ids depend on earlier tests, so the file has {first}, {first+1} and so on."""
     _, made = rest("POST", f"{url}/subjects/ids/versions", {"schema": '"null"'})
     rest("PUT", f"{url}/config/ids", {"compatibility": "NONE"})
     known = rest("GET", f"{url}/schemas/ids/{made['id']}?fetchMaxId=true")[1]["maxId"]
@@ -61,15 +61,15 @@ def test_subjects_may_have_any_characters(url: str) -> None:
     assert "a/b c?" in rest("GET", f"{url}/subjects?subjectPrefix=a%2F")[1]
 
 
-def test_whoever_asks_why_a_broken_schema_does_not_fit_is_told(url: str) -> None:
+def test_a_broken_schemas_incompatibility_is_explained(url: str) -> None:
     path = f"{url}/compatibility/subjects/broken/versions/latest?verbose=true"
     status, found = rest("POST", path, {"schema": "{"})
     assert (status, found["is_compatible"]) == (200, False)
     assert [each.partition(":")[0] for each in found["messages"]] == ["Invalid schema"]
 
 
-def test_a_version_of_very_many_digits_is_none(url: str) -> None:
-    """Python does not read such numbers."""
+def test_a_version_with_very_many_digits_is_invalid(url: str) -> None:
+    """Python does not parse such numbers."""
     for path in ("subjects/s/versions", "compatibility/subjects/s/versions"):
         for digits in ("9" * 5_000, "\u0661".encode("utf-8").hex()):
             method = "GET" if path.startswith("subjects") else "POST"
@@ -79,20 +79,20 @@ def test_a_version_of_very_many_digits_is_none(url: str) -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"\xff", b'{"schema":1}', b'{"schema":""}'])
-def test_bodies_that_are_none(body: bytes, url: str) -> None:
+def test_invalid_bodies_are_refused(body: bytes, url: str) -> None:
     for path in ("/subjects/s/versions", "/subjects/s", "/compatibility/subjects/s/versions"):
         status, found = rest("POST", url + path, body)
         assert (status, found["error_code"]) in {(400, 400), (422, 42201)}
     assert rest("GET", f"{url}/subjects/s/versions")[0] == 404
 
 
-def test_a_browser_of_another_site_is_refused(url: str) -> None:
+def test_a_browser_on_another_site_is_refused(url: str) -> None:
     for name, value in (("Origin", "http://evil.example"), ("Host", "evil.example")):
         status, found = rest("GET", f"{url}/subjects", headers={name: value})
         assert (status, found["error_code"]) == (403, 40301)
 
 
-def test_a_large_body_is_not_read_of_somebody_who_is_refused(url: str) -> None:
+def test_a_large_body_of_a_refused_client_is_not_read(url: str) -> None:
     at = urlsplit(url)
     with socket.create_connection((at.hostname, at.port), timeout=10) as sock:
         head = "POST /subjects/s/versions HTTP/1.1", "Host: evil.example", "Content-Length: 4000000"

@@ -37,7 +37,7 @@ from support.brokers.leading_broker import TOPIC, Leading, leading
 
 
 class Following(FollowingBroker):
-    """Broker 1, with what it needs to know about the leader's partitions."""
+    """Broker 1, with the metadata that it needs about the leader's partitions."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ def run(test: Callable[[], Awaitable[None]]) -> None:
 
 
 @pytest.mark.row("A065")
-def test_acks_all_waits_for_a_follower_whose_files_are_the_leaders(tmp_path: Path) -> None:
+def test_acks_all_waits_for_a_follower_whose_files_equal_the_leaders(tmp_path: Path) -> None:
     async def test() -> None:
         async with leading(tmp_path, partitions=3) as leader:
             for index in range(3):
@@ -109,7 +109,7 @@ def test_acks_all_waits_for_a_follower_whose_files_are_the_leaders(tmp_path: Pat
 @pytest.mark.parametrize(
     "failure", [None, OutOfFiles("too many open files"), CorruptBatch("damaged")]
 )
-def test_a_copy_counts_once_it_is_flushed_where_the_topic_requires_that(
+def test_a_copy_counts_once_flushed_if_the_topic_requires_it(
     tmp_path: Path, failure: Exception | None
 ) -> None:
     async def test() -> None:
@@ -140,7 +140,7 @@ def test_a_copy_counts_once_it_is_flushed_where_the_topic_requires_that(
     run(test)
 
 
-def test_what_a_follower_has_from_another_leader_is_flushed_before_it_counts(
+def test_records_from_a_former_leader_are_flushed_before_they_count(
     tmp_path: Path,
 ) -> None:
     async def test() -> None:
@@ -168,7 +168,7 @@ def test_what_a_follower_has_from_another_leader_is_flushed_before_it_counts(
     run(test)
 
 
-def test_a_copy_that_comes_while_others_are_flushed_is_flushed_too(tmp_path: Path) -> None:
+def test_a_copy_that_arrives_during_a_flush_is_flushed_too(tmp_path: Path) -> None:
     async def test() -> None:
         async with leading(tmp_path, 2) as leader:
             follower = FollowingBroker(leader.address, tmp_path, QUICK)
@@ -207,14 +207,14 @@ def test_a_copy_that_comes_while_others_are_flushed_is_flushed_too(tmp_path: Pat
 
 
 class SlowClock(ManualClock):
-    """As long as a first backoff passes between any two looks at it."""
+    """Advances by a first backoff at each reading."""
 
     def monotonic_ms(self) -> int:
         self.advance(FIRST_BACKOFF_MS)
         return super().monotonic_ms()
 
 
-def test_a_flush_is_tried_again_though_its_backoff_ends_at_once(tmp_path: Path) -> None:
+def test_a_flush_is_retried_although_its_backoff_ends_at_once(tmp_path: Path) -> None:
     async def test() -> None:
         async with leading(tmp_path) as leader:
             leader.lead(0, 3)
@@ -268,7 +268,7 @@ def test_records_that_the_leader_lacks_are_truncated(tmp_path: Path) -> None:
 
 
 @pytest.mark.row("A148")
-def test_a_batch_above_every_limit_is_fetched_whole(tmp_path: Path) -> None:
+def test_a_batch_above_every_limit_is_fetched_completely(tmp_path: Path) -> None:
     config = ReplicationConfig(
         replica_fetch_backoff_ms=10,
         replica_fetch_wait_max_ms=50,
@@ -336,7 +336,7 @@ def test_a_leader_that_does_not_know_its_epoch_yet_is_retried(tmp_path: Path) ->
 
 
 SLOW = ReplicationConfig(replica_fetch_backoff_ms=25_000, replica_fetch_wait_max_ms=25_000)
-"""So long that a test that waits for either fails."""
+"""So long that a test that waits for either would fail."""
 
 
 def test_a_partition_added_while_a_fetch_waits_is_fetched_at_once(tmp_path: Path) -> None:
@@ -355,14 +355,14 @@ def test_a_partition_added_while_a_fetch_waits_is_fetched_at_once(tmp_path: Path
     run(test)
 
 
-def test_a_leader_that_learns_late_that_it_leads_is_retried_soon(tmp_path: Path) -> None:
+def test_a_leader_that_learns_late_of_its_leadership_is_retried_soon(tmp_path: Path) -> None:
     async def test() -> None:
         async with leading(tmp_path, partitions=2) as leader:
             leader.lead(0, 3)
             leader.lead(1, 3)
             leader.append(b"a", index=1)
             follower = Following(leader, tmp_path, SLOW)
-            follower.begin(0)  # it is empty, so the fetch waits
+            follower.begin(0)  # the partition is empty, so the fetch waits
             late = follower.begin(1, leader_epoch=4)
             async with follower.copying():
                 (fetcher,) = follower.fetchers._by_leader.values()
@@ -415,7 +415,7 @@ def test_a_failed_directory_stops_only_its_own_replicas(tmp_path: Path) -> None:
     run(test)
 
 
-def test_an_evicted_session_and_a_broker_without_room_for_one(tmp_path: Path) -> None:
+def test_a_follower_copies_without_a_fetch_session(tmp_path: Path) -> None:
     async def test(slots: int) -> None:
         folder = tmp_path / str(slots)
         folder.mkdir()
@@ -455,7 +455,7 @@ def test_an_unreachable_leader_is_retried(tmp_path: Path) -> None:
     run(test)
 
 
-def test_a_leader_that_does_not_answer_is_given_more_time_after_each_failure(
+def test_a_silent_leader_gets_a_longer_timeout_after_each_failure(
     tmp_path: Path,
 ) -> None:
     async def test() -> None:

@@ -1,4 +1,4 @@
-"""Records over HTTP, by a broker's own service."""
+"""Producing records over HTTP, with a broker's own service."""
 
 import asyncio
 import http.client
@@ -88,7 +88,7 @@ def test_records_are_written_and_refusals_have_their_status(broker: EmbeddedBrok
                 status, told = await asked(service, path, body, **headers)
                 assert (status, bool(told)) == (expected, True), path
             assert (await asked(service, "/topics/orders", method="GET"))[0] == 405
-            # A page in a browser, which reaches loopback too.
+            # A web page in a browser on this machine, which can also reach loopback.
             status, _ = await asked(open_to_all, "/log", origin="http://evil.example")
             assert status == 403
 
@@ -107,7 +107,7 @@ def test_records_are_written_and_refusals_have_their_status(broker: EmbeddedBrok
     assert values == {b"one", b'{"n":1}', b'{"n":2}'}
 
 
-def test_a_body_is_not_read_of_somebody_without_the_token() -> None:
+def test_a_body_without_the_token_is_not_read() -> None:
     async def main() -> bytes:
         settings = RestSettings(host="127.0.0.1", port=0, token=SECRET)
         nowhere = Client(parse_addresses("127.0.0.1:1"))
@@ -151,7 +151,7 @@ def test_curl_writes_a_line_to_the_log_topic(tmp_path: Path) -> None:
         assert found == [line.encode()] * 2
 
 
-def test_a_service_for_others_needs_a_token() -> None:
+def test_a_service_for_other_machines_needs_a_token() -> None:
     command = [sys.executable, "-m", "penstock", "rest", "serve", "--listen"]
     for options, told in (
         (["127.0.0.1:0"], "--token-file is missing"),

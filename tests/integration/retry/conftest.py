@@ -1,4 +1,4 @@
-"""A broker for the tests of this folder, and a name for each."""
+"""A broker for the tests of this folder, and a unique name for each test."""
 
 from collections.abc import Iterator
 from itertools import count

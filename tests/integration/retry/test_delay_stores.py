@@ -1,4 +1,4 @@
-"""Stores that lost or kept too much: the log is the truth."""
+"""Stores that lost or kept too much: the log decides."""
 
 import asyncio
 import time
@@ -18,7 +18,7 @@ from support.retry.serving import WEEK_MS, arrived, delayed, run, send, serving,
 from support.retry.time_index import overwritten
 
 
-def test_an_index_of_a_longer_log_is_built_again(bootstrap: str, name: str, tmp_path: Path) -> None:
+def test_an_index_of_a_longer_log_is_rebuilt(bootstrap: str, name: str, tmp_path: Path) -> None:
     async def scenario(client: Client) -> None:
         await topics(client, name, f"{name}-to")
         key = IndexKey((await client.topic(name)).id, 0)
@@ -34,7 +34,7 @@ def test_an_index_of_a_longer_log_is_built_again(bootstrap: str, name: str, tmp_
     run(bootstrap, scenario)
 
 
-def test_a_store_that_was_emptied_meanwhile_is_built_again(
+def test_a_store_that_was_emptied_meanwhile_is_rebuilt(
     bootstrap: str, name: str, tmp_path: Path
 ) -> None:
     async def scenario(client: Client) -> None:
@@ -73,9 +73,7 @@ def test_a_store_that_lost_removals_repeats_nothing(
     run(bootstrap, scenario)
 
 
-def test_a_store_that_breaks_while_it_is_used_is_built_again(
-    bootstrap: str, name: str, tmp_path: Path
-) -> None:
+def test_a_store_that_breaks_in_use_is_rebuilt(bootstrap: str, name: str, tmp_path: Path) -> None:
     async def scenario(client: Client) -> None:
         await topics(client, name, f"{name}-to")
         routes = {name: route_of(name, {"penstock.delay.to": f"{name}-to"})}
@@ -93,10 +91,10 @@ def test_a_store_that_breaks_while_it_is_used_is_built_again(
     run(bootstrap, scenario)
 
 
-def test_a_log_that_loses_its_end_under_the_service_begins_anew(
+def test_a_log_that_loses_its_end_during_service_is_read_from_its_start(
     bootstrap: str, name: str, tmp_path: Path
 ) -> None:
-    """The reader is out of range then, and begins at the log's start."""
+    """The reader is then out of range, and restarts at the log's start."""
 
     async def scenario(client: Client) -> None:
         await topics(client, name, f"{name}-to")
@@ -120,7 +118,7 @@ def test_a_log_that_loses_its_end_under_the_service_begins_anew(
 
 
 class Away(SqliteIndex):
-    """A store that can be away."""
+    """A store that can be unavailable."""
 
     is_away = False
 
@@ -130,10 +128,10 @@ class Away(SqliteIndex):
         return await super().indexed_to(key)
 
 
-def test_a_store_that_is_away_is_not_ready_until_it_is_back(
+def test_the_service_is_not_ready_while_its_store_is_unavailable(
     bootstrap: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever else works, such as joining the group, while the service begins again."""
+    """Although everything else works, such as joining the group, while the service restarts."""
     monkeypatch.setattr("penstock.retry.serve.RETRY_S", (0.05,))
 
     async def scenario(client: Client) -> None:

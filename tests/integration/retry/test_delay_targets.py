@@ -27,7 +27,7 @@ from penstock.wire.messages.metadata import MetadataResponseTopic
 from support.retry.serving import WEEK_MS, arrived, delayed, run, send, serving, serving_all, topics
 
 
-def test_a_target_that_cannot_be_written_holds_up_no_other(
+def test_an_unwritable_target_does_not_block_others(
     bootstrap: str, name: str, tmp_path: Path
 ) -> None:
     async def scenario(client: Client) -> None:
@@ -45,10 +45,12 @@ def test_a_target_that_cannot_be_written_holds_up_no_other(
     run(bootstrap, scenario)
 
 
-def test_a_schedule_that_cannot_go_on_fires_once(
+def test_a_schedule_that_cannot_continue_fires_once(
     bootstrap: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its next record has more headers: neither its topic nor the dead letters take it."""
+    """Its next record has more headers, so neither its topic nor the dead letter topic
+    accepts it.
+    """
     monkeypatch.setattr("penstock.retry.route_mover.POSTPONED_MS", 300)
 
     async def scenario(client: Client) -> None:
@@ -66,7 +68,7 @@ def test_a_schedule_that_cannot_go_on_fires_once(
     run(bootstrap, scenario)
 
 
-def test_records_that_nobody_takes_hold_up_no_other(
+def test_records_that_no_topic_accepts_do_not_block_others(
     bootstrap: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("penstock.retry.due_records.BATCH", 2)
@@ -85,7 +87,7 @@ def test_records_that_nobody_takes_hold_up_no_other(
     run(bootstrap, scenario)
 
 
-def test_records_wait_for_a_missing_target_and_hold_up_no_other(
+def test_records_wait_for_a_missing_target_without_blocking_others(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("penstock.retry.route_mover.POSTPONED_MS", 300)
@@ -110,7 +112,7 @@ def test_records_wait_for_a_missing_target_and_hold_up_no_other(
 
 
 class JumpingClock:
-    """A clock of the machine that somebody sets."""
+    """A wall clock that can be set."""
 
     ahead_ms = 0
 
@@ -121,7 +123,7 @@ class JumpingClock:
         return SystemClock().monotonic_ms()
 
 
-def test_a_clock_that_jumped_ahead_and_back_keeps_nothing_waiting(
+def test_a_clock_that_jumped_ahead_and_back_delays_nothing(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("penstock.retry.topics.REFUSED_MS", 100)
@@ -150,8 +152,8 @@ def test_a_clock_that_jumped_ahead_and_back_keeps_nothing_waiting(
         run(broker.bootstrap, scenario)
 
 
-def test_a_target_is_waited_for_no_longer_than_it_is_written(name: str, tmp_path: Path) -> None:
-    """Not once the route has another one, or the partitions have moved."""
+def test_a_target_is_no_longer_waited_for_once_it_is_not_written(name: str, tmp_path: Path) -> None:
+    """That is, once the route has another target, or the partitions have moved."""
 
     async def scenario(client: Client) -> None:
         await topics(client, name, f"{name}-to", f"{name}.dlq")
@@ -178,7 +180,7 @@ def test_a_target_is_waited_for_no_longer_than_it_is_written(name: str, tmp_path
         run(broker.bootstrap, scenario)
 
 
-def test_a_target_that_was_just_deleted_holds_up_no_other(
+def test_a_target_that_was_just_deleted_does_not_block_others(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("penstock.retry.topics.REFUSED_MS", 100)
@@ -206,9 +208,7 @@ def test_a_target_that_was_just_deleted_holds_up_no_other(
         run(broker.bootstrap, scenario)
 
 
-def test_a_target_that_must_not_be_written_holds_up_its_own_route_only(
-    name: str, tmp_path: Path
-) -> None:
+def test_a_forbidden_target_blocks_only_its_own_route(name: str, tmp_path: Path) -> None:
     acl = AclBinding(
         ResourceType.TOPIC,
         f"{name}-denied",
@@ -252,7 +252,7 @@ async def refuse(*_: object) -> None:
 
 
 @pytest.mark.parametrize("how", ["hangs", "refuses", "has no leader"])
-def test_a_target_that_fails_for_a_while_holds_up_its_own_route_only(
+def test_a_target_that_fails_for_a_while_blocks_only_its_own_route(
     bootstrap: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
     """Its records arrive afterwards, once and in order."""

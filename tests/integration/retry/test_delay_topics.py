@@ -1,4 +1,4 @@
-"""Delay topics that come, go and change."""
+"""Delay topics that are created, deleted and changed."""
 
 import asyncio
 from collections.abc import Iterable, Mapping
@@ -32,7 +32,7 @@ from penstock.types import Offset, TopicPartition
 from support.retry.serving import WEEK_MS, arrived, delayed, run, send, serving, serving_all, topics
 
 
-def test_a_topic_that_is_made_anew_begins_anew(bootstrap: str, name: str, tmp_path: Path) -> None:
+def test_a_recreated_topic_starts_afresh(bootstrap: str, name: str, tmp_path: Path) -> None:
     async def scenario(client: Client) -> None:
         await topics(client, name, f"{name}-to")
         routes = {name: route_of(name, {"penstock.delay.to": f"{name}-to"})}
@@ -51,7 +51,7 @@ def test_a_topic_that_is_made_anew_begins_anew(bootstrap: str, name: str, tmp_pa
     run(bootstrap, scenario)
 
 
-def test_a_topic_that_is_deleted_does_not_end_the_service(
+def test_a_deleted_topic_does_not_stop_the_service(
     bootstrap: str, name: str, tmp_path: Path
 ) -> None:
     async def scenario(client: Client) -> None:
@@ -87,7 +87,7 @@ def test_delay_topics_are_not_compacted(bootstrap: str, name: str) -> None:
     run(bootstrap, scenario)
 
 
-def test_retention_that_somebody_turns_on_is_turned_off_again(
+def test_retention_that_was_enabled_is_disabled_again(
     bootstrap: str, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("penstock.retry.serve.KEEP_LOOKS", 1)
@@ -127,7 +127,7 @@ def test_a_timestamp_may_lie_years_ahead(bootstrap: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("is_removed", [True, False])
-def test_a_route_that_changes_while_its_partitions_are_opened(
+def test_a_route_may_change_while_its_partitions_are_opened(
     bootstrap: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_removed: bool
 ) -> None:
     async def scenario(client: Client) -> None:
@@ -152,10 +152,10 @@ def test_a_route_that_changes_while_its_partitions_are_opened(
     run(bootstrap, scenario)
 
 
-def test_a_former_leader_does_not_say_how_much_is_read_before_the_first_delivery(
+def test_a_former_leader_does_not_decide_how_much_is_read_before_the_first_delivery(
     bootstrap: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its log may be longer than that of the leader who was elected without it."""
+    """Its log may be longer than that of the leader that was elected without it."""
     looked_at = DelayService._looked_at
     asked: set[TopicPartition] = set()
 
@@ -184,9 +184,7 @@ def test_a_former_leader_does_not_say_how_much_is_read_before_the_first_delivery
     run(bootstrap, scenario)
 
 
-def test_partitions_that_are_added_are_served_soon(
-    bootstrap: str, name: str, tmp_path: Path
-) -> None:
+def test_added_partitions_are_served_soon(bootstrap: str, name: str, tmp_path: Path) -> None:
     async def scenario(client: Client) -> None:
         await topics(client, name, f"{name}-to")
         async with serving(client, tmp_path / "s", name, {"penstock.delay.to": f"{name}-to"}):
@@ -202,7 +200,7 @@ def test_partitions_that_are_added_are_served_soon(
     run(bootstrap, scenario)
 
 
-def test_a_record_that_others_wrote_to_the_state_topic_is_skipped_and_named(
+def test_a_foreign_record_in_the_state_topic_is_skipped_and_named(
     bootstrap: str, name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def scenario(client: Client) -> None:
@@ -223,7 +221,7 @@ def test_a_record_that_others_wrote_to_the_state_topic_is_skipped_and_named(
     run(bootstrap, scenario)
 
 
-def test_a_topic_with_wrong_settings_is_named_once_for_each_change(
+def test_a_topic_with_wrong_settings_is_reported_once_per_change(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     refusals = Refusals()

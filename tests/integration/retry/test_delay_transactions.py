@@ -1,4 +1,4 @@
-"""Transactions of the delay service, and of those who write to its topics."""
+"""Transactions of the delay service, and of the producers that write to its topics."""
 
 import asyncio
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from support.retry.serving import WEEK_MS, arrived, delayed, run, send, serving,
 
 
 @pytest.mark.parametrize("keeps_store", [True, False])
-def test_instances_that_end_at_any_moment_neither_lose_nor_repeat(
+def test_instances_that_end_at_any_moment_neither_lose_nor_repeat_records(
     bootstrap: str, name: str, tmp_path: Path, keeps_store: bool
 ) -> None:
     records = 2000
@@ -47,10 +47,10 @@ def test_instances_that_end_at_any_moment_neither_lose_nor_repeat(
 
 
 @pytest.mark.parametrize("lost", ["request", "response"])
-def test_a_commit_that_fails_or_whose_end_is_unknown_neither_loses_nor_repeats(
+def test_a_failed_or_uncertain_commit_neither_loses_nor_repeats_records(
     bootstrap: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lost: str
 ) -> None:
-    """What is done is removed from the index after the commit, and never before."""
+    """Delivered records are removed from the index after the commit, never before."""
     commit, failures = TransactionalProducer.commit, [True, False, True]
 
     async def failing(producer: TransactionalProducer) -> None:
@@ -70,7 +70,7 @@ def test_a_commit_that_fails_or_whose_end_is_unknown_neither_loses_nor_repeats(
             await send(client, *(delayed(name, b"%d" % n, 10 + 200 * n) for n in range(4)))
             found = await arrived(client, f"{name}-to", 4)
             is_last = False
-            while not is_last:  # a slow machine has fewer transactions
+            while not is_last:  # on a slow machine there are fewer transactions
                 is_last = not failures
                 await send(client, delayed(name, b"%d" % len(found), 10))
                 found = await arrived(client, f"{name}-to", len(found) + 1)
@@ -79,7 +79,7 @@ def test_a_commit_that_fails_or_whose_end_is_unknown_neither_loses_nor_repeats(
     run(bootstrap, scenario)
 
 
-def test_an_aborted_record_at_the_end_holds_up_nothing(
+def test_an_aborted_record_at_the_end_blocks_nothing(
     bootstrap: str, name: str, tmp_path: Path
 ) -> None:
     async def scenario(client: Client) -> None:
@@ -96,7 +96,7 @@ def test_an_aborted_record_at_the_end_holds_up_nothing(
     run(bootstrap, scenario)
 
 
-def test_a_transaction_that_stays_open_holds_up_schedules_only(
+def test_an_open_transaction_blocks_only_schedules(
     bootstrap: str, name: str, tmp_path: Path
 ) -> None:
     async def scenario(client: Client) -> None:
@@ -104,7 +104,7 @@ def test_a_transaction_that_stays_open_holds_up_schedules_only(
         every = [("penstock-schedule", b"every 1s")]
         async with serving(client, tmp_path / "s", name, {"penstock.delay.to": f"{name}-to"}):
             await send(client, ProducerRecord(name, b"tick", b"k", every))
-            await arrived(client, f"{name}-to", 1)  # the service has begun
+            await arrived(client, f"{name}-to", 1)  # the service has started
             cancelled, _ = await send(
                 client, delayed(name, b"cancelled", 2500), delayed(name, b"record", 3000)
             )
@@ -127,7 +127,7 @@ def test_a_transaction_that_stays_open_holds_up_schedules_only(
     run(bootstrap, scenario)
 
 
-def test_records_that_lie_apart_are_read_batch_by_batch(bootstrap: str, name: str) -> None:
+def test_scattered_records_are_read_batch_by_batch(bootstrap: str, name: str) -> None:
     async def scenario(client: Client) -> None:
         await topics(client, name)
         for _ in range(10):
@@ -177,10 +177,10 @@ def test_large_records_are_moved_in_order_and_in_several_transactions(
 
 
 @pytest.mark.parametrize("slow", ["reads", "writes"])
-def test_what_takes_too_long_at_once_is_moved_in_parts(
+def test_deliveries_that_take_too_long_are_split(
     bootstrap: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, slow: str
 ) -> None:
-    """Records that lie far apart, or brokers that are far away."""
+    """Because records are scattered in the log, or brokers are far away."""
     deliver: Any = TransactionalProducer.deliver
 
     async def slow_reread(client: Client, parts: Sequence[Reread]) -> None:

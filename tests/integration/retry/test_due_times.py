@@ -1,4 +1,4 @@
-"""When records arrive: due times, order, schedules, cancellations, headers that are forged."""
+"""When records arrive: due times, order, schedules, cancellations, forged headers."""
 
 import asyncio
 from collections import Counter
@@ -18,7 +18,7 @@ from penstock.retry.store.index import Entry, IndexKey
 from support.retry.serving import WEEK_MS, arrived, delayed, run, send, serving, topics
 
 
-def test_a_record_passes_one_that_is_due_in_a_week(
+def test_a_record_overtakes_one_that_is_due_in_a_week(
     bootstrap: str, name: str, tmp_path: Path
 ) -> None:
     async def scenario(client: Client) -> None:
@@ -33,7 +33,9 @@ def test_a_record_passes_one_that_is_due_in_a_week(
     run(bootstrap, scenario)
 
 
-def test_order_and_dead_letters(bootstrap: str, name: str, tmp_path: Path) -> None:
+def test_records_arrive_in_order_and_invalid_ones_become_dead_letters(
+    bootstrap: str, name: str, tmp_path: Path
+) -> None:
     async def scenario(client: Client) -> None:
         await topics(client, name, f"{name}-to", f"{name}.dlq")
         due = b"%d" % (SystemClock().now_ms() + 300)
@@ -114,7 +116,7 @@ def test_a_cancelled_record_does_not_arrive(bootstrap: str, name: str, tmp_path:
     run(bootstrap, scenario)
 
 
-def test_a_cancellation_far_behind_a_record_that_is_due(
+def test_a_cancellation_far_behind_a_due_record_is_found(
     bootstrap: str, name: str, tmp_path: Path
 ) -> None:
     async def scenario(client: Client) -> None:
@@ -131,7 +133,7 @@ def test_a_cancellation_far_behind_a_record_that_is_due(
     run(bootstrap, scenario)
 
 
-def test_a_cancellation_races_the_delivery_and_one_of_them_wins(
+def test_a_record_is_either_cancelled_or_delivered_when_both_race(
     bootstrap: str, name: str, tmp_path: Path
 ) -> None:
     count = 60
@@ -160,14 +162,16 @@ def test_a_cancellation_races_the_delivery_and_one_of_them_wins(
         assert {offsets[n] for n in range(1, count, 2)} <= arrived_at
         for offset in offsets:
             outcome = progress.outcome(offset)
-            if outcome is not None:  # the chunk is not done yet
+            if outcome is not None:  # None means that its chunk is not done yet
                 assert (outcome is Outcome.DELIVERED) == (offset in arrived_at)
 
     run(bootstrap, scenario)
 
 
-def test_a_header_whose_name_is_not_text_arrives(bootstrap: str, name: str, tmp_path: Path) -> None:
-    """It would end each service that reads it."""
+def test_a_header_whose_name_is_not_text_is_delivered(
+    bootstrap: str, name: str, tmp_path: Path
+) -> None:
+    """Otherwise it would stop every service that reads it."""
 
     async def scenario(client: Client) -> None:
         await topics(client, name, f"{name}-to")
@@ -180,10 +184,10 @@ def test_a_header_whose_name_is_not_text_arrives(bootstrap: str, name: str, tmp_
     run(bootstrap, scenario)
 
 
-def test_forged_headers_are_dead_letters_and_hold_up_nothing(
+def test_forged_headers_become_dead_letters_and_block_nothing(
     bootstrap: str, name: str, tmp_path: Path
 ) -> None:
-    """CVE-2026-41727: in others, one header paused a consumer for ever."""
+    """CVE-2026-41727: in other products, one header paused a consumer for ever."""
     count = 10_000
     forged = [
         ("penstock-deliver-at", b"9" * 30),
@@ -214,10 +218,10 @@ def test_forged_headers_are_dead_letters_and_hold_up_nothing(
     run(bootstrap, scenario)
 
 
-def test_many_records_are_judged_in_turns(
+def test_many_records_are_evaluated_in_turns(
     bootstrap: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each may have a schedule of its own; heartbeats go on meanwhile."""
+    """Each may have a schedule of its own; heartbeats continue meanwhile."""
     turn, judged = 0, Counter[int]()
     judge = DelayPartition.read
 

@@ -25,7 +25,7 @@ def first_value(bootstrap: str, topic: str) -> bytes | None:
         consumer.close()
 
 
-def test_a_test_gets_what_it_delays(broker: EmbeddedBroker) -> None:
+def test_a_test_receives_its_delayed_record(broker: EmbeddedBroker) -> None:
     broker.create_topic("orders")
     broker.create_topic("later", configs={"penstock.delay.to": "orders"})
     producer = Producer({"bootstrap.servers": broker.bootstrap})

@@ -1,4 +1,4 @@
-"""Delay topics whose logs lost their ends, and have other records there since."""
+"""Delay topics whose logs lost their end, and have had other records there since."""
 
 import asyncio
 import shutil
@@ -18,7 +18,7 @@ from support.retry.serving import WEEK_MS, arrived, delayed, run, send, topics
 
 
 class Machine:
-    """A broker, and a service with a store beside it, that can lose their power."""
+    """A broker, and a service with a store beside it, which can lose their power."""
 
     def __init__(self, folder: Path) -> None:
         self.directory, self.copy, self.store = folder / "d", folder / "copy", folder / "s"
@@ -26,8 +26,8 @@ class Machine:
         self.arrived: list[bytes | None] = []
 
     def on(self, *values: bytes, before: tuple[bytes, ...] = ()) -> list[bytes | None]:
-        """Send these, some before the service is there; what has arrived since. A value `waits`
-        does so for a week.
+        """Sends these values, those of `before` before the service starts; returns what has arrived
+        since. The value `waits` is due only in a week.
         """
 
         async def scenario(client: Client) -> None:
@@ -55,7 +55,7 @@ class Machine:
                 arriving = tasks.create_task(arrived(client, "to", self.sent))
                 while not arriving.done():
                     await service.step()
-                for _ in range(3):  # what comes twice would come now
+                for _ in range(3):  # a duplicate would come now
                     await service.step()
             found = await arrived(client, "to", self.sent)
         await index.close()
@@ -66,13 +66,13 @@ class Machine:
         shutil.copytree(log, self.copy)
 
     def lose(self) -> None:
-        """What was written since."""
+        """Loses what was written since the copy was saved."""
         (log,) = self.directory.glob("**/later-0")
         shutil.rmtree(log)
         shutil.copytree(self.copy, log)
 
     def elect(self) -> None:
-        """The next leader of the delay topic has the next epoch."""
+        """Gives the delay topic's next leader the next epoch."""
         at = ("/brokers/topics/later/partitions/0/state",)
         with closing(sqlite3.connect(self.directory / "metadata.sqlite")) as file, file:
             (state,) = file.execute("SELECT data FROM node WHERE path=?", at).fetchone()
@@ -95,10 +95,10 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 
 @pytest.mark.parametrize("header", ["penstock-epochs", "none"])
-def test_records_of_a_log_that_lost_its_end_are_delivered(
+def test_new_records_at_lost_offsets_are_delivered(
     machine: Machine, header: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was delivered under the same offsets is gone. Former versions wrote no epochs."""
+    """The records delivered under the same offsets are gone. Former versions wrote no epochs."""
     with monkeypatch.context() as former:
         former.setattr("penstock.retry.state_topic.HEADER", header)
         machine.on(b"kept")
@@ -109,8 +109,8 @@ def test_records_of_a_log_that_lost_its_end_are_delivered(
     assert machine.on(b"new2", b"new3", b"new4") == [b"new2", b"new3", b"new4"]
 
 
-def test_what_the_log_still_has_is_not_delivered_again(machine: Machine) -> None:
-    """Of a leader that is not the first one, and led when that was delivered."""
+def test_records_still_in_the_log_are_not_delivered_again(machine: Machine) -> None:
+    """They belong to the second leader, which led when they were delivered."""
     machine.on(b"waits", b"kept")
     machine.elect()
     machine.on(b"a", b"b")
@@ -120,8 +120,8 @@ def test_what_the_log_still_has_is_not_delivered_again(machine: Machine) -> None
     assert machine.on(b"new0", b"new1") == [b"new0", b"new1"]
 
 
-def test_a_log_that_grew_again_under_another_leader(machine: Machine) -> None:
-    """It is longer than ever when the service comes back."""
+def test_new_records_of_a_log_that_grew_again_are_delivered(machine: Machine) -> None:
+    """The log is longer than ever when the service comes back."""
     machine.on(b"waits", b"kept")
     machine.save()
     machine.on(b"lost0", b"lost1")
@@ -131,17 +131,17 @@ def test_a_log_that_grew_again_under_another_leader(machine: Machine) -> None:
     assert machine.on(b"new4", before=before) == [*before, b"new4"]
 
 
-def test_elections_that_lose_nothing_repeat_nothing(machine: Machine) -> None:
+def test_elections_without_loss_repeat_nothing(machine: Machine) -> None:
     machine.on(b"waits", b"0")
     for each in (b"1", b"2", b"3"):
         machine.elect()
         assert machine.on(each + b"b", before=(each + b"a",)) == [each + b"a", each + b"b"]
 
 
-def test_what_was_delivered_and_deleted_is_not_lost(
+def test_delivered_and_deleted_records_are_not_taken_for_lost(
     machine: Machine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Of the second leader, whose first records are deleted: none of the first is left."""
+    """The second leader's first records are deleted, and none of the first leader's are left."""
     monkeypatch.setattr("penstock.retry.service.TRIM_MS", 0)
     machine.on(b"0")
     machine.elect()

@@ -1,4 +1,4 @@
-"""A redrive that ends at the worst moment, or meets another: each letter goes back once."""
+"""A redrive that ends at the worst moment, or races another: each dead letter goes back once."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -76,7 +76,7 @@ async def redrive_all(client: Client, topic: str) -> int:
 
 
 @pytest.mark.parametrize("after_commit", [False, True])
-def test_a_crash_around_the_commit(
+def test_a_crash_around_the_commit_neither_loses_nor_repeats(
     bootstrap: str, after_commit: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def scenario(client: Client, name: str) -> None:
@@ -98,10 +98,10 @@ def test_a_crash_around_the_commit(
     run(bootstrap, scenario)
 
 
-def test_another_run_commits_just_before_it_is_fenced(
+def test_a_run_sees_what_another_committed_just_before_it_was_fenced(
     bootstrap: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What it has done must be known to the one that fences it."""
+    """The run that fences must know what the other one has done."""
 
     async def scenario(client: Client, name: str) -> None:
         init = TransactionalProducer.init
@@ -131,7 +131,7 @@ def test_a_fenced_run_cannot_commit(bootstrap: str) -> None:
     run(bootstrap, scenario)
 
 
-def test_a_fenced_run_says_that_another_has_begun(bootstrap: str) -> None:
+def test_a_fenced_run_reports_that_another_has_started(bootstrap: str) -> None:
     async def scenario(client: Client, name: str) -> None:
         async def fenced() -> None:
             async with LetterMarks(client, f"{name}.dlq") as marks:
@@ -146,7 +146,7 @@ def test_a_fenced_run_says_that_another_has_begun(bootstrap: str) -> None:
     run(bootstrap, scenario)
 
 
-def test_a_forged_origin_does_not_hide_the_target_of_others(bootstrap: str) -> None:
+def test_a_forged_origin_does_not_override_the_given_target(bootstrap: str) -> None:
     async def scenario(client: Client, name: str) -> None:
         forged = DeadLetter(error="e", source="sdk", topic="no topic!", partition=0)
         topic = f"{name}.forged"
@@ -162,7 +162,7 @@ def test_a_forged_origin_does_not_hide_the_target_of_others(bootstrap: str) -> N
     run(bootstrap, scenario)
 
 
-def test_large_letters_are_redriven_in_several_transactions(
+def test_large_dead_letters_are_redriven_in_several_transactions(
     bootstrap: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("penstock.retry.redrive.TRANSACTION_BYTES", 1)
@@ -182,7 +182,7 @@ def test_large_letters_are_redriven_in_several_transactions(
     run(bootstrap, scenario)
 
 
-def test_a_topic_that_does_not_exist_is_told_before_anything_is_made() -> None:
+def test_a_missing_topic_is_reported_before_anything_is_created() -> None:
     async def scenario(client: Client) -> None:
         with pytest.raises(BrokerRefused, match="UNKNOWN_TOPIC_OR_PARTITION"):
             await redrive_all(client, "missing")
@@ -196,7 +196,7 @@ def test_a_topic_that_does_not_exist_is_told_before_anything_is_made() -> None:
     asyncio.run(main())
 
 
-def test_only_targets_that_were_allowed_are_written(bootstrap: str) -> None:
+def test_only_allowed_targets_are_written(bootstrap: str) -> None:
     async def scenario(client: Client, name: str) -> None:
         options = RedriveOptions(only={"other"})
         done = await redrive(client, f"{name}.dlq", EVERYTHING, options)

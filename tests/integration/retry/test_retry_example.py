@@ -1,4 +1,4 @@
-"""The example of the retry queue, run as its readers would."""
+"""The retry queue example, run as a reader would."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Applications: handlers with retries, dead letters, and a guarantee each."""
+"""Applications: handlers with retries, dead letters, and one guarantee per topic."""
 
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from support.sdk.waiting import wait_until
 Raw = Record[bytes, bytes]
 
 
-def test_poison_and_failing_records_are_dead_letters(shared_broker: EmbeddedBroker) -> None:
+def test_poison_and_failing_records_become_dead_letters(shared_broker: EmbeddedBroker) -> None:
     written(shared_broker, "poison", b"1", b"{", b'"bad"', b"4")
     app, seen = app_of(shared_broker, "g1"), []
 
@@ -45,7 +45,7 @@ def test_poison_and_failing_records_are_dead_letters(shared_broker: EmbeddedBrok
 
 
 @pytest.mark.slow
-def test_a_record_is_given_back_for_a_while_or_fails_for_good(
+def test_a_record_is_nacked_for_a_while_or_fails_for_good(
     broker: EmbeddedBroker, tmp_path: Path
 ) -> None:
     written(broker, "orders", b"later", b"never", b"fine")
@@ -73,8 +73,8 @@ def test_a_record_is_given_back_for_a_while_or_fails_for_good(
     assert error == "gave up after 2 attempts: RuntimeError: no stock"
 
 
-def test_a_changed_back_off_counts_from_the_next_start(shared_broker: EmbeddedBroker) -> None:
-    """The retry topic of the first start is there, with the former one."""
+def test_a_changed_back_off_applies_from_the_next_start(shared_broker: EmbeddedBroker) -> None:
+    """The retry topic of the first start still has the former back-off."""
     written(shared_broker, "changing", b"x")
     admin = AdminClient({"bootstrap.servers": shared_broker.bootstrap})
     topic = ConfigResource(ConfigResource.Type.TOPIC, "changing.g3.retry")
@@ -83,7 +83,7 @@ def test_a_changed_back_off_counts_from_the_next_start(shared_broker: EmbeddedBr
         try:
             found = admin.describe_configs([topic])[topic].result(30)
         except KafkaException:
-            return None  # it is not there yet
+            return None  # not created yet
         return found["penstock.retry.backoff"].value, found["penstock.retry.max.attempts"].value
 
     for delays, most in (("1s,10s", "2"), ("1s,10s,1m", "3")):
@@ -94,9 +94,11 @@ def test_a_changed_back_off_counts_from_the_next_start(shared_broker: EmbeddedBr
 
 
 @pytest.mark.row("A149")
-def test_an_oversize_record_is_a_dead_letter_and_no_stall(shared_broker: EmbeddedBroker) -> None:
+def test_an_oversize_record_becomes_a_dead_letter_and_does_not_stall(
+    shared_broker: EmbeddedBroker,
+) -> None:
     written(shared_broker, "oversize", b"x" * 5000, b"y" * 900_000, b"small")
-    # The dead letters take less than the records: a stub tells where the record is.
+    # The dead letter topic accepts less than the records: a stub says where the record is.
     shared_broker.create_topic("oversize.g2.dlq", 1, configs={"max.message.bytes": "10000"})
     app, seen = app_of(shared_broker, "g2"), []
 
@@ -149,7 +151,7 @@ def test_one_application_has_a_guarantee_for_each_topic(shared_broker: EmbeddedB
     assert [each[0] for each in letters(shared_broker, "payments.three.dlq")] == [b"fail"]
 
 
-def test_a_result_that_is_too_large_is_a_dead_letter_of_its_transaction(
+def test_a_too_large_result_becomes_a_dead_letter_in_its_transaction(
     shared_broker: EmbeddedBroker,
 ) -> None:
     written(shared_broker, "growing", b"1", b"5000", b"3000000", b"2")
@@ -221,7 +223,7 @@ def at_once(_: Raw) -> None: ...
         ),
     ],
 )
-def test_what_contradicts_itself_is_refused_at_the_decorator(
+def test_contradicting_options_are_refused_at_the_decorator(
     options: dict[str, Any], handler: Any, reason: str
 ) -> None:
     app = App({"bootstrap.servers": "127.0.0.1:1"}, group="g")

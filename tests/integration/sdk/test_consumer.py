@@ -39,8 +39,8 @@ def written(
     partitions: int = 1,
     **topic_config: str,
 ) -> None:
-    """Records of 1970, which retention would delete while a test reads them: a broker looks for
-    such half a minute after its start, whichever test runs then.
+    """Writes records of 1970 to a topic without retention, which would delete them during a test: a
+    broker checks half a minute after its start, whichever test runs then.
     """
     configs = {name.replace("_", "."): value for name, value in topic_config.items()}
     broker.create_topic(topic, partitions, configs={"retention.ms": "-1", **configs})
@@ -64,13 +64,13 @@ def committed(broker: EmbeddedBroker, group: str, topic: str, partition: int = 0
     [AutoCommit(), SyncCommit(), AsyncCommit(every_ms=0, sync_every=2)],
     ids=lambda m: type(m).__name__,
 )
-def test_what_was_processed_is_committed_and_nothing_else(
+def test_exactly_the_processed_records_are_committed(
     shared_broker: EmbeddedBroker, mode: Any
 ) -> None:
     topic = f"processed-{type(mode).__name__}"
     written(shared_broker, topic, ["0", "1", "2", "3"])
     with Consumer(config(shared_broker, topic), [topic], value=STRING, commit=mode) as consumer:
-        read = list(islice(consumer, 3))  # the third is in hand when the loop ends
+        read = list(islice(consumer, 3))  # the third is still being processed when the loop ends
         assert [each.value for each in read] == ["0", "1", "2"]
     assert committed(shared_broker, topic, topic) == 2
     with Consumer(config(shared_broker, topic), [topic], commit=mode) as consumer:
@@ -82,7 +82,7 @@ def test_what_was_processed_is_committed_and_nothing_else(
     assert committed(shared_broker, topic, topic) == 4
 
 
-def test_who_commits_has_processed_what_is_in_hand(shared_broker: EmbeddedBroker) -> None:
+def test_an_explicit_commit_covers_the_current_record(shared_broker: EmbeddedBroker) -> None:
     written(shared_broker, "said", ["0", "1", "2", "3"])
     settings = config(shared_broker, "said")
     with Consumer(settings, ["said"], commit=ManualCommit()) as consumer:
@@ -113,7 +113,9 @@ def test_a_batch_whose_block_raised_is_not_committed(shared_broker: EmbeddedBrok
 
 
 @pytest.mark.row("A036")
-def test_a_deserializer_of_ones_own_and_a_poison_record(shared_broker: EmbeddedBroker) -> None:
+def test_a_custom_deserializer_is_used_and_a_poison_record_raises(
+    shared_broker: EmbeddedBroker,
+) -> None:
     class Whole:
         def deserialize(self, data: bytes, /) -> int:
             return int(data)
@@ -167,7 +169,7 @@ def test_interceptors_see_batches_and_commits_and_a_broken_one_is_logged(
     )
 
 
-def test_positions_by_offset_time_and_distance(shared_broker: EmbeddedBroker) -> None:
+def test_positions_are_set_by_offset_time_and_distance(shared_broker: EmbeddedBroker) -> None:
     written(shared_broker, "positions", [str(each) for each in range(10)])
     with Consumer(
         config(shared_broker, "positions"), commit=ManualCommit(), value=STRING
@@ -202,7 +204,7 @@ def test_a_seek_inside_the_loop_takes_effect_with_the_next_record(
         for record in consumer.records(5):
             seen.append(record.offset)
             if seen == [0, 1, 2]:
-                consumer.seek_by(4)  # from 3, the next one
+                consumer.seek_by(4)  # from 3, the next record
             if len(seen) == 5:
                 break
     assert seen == [0, 1, 2, 7, 8]

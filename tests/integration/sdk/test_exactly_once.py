@@ -1,4 +1,4 @@
-"""Handlers that work exactly once: coroutines, and what a killed program leaves behind."""
+"""Exactly-once handlers: coroutines, and what a killed program leaves behind."""
 
 import asyncio
 import signal
@@ -36,7 +36,7 @@ def values(broker: EmbeddedBroker, topic: str) -> list[bytes | None]:
     return [each.value() for each in all_records(broker.bootstrap, topic)]
 
 
-def test_coroutines_run_beside_each_other_and_results_keep_the_order(
+def test_coroutines_run_concurrently_and_results_keep_the_order(
     shared_broker: EmbeddedBroker,
 ) -> None:
     shared_broker.create_topic("asked-once", 1)
@@ -53,7 +53,7 @@ def test_coroutines_run_beside_each_other_and_results_keep_the_order(
         assert record.key not in running_now
         running_now.add(record.key)
         most = max(most, len(running_now))
-        for _ in range(30 - int(record.value or b"")):  # later ones are quicker
+        for _ in range(30 - int(record.value or b"")):  # later records are quicker
             await asyncio.sleep(0)
         running_now.remove(record.key)
         return Outgoing("answered-once", record.value)
@@ -64,7 +64,7 @@ def test_coroutines_run_beside_each_other_and_results_keep_the_order(
     assert most > 1
 
 
-def test_a_coroutine_that_is_cancelled_has_failed(shared_broker: EmbeddedBroker) -> None:
+def test_a_cancelled_coroutine_counts_as_failed(shared_broker: EmbeddedBroker) -> None:
     """Nothing is committed without its results."""
     for topic in ("cancelled", "not-cancelled"):
         shared_broker.create_topic(topic, 1)
@@ -99,7 +99,7 @@ def test_without_a_policy_a_coroutine_that_fails_ends_the_application(
 
 
 class Commits(ConsumerInterceptor):
-    """Keeps the committed offsets of partition 0."""
+    """Records the committed offsets of partition 0."""
 
     def __init__(self) -> None:
         self.offsets = [0]
@@ -112,7 +112,9 @@ class Commits(ConsumerInterceptor):
 def test_slow_handlers_make_progress_in_smaller_transactions(
     shared_broker: EmbeddedBroker, kind: str
 ) -> None:
-    """Nobody polls meanwhile: all of them in one would outlast `max.poll.interval.ms`."""
+    """Nothing is polled meanwhile: one transaction for all records would outlast
+    `max.poll.interval.ms`.
+    """
     slow, out = f"slow-{kind}", f"slow-{kind}-out"
     written(shared_broker, slow, *(b"%d" % n for n in range(20)))
     shared_broker.create_topic(out, 1)
@@ -137,7 +139,7 @@ def test_slow_handlers_make_progress_in_smaller_transactions(
     assert max(b - a for a, b in pairwise(commits.offsets)) <= 3, "a third of five minutes"
 
 
-def test_a_partition_that_was_held_goes_on_after_a_rebalance(
+def test_a_held_partition_continues_after_a_rebalance(
     shared_broker: EmbeddedBroker,
 ) -> None:
     written(shared_broker, "held-and-moved", b"1", b"2")
@@ -155,7 +157,9 @@ def test_a_partition_that_was_held_goes_on_after_a_rebalance(
         assert not list(holding.batches(idle_s=0.5)), "it is held"
         again: list[Raw] = []
         moved = threading.Event()
-        other = confluent_kafka.Consumer({**config, "enable.auto.commit": False})  # it only looks
+        other = confluent_kafka.Consumer(
+            {**config, "enable.auto.commit": False}
+        )  # only to trigger a rebalance
         other.subscribe(["held-and-moved"], on_assign=lambda *_: moved.set())
 
         def comes_again() -> bool:
@@ -170,7 +174,7 @@ def test_a_partition_that_was_held_goes_on_after_a_rebalance(
         assert again[0].value == b"1"
 
 
-def test_a_handler_that_hangs_does_not_hold_up_the_end(shared_broker: EmbeddedBroker) -> None:
+def test_a_handler_that_hangs_does_not_delay_the_stop(shared_broker: EmbeddedBroker) -> None:
     written(shared_broker, "hanging", b"1", b"2")
     shared_broker.create_topic("hanging-out", 1)
     app, hangs, go_on = app_of(shared_broker, "hung"), threading.Event(), threading.Event()
@@ -197,7 +201,7 @@ def test_a_handler_that_hangs_does_not_hold_up_the_end(shared_broker: EmbeddedBr
 
 
 def test_a_program_that_stops_does_not_finish_its_batch(shared_broker: EmbeddedBroker) -> None:
-    """What is done is committed; the rest is the next run's."""
+    """Finished records are committed; the rest is left to the next run."""
     written(shared_broker, "stopping", *(b"%d" % n for n in range(20)))
     shared_broker.create_topic("stopping-out", 1)
     for expected in ([b"0"], [b"0", b"1"]):
@@ -214,7 +218,7 @@ def test_a_program_that_stops_does_not_finish_its_batch(shared_broker: EmbeddedB
 
 
 class Silent:
-    """A transactional producer whose brokers do not answer the first calls in time."""
+    """A transactional producer whose first calls time out."""
 
     def __init__(self, client: confluent_kafka.Producer, times: int) -> None:
         self._client, self.left = client, times
@@ -235,8 +239,8 @@ def silent(transactions: Transactions[bytes, bytes], times: int) -> None:
     transactions._transactional = made
 
 
-def test_a_commit_that_brokers_do_not_answer_is_waited_for(shared_broker: EmbeddedBroker) -> None:
-    """Any other call than the same again would end the program: a commit is under way."""
+def test_an_unanswered_commit_is_retried(shared_broker: EmbeddedBroker) -> None:
+    """Any call but the same commit would fail, since a commit is in progress."""
     written(shared_broker, "late", b"0", b"1")
     shared_broker.create_topic("made-late", 1)
     config = {"bootstrap.servers": shared_broker.bootstrap}
@@ -266,7 +270,7 @@ def test_a_program_that_stops_does_not_wait_for_silent_brokers(
         copy()
 
 
-def test_settings_of_transactions_are_the_producers(shared_broker: EmbeddedBroker) -> None:
+def test_transaction_settings_reach_the_producer(shared_broker: EmbeddedBroker) -> None:
     shared_broker.create_topic("patience", 1)
     app = app_of(shared_broker, "too-patient")
     hour = {"transaction.timeout.ms": 3_600_000}
@@ -275,7 +279,7 @@ def test_settings_of_transactions_are_the_producers(shared_broker: EmbeddedBroke
         app.run()
 
 
-def test_a_restart_ends_the_transaction_of_a_killed_program_at_once(tmp_path: Path) -> None:
+def test_a_restart_aborts_the_transaction_of_a_killed_program_at_once(tmp_path: Path) -> None:
     settings = {"group.initial.rebalance.delay.ms": "0", "group.min.session.timeout.ms": "100"}
     with EmbeddedBroker(settings=settings) as broker:
         written(broker, "from", b"1", b"2")

@@ -1,4 +1,4 @@
-"""The examples for applications, each as its readers would run it."""
+"""The examples for applications, each run as a reader would."""
 
 import threading
 from pathlib import Path
@@ -33,7 +33,7 @@ def written(broker: EmbeddedBroker, topic: str, count: int, partitions: int = 1)
 
 
 @pytest.mark.row("A018", "A019", "A021", "A036")
-def test_interceptors_partitioner_and_serializer(shared_broker: EmbeddedBroker) -> None:
+def test_interceptors_partitioner_and_serializer_work(shared_broker: EmbeddedBroker) -> None:
     where = shared_broker.bootstrap
     for topic in ("greetings", "sized", "companies"):
         shared_broker.create_topic(topic, 3 if topic == "sized" else 1)
@@ -72,7 +72,7 @@ def test_both_plans_handle_every_record_once(shared_broker: EmbeddedBroker) -> N
 
 
 @pytest.mark.row("A115")
-def test_a_copy_is_exact(shared_broker: EmbeddedBroker) -> None:
+def test_the_exactly_once_copy_is_exact(shared_broker: EmbeddedBroker) -> None:
     written(shared_broker, "copied", 20)
     shared_broker.create_topic("copies", 1)
     for _ in range(2):
@@ -80,7 +80,7 @@ def test_a_copy_is_exact(shared_broker: EmbeddedBroker) -> None:
     assert values(shared_broker, "copies") == [b"%d" % n for n in range(20)]
 
 
-def test_a_form_becomes_a_record(shared_broker: EmbeddedBroker) -> None:
+def test_a_web_form_becomes_a_record(shared_broker: EmbeddedBroker) -> None:
     shared_broker.create_topic("answers", 1)
     with web_form.server(shared_broker.bootstrap, "answers", "0") as server:
         serving = threading.Thread(target=server.serve_forever)

@@ -1,4 +1,4 @@
-"""Very many finished records behind one that hangs; `make soak` has up to ten million."""
+"""Very many finished records behind one that hangs; `make soak` runs up to ten million."""
 
 import subprocess
 import sys

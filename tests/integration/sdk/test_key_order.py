@@ -1,4 +1,4 @@
-"""Order per key while handlers fail, consumers come and go, and some are killed, all at once."""
+"""Order per key while handlers fail, consumers join and leave, and some are killed, all at once."""
 
 import random
 import signal
@@ -85,7 +85,7 @@ def test_each_key_stays_in_order_whatever_happens_to_its_consumers(
     first: defaultdict[bytes, list[int]] = defaultdict(list)
     losses: Counter[bytes] = Counter()
     for process, key, value in everything(file):
-        if key == keyed.LOST:  # it comes back as another member, and begins at the last commit
+        if key == keyed.LOST:  # it returns as another member, and starts at the last commit
             losses[process] += 1
             continue
         by_member[process, losses[process], key].append(value)
@@ -93,7 +93,7 @@ def test_each_key_stays_in_order_whatever_happens_to_its_consumers(
             first[key].append(value)
     assert dict(first) == {b"%d" % key: list(range(key, RECORDS, KEYS)) for key in range(KEYS)}
     for (_, number, _), each in by_member.items():
-        # What was in progress when it was removed ends after that.
+        # A record that was in progress when the member was removed finishes after that.
         values = each[1:] if number else each
         assert values == sorted(set(values)), "a member goes back to an earlier record of a key"
     repeated = len(handled(file)) - RECORDS

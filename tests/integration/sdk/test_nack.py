@@ -1,4 +1,4 @@
-"""`nack(delay)`: the record comes again after that time, with retries and without."""
+"""`nack(delay)`: the record is delivered again after that time, with retries and without."""
 
 import time
 from itertools import pairwise
@@ -16,7 +16,7 @@ from support.sdk.waiting import wait_until
 Raw = Record[bytes, bytes]
 
 
-def test_a_record_given_back_holds_up_its_key_only(shared_broker: EmbeddedBroker) -> None:
+def test_a_nacked_record_blocks_only_its_key(shared_broker: EmbeddedBroker) -> None:
     shared_broker.create_topic("given-back", 1)
     with Producer({"bootstrap.servers": shared_broker.bootstrap, "linger.ms": 0}) as producer:
         producer.send_all(
@@ -39,7 +39,7 @@ def test_a_record_given_back_holds_up_its_key_only(shared_broker: EmbeddedBroker
     assert letters(shared_broker, "given-back.held.dlq") == []
 
 
-def test_a_record_given_back_for_ever_is_a_dead_letter_in_the_end(
+def test_a_record_nacked_for_ever_becomes_a_dead_letter(
     shared_broker: EmbeddedBroker,
 ) -> None:
     written(shared_broker, "for-ever", b"1", b"2")
@@ -57,7 +57,7 @@ def test_a_record_given_back_for_ever_is_a_dead_letter_in_the_end(
     assert letters(shared_broker, "for-ever.patient.dlq") == [(b"1", "Nack: never", 0)]
 
 
-def test_exactly_once_a_record_given_back_makes_its_partition_wait(
+def test_with_exactly_once_a_nacked_record_blocks_its_partition(
     shared_broker: EmbeddedBroker,
 ) -> None:
     for topic in ("tolls", "tolls-paid"):

@@ -103,7 +103,7 @@ def test_each_key_stays_in_order_while_handlers_fail_at_random(
     assert dict(done) == {b"%d" % key: list(range(key, 400, 10)) for key in range(10)}
 
 
-def test_work_in_other_processes(shared_broker: EmbeddedBroker, tmp_path: Path) -> None:
+def test_handlers_run_in_other_processes(shared_broker: EmbeddedBroker, tmp_path: Path) -> None:
     key = str(tmp_path).encode()
     written(shared_broker, "processed", [(key, b"%d" % n) for n in range(6)])
     running = Running(
@@ -120,7 +120,7 @@ def test_work_in_other_processes(shared_broker: EmbeddedBroker, tmp_path: Path) 
 
 @pytest.mark.slow
 @pytest.mark.row("A059")
-def test_after_a_kill_little_is_done_again_behind_a_record_that_hangs(
+def test_after_a_kill_few_records_behind_one_that_hangs_are_repeated(
     shared_broker: EmbeddedBroker, tmp_path: Path
 ) -> None:
     count, file = 6_000, tmp_path / "handled"
@@ -149,7 +149,7 @@ def test_after_a_kill_little_is_done_again_behind_a_record_that_hangs(
     assert repeated <= 1_000
 
 
-def test_progress_too_long_for_metadata_is_kept_in_a_topic(
+def test_progress_too_long_for_offset_metadata_is_kept_in_a_topic(
     shared_broker: EmbeddedBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(saved, "MOST_METADATA", 40)
@@ -190,7 +190,7 @@ def test_progress_too_long_for_metadata_is_kept_in_a_topic(
 
 @pytest.mark.row("A177")
 def test_slow_work_causes_no_rebalance(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Today's clients send heartbeats on their own; what must not stop is polling."""
+    """Current clients send heartbeats by themselves; only polling must not stop."""
     settings = {"group.initial.rebalance.delay.ms": "0", "group.min.session.timeout.ms": "100"}
     with EmbeddedBroker(settings=settings) as broker:
         written(broker, "slow", [(None, b"x")])
@@ -240,7 +240,7 @@ def test_a_failure_without_a_policy_ends_the_consumer_and_commits_the_rest(
     assert "fatal-0 offset 5: ValueError: no such thing" in str(running.error)
 
 
-def test_what_is_buffered_is_bounded(
+def test_the_buffer_is_bounded(
     shared_broker: EmbeddedBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written(shared_broker, "bounded", [(None, b"%d" % n) for n in range(2_000)])
@@ -271,7 +271,7 @@ def test_what_is_buffered_is_bounded(
     assert engine.BUSY_S < engine.IDLE_S
 
 
-def test_a_record_that_waits_for_its_next_attempt_takes_no_worker(
+def test_a_record_that_waits_for_its_next_attempt_occupies_no_worker(
     shared_broker: EmbeddedBroker,
 ) -> None:
     written(shared_broker, "patient", [(b"%d" % n, b"%d" % n) for n in range(20)])
@@ -297,9 +297,11 @@ def test_a_record_that_waits_for_its_next_attempt_takes_no_worker(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["range", "cooperative-sticky"])
-def test_order_per_key_across_rebalances(shared_broker: EmbeddedBroker, strategy: str) -> None:
-    """Consumers come and go: no record is lost, and no key goes back to an older record than one
-    that the same consumer has handled.
+def test_order_per_key_holds_across_rebalances(
+    shared_broker: EmbeddedBroker, strategy: str
+) -> None:
+    """Consumers join and leave: no record is lost, and no consumer handles an older record of a key
+    after a newer one.
     """
     topic = f"moving-{strategy}"
     settings = config(shared_broker, topic, **{"partition.assignment.strategy": strategy})

@@ -24,7 +24,7 @@ def config(broker: EmbeddedBroker, **more: object) -> dict[str, object]:
     return {"bootstrap.servers": broker.bootstrap, "log_level": 0, "linger.ms": 0, **more}
 
 
-def test_a_send_tells_where_the_record_is(shared_broker: EmbeddedBroker) -> None:
+def test_a_send_returns_where_the_record_is(shared_broker: EmbeddedBroker) -> None:
     shared_broker.create_topic("sent", 3)
     with Producer(config(shared_broker), key=STRING, value=Json()) as producer:
         first = producer.send("sent", {"n": 1}, key="a", headers=[("h", b"x")], partition=2)
@@ -53,7 +53,7 @@ def test_asyncio_awaits_single_sends_and_batches(shared_broker: EmbeddedBroker) 
     assert asyncio.run(sending()) == list(range(500))
 
 
-def test_failures_that_nobody_asked_for_are_raised_at_the_end(
+def test_unobserved_failures_are_raised_on_close(
     shared_broker: EmbeddedBroker,
 ) -> None:
     shared_broker.create_topic("small", 1, configs={"max.message.bytes": "1000"})
@@ -68,7 +68,7 @@ def test_failures_that_nobody_asked_for_are_raised_at_the_end(
         producer.close()
 
 
-def test_a_record_that_librdkafka_refuses_is_an_error_at_once(
+def test_a_record_that_librdkafka_refuses_raises_at_once(
     shared_broker: EmbeddedBroker,
 ) -> None:
     with Producer(config(shared_broker, **{"message.max.bytes": 1000})) as producer:
@@ -77,7 +77,7 @@ def test_a_record_that_librdkafka_refuses_is_an_error_at_once(
         assert failed.value.too_large
 
 
-def test_a_full_queue_makes_the_caller_wait_but_not_an_event_loop(
+def test_a_full_queue_blocks_the_caller_but_not_an_event_loop(
     shared_broker: EmbeddedBroker,
 ) -> None:
     shared_broker.create_topic("full", 1)
@@ -136,8 +136,8 @@ def test_interceptors_run_in_order_and_a_broken_one_is_logged(
 
 
 @pytest.mark.row("A022")
-def test_the_accumulator_and_the_sender_are_visible(shared_broker: EmbeddedBroker) -> None:
-    """Records wait in the accumulator for the linger time; then they were sent."""
+def test_the_accumulator_and_the_sender_are_observable(shared_broker: EmbeddedBroker) -> None:
+    """Records wait in the accumulator for the linger time before they are sent."""
     shared_broker.create_topic("staged", 2)
     seen: list[ProducerStages] = []
     raw: list[str] = []
@@ -186,7 +186,7 @@ def test_a_trace_shows_the_stages_and_their_threads(shared_broker: EmbeddedBroke
 
 
 @pytest.mark.row("A016", "A017", "A018")
-def test_partitions_are_explicit_or_by_javas_hash_or_by_a_partitioner_of_ones_own(
+def test_a_partition_is_explicit_or_chosen_by_javas_hash_or_a_custom_partitioner(
     shared_broker: EmbeddedBroker,
 ) -> None:
     shared_broker.create_topic("placed", 7)
@@ -195,7 +195,7 @@ def test_partitions_are_explicit_or_by_javas_hash_or_by_a_partitioner_of_ones_ow
         return len(key or b"") % count
 
     with Producer(config(shared_broker), key=STRING) as producer:
-        # What Java's client computes for 7 partitions.
+        # The partitions that Java's client computes for 7 partitions.
         hashed = [producer.send("placed", b"", key=key) for key in ("a", "b", "hello")]
         assert [each.result(10).partition for each in hashed] == [
             partition_by_java(key, 7) for key in ("a", "b", "hello")
@@ -212,7 +212,9 @@ def partition_by_java(key: str, count: int) -> int:
 
 
 @pytest.mark.row("A019")
-def test_a_serializer_of_ones_own_and_what_it_raises(shared_broker: EmbeddedBroker) -> None:
+def test_a_custom_serializer_is_used_and_its_errors_are_raised(
+    shared_broker: EmbeddedBroker,
+) -> None:
     class Celsius:
         def serialize(self, value: float, /) -> bytes:
             return b"%.1f" % value

@@ -1,4 +1,4 @@
-"""The blocking connection against brokers that answer by a script, and against ours."""
+"""The blocking connection against scripted brokers, and against ours."""
 
 import pickle
 import socket
@@ -36,7 +36,7 @@ from penstock.wire.messages.sasl_handshake import SaslHandshakeResponse
 from penstock.wire.schema import Message
 
 Script: TypeAlias = Callable[[RequestHeader], bytes | None]
-"""What goes back for a request; None hangs up."""
+"""The bytes that answer a request; None closes the connection."""
 SPOKEN = [
     ApiVersion(api_key=18, min_version=0, max_version=4),
     ApiVersion(api_key=3, min_version=2, max_version=12),
@@ -94,7 +94,7 @@ def connected(script: Script, **limits: int) -> Iterator[BlockingConnection]:
             connection.close()
 
 
-def test_responses_arrive_in_order_whichever_is_received_first() -> None:
+def test_responses_are_matched_in_order_whichever_is_awaited_first() -> None:
     with connected(modern) as connection:
         tickets = [connection.send(MetadataRequest(), MetadataResponse) for _ in range(3)]
         assert connection.unanswered == 3
@@ -113,7 +113,7 @@ def test_a_response_is_received_into_the_callers_buffer() -> None:
 
 @contextmanager
 def logged_in(*logins: SaslAuthenticateResponse) -> Iterator[BlockingConnection]:
-    """To a broker that answers one login after the other like this."""
+    """A connection to a broker that answers successive logins like this."""
     left = iter(logins)
 
     def script(header: RequestHeader) -> bytes:
@@ -141,7 +141,7 @@ def logged_in(*logins: SaslAuthenticateResponse) -> Iterator[BlockingConnection]
             connection.close()
 
 
-def test_a_login_in_between_leaves_requests_in_flight_alone() -> None:
+def test_a_login_in_between_does_not_disturb_requests_in_flight() -> None:
     accepted = SaslAuthenticateResponse(session_lifetime_ms=60_000)
     with logged_in(accepted, accepted) as connection:
         first = connection.send(MetadataRequest(), MetadataResponse)

@@ -1,4 +1,4 @@
-"""Values with schema ids in Arrow columns, by a real registry."""
+"""Values with schema ids in Arrow columns, with a real registry."""
 
 import json
 from collections.abc import Iterator
@@ -64,7 +64,7 @@ def test_a_column_has_the_fields_of_all_versions(
     ]
 
 
-def test_a_version_that_comes_later_is_read_as_far_as_there_are_columns(
+def test_a_later_version_is_read_as_far_as_there_are_columns(
     client: SchemaRegistryClient, registry: EmbeddedRegistry
 ) -> None:
     AvroSerializer(client, NUMBER)({"a": 1}, CONTEXT)
@@ -74,7 +74,7 @@ def test_a_version_that_comes_later_is_read_as_far_as_there_are_columns(
     assert decode(pa.array([later], pa.binary())).to_pylist() == [{"a": 5}]
 
 
-def test_json(client: SchemaRegistryClient, registry: EmbeddedRegistry) -> None:
+def test_json_values_are_read(client: SchemaRegistryClient, registry: EmbeddedRegistry) -> None:
     tags = {"type": "array", "items": {"type": "string"}}
     properties = {"id": {"type": "integer"}, "tags": tags}
     schema = {"title": "t", "type": "object", "properties": properties}
@@ -93,7 +93,7 @@ message Order {
 }"""
 
 
-def test_protobuf(client: SchemaRegistryClient, registry: EmbeddedRegistry) -> None:
+def test_protobuf_values_are_read(client: SchemaRegistryClient, registry: EmbeddedRegistry) -> None:
     made = client.register_schema("t-value", Schema(PROTO, "PROTOBUF"))
     prefix = b"\x00" + made.to_bytes(4)
     body = b"\x08\x07\x1a\x09\x09" + b"\x00\x00\x00\x00\x00\x00\x04\x40"
@@ -111,7 +111,7 @@ def test_protobuf(client: SchemaRegistryClient, registry: EmbeddedRegistry) -> N
     assert found[1:] == [None] * 3
 
 
-def test_what_cannot_be_read_at_all(
+def test_unreadable_values_are_errors(
     client: SchemaRegistryClient, registry: EmbeddedRegistry
 ) -> None:
     with pytest.raises(ConfigError, match="no subject 't-value'"):
@@ -148,7 +148,7 @@ SCHEMAS = {
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
-def test_what_a_task_of_the_sink_writes_a_task_of_the_source_reads(
+def test_the_source_reads_what_the_sink_writes(
     broker: EmbeddedBroker, registry: EmbeddedRegistry, name: str
 ) -> None:
     broker.create_topic("orders", 1)

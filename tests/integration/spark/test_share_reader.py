@@ -1,4 +1,4 @@
-"""The driver's side of a share group as a stream, called as Spark calls it but without Spark."""
+"""The driver side of a share group as a stream, called as Spark calls it but without Spark."""
 
 import pickle
 import time
@@ -56,7 +56,7 @@ def prepared(broker: EmbeddedBroker, name: str, count: int, **settings: str) -> 
 
 
 def remade(broker: EmbeddedBroker, name: str, count: int) -> None:
-    """Delete the topic, and make another one of its name."""
+    """Deletes the topic, and creates another one of the same name."""
     with WireLink(broker.bootstrap) as link:
         gone = DeleteTopicsRequest(topics=[DeleteTopicState(name)], timeout_ms=5000)
         reply = link.ask(gone)
@@ -88,7 +88,7 @@ def batch(reader: ShareStreamReader, start: dict[str, Any], end: dict[str, Any])
 
 
 def left_over(broker: EmbeddedBroker, name: str) -> list[tuple[int, int, int]]:
-    """What another member gets, and how often that was delivered."""
+    """The records that another member gets, and their delivery counts."""
     member = ShareMember(broker.bootstrap, name, "another", name)
     member.join()
     try:
@@ -114,7 +114,7 @@ def test_records_of_one_partition_are_divided_and_accepted_after_the_micro_batch
     assert left_over(broker, "divided") == []
 
 
-def test_a_micro_batch_that_was_not_committed_is_delivered_again(broker: EmbeddedBroker) -> None:
+def test_an_uncommitted_micro_batch_is_delivered_again(broker: EmbeddedBroker) -> None:
     prepared(broker, "again", 20)
     with reading(broker, "again") as reader:
         start = reader.initialOffset()
@@ -133,7 +133,7 @@ def test_a_micro_batch_of_an_old_checkpoint_is_accepted_too(broker: EmbeddedBrok
     with reading(broker, "old-checkpoint") as reader:
         start = reader.initialOffset()
         end = reader.latestOffset(start, ALL)
-    for offset in (start, end):  # as they were before they had the ids of topics
+    for offset in (start, end):  # as in versions without topic ids
         del offset["version"], offset["topicIds"]
     with reading(broker, "old-checkpoint") as reader:
         assert batch(reader, start, end) == [list(range(10))]
@@ -141,7 +141,7 @@ def test_a_micro_batch_of_an_old_checkpoint_is_accepted_too(broker: EmbeddedBrok
     assert left_over(broker, "old-checkpoint") == []
 
 
-def test_a_topic_made_anew_during_a_micro_batch_is_read_from_its_start(
+def test_a_topic_recreated_during_a_micro_batch_is_read_from_its_start(
     broker: EmbeddedBroker,
 ) -> None:
     prepared(broker, "anew", 30)
@@ -165,7 +165,7 @@ def test_a_topic_made_anew_during_a_micro_batch_is_read_from_its_start(
     assert left_over(broker, "anew") == []
 
 
-def test_a_topic_made_anew_is_not_read_in_place_of_the_locked_records(
+def test_a_recreated_topic_is_not_read_in_place_of_the_locked_records(
     broker: EmbeddedBroker,
 ) -> None:
     prepared(broker, "anew-early", 30)
@@ -180,7 +180,7 @@ def test_a_topic_made_anew_is_not_read_in_place_of_the_locked_records(
         assert batch(reader, start, end) == [[]]
 
 
-def test_records_of_an_earlier_run_are_not_taken_for_processed(broker: EmbeddedBroker) -> None:
+def test_records_of_an_earlier_run_are_not_assumed_processed(broker: EmbeddedBroker) -> None:
     """A checkpoint cannot tell whether its last records were accepted, or the group was reset."""
     prepared(broker, "earlier", 10)
     with reading(broker, "earlier") as reader:
@@ -206,7 +206,7 @@ def test_locks_are_renewed_while_a_micro_batch_runs(broker: EmbeddedBroker) -> N
     assert left_over(broker, "renewed") == []
 
 
-def test_without_renewal_a_long_micro_batch_is_delivered_again_and_accepted_then(
+def test_without_renewal_a_long_micro_batch_is_redelivered_and_then_accepted(
     broker: EmbeddedBroker,
 ) -> None:
     name = "not-renewed"
@@ -224,7 +224,7 @@ def test_without_renewal_a_long_micro_batch_is_delivered_again_and_accepted_then
         until = time.monotonic() + 20 * LOCK_S
         taken: list[tuple[int, int, int]] = []
         while not taken and time.monotonic() < until:
-            taken = left_over(broker, name)  # another member has them, and gives them back
+            taken = left_over(broker, name)  # another member acquires them, and releases them
         assert taken
         assert reader.latestOffset(end, ALL) == end, "processed once, by this query"
     assert left_over(broker, name) == []
@@ -268,7 +268,7 @@ def test_an_available_now_run_leaves_later_records_to_the_next(broker: EmbeddedB
     assert left_over(broker, "now") == [(10, 14, 1)], "their delivery did not count"
 
 
-def test_a_share_group_has_other_members_too(broker: EmbeddedBroker) -> None:
+def test_a_share_group_may_have_other_members_too(broker: EmbeddedBroker) -> None:
     prepared(broker, "others", 40)
     member = ShareMember(broker.bootstrap, "others", "another", "others")
     member.join()

@@ -28,7 +28,7 @@ LOGIN = {
 SCHEMA = StructType([StructField("id", IntegerType()), StructField("name", StringType())])
 
 
-def test_dead_letters_log_in_as_their_flow_does(tmp_path: Path) -> None:
+def test_dead_letters_are_written_with_the_flows_login(tmp_path: Path) -> None:
     file = tmp_path / "d.db"
     with sqlite3.connect(file) as database:
         database.execute("create table t (id integer primary key, name text not null)")
@@ -56,5 +56,5 @@ def test_dead_letters_log_in_as_their_flow_does(tmp_path: Path) -> None:
         TableSource({**options, "bootstrap": ""}).writer(SCHEMA, overwrite=False)
 
 
-def test_only_what_shows_who_a_flow_is_is_taken_over() -> None:
+def test_only_connection_and_login_options_are_taken_from_the_flow() -> None:
     assert connection_of({**LOGIN, "groupId": "g", "kafka.fetch.max.bytes": "1"}) == LOGIN

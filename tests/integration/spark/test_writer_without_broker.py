@@ -1,4 +1,4 @@
-"""The writers that Spark calls, where no broker listens."""
+"""The writers that Spark calls, without a broker."""
 
 import copy
 import pickle
@@ -11,7 +11,7 @@ from penstock.spark.sink.epoch import EpochFailed
 from penstock.spark.sink.writer import stream_writer
 
 
-def test_a_transaction_that_cannot_be_opened_says_so() -> None:
+def test_a_transaction_that_cannot_be_opened_is_reported() -> None:
     (port,) = free_ports(1)
     options = {
         "topic": "out",
@@ -23,7 +23,7 @@ def test_a_transaction_that_cannot_be_opened_says_so() -> None:
     made = stream_writer(options, StructType().add("value", "binary"))
     assert pickle.loads(pickle.dumps(made))._transaction is None, "nobody but Spark opens one"
     copy.deepcopy(made)
-    # As Spark's worker does it: the caller's file is what tells it.
+    # The writer recognizes Spark's worker by the caller's file name.
     pickles = compile("pickle.dumps(made)", "/spark/worker/write_into_data_source.py", "eval")
     with pytest.raises(EpochFailed, match=r"transaction cannot be opened: cannot connect to 127"):
         eval(pickles, {"pickle": pickle, "made": made})

@@ -46,7 +46,7 @@ def advised(refusal: ConfigError) -> list[str]:
 
 
 def adopted(*words: str) -> list[str]:
-    """Adopts; returns what is then to be run."""
+    """Adopts; returns the advised command."""
     done = CliRunner().invoke(main, words)
     assert done.exit_code == 0, done.output
     assert "cluster " in done.stdout
@@ -56,7 +56,7 @@ def adopted(*words: str) -> list[str]:
 
 
 @pytest.mark.parametrize("name", ["data", "my data"])
-def test_the_advised_adoption_brings_everything_back(tmp_path: Path, name: str) -> None:
+def test_the_advised_adoption_restores_everything(tmp_path: Path, name: str) -> None:
     tmp_path = tmp_path / name
     tmp_path.mkdir()
     with temporary_workers(tmp_path, 2, SETTINGS) as state:
@@ -77,7 +77,7 @@ def test_the_advised_adoption_brings_everything_back(tmp_path: Path, name: str) 
         check(state.bootstrap, [*LINES, "one more"])
 
 
-def test_workers_whose_data_directory_is_lost_come_back_from_their_log_directories(
+def test_workers_with_a_lost_data_directory_are_restored_from_their_log_directories(
     tmp_path: Path,
 ) -> None:
     old, new, logs = tmp_path / "old", tmp_path / "new", tmp_path / "logs"
@@ -103,14 +103,16 @@ def test_workers_whose_data_directory_is_lost_come_back_from_their_log_directori
 
 
 def test_an_adoption_also_corrects_a_layout_of_one_worker(tmp_path: Path) -> None:
-    """That of a data directory that had several once: the advice would come again and again."""
+    """A data directory that once had several workers: otherwise the same advice would come for
+    ever.
+    """
     old, new, logs = tmp_path / "old", tmp_path / "new", tmp_path / "logs"
     settings = {**SETTINGS, "log.dirs": str(logs)}
     old.mkdir()
     with temporary_workers(old, 2, settings) as state:
         run("topic", "create", "events", "-p", "4", "-b", state.bootstrap)
         run("produce", "events", "-b", state.bootstrap, given="\n".join(LINES))
-        run("consume", "events", "-b", state.bootstrap)  # each worker has its logs by now
+        run("consume", "events", "-b", state.bootstrap)  # now each worker has its logs
     new.mkdir()
     write_layout(DiskFiles(), new, Layout(workers=1))
     with pytest.raises(ConfigError) as refused, temporary_workers(new, 2, settings):
@@ -121,7 +123,7 @@ def test_an_adoption_also_corrects_a_layout_of_one_worker(tmp_path: Path) -> Non
         assert "events" in run("topic", "list", "-b", state.bootstrap)
 
 
-def test_a_resize_that_has_begun_is_not_overwritten_by_an_adoption(tmp_path: Path) -> None:
+def test_an_adoption_does_not_overwrite_an_unfinished_resize(tmp_path: Path) -> None:
     begun = Layout(workers=1, resize=Resize(3, (1, 2, 3)))
     write_layout(DiskFiles(), tmp_path, begun)
     folders = [tmp_path / "logs" / f"worker.{index}" for index in range(2)]

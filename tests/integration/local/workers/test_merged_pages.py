@@ -1,4 +1,4 @@
-"""One page of metrics for all workers."""
+"""One metrics page for all workers."""
 
 import asyncio
 from http import HTTPStatus
@@ -23,7 +23,7 @@ def worker(index: int, http: str | None = None) -> WorkerState:
     return WorkerState(index, 100 + index, 1000 + index, {}, http, restarts=index)
 
 
-def test_a_metric_of_all_workers_is_one_block_with_their_labels() -> None:
+def test_a_metric_of_all_workers_is_one_block_with_worker_labels() -> None:
     assert "".join(merged({"0": FIRST, "1": SECOND})) == (
         "# HELP up Whether.\n# TYPE up gauge\n"
         'up{worker="0"} 1\nup{worker="1"} 1\n'
@@ -35,7 +35,7 @@ def test_a_metric_of_all_workers_is_one_block_with_their_labels() -> None:
     )
 
 
-def test_a_brace_in_a_value_is_no_label() -> None:
+def test_a_brace_in_a_label_value_does_not_end_the_labels() -> None:
     assert labelled("up 1", "0") == 'up{worker="0"} 1'
     assert labelled('a{t="x}{ y"} 1', "3") == 'a{worker="3",t="x}{ y"} 1'
 
@@ -59,7 +59,7 @@ def test_a_machine_is_ready_when_all_workers_are() -> None:
     )
 
 
-def test_workers_are_asked_over_http() -> None:
+def test_only_workers_that_answer_over_http_are_up() -> None:
     def page(_: HttpRequest) -> HttpResponse:
         return plain(HTTPStatus.OK, "here")
 

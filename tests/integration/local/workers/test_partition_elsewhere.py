@@ -1,4 +1,4 @@
-"""A partition that another broker has is not unknown: clients look for its leader then."""
+"""A partition on another broker is not reported as unknown, so clients look for its leader."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -75,7 +75,7 @@ ASKED: tuple[Ask, ...] = (
 
 
 async def metadata(connection: Connection) -> MetadataResponse:
-    """Of the topic, once the broker that is asked knows it."""
+    """Metadata of the topic, once this broker knows it."""
     request = MetadataRequest(topics=[MetadataRequestTopic(name=TOPIC)])
     while True:
         found = await connection.call(request, MetadataResponse, timeout_ms=TIMEOUT_MS)
@@ -104,7 +104,7 @@ async def check(bootstrap: str) -> None:
         await connection.close()
 
 
-def test_requests_for_a_partition_of_another_worker_are_not_for_an_unknown_one() -> None:
+def test_requests_for_another_workers_partition_get_not_leader() -> None:
     with EmbeddedBroker(workers=2) as broker:
         broker.create_topic(TOPIC, 4)
         asyncio.run(check(broker.bootstrap))

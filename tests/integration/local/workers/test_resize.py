@@ -1,4 +1,4 @@
-"""A data directory for one, three and two workers, with a crash at every step in between."""
+"""A data directory is resized for one, three and two workers, with a crash at every step."""
 
 import asyncio
 import shutil
@@ -77,7 +77,7 @@ class Dying(DiskFiles):
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The data directory of a broker alone, with some topics."""
+    """The data directory of a standalone broker with some topics."""
     home = tmp_path_factory.mktemp("home")
     with EmbeddedBroker(directory=home) as broker:
         broker.create_topic("t", 7)
@@ -92,7 +92,7 @@ def home(template: Path, tmp_path: Path) -> Path:
 
 
 def copied(template: Path, home: Path) -> Path:
-    """With something in each partition, and rows of its own in the checkpoint files."""
+    """A copy with a file in each partition, and a row per partition in the checkpoint files."""
     shutil.copytree(template, home)
     logs = home / "logs"
     for each in PARTITIONS:
@@ -109,7 +109,7 @@ def config(home: Path, **settings: str) -> BrokerConfig:
 
 
 def held(home: Path, workers: int) -> dict[int, set[str]]:
-    """The partitions of each worker, which are all there, once, with their rows."""
+    """The partitions of each worker; asserts that each is there once, with its checkpoint rows."""
     logs = home / "logs"
     folders = [logs] if workers == 1 else [folder(logs, worker) for worker in range(workers)]
     assert {each.name for each in logs.glob("worker.*")} == (
@@ -139,7 +139,7 @@ def ids(home: Path, workers: int) -> list[int | None]:
     ]
 
 
-def test_one_three_two_one(home: Path) -> None:
+def test_one_worker_becomes_three_then_two_then_one(home: Path) -> None:
     assert prepare(home, config(home), 3) == 3
     assert sorted(map(len, held(home, 3).values())) == [3, 3, 4]
     assert ids(home, 3) == [1, 1001, 1002]
@@ -170,17 +170,21 @@ def restore(home: Path, backup: list[bytes]) -> None:
 
 
 def start(home: Path) -> None:
-    """Workers are looked at before they start; a broker alone looks for itself."""
+    """Starts as `penstock serve` does. Workers are checked before they start; a standalone broker
+    checks itself.
+    """
     if prepare(home, config(home), None) == 1:
         with EmbeddedBroker(directory=home):
             pass
 
 
 @pytest.mark.parametrize(("before", "after"), [(1, 3), (3, 1), (3, 2)])
-def test_a_backup_of_before_partitions_moved_is_refused(
+def test_a_metadata_backup_from_before_partitions_moved_is_refused(
     home: Path, before: int, after: int
 ) -> None:
-    """They would begin empty where the backup has them, and their logs would be strays."""
+    """The partitions would be empty where the backup places them, and their logs would be
+    strays.
+    """
     prepare(home, config(home), before)
     backup = backup_of(home)
     prepare(home, config(home), after)
@@ -191,8 +195,8 @@ def test_a_backup_of_before_partitions_moved_is_refused(
 
 
 @pytest.mark.parametrize("is_newer", [False, True])
-def test_a_backup_of_before_a_replica_was_elected_is_refused(home: Path, is_newer: bool) -> None:
-    """Its ISR may name a replica that lacks records; the others would truncate theirs."""
+def test_a_metadata_backup_from_before_an_election_is_refused(home: Path, is_newer: bool) -> None:
+    """The backup's ISR may name a replica that lacks records; the others would truncate theirs."""
     prepare(home, config(home), 2)
     (only,) = (home / "logs").glob("worker.*/t-0")
     (other,) = set(range(2)) - {int(only.parent.name[-1])}
@@ -205,7 +209,7 @@ def test_a_backup_of_before_a_replica_was_elected_is_refused(home: Path, is_newe
         assert prepare(home, config(home), None) == 2
 
 
-def test_a_log_directory_is_added_to_those_of_workers(home: Path) -> None:
+def test_a_log_directory_can_be_added_to_workers(home: Path) -> None:
     prepare(home, config(home), 2)
     added = home / "added"
     assert prepare(home, config(home, log_dirs=f"{home / 'logs'},{added}"), None) == 2
@@ -239,7 +243,7 @@ def test_a_worker_whose_folder_is_forgotten_keeps_its_id(home: Path, after: int)
 def test_a_crash_at_any_step_loses_nothing(
     before: int, after: int, instead: int, template: Path, tmp_path: Path
 ) -> None:
-    """The next start may ask for another number than the one that did not finish."""
+    """The next start may request another number of workers than the unfinished one."""
     base = copied(template, tmp_path / "base")
     prepare(base, config(base), before)
     for lives in crashes():
@@ -293,13 +297,13 @@ def test_what_a_worker_knew_of_a_former_topic_does_not_apply_to_a_new_one(
     assert not {each for each in rows if str(each) in before[1]}
 
 
-def test_workers_after_an_unclean_stop_are_as_unclean(home: Path) -> None:
+def test_an_unclean_shutdown_stays_unclean_for_all_workers(home: Path) -> None:
     (home / "logs" / CLEAN_SHUTDOWN).unlink()
     prepare(home, config(home), 2)
     assert not list((home / "logs").glob(f"worker.*/{CLEAN_SHUTDOWN}"))
 
 
-def test_workers_after_a_clean_stop_are_clean(home: Path) -> None:
+def test_a_clean_shutdown_stays_clean_for_all_workers(home: Path) -> None:
     prepare(home, config(home), 2)
     assert len(list((home / "logs").glob(f"worker.*/{CLEAN_SHUTDOWN}"))) == 2
 
@@ -322,7 +326,7 @@ def test_workers_after_a_clean_stop_are_clean(home: Path) -> None:
         ),
     ],
 )
-def test_settings_that_workers_cannot_have_change_nothing(
+def test_settings_that_workers_do_not_support_change_nothing(
     home: Path, settings: dict[str, str], says: str
 ) -> None:
     before = sorted(home.rglob("*"))
@@ -348,7 +352,7 @@ def test_settings_that_workers_cannot_have_change_nothing(
         ),
     ],
 )
-def test_what_would_stop_the_start_changes_nothing(
+def test_an_error_that_prevents_the_start_changes_nothing(
     home: Path, settings: dict[str, str], says: str, before: int, after: int
 ) -> None:
     prepare(home, config(home), before)
@@ -366,7 +370,7 @@ def test_what_would_stop_the_start_changes_nothing(
     "settings",
     [{"super.users": "User:admin;User:ANONYMOUS"}, {"allow.everyone.if.no.acl.found": "true"}],
 )
-def test_acls_that_let_workers_connect_to_each_other(home: Path, settings: dict[str, str]) -> None:
+def test_acls_may_let_workers_connect_to_each_other(home: Path, settings: dict[str, str]) -> None:
     acls = {"authorizer.class.name": KNOWN_AUTHORIZERS[0], **settings}
     assert prepare(home, config(home, **acls), 2) == 2
 
@@ -379,20 +383,20 @@ def test_folders_of_workers_without_their_layout_are_refused(home: Path) -> None
             prepare(home, config(home), workers)
 
 
-def test_a_log_directory_that_is_not_named_any_more_is_refused(home: Path, tmp_path: Path) -> None:
+def test_a_log_directory_that_is_no_longer_named_is_refused(home: Path, tmp_path: Path) -> None:
     prepare(home, config(home), 2)
     with pytest.raises(ConfigError, match=r"10 partitions .* in none of them, and .*worker.0"):
         prepare(home, config(home, log_dirs=str(tmp_path / "elsewhere")), 2)
 
 
-def test_logs_that_the_metadata_does_not_know_are_refused(home: Path) -> None:
+def test_logs_unknown_to_the_metadata_are_refused(home: Path) -> None:
     (home / "logs" / "unknown-0").mkdir()
     with pytest.raises(ConfigError, match=r"1 partition \(unknown-0\)"):
         prepare(home, config(home), 2)
     assert read_layout(home).workers == 1
 
 
-def test_a_directory_that_is_no_partitions_is_refused(home: Path) -> None:
+def test_a_directory_that_is_no_partition_is_refused(home: Path) -> None:
     (home / "logs" / "something").mkdir()
     with pytest.raises(ConfigError, match="something is no partition's directory"):
         prepare(home, config(home), 2)
@@ -419,8 +423,8 @@ def test_a_layout_of_a_newer_version_is_refused(home: Path) -> None:
         prepare(home, config(home), 2)
 
 
-def test_on_zookeeper_a_worker_with_partitions_stays(home: Path) -> None:
-    """Others may run, and only their controller may move what is theirs."""
+def test_on_zookeeper_a_worker_with_partitions_cannot_be_removed(home: Path) -> None:
+    """Other brokers may run, and only their controller may move partitions."""
     prepare(home, config(home), 2)
     cluster = config(home, zookeeper_connect="127.0.0.1:2181")
     with pytest.raises(ConfigError, match="belongs to a worker that would go"):
@@ -430,7 +434,7 @@ def test_on_zookeeper_a_worker_with_partitions_stays(home: Path) -> None:
     held(home, 2)
 
 
-def test_a_new_worker_gets_no_id_of_another_when_the_metadata_was_lost(home: Path) -> None:
+def test_a_new_worker_gets_an_unused_id_when_the_metadata_is_lost(home: Path) -> None:
     prepare(home, config(home), 2)
     for each in home.glob(f"{STORE_FILE}*"):
         each.unlink()
@@ -445,7 +449,7 @@ def test_a_new_worker_gets_no_id_of_another_when_the_metadata_was_lost(home: Pat
 def test_partitions_that_no_worker_would_serve_are_refused(
     home: Path, tmp_path: Path, file: str
 ) -> None:
-    """Those of Kafka, for example, whose directory was added."""
+    """For example partitions of Kafka, whose directory was added."""
     prepare(home, config(home), 2)
     added = tmp_path / "added"
     (added / "u-0").mkdir(parents=True)
@@ -465,7 +469,7 @@ def test_partitions_that_no_worker_would_serve_are_refused(
         (f"t-0.{'0' * 32}-stray", "partition.metadata"),
     ],
 )
-def test_a_folder_that_only_looks_like_a_partition_s_is_left_alone(
+def test_a_folder_that_only_looks_like_a_partition_is_not_changed(
     home: Path, name: str, file: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     prepare(home, config(home), 2)

@@ -1,4 +1,4 @@
-"""Workers that log in to each other, under ACLs, without any listener that is open."""
+"""Workers that log in to each other, with ACLs, and without any open listener."""
 
 from pathlib import Path
 
@@ -45,7 +45,7 @@ def logged_in(broker: EmbeddedBroker, protocol: str, password: str = "a") -> Cli
 
 
 def use_every_worker(client: Client) -> None:
-    """Write to both workers, and read it in a group, whose coordinator is one of them."""
+    """Writes to both workers, and reads the records in a group that one of them coordinates."""
     admin = AdminClient(client)
     assert len(admin.list_topics(timeout=10).brokers) == 2
     admin.create_topics([NewTopic("t", 4, 1)])["t"].result(10)
@@ -79,14 +79,14 @@ def test_workers_speak_tls_with_clients_and_each_other(tmp_path: Path) -> None:
         use_every_worker({**logged_in(broker, "SASL_SSL"), **trusting})
         for refused in (
             {**logged_in(broker, "SASL_SSL", password="wrong"), **trusting},
-            {**logged_in(broker, "SASL_SSL")},  # it does not trust the certificate
+            {**logged_in(broker, "SASL_SSL")},  # does not trust the certificate
             {**logged_in(broker, "SASL_PLAINTEXT")},
         ):
             with pytest.raises(KafkaException):
                 AdminClient(refused).list_topics(timeout=1)
 
 
-def test_a_client_certificate_is_a_user_to_every_worker(tmp_path: Path) -> None:
+def test_a_client_certificate_names_a_user_on_every_worker(tmp_path: Path) -> None:
     keys = certified(tmp_path, "broker")
     settings = {
         "listeners": "SSL://127.0.0.1:0",

@@ -16,7 +16,7 @@ from penstock.registry.topic import create_schemas_topic
 from penstock.retry.state_topic import STATE_TOPIC, create_state_topic
 
 
-def test_workers_may_become_fewer_with_services(tmp_path: Path) -> None:
+def test_the_number_of_workers_can_shrink_with_services(tmp_path: Path) -> None:
     async def made(bootstrap: str) -> set[int]:
         async with Client(parse_addresses(bootstrap)) as client:
             await create_schemas_topic(client, "_schemas")
@@ -30,7 +30,9 @@ def test_workers_may_become_fewer_with_services(tmp_path: Path) -> None:
         pass
 
 
-def test_as_many_replicas_as_groups_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_service_topics_have_as_many_replicas_as_the_offsets_topic(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def refused(*_: object, **__: object) -> dict[str, ConfigEntry]:
         raise BrokerRefused(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "broker 1")
 
