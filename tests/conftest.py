@@ -1,4 +1,4 @@
-"""What tests share: real peers for those marked `peer`, and how hard Hypothesis tries."""
+"""What all tests share: real peers for those marked `peer`, and Hypothesis settings."""
 
 import faulthandler
 import logging
@@ -36,9 +36,10 @@ def screenshots(pytestconfig: pytest.Config) -> Path | None:
 
 
 def pytest_configure() -> None:
-    """A signal that `nohup` or `&` ignores would be ignored by the programs under test too.
+    """Gives ignored signals a handler: programs under test would inherit what `nohup` or `&`
+    ignores.
 
-    What has a handler here does what it always does there.
+    A signal that has a handler here has its default action in those programs.
     """
     for each in (signal.SIGHUP, signal.SIGINT):
         if signal.getsignal(each) is signal.SIG_IGN:
@@ -48,7 +49,7 @@ def pytest_configure() -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(CONTRACT):
-            item.add_marker(pytest.mark.slow)  # other programs are started, or brokers as processes
+            item.add_marker(pytest.mark.slow)  # it starts other programs, or brokers as processes
     if is_compiled():
         skipped = pytest.mark.skip(reason="replaces functions of the sources: set PENSTOCK_PURE=1")
         for item in items:
@@ -58,8 +59,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """A time-out interrupts Python only. A test that hangs in a library of C (librdkafka's close,
-    say) ends its process some time later: it has failed, and the others go on in a new one.
+    """A timeout interrupts only Python. If a test hangs in a C library (librdkafka's close, for
+    example), its process is ended some time later: the test has failed, and the others continue in
+    a new process.
     """
     marker = item.get_closest_marker("timeout")
     usual = item.config.getoption("timeout") or item.config.getini("timeout")
@@ -75,14 +77,16 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
     if config.getvalue("dist") != "loadfile":
         return None
-    from support.side_by_side import PartScheduling  # only the process that distributes needs it
+    from support.side_by_side import (
+        PartScheduling,
+    )  # only the process that distributes tests needs it
 
     return PartScheduling(config, log)
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _environment() -> Iterator[None]:
-    """Tests of one file leave the environment and logging as they were for those of another."""
+    """Restores the environment and logging after each file, for the tests of the next one."""
     before = dict(os.environ)
     yield
     left = {name for name, _ in {*before.items()} ^ {*os.environ.items()}}
@@ -92,7 +96,7 @@ def _environment() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def kafka() -> Iterator[KafkaCluster]:
-    """One real broker, shared by all the tests that ask for it: each names topics of its own."""
+    """One real broker, shared by all tests that use it: each has topics of its own."""
     with KafkaCluster() as cluster:
         yield cluster
 

@@ -1,4 +1,4 @@
-"""aiokafka, on an event loop of its own in a thread of its own."""
+"""aiokafka, on its own event loop in its own thread."""
 
 import asyncio
 import threading
@@ -136,7 +136,7 @@ class AiokafkaClient:
         except BrokerResponseError as refused:
             raise RefusedError(refused.errno, str(refused)) from refused
         except ProducerFenced as fenced:
-            # Both codes that tell it are one exception here.
+            # Both error codes of a fenced producer are this one exception.
             raise RefusedError(ErrorCode.PRODUCER_FENCED, str(fenced)) from fenced
 
     async def _new_admin(self) -> AIOKafkaAdminClient:
@@ -174,7 +174,7 @@ class AiokafkaClient:
         ]
         async with asyncio.timeout(WAIT_S):
             done = [await future for future in sent]
-        # Without acks there is nothing to tell where a record went.
+        # Without acks, nothing says where a record went.
         return [Placed(one.partition, one.offset) if one else Placed(-1, -1) for one in done]
 
     async def _transactional(self, transactional_id: str) -> AIOKafkaProducer:

@@ -9,15 +9,15 @@ import pytest
 
 BROKERS = ["kafka", "penstock", "penstock_workers"]
 """`kafka`, the real one, is the oracle; the others are ours, as one process and as two workers.
-Each is a fixture of that name.
+Each has a fixture of that name.
 """
 
 GROUP_BROKERS = ["kafka", "penstock", "penstock_workers"]
-"""Those that coordinate groups."""
+"""The brokers that coordinate groups."""
 
 
 class Target(Protocol):
-    """A broker that is its own cluster."""
+    """A broker that is a cluster by itself."""
 
     @property
     def bootstrap(self) -> str: ...
@@ -26,11 +26,10 @@ class Target(Protocol):
 
 
 def parameters(brokers: Sequence[str]) -> list[object]:
-    """For a `target` that is each of these in turn.
+    """Parameters for a `target` that is each of these in turn.
 
-    The oracle's answers change with Kafka's version only, so that `make test` need not ask it
-    again: `make soak` does, and whoever sets PENSTOCK_ORACLE. Workers are in `make soak` too, or
-    with PENSTOCK_WORKERS.
+    The oracle's answers change only with Kafka's version, so `make test` does not run it; `make
+    soak` and PENSTOCK_ORACLE do. Workers also run in `make soak`, or with PENSTOCK_WORKERS.
     """
     marks = {
         "kafka": [pytest.mark.peer, *rare_unless("PENSTOCK_ORACLE")],

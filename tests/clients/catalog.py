@@ -33,7 +33,7 @@ START: dict[Name, Callable[[str], Client]] = {
     "sarama": _piped("sarama", lambda: go_program("sarama")),
     "kafkajs": _piped("kafkajs", lambda: node_program("kafkajs")),
 }
-"""How each is started with the bootstrap address."""
+"""How to start each client with the bootstrap address."""
 
 Need = Literal[
     "alter configs",
@@ -92,14 +92,14 @@ CANNOT: dict[Name, dict[Need, str]] = {
         "time past the end": _END_FOR_NONE,
     },
 }
-"""Why a client takes no part in some scenarios; all others are for all."""
+"""Why a client is left out of some scenarios; it runs all others."""
 
 
 def able(*needs: Need) -> list[Name]:
-    """The clients that a scenario with these needs runs over."""
+    """The clients that can run a scenario with these needs."""
     return [name for name in START if not set(needs) & CANNOT.get(name, {}).keys()]
 
 
 def over(*needs: Need) -> pytest.MarkDecorator:
-    """Run the scenario once with each able client, which it gets as `client`."""
+    """Runs the scenario once with each able client, which it gets as `client`."""
     return pytest.mark.parametrize("client", able(*needs), indirect=True)

@@ -1,4 +1,4 @@
-"""kafka-python, whose protocol code is its own."""
+"""kafka-python, which has its own protocol code."""
 
 import re
 import time
@@ -73,7 +73,7 @@ class KafkaPythonClient:
         answer = self._admin.alter_configs([ConfigResource("topic", topic, changes | drops)])
         text = answer["topic"][topic]
         if text != "OK":
-            # The one call that reports a refusal as text.
+            # This is the only call that reports an error as text.
             code = re.match(r"\[Error (-?\d+)\]", text)
             assert code, text
             raise RefusedError(int(code[1]), text)

@@ -1,4 +1,4 @@
-"""kcat as Debian ships it, on an older librdkafka; every question is a run of the command."""
+"""kcat as Debian ships it, on an older librdkafka; each call is a run of the command."""
 
 import json
 import re
@@ -30,7 +30,7 @@ from peers.jars import program
 from peers.process import PeerError, last_lines
 from penstock.errors import ErrorCode
 
-# Lengths before bytes: a key or value may hold anything.
+# Lengths come before the bytes, since a key or value may contain anything.
 FORMAT = r"%p %o %T %K %S %h\n%k%s"
 END_OF_RECORD, END_OF_KEY = "\x01", "\x02"
 
@@ -144,7 +144,7 @@ class KcatClient:
         raise NotImplementedError
 
     def close(self) -> None:
-        """Nothing runs between two questions."""
+        """Nothing runs between two calls."""
 
     def _metadata(self, *options: str) -> Any:
         return json.loads(self._run("-L", "-J", *options).stdout)
@@ -196,8 +196,8 @@ class KcatMember:
 def _runs(records: Sequence[Record]) -> Iterator[tuple[list[str], bytes]]:
     """Options and input of one run for all records that can share it.
 
-    Its reports name no record: those for one partition come in order, and records that are
-    yet to be routed go alone.
+    kcat's reports name no record: those for one partition come in order, and records without a
+    partition are sent one by one.
     """
 
     def options(place_and_record: tuple[int, Record]) -> tuple[list[str], int]:
@@ -219,7 +219,7 @@ def _runs(records: Sequence[Record]) -> Iterator[tuple[list[str], bytes]]:
 
 
 def parsed(output: bytes) -> tuple[list[Record], bytes]:
-    """The whole records in what kcat printed by `FORMAT`, and the rest."""
+    """The complete records in kcat's output by `FORMAT`, and the remaining bytes."""
     records = []
     while (end := output.find(b"\n")) >= 0:
         *numbers, headers = output[:end].decode().split(" ", 5)
@@ -248,7 +248,7 @@ def _header(pair: str) -> tuple[str, bytes]:
 
 
 def _refuse(text: str) -> NoReturn:
-    """The error whose description by librdkafka is in the text; kcat prints no codes."""
+    """Raises the error whose librdkafka description is in the text; kcat prints no codes."""
     for code in ErrorCode:
         if code > 0 and KafkaError(code).str() in text:
             raise RefusedError(code, text)

@@ -1,4 +1,4 @@
-"""confluent-kafka, the Python face of librdkafka."""
+"""confluent-kafka, the Python binding of librdkafka."""
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -47,7 +47,7 @@ from penstock.client.address import Address
 from penstock.errors import ErrorCode
 
 _QUIET = 0
-"""Level of its own log: a producer that is fenced on purpose need not tell."""
+"""The level of its own log: a producer that is fenced on purpose should not log it."""
 
 _OFFSETS: dict[int, Callable[[], OffsetSpec]] = {
     LATEST: OffsetSpec.latest,
@@ -102,7 +102,7 @@ class LibrdkafkaClient:
     def replace_configs(self, topic: str, configs: Mapping[str, str]) -> None:
         resource = ConfigResource(ResourceType.TOPIC, topic, set_config=dict(configs))
         with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
-            _only(self._admin.alter_configs([resource]))  # deprecated, and still in use
+            _only(self._admin.alter_configs([resource]))  # deprecated, but still in use
 
     def alter_configs(self, topic: str, put: Mapping[str, str], delete: Sequence[str]) -> None:
         entries = [
@@ -189,7 +189,7 @@ class LibrdkafkaClient:
         return LibrdkafkaMember(consumer)
 
     def group_type(self, group: str) -> str:
-        """CLASSIC or CONSUMER: the protocol that a group is of."""
+        """CLASSIC or CONSUMER: the group's protocol."""
         with _refusals():
             listed = self._admin.list_consumer_groups().result(WAIT_S)
         return next(str(each.type.name) for each in listed.valid if each.group_id == group)
@@ -205,7 +205,7 @@ class LibrdkafkaClient:
 
     def close(self) -> None:
         self._producers.clear()
-        del self._admin  # else it complains of the broker's end
+        del self._admin  # otherwise it logs that the broker has ended
 
     def _producer(self, codec: Codec, acks: Acks, idempotent: bool) -> Producer:
         how = codec, acks, idempotent
@@ -217,7 +217,7 @@ class LibrdkafkaClient:
                     "compression.type": codec,
                     "enable.idempotence": idempotent,
                     "linger.ms": 0,
-                    # Java's; the default hashes keys by CRC-32.
+                    # Java's partitioner; the default hashes keys by CRC-32.
                     "partitioner": "murmur2_random",
                 }
             )
@@ -226,7 +226,8 @@ class LibrdkafkaClient:
     def _consumer(
         self, group: str, reset: str, isolation: Isolation = "read_uncommitted"
     ) -> Consumer:
-        # In the consumer protocol the broker sets these, and the client refuses its own.
+        # In the consumer protocol the broker decides these, and the client refuses them as
+        # settings.
         own = {"heartbeat.interval.ms": 300, "partition.assignment.strategy": self._strategy}
         return Consumer(
             self._bootstrap
@@ -264,7 +265,7 @@ class LibrdkafkaTransactor:
                 self._made.abort_transaction(WAIT_S)
 
     def close(self) -> None:
-        self._producer = None  # it has no other end than being forgotten
+        self._producer = None  # it has no close(); dropping it is the only way
 
     @property
     def _made(self) -> Producer:
@@ -290,7 +291,7 @@ class LibrdkafkaMember:
             )
 
     def leave(self) -> None:
-        # In a thread: no time-out of a test ends a call that waits inside the library.
+        # In a thread, because no test timeout interrupts a call that waits inside the library.
         closing = Thread(target=self._consumer.close, daemon=True)
         closing.start()
         closing.join(60)
@@ -298,7 +299,7 @@ class LibrdkafkaMember:
 
 
 def _joins_again(message: Message) -> bool:
-    """It tells of a join that it repeats: a group that changes its protocol refuses one."""
+    """Whether it reports a join that it repeats: a group that changes its protocol refuses one."""
     error = message.error()
     return error is not None and error.code() == KafkaError.REBALANCE_IN_PROGRESS
 
@@ -332,13 +333,13 @@ def _known(number: int | None) -> int:
 def _raise(error: KafkaError | None) -> None:
     if error is None:
         return
-    # With `auto.offset.reset=error` the broker's answer reaches the application by this name.
+    # With `auto.offset.reset=error` the application gets the broker's error under this name.
     if error.code() == KafkaError._AUTO_OFFSET_RESET:
         raise RefusedError(ErrorCode.OFFSET_OUT_OF_RANGE, error.str())
     if error.code() == KafkaError._FENCED:
         raise RefusedError(ErrorCode.PRODUCER_FENCED, error.str())
     if error.code() < 0:
-        raise PeerError(error.str())  # its own, not the broker's
+        raise PeerError(error.str())  # the client's own error, not the broker's
     raise RefusedError(error.code(), error.str())
 
 

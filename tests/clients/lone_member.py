@@ -1,8 +1,8 @@
-"""A member of a group in a process of its own: `LIBRARY BOOTSTRAP GROUP TOPIC JSON`.
+"""A member of a group in a separate process: `LIBRARY BOOTSTRAP GROUP TOPIC JSON`.
 
-It prints how many partitions it holds whenever that changes, until it is killed. The JSON has
-Kafka's names for a consumer's settings. A topic that begins with `^` is an expression. Programs
-in other languages do the same with their libraries: `LoneMember.java`, `member.go`, `member.js`.
+It prints how many partitions it owns whenever that changes, until it is killed. The JSON has
+Kafka's names for a consumer's settings. A topic that begins with `^` is a pattern. Programs in
+other languages do the same with their libraries: `LoneMember.java`, `member.go`, `member.js`.
 """
 
 import json
@@ -12,9 +12,9 @@ from typing import Any, Literal
 
 Library = Literal["librdkafka", "kafka-python", "aiokafka"]
 Tell = Callable[[int], None]
-"""Takes how many partitions are held."""
+"""Reports how many partitions are owned."""
 Poll = Callable[[], object]
-"""Polls a little, and tells."""
+"""Polls for a short time, and reports."""
 
 
 def librdkafka(
@@ -34,7 +34,7 @@ def librdkafka(
 
 
 def wanted(topic: str) -> dict[str, Any]:
-    """librdkafka knows an expression by its first letter, the others want to be told."""
+    """librdkafka recognizes a pattern by its first letter; the others need another argument."""
     return {"pattern": topic} if topic.startswith("^") else {"topics": [topic]}
 
 
@@ -57,7 +57,7 @@ def kafka_python(
     given = {name.replace(".", "_"): value for name, value in settings.items()}
     consumer = KafkaConsumer(bootstrap_servers=bootstrap, group_id=group, **given)
     consumer.subscribe(**wanted(topic), listener=Teller())
-    # One long poll: 3.0.12 forgets an assignment that comes between two of them, for ever.
+    # One long poll: version 3.0.12 loses, for ever, an assignment that comes between two polls.
     return lambda: consumer.poll(3_600_000)
 
 

@@ -1,6 +1,6 @@
-"""The program of each client that is one member of a group; `lone_member` says what they do.
+"""The program of each client that is one member of a group; `lone_member` describes what they do.
 
-kcat is not among them: as a member it is librdkafka.
+kcat is left out: as a member it is librdkafka.
 """
 
 import sys
@@ -16,7 +16,7 @@ TESTS = Path(__file__).parents[1]
 
 
 def _python(library: str) -> Callable[[], list[str]]:
-    # Not by its file: beside it lie modules that are named after the libraries.
+    # By module, not by file: its folder has modules named after the libraries.
     program = ["env", f"PYTHONPATH={TESTS}", sys.executable, "-m", "clients.lone_member"]
     return lambda: [*program, library]
 
@@ -32,5 +32,5 @@ assert set(START) - set(MEMBERS) == {"kcat"}
 
 
 def lone(*needs: Need) -> list[Name]:
-    """The clients whose lone members can do all of this."""
+    """The clients that have such a program and these abilities."""
     return [name for name in able(*needs) if name in MEMBERS]

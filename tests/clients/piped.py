@@ -1,8 +1,8 @@
-"""A client in another language: one JSON command a line in, one JSON answer a line out.
+"""A client in another language: one JSON command per line in, one JSON answer per line out.
 
-A command is an object with the name of a method of `Client` as `op` and its arguments; bytes
-are base 64. The answer is `{"ok": ...}`, or `{"error": code, "text": ...}` when the broker
-refused; a client that fails on its own answers with the code -1.
+A command is an object with the name of a method of `Client` as `op` and its arguments; bytes are
+base 64. The answer is `{"ok": ...}`, or `{"error": code, "text": ...}` if the broker refused; a
+client that fails by itself answers with the code -1.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""What every client under test is asked, whatever language it is written in."""
+"""The operations of every client under test, in whatever language."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,10 +14,10 @@ Isolation = Literal["read_committed", "read_uncommitted"]
 CODECS: tuple[Codec, ...] = ("none", "gzip", "snappy", "lz4", "zstd")
 
 LATEST, EARLIEST = -1, -2
-"""Instead of a time or an offset: one past the last record, and the first one kept."""
+"""Used instead of a timestamp or an offset: the end of the log, and its first record."""
 
 WAIT_S = 20
-"""How long a client may take for one answer before a test fails."""
+"""How long a client may take for one call before a test fails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Record:
 
 
 class Placed(NamedTuple):
-    """Where a record went; with acks=0 the offset is unknown and negative."""
+    """Where a record was stored; with acks=0 the offset is unknown and negative."""
 
     partition: int
     offset: int
@@ -52,7 +52,7 @@ class Cluster(NamedTuple):
 
 
 class RefusedError(Exception):
-    """The broker refused, and the client reported the code that came over the wire."""
+    """The broker refused, and the client reported the error code of the response."""
 
     def __init__(self, code: int, text: str) -> None:
         super().__init__(f"{code}: {text}")
@@ -60,7 +60,7 @@ class RefusedError(Exception):
 
 
 class Client(Protocol):
-    """One unmodified client library behind the few questions that the scenarios ask."""
+    """One unmodified client library behind the few operations that the scenarios need."""
 
     def create_topic(
         self, topic: str, partitions: int = 1, configs: Mapping[str, str] | None = None
@@ -77,17 +77,17 @@ class Client(Protocol):
     def configs(self, topic: str) -> dict[str, str]: ...
 
     def replace_configs(self, topic: str, configs: Mapping[str, str]) -> None:
-        """AlterConfigs: what is not named goes back to its default."""
+        """AlterConfigs: unnamed settings return to their defaults."""
 
     def alter_configs(self, topic: str, put: Mapping[str, str], delete: Sequence[str]) -> None:
-        """IncrementalAlterConfigs: what is not named stays."""
+        """IncrementalAlterConfigs: unnamed settings stay."""
 
     def delete_records(self, topic: str, partition: int, before: int) -> None: ...
 
     def cluster(self) -> Cluster: ...
 
     def offset(self, topic: str, partition: int, at: int) -> int:
-        """The first offset whose record is not older than `at`, -1 if none is."""
+        """The first offset whose record is not older than `at`; -1 if there is none."""
 
     def produce(
         self,
@@ -106,7 +106,7 @@ class Client(Protocol):
         *reads: tuple[int, int],
         reset: Reset = "none",
     ) -> list[list[Record]]:
-        """Assign the partition, then for each (offset, count) seek there and read that many."""
+        """Assigns the partition, then for each (offset, count) seeks there and reads that many."""
 
     def join(
         self, group: str, *topics: str, isolation: Isolation = "read_uncommitted"
@@ -118,12 +118,12 @@ class Client(Protocol):
 
 
 class Transactor(Protocol):
-    """A producer with a transactional id; one that comes later with the same id fences it."""
+    """A producer with a transactional id; a later one with the same id fences it."""
 
     def begin(self) -> None: ...
 
     def send(self, topic: str, records: Sequence[Record]) -> None:
-        """Returns when the broker has them."""
+        """Returns once the broker has acknowledged them."""
 
     def end(self, *, commits: bool) -> None: ...
 
@@ -136,10 +136,10 @@ class Poll(NamedTuple):
 
 
 class Member(Protocol):
-    """A consumer in a group; it starts at the earliest record and commits only when told."""
+    """A consumer in a group; it starts at the earliest record and commits only on request."""
 
     def poll(self) -> Poll:
-        """What arrived in about a tenth of a second, and what it holds after that."""
+        """What arrived in about a tenth of a second, and what it owns afterwards."""
 
     def commit(self, topic: str, partition: int, offset: int) -> None: ...
 

@@ -1,4 +1,4 @@
-"""The client that prepares what a scenario needs and looks at what it left."""
+"""The client that prepares each scenario and checks its outcome."""
 
 import asyncio
 from collections.abc import Iterable, Mapping
@@ -12,7 +12,7 @@ from penstock.wire.messages.metadata import MetadataRequest, MetadataRequestTopi
 
 
 class Referee(LibrdkafkaClient):
-    """Its topics are there for every client when it has made them."""
+    """Creates topics so that every client finds them at once."""
 
     def create_topic(
         self, topic: str, partitions: int = 1, configs: Mapping[str, str] | None = None
@@ -20,12 +20,12 @@ class Referee(LibrdkafkaClient):
         super().create_topic(topic, partitions, configs)
         assert settled(lambda: len(self.partitions(topic)), partitions) == partitions
         asyncio.run(_known_everywhere(self.addresses(), topic, partitions))
-        for index in range(partitions):  # the leader may learn last that it leads
+        for index in range(partitions):  # the leader may be the last to learn that it leads
             assert settled(lambda at=index: self.offset(topic, at, LATEST), 0) == 0  # type: ignore[misc]
 
 
 async def _known_everywhere(brokers: Iterable[Address], topic: str, partitions: int) -> None:
-    """Wait until each broker knows the topic: a client may ask any of them."""
+    """Waits until each broker knows the topic, since a client may ask any of them."""
     request = MetadataRequest(
         topics=[MetadataRequestTopic(name=topic)], allow_auto_topic_creation=False
     )

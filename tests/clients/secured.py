@@ -1,4 +1,4 @@
-"""Clients that log in over TLS: what each is told, and the programs of those in other languages.
+"""Clients that log in over TLS: their settings, and the programs of those in other languages.
 
 A job has an address, an authority, a login, a topic and values. The client creates the topic,
 writes the values and reads them back.
@@ -37,7 +37,7 @@ class Job:
 
 
 def program(command: Callable[[], list[str]]) -> Callable[[Job], list[str]]:
-    """A client in another language; what it prints, line by line."""
+    """A client in another language; returns the lines that it prints."""
 
     def run(job: Job) -> list[str]:
         done = subprocess.run(
@@ -134,7 +134,7 @@ CLIENTS: dict[str, Callable[[Job], list[str]]] = {
     "librdkafka": librdkafka,
     "kafka-python": kafka_python,
     "java": program(lambda: source_command("Secured", jars="kafka-4.3.1")),
-    "franz-go": lambda job: franz_go(job)[1:],  # the first line tells of rules and quotas
+    "franz-go": lambda job: franz_go(job)[1:],  # the first line is about ACLs and quotas
     "sarama": program(lambda: go_program("sarama", SECURED)),
     "kafkajs": program(lambda: node_program("kafkajs", "secured.js")),
 }

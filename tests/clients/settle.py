@@ -1,4 +1,4 @@
-"""Kafka's metadata is eventually the same everywhere: what to do until then."""
+"""Kafka's metadata is eventually consistent: waiting for the expected value."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 def settled(read: Callable[[], T], wanted: T) -> T:
-    """What `read` gives once it gives what is wanted, or at last when it never does."""
+    """Repeats `read` until it returns `wanted`; returns the last value if it never does."""
     last: list[T | RefusedError] = []
 
     def matches() -> bool:

@@ -13,9 +13,11 @@ from penstock.record.batch import LENGTH_END
 Fault = Callable[[Stage, Load], None]
 
 SILENT_S = 4
-"""Longer than a session lasts in the tests: whoever is silent for so long is given up."""
+"""Longer than a session lasts in the tests: a broker that is silent for so long loses its
+session.
+"""
 SOME = 100
-"""Acknowledgements that show that writing goes on."""
+"""The number of acknowledgements that shows that writing continues."""
 
 
 def killed(of: Callable[[Stage], int]) -> Fault:
@@ -59,7 +61,7 @@ def session_expired(of: Callable[[Stage], int]) -> Fault:
 def zookeeper_restarted(stage: Stage, load: Load) -> None:
     servers = stage.zookeeper.pids
     stage.zookeeper.kill(*servers)
-    load.wait_for_acks(SOME)  # leaders go on as long as nothing changes
+    load.wait_for_acks(SOME)  # leaders continue as long as nothing changes
     stage.zookeeper.start(*servers)
     load.wait_for_acks(SOME)
 
@@ -83,7 +85,7 @@ def zookeeper_paused(stage: Stage, load: Load) -> None:
 
 
 def zookeeper_leader_killed(stage: Stage, load: Load) -> None:
-    """Of an ensemble; the two others go on."""
+    """Kills the leader of an ensemble; the two other servers continue."""
     servers = stage.zookeeper.pids
     leader = next(each for each in servers if stage.zookeeper.mode(each) == "leader")
     stage.zookeeper.kill(leader)
@@ -92,7 +94,7 @@ def zookeeper_leader_killed(stage: Stage, load: Load) -> None:
 
 
 def cut_off(of: Callable[[Stage], int], *, seconds: float = SILENT_S) -> Fault:
-    """No other broker reaches it, nor it them; clients and ZooKeeper do."""
+    """Cuts all links between this broker and the others; clients and ZooKeeper still reach it."""
 
     def fault(stage: Stage, load: Load) -> None:
         victim = of(stage)
@@ -116,7 +118,7 @@ def cut_one_way(of: Callable[[Stage], int], *, incoming: bool) -> Fault:
 
 
 def damaged(damage: Callable[[bytearray], None]) -> Fault:
-    """A follower dies, and its disk has changed when it comes back."""
+    """Kills a follower, and changes its disk before it comes back."""
 
     def fault(stage: Stage, load: Load) -> None:
         victim = stage.follower
@@ -138,7 +140,9 @@ def bit_flip(data: bytearray) -> None:
 
 
 def flip_in_last_batch(byte: int) -> Callable[[bytearray], None]:
-    """In a field that no CRC covers, where no later batch tells of it."""
+    """Flips a bit of a field that no CRC covers, in the last batch, where no later batch reveals
+    it.
+    """
 
     def flip(data: bytearray) -> None:
         last = position = 0
@@ -155,7 +159,9 @@ def truncation(data: bytearray) -> None:
 
 
 def all_killed_and_one_damaged(stage: Stage, load: Load) -> None:
-    """The power fails, and one disk comes back with a flipped bit: the others know better."""
+    """The power fails, and one disk comes back with a flipped bit; the other replicas are
+    intact.
+    """
     victim = stage.leader
     load.wait_for_acks(SOME)
     stage.brokers.kill(*range(BROKERS))
@@ -175,7 +181,7 @@ def all_killed(stage: Stage, load: Load) -> None:
 
 
 def bounced(stage: Stage, load: Load) -> None:
-    """Every broker in turn, in good order: a rolling restart."""
+    """Stops every broker in turn, cleanly: a rolling restart."""
     for broker in range(BROKERS):
         stage.brokers.stop(broker)
         load.wait_for_acks(SOME // 2)
@@ -184,7 +190,7 @@ def bounced(stage: Stage, load: Load) -> None:
 
 
 def at_random(seed: int, rounds: int) -> Fault:
-    """Whatever comes: kills and pauses of any broker, two at once too."""
+    """Kills and pauses any broker at random, even two at once."""
 
     def fault(stage: Stage, load: Load) -> None:
         dice = random.Random(seed)
@@ -258,7 +264,7 @@ COORDINATORS: dict[str, Fault] = {
     "coordinator paused": paused(coordinator),
     "coordinator's session expired": session_expired(coordinator),
 }
-"""Of the group that a witness forms."""
+"""Faults of the coordinator of the group that a witness forms."""
 DISKS: dict[str, Fault] = {
     "bit flip": damaged(bit_flip),
     "flipped offset": damaged(flip_in_last_batch(7)),

@@ -1,4 +1,4 @@
-"""Decides whether a history keeps what Kafka promises. Pure; names as Jepsen's Kafka tests use."""
+"""Decides whether a history keeps Kafka's promises. Pure; named as in Jepsen's Kafka tests."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from faults.violation import Violation
 
 
 def violations(history: History) -> list[Violation]:
-    """Every promise that the history breaks; none is the only good answer."""
+    """Every promise that the history breaks; an empty list is the only good result."""
     return [
         *lost_writes(history),
         *vanished(history),
@@ -26,7 +26,7 @@ def violations(history: History) -> list[Violation]:
 
 
 def lost_writes(history: History) -> Iterator[Violation]:
-    """Acknowledged, and not there at the end, or not where it was acknowledged to be."""
+    """An acknowledged record is missing at the end, or is not where it was acknowledged to be."""
     there = {(each.partition, each.offset): each.value for each in history.final}
     for sent in _acked(history):
         found = there.get((sent.partition, sent.offset or 0))
@@ -36,7 +36,9 @@ def lost_writes(history: History) -> Iterator[Violation]:
 
 
 def vanished(history: History) -> Iterator[Violation]:
-    """Read by somebody, and not there at the end: what was once readable stays so."""
+    """A record that some consumer read is missing at the end: what was once readable must
+    stay so.
+    """
     there = {(each.partition, each.offset) for each in history.final}
     for reader, each in _reads(history):
         if (each.partition, each.offset) not in there:
@@ -44,14 +46,14 @@ def vanished(history: History) -> Iterator[Violation]:
 
 
 def duplicates(history: History) -> Iterator[Violation]:
-    """Sent once by an idempotent producer, and there twice."""
+    """A record that an idempotent producer sent once is there twice."""
     for value, count in Counter(each.value for each in history.final).items():
         if count > 1:
             yield Violation("duplicate", f"{value} is there {count} times")
 
 
 def inconsistent_offsets(history: History) -> Iterator[Violation]:
-    """One offset, several values: for whoever read it, whenever, or was told of it."""
+    """One offset has several values, among all reads and acknowledgements."""
     values: dict[tuple[int, int], set[str]] = defaultdict(set)
     for each in _all_polled(history):
         values[each.partition, each.offset].add(each.value)
@@ -63,7 +65,7 @@ def inconsistent_offsets(history: History) -> Iterator[Violation]:
 
 
 def polls_out_of_order(history: History) -> Iterator[Violation]:
-    """A consumer that nobody moved went back, or stood still."""
+    """A consumer that did not seek went back, or got a record again."""
     for reader, polled in history.polled.items():
         for records in by_partition(polled).values():
             for before, after in pairwise(records):
@@ -72,7 +74,7 @@ def polls_out_of_order(history: History) -> Iterator[Violation]:
 
 
 def poll_skips(history: History) -> Iterator[Violation]:
-    """A consumer passed over a record that it should have got."""
+    """A consumer skipped a record that it should have got."""
     final = by_partition(history.final)
     for reader, polled in history.polled.items():
         for partition, records in by_partition(polled).items():
@@ -84,7 +86,7 @@ def poll_skips(history: History) -> Iterator[Violation]:
 
 
 def sends_out_of_order(history: History) -> Iterator[Violation]:
-    """What one producer sent to one partition later lies before what it sent first."""
+    """In one partition, a later record of a producer is stored before an earlier one."""
     for producer, sent in history.sent.items():
         last: dict[int, int] = {}
         for each in sent:
@@ -95,7 +97,9 @@ def sends_out_of_order(history: History) -> Iterator[Violation]:
 
 
 def torn_transactions(history: History) -> Iterator[Violation]:
-    """Committed is there whole, aborted not at all, and what nobody knows is one of both."""
+    """A committed transaction must be there completely, an aborted one not at all, and one with
+    unknown outcome either way.
+    """
     there = {each.value for each in _all_polled(history)}
     final = {each.value for each in history.final}
     for each in history.transactions:
@@ -129,7 +133,7 @@ def _all_polled(history: History) -> list[Polled]:
 
 
 def _reads(history: History) -> Iterator[tuple[str, Polled]]:
-    """Whoever read it, with a group or without."""
+    """All reads, with a group or without."""
     for reader, polled in history.polled.items():
         for each in polled:
             yield reader, each

@@ -1,6 +1,7 @@
-"""Decides whether a group kept what Kafka promises to its members. Pure, like `checker`.
+"""Decides whether a group kept Kafka's promises to its members. Pure, like `checker`.
 
-Moments are of one machine's clock, so "before" is sure where a millisecond or more lies between.
+All times are from one machine's clock, so "before" is certain if at least a millisecond lies
+between.
 """
 
 from collections import defaultdict
@@ -25,7 +26,7 @@ def group_violations(group: Group, final: Sequence[Polled]) -> list[Violation]:
 
 
 def double_owners(group: Group) -> Iterator[Violation]:
-    """A partition belongs to one member in a generation."""
+    """A partition must have one owner per generation."""
     owners: dict[tuple[int, int], set[str]] = defaultdict(set)
     for member, assigned in _assignments(group):
         if assigned.generation is not None:
@@ -38,7 +39,9 @@ def double_owners(group: Group) -> Iterator[Violation]:
 
 
 def generations_going_back(group: Group) -> Iterator[Violation]:
-    """A member's next share is of a later generation: a new coordinator goes on counting."""
+    """A member's next assignment must have a later generation: a new coordinator continues to
+    count.
+    """
     for member, events in group.members.items():
         known = [
             each.generation
@@ -51,7 +54,7 @@ def generations_going_back(group: Group) -> Iterator[Violation]:
 
 
 def zombie_commits(group: Group) -> Iterator[Violation]:
-    """Who is of a generation that has passed commits nothing any more."""
+    """A member of a past generation must not commit any more."""
     for member, commit in _commits(group):
         for other, assigned in _assignments(group):
             if (
@@ -65,7 +68,7 @@ def zombie_commits(group: Group) -> Iterator[Violation]:
 
 
 def commits_going_back(group: Group) -> Iterator[Violation]:
-    """Whoever asks for committed offsets hears of all that was committed before."""
+    """A fetch of committed offsets must return everything that was committed before."""
     for before, after in pairwise(group.looked):
         for partition, offset in before.offsets.items():
             if after.offsets.get(partition, -1) < offset:
@@ -81,7 +84,7 @@ def commits_going_back(group: Group) -> Iterator[Violation]:
 
 
 def starts_before_commits(group: Group) -> Iterator[Violation]:
-    """A member that gets a partition goes on behind what was committed before."""
+    """A member that gets a partition must continue at the offset committed before."""
     commits = [commit for _, commit in _commits(group)]
     for member, assigned, records in _shares(group):
         for partition, polled in by_partition(records).items():
@@ -96,7 +99,7 @@ def starts_before_commits(group: Group) -> Iterator[Violation]:
 
 
 def shares_out_of_order(group: Group, final: Sequence[Polled]) -> Iterator[Violation]:
-    """As long as a member holds a partition it gets what lies there, one after the other."""
+    """While a member owns a partition, it must get every record in order."""
     there = by_partition(final)
     for member, assigned, records in _shares(group):
         for partition, polled in by_partition(records).items():
@@ -113,7 +116,7 @@ def shares_out_of_order(group: Group, final: Sequence[Polled]) -> Iterator[Viola
 
 
 def passed_over(group: Group, final: Sequence[Polled]) -> Iterator[Violation]:
-    """What lies below a committed offset some member has got."""
+    """Every record below a committed offset must have been read by some member."""
     got = {
         (each.partition, each.offset)
         for events in group.members.values()
@@ -144,7 +147,7 @@ def _commits(group: Group) -> Iterator[tuple[str, Committed]]:
 
 
 def _shares(group: Group) -> Iterator[tuple[str, Assigned, list[Polled]]]:
-    """What each member got between one assignment and the next."""
+    """The records that each member got between one assignment and the next."""
     for member, events in group.members.items():
         for assigned, records in _shares_of(events):
             yield member, assigned, records

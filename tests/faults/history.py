@@ -1,4 +1,4 @@
-"""What clients did and were told while faults happened: the checker's only input."""
+"""What clients did, and the responses they got, while faults happened: the checker's only input."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -7,16 +7,16 @@ from typing import NamedTuple
 
 
 class Sent(NamedTuple):
-    """A record that a producer sent, in the order of sending."""
+    """A record that a producer sent; kept in the order of sending."""
 
     value: str
     partition: int
     offset: int | None
-    """Where it was acknowledged to be; None: the producer does not know what became of it."""
+    """The acknowledged offset; None if the producer does not know the outcome."""
 
 
 class Polled(NamedTuple):
-    """A record that a consumer got, in the order of getting."""
+    """A record that a consumer got; kept in the order of arrival."""
 
     partition: int
     offset: int
@@ -26,7 +26,7 @@ class Polled(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """What its producer was told of it."""
+    """A transaction with the outcome that its producer was told."""
 
     values: tuple[str, ...]
     outcome: str
@@ -34,16 +34,16 @@ class Transaction:
 
 
 class Assigned(NamedTuple):
-    """A member of a group got partitions: these are all that it holds now."""
+    """A member of a group got an assignment: these are all partitions that it owns now."""
 
     partitions: frozenset[int]
     at_ms: int
     generation: int | None = None
-    """None: its client does not tell."""
+    """None if its client does not report it."""
 
 
 class Committed(NamedTuple):
-    """An offset that a member committed, and was told so."""
+    """An offset that a member committed successfully."""
 
     partition: int
     offset: int
@@ -56,7 +56,7 @@ MemberEvent = Assigned | Polled | Committed
 
 
 class Looked(NamedTuple):
-    """The committed offsets of a group by partition, as whoever asked for them was told."""
+    """The committed offsets of a group by partition, as the coordinator returned them."""
 
     asked_ms: int
     offsets: dict[int, int]
@@ -67,20 +67,22 @@ class Group:
     """Members that read a topic from its start and commit what they have read."""
 
     members: dict[str, list[MemberEvent]] = field(default_factory=dict)
-    """What each heard, in order. A member that restarts is another one."""
+    """The events of each member, in order. A member that restarts counts as another one."""
     looked: list[Looked] = field(default_factory=list)
-    """One question after the other."""
+    """The results of successive offset fetches."""
 
 
 @dataclass(slots=True)
 class History:
-    """Of one topic. `final` is what a new consumer reads when everything has healed."""
+    """The history of one topic. `final` is what a new consumer reads when everything has healed."""
 
     sent: dict[str, list[Sent]] = field(default_factory=dict)
     """By producer; each is idempotent."""
     transactions: list[Transaction] = field(default_factory=list)
     polled: dict[str, list[Polled]] = field(default_factory=dict)
-    """By consumer; each reads read_committed, every partition from its start, without a group."""
+    """By consumer; each reads every partition from its start with read_committed, without a
+    group.
+    """
     groups: dict[str, Group] = field(default_factory=dict)
     final: list[Polled] = field(default_factory=list)
 

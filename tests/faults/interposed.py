@@ -1,7 +1,8 @@
-"""Machines whose disks fail or are slow and whose clocks jump, while brokers know nothing of it.
+"""Simulated machines whose disks fail or are slow and whose clocks jump, unknown to the brokers.
 
-A small library (interposed.c) stands between each broker and the C library. It reads what to do
-from a file that this process changes: the same moment for all threads of that broker.
+A small library (interposed.c) stands between each broker and the C library. It reads its
+instructions from a file that this process changes: all threads of that broker see a change at the
+same moment.
 """
 
 import errno
@@ -19,12 +20,12 @@ SOURCE = Path(__file__).with_name("interposed.c")
 
 
 def unusable() -> str | None:
-    """Why there cannot be such machines here; None: there can."""
+    """The reason why such machines cannot be simulated here; None if they can."""
     return None if shutil.which("cc") else "there is no C compiler"
 
 
 class MachineCluster(PenstockCluster):
-    """Each broker on a machine of its own that can misbehave: `cluster.machine(0, …)`."""
+    """A cluster whose brokers are each on a machine that can misbehave: `cluster.machine(0, …)`."""
 
     def environ(self, broker: int) -> Mapping[str, str]:
         library = self.folder / "interposed.so"

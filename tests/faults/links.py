@@ -1,4 +1,4 @@
-"""Cuts links between loopback addresses by nft: what was sent is lost, and nobody is told."""
+"""Cuts links between loopback addresses with nft: packets are dropped silently."""
 
 import os
 import shutil
@@ -10,7 +10,7 @@ TABLE = f"penstock_faults_{os.getpid()}"
 
 
 def unusable() -> str | None:
-    """Why links cannot be cut on this machine; None: they can."""
+    """The reason why links cannot be cut on this machine; None if they can."""
     nft = shutil.which("nft")
     if nft is None:
         return "nft is not installed"
@@ -25,7 +25,7 @@ def unusable() -> str | None:
 
 @contextmanager
 def cut(*one_way: tuple[str, str]) -> Iterator[None]:
-    """Nothing gets from the first address of each pair to the second, until the end."""
+    """Drops everything from the first address of each pair to the second, until the block ends."""
     rules = [f"ip saddr {source} ip daddr {sink} drop" for source, sink in one_way]
     chain = ["chain links {", "type filter hook input priority 0", *rules, "}"]
     table = "\n".join([f"table inet {TABLE} {{", *chain, "}", ""])

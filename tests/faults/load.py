@@ -1,4 +1,4 @@
-"""Clients that write and read all the time, by librdkafka, and note what they are told."""
+"""librdkafka clients that write and read all the time, and record the responses they get."""
 
 import random
 import threading
@@ -14,7 +14,7 @@ from faults.history import History, Polled, Sent, Transaction
 PARTITIONS = 3
 WAIT_S = 60
 IN_FLIGHT = 300
-"""Records that a producer has not heard of yet: more would only wait longer."""
+"""The most unacknowledged records per producer: more would only wait longer."""
 
 QUIET: dict[str, Any] = {
     "log_level": 0,
@@ -36,7 +36,9 @@ READING: dict[str, Any] = {
 
 
 class Load:
-    """`with Load(bootstrap, topic) as load:` writes and reads meanwhile; then `load.history`."""
+    """`with Load(bootstrap, topic) as load:` writes and reads meanwhile; then see
+    `load.history`.
+    """
 
     def __init__(self, bootstrap: str, topic: str, *, seed: int = 0) -> None:
         self.history = History()
@@ -44,7 +46,7 @@ class Load:
         self._dice = random.Random(seed)
         self._done, self._read = threading.Event(), threading.Event()
         self.acked_s: list[tuple[int, float]] = []
-        """Of which partition each acknowledgement was, and when it came."""
+        """The partition and the time of each acknowledgement."""
         self._errors: list[BaseException] = []
         self._writers = [self._thread(self._write), self._thread(self._transact)]
         self._reader = self._thread(self._poll)
@@ -74,7 +76,7 @@ class Load:
         assert not any(each.is_alive() for each in (*self._writers, self._reader)), "one hangs"
 
     def wait_for_acks(self, count: int, timeout_s: float = WAIT_S) -> None:
-        """Until so many more records are acknowledged."""
+        """Waits until `count` more records are acknowledged."""
         wanted, deadline_s = len(self.acked_s) + count, time.monotonic() + timeout_s
         while len(self.acked_s) < wanted:
             if self._errors:
@@ -83,7 +85,7 @@ class Load:
             self._done.wait(0.01)
 
     def wait_for_commit(self) -> None:
-        """Until one more transaction is committed."""
+        """Waits until one more transaction is committed."""
         before, deadline_s = self._commits(), time.monotonic() + WAIT_S
         while self._commits() == before:
             if self._errors:
@@ -95,7 +97,9 @@ class Load:
         return sum(each.outcome == "committed" for each in list(self.history.transactions))
 
     def longest_gap_s(self) -> float:
-        """For which a partition acknowledged nothing, from its first record to its last."""
+        """The longest time without an acknowledgement in a partition, from its first record to its
+        last.
+        """
         longest = 0.0
         for partition in range(PARTITIONS):
             moments = [at for where, at in self.acked_s if where == partition]
@@ -151,11 +155,11 @@ class Load:
                 for partition, value in enumerate(values):
                     writer.produce(self._topic, value, partition=partition)
                 if not commits:
-                    writer.flush(1)  # else an aborted one would mostly have sent nothing
+                    writer.flush(1)  # otherwise most aborted transactions would have sent nothing
                 _until_told(writer.commit_transaction if commits else writer.abort_transaction)
                 outcome = "committed" if commits else "aborted"
             except KafkaException:
-                # Whether it was committed nobody knows; who takes the name over ends it.
+                # The outcome is unknown; the next producer with the same id ends the transaction.
                 outcome, writer = "unknown", self._transactional()
             self.history.transactions.append(Transaction(values, outcome))
             self._done.wait(0.02)
@@ -202,7 +206,7 @@ def _until_told(end: Callable[[float], object]) -> None:
 
 
 def read_all(bootstrap: str, topic: str) -> list[Polled]:
-    """What a new consumer reads, each partition to its end."""
+    """Everything that a new consumer reads, each partition to its end."""
     consumer = _consumer(bootstrap, topic, **{"enable.partition.eof": True})
     found: list[Polled] = []
     ended: set[int | None] = set()

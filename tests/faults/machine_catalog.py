@@ -16,7 +16,7 @@ from faults.stage import BROKERS, Stage
 
 HOUR_S = 3600
 SLOW_US = 30_000
-"""As a disk that seeks for each write, thrice over."""
+"""Like a disk that seeks three times for each write."""
 
 
 def _machines(stage: Stage) -> MachineCluster:
@@ -25,7 +25,9 @@ def _machines(stage: Stage) -> MachineCluster:
 
 
 def sync_fails(stage: Stage, load: Load) -> None:
-    """The kernel could not write, and forgot what: the broker may not acknowledge from there on."""
+    """The kernel could not write and dropped the pages: the broker must not acknowledge any
+    more.
+    """
     victim, machines = leader(stage), _machines(stage)
     with machines.failing_sync(victim):
         stage.wait_until_led_elsewhere(victim)
@@ -44,7 +46,7 @@ def slow_disk(of: Callable[[Stage], int]) -> Fault:
 
 
 def clock_jumps(of: Callable[[Stage], int], seconds: int) -> Fault:
-    """And back again, which is a second jump."""
+    """The clock jumps, and later jumps back."""
 
     def fault(stage: Stage, load: Load) -> None:
         with _machines(stage).other_time(of(stage), seconds):
@@ -66,7 +68,7 @@ def _limited(pid: int, what: int, most: int) -> Iterator[None]:
 
 
 def few_files(stage: Stage, load: Load) -> None:
-    """Not one more can be opened, as where another program of the user has them all."""
+    """No more file can be opened, as if another program of the user had them all."""
     pid = stage.brokers.pids[leader(stage)]
     open_now = len(list(Path(f"/proc/{pid}/fd").iterdir()))
     with _limited(pid, resource.RLIMIT_NOFILE, open_now):
@@ -75,7 +77,9 @@ def few_files(stage: Stage, load: Load) -> None:
 
 
 def moved(stage: Stage, load: Load) -> None:
-    """One replica of each partition goes, comes back and copies all, while a broker is killed."""
+    """One replica of each partition is removed, added again and copies everything, while a broker
+    is killed.
+    """
     plan = Path(_machines(stage).folder) / "plan.json"
     for factor in (BROKERS - 1, BROKERS):
         moves = [

@@ -14,7 +14,7 @@ SOME = 100
 
 
 class Survived(NamedTuple):
-    """What a fault came to."""
+    """The result of a fault that the cluster survived."""
 
     acknowledged: int
     transactions: int
@@ -24,7 +24,7 @@ class Survived(NamedTuple):
 def survives(stage: Stage, fault: Fault, kind: Kind | None = None) -> Survived:
     """Fails if a promise was broken, or if the cluster did not heal in time.
 
-    Clients of another kind are witnesses, if one is given.
+    With `kind`, clients of that kind are witnesses.
     """
     topic = stage.new_topic()
     bootstrap = stage.brokers.bootstrap

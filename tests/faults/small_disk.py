@@ -10,7 +10,7 @@ SIZE_BYTES = 64 << 20
 
 
 def unusable() -> str | None:
-    """Why there cannot be one here; None: there can."""
+    """The reason why such a disk cannot be mounted here; None if it can."""
     return None if os.geteuid() == 0 else "only root may mount a file system"
 
 
@@ -23,13 +23,13 @@ def small_disk(at: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        # Lazily: a broker that is being killed may still have files open.
+        # Lazily, because a broker that is being killed may still have files open.
         subprocess.run(["umount", "--lazy", str(at)], check=True)
 
 
 @contextmanager
 def full(at: Path) -> Iterator[None]:
-    """No byte is left on this disk."""
+    """Fills the disk to its last byte."""
     ballast = at / "ballast"
     with ballast.open("wb", buffering=0) as file:
         for size in (1 << 20, 4096, 1):

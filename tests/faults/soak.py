@@ -1,8 +1,9 @@
-"""Faults in any order, for as long as wanted, by seed; runs add up in a file.
+"""Faults in random order by seed, for as long as wanted; the results of all runs are kept in a
+file.
 
 `make faults ARGS="--minutes 20 --seed 7"` draws faults of all kinds, each under load and judged by
-the checker. A broken promise ends the run with its seed and fault. `ARGS=--sum` says what all runs
-came to.
+the checker. A broken promise ends the run with its seed and fault. `ARGS=--sum` prints a summary of
+all runs.
 """
 
 import argparse
@@ -28,7 +29,7 @@ RESULTS = Path("build") / "faults.jsonl"
 
 
 def kinds() -> dict[str, Fault]:
-    """What can happen on this machine."""
+    """The faults that can be caused on this machine."""
     usable = {} if links.unusable() else LINKS
     return {**PROCESSES, **SESSIONS, **DISKS, **MACHINES, **usable}
 
@@ -52,7 +53,9 @@ def run(seed: int, minutes: float, only: str | None, results: Path) -> int:
     with stage() as made, results.open("a", encoding="utf-8") as file:
         number = 0
         while time.monotonic() < end_s:
-            waiting = waiting or dice.sample(names, len(names))  # each kind before one comes again
+            waiting = waiting or dice.sample(
+                names, len(names)
+            )  # every kind once before any is repeated
             name, number = waiting.pop(), number + 1
             told: dict[str, Any] = {"seed": seed, "number": number, "fault": name}
             told["at"] = datetime.now(UTC).isoformat(timespec="seconds")
@@ -71,7 +74,7 @@ def run(seed: int, minutes: float, only: str | None, results: Path) -> int:
 
 
 def summary(results: Path) -> str:
-    """What all runs in the file came to, a line for each kind."""
+    """A summary of all runs in the file, one line per kind."""
     found = [json.loads(line) for line in results.read_text(encoding="utf-8").splitlines()]
     whole = [each for each in found if "broken" not in each]
     hours = sum(each["seconds"] for each in whole) / 3600

@@ -1,4 +1,4 @@
-"""A ZooKeeper and three brokers with a topic on them: where faults happen and heal."""
+"""A ZooKeeper and three brokers with a topic, to which faults happen."""
 
 import base64
 import json
@@ -35,11 +35,11 @@ SETTINGS: dict[str, object] = {
     "transaction.state.log.num.partitions": 5,
     "log.roll.ms": 3000,
 }
-"""Of Penstock's brokers: quick to notice, and with small topics of their own."""
+"""Settings of Penstock's brokers: quick failure detection, and small internal topics."""
 
 
 class Brokers(Protocol):
-    """Three of them: Penstock's, or Kafka's on ZooKeeper."""
+    """Three brokers: Penstock's, or Kafka's on ZooKeeper."""
 
     @property
     def bootstrap(self) -> str: ...
@@ -54,7 +54,7 @@ class Brokers(Protocol):
 
 
 class Stage:
-    """Brokers by what they are at the moment, and what can be done to them."""
+    """Finds brokers by their present role, and causes faults."""
 
     def __init__(self, zookeeper: ZooKeeper, brokers: Brokers) -> None:
         self.zookeeper, self.brokers = zookeeper, brokers
@@ -69,7 +69,7 @@ class Stage:
 
     @property
     def leader(self) -> int:
-        """Of the first partition."""
+        """The leader of the first partition."""
         found: list[int] = []
 
         def known() -> bool:
@@ -95,7 +95,9 @@ class Stage:
 
     @property
     def coordinator(self) -> int:
-        """Of the group that witnesses form: who leads its partition of the internal topic."""
+        """The coordinator of the witnesses' group: the leader of its partition of the internal
+        topic.
+        """
         found: list[int] = []
 
         def known() -> bool:
@@ -109,12 +111,14 @@ class Stage:
 
     @property
     def follower(self) -> int:
-        """Not the leader, and not the controller if that can be."""
+        """A broker that does not lead, and preferably is not the controller."""
         others = set(range(BROKERS)) - {self.leader}
         return min(others - {self.controller} or others)
 
     def wait_until_healed(self) -> None:
-        """Every broker runs, every partition is led, and all of its replicas are in sync."""
+        """Waits until every broker runs, every partition has a leader, and all replicas are in
+        sync.
+        """
         wait_until(self._is_healed, HEAL_S, "every replica to be in sync again")
 
     def _is_healed(self) -> bool:
@@ -147,7 +151,9 @@ class Stage:
         wait_until(elsewhere, HEAL_S, f"broker {broker} to lead nothing")
 
     def wait_until_assigned(self, replicas: int) -> None:
-        """So many replicas of each partition, whether they have copied it yet or not."""
+        """Waits until each partition has this many replicas, whether or not they have copied it
+        yet.
+        """
 
         def assigned() -> bool:
             found = self._admin.list_topics(self.topic, timeout=5).topics[self.topic].partitions
@@ -156,9 +162,10 @@ class Stage:
         wait_until(assigned, HEAL_S, f"{replicas} replicas of each partition")
 
     def expire_session(self, broker: int) -> None:
-        """ZooKeeper ends the broker's session, as if it had not been heard of for too long.
+        """Makes ZooKeeper end the broker's session, as if it had been silent for too long.
 
-        Whoever has its key may do that, and the broker keeps it beside its data.
+        Any client with the session's password may do that, and the broker stores it beside its
+        data.
         """
         file = self.brokers.data_dir(broker).with_name("zookeeper-session.json")
         held = json.loads(file.read_bytes())
@@ -176,7 +183,7 @@ def penstock_stage(settings: dict[str, object]) -> Iterator[Stage]:
 
 
 def replicas(brokers: Brokers, topic: str) -> list[list[bytes]]:
-    """The records of each partition as each broker has them on disk, segments put together."""
+    """The records of each partition as each broker has them on disk, segments joined."""
     return [
         [_records(brokers.data_dir(broker) / f"{topic}-{index}") for broker in range(BROKERS)]
         for index in range(PARTITIONS)
@@ -188,7 +195,7 @@ def _records(directory: Path) -> bytes:
 
 
 def wait_until_identical(brokers: Brokers, topic: str) -> None:
-    """Byte for byte; nobody writes any more."""
+    """Waits until all replicas are equal byte for byte; nothing may be written meanwhile."""
 
     def identical() -> bool:
         return all(first and len({first, *rest}) == 1 for first, *rest in replicas(brokers, topic))

@@ -1,7 +1,7 @@
-"""What Kafka's VerifiableProducer and VerifiableConsumer print, as parts of a history. Pure.
+"""Converts the output of Kafka's VerifiableProducer and VerifiableConsumer to a history. Pure.
 
 The Go program `witness` prints the same, and some of what they leave out: generations, leader
-epochs, and when a commit was asked for.
+epochs, and when a commit was requested.
 """
 
 import json
@@ -14,16 +14,16 @@ Event = dict[str, Any]
 
 
 def events(lines: Iterable[str]) -> Iterator[Event]:
-    """The objects among the lines; the others are a client's log."""
+    """The JSON objects among the lines; other lines are a client's log."""
     for line in lines:
         if line.startswith("{"):
             yield json.loads(line)
 
 
 def sent(told: Iterable[Event], prefix: str) -> list[Sent]:
-    """In the order of sending, which the numbers in the values are.
+    """The records in the order of sending, which is the order of the numbers in their values.
 
-    Of what was sent and not told of nothing is known, as of what failed.
+    The outcome of a record without a report is unknown, as that of a failed one.
     """
     found = {
         _number(each["value"], prefix): Sent(
@@ -51,7 +51,7 @@ def _polled(event: Event) -> Polled:
 
 
 def member_events(told: Iterable[Event]) -> list[MemberEvent]:
-    """What a member of a group heard, in order. It hears what it gets and what it loses."""
+    """The events of a group member, in order: what it gets and what it loses."""
     found: list[MemberEvent] = []
     held: frozenset[int] = frozenset()
     before_ms = 0
@@ -65,7 +65,7 @@ def member_events(told: Iterable[Event]) -> list[MemberEvent]:
         elif each["name"] == "record_data":
             found.append(_polled(each))
         elif each["name"] == "offsets_committed" and each["success"]:
-            # Kafka's tool asks after it has told of what it read, and waits for the answer.
+            # Kafka's tool commits after it has printed what it read, and waits for the response.
             asked_ms = each.get("asked", before_ms)
             found += [
                 Committed(part["partition"], part["offset"], asked_ms, at_ms, generation)

@@ -1,10 +1,10 @@
-"""What a checker finds."""
+"""The result of a checker."""
 
 from typing import NamedTuple
 
 
 class Violation(NamedTuple):
-    """A promise that was broken, and what shows it."""
+    """A broken promise, and the evidence."""
 
     kind: str
     what: str

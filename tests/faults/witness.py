@@ -1,6 +1,6 @@
-"""Clients by other hands beside the load: a writer, readers and members of a group.
+"""Clients of other authors beside the load: a writer, readers and members of a group.
 
-What they were told goes into the same history, so that no single client library decides what is
+The responses they get go into the same history, so that no single client library decides what is
 right. `KAFKA` are Kafka's own verifiable clients, `FRANZ` is franz-go.
 """
 
@@ -24,22 +24,22 @@ from peers.servers import properties
 from peers.tools import tool_command
 
 PREFIX = "9"
-"""Of the witness's values. Kafka's tool wants a number."""
+"""The prefix of the witness's values. Kafka's tool requires a number."""
 LOOK_S = 0.05
-"""Between two questions for a group's committed offsets."""
+"""The pause between two fetches of a group's committed offsets."""
 
 Command = list[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """How the clients of a witness are started. The folder is for what they want in files."""
+    """How to start the clients of a witness. The folder is for the files that they need."""
 
     name: str
     writer: Callable[[str, str, Path], Command]
     member: Callable[[str, str, str, Path], Command]
     reader: Callable[[str, str], Command] | None = None
-    """Without a group, if the client can do that."""
+    """A reader without a group, if the client can do that."""
 
 
 def readers(topic: str) -> str:
@@ -50,7 +50,7 @@ def readers(topic: str) -> str:
 class Witness:
     """`with Witness(kind, bootstrap, topic) as witness:` writes and reads meanwhile.
 
-    Then `wait_until_drained` by what is there in the end, and `tell` for the history.
+    Afterwards call `wait_until_drained` with the final records, and `tell` to fill the history.
     """
 
     def __init__(self, kind: Kind, bootstrap: str, topic: str, members: int = 2) -> None:
@@ -84,16 +84,16 @@ class Witness:
         self._ending.close()
 
     def wait_for_acks(self, count: int) -> None:
-        """Until its writer has heard of so many more."""
+        """Waits until its writer has `count` more acknowledgements."""
         wanted = self._writer.acked + count
         self._wait(lambda: self._writer.acked >= wanted, f"{count} acknowledgements")
 
     def stop_writing(self) -> None:
-        """In good order: what was sent is told of."""
+        """Stops the writer cleanly: it reports everything that it sent."""
         self._writer.end()
 
     def wait_until_drained(self, final: Sequence[Polled]) -> None:
-        """Until its readers have got whatever is there, and its group has committed all of it."""
+        """Waits until its readers have read everything, and its group has committed all of it."""
         wanted = {(each.partition, each.offset) for each in final}
         self._wait(
             lambda: all(wanted <= each.got for each in self._readers.values()),
@@ -110,7 +110,7 @@ class Witness:
         self._looking.end()
 
     def tell(self, history: History) -> None:
-        """What its clients were told, all of them being ended."""
+        """Adds what its clients reported, once all of them have ended."""
         name = self._kind.name
         history.sent[name] = sent(self._writer.told, PREFIX)
         for reader in self._readers.values():
@@ -138,7 +138,7 @@ class Witness:
 
 
 class Printing:
-    """A client in a process of its own that prints what it is told; `told` is what it printed."""
+    """A client in a separate process; `told` are the events that it printed."""
 
     def __init__(self, name: str, command: Command, folder: Path) -> None:
         self.name = name
@@ -157,7 +157,7 @@ class Printing:
         self._process.kill()
 
     def look(self) -> None:
-        """Read on what it has printed. That it ends by itself is a failure."""
+        """Reads new output. Fails if the process has ended by itself."""
         running = self._process.running
         with self._process.output.open("rb") as output:
             output.seek(self._read)
@@ -175,7 +175,7 @@ class Printing:
         return f"{self.name}:\n{last_lines(self._process.output, 5)}"
 
     def end(self) -> None:
-        """By SIGTERM; it finishes what it began and says so."""
+        """Stops it by SIGTERM; it finishes its work and prints that."""
         self._process.stop(WAIT_S)
         self._ended = True
         self.look()
@@ -185,7 +185,7 @@ class Printing:
 
 @dataclass
 class Looking:
-    """Asks for a group's committed offsets, one question after the other, by librdkafka."""
+    """Fetches a group's committed offsets again and again, with librdkafka."""
 
     bootstrap: str
     group: str
@@ -212,7 +212,8 @@ class Looking:
         return all(last.get(partition, -1) >= end for partition, end in ends.items())
 
     def _look(self) -> None:
-        # Not by the admin client: that of 2.16 crashes when whom it asks goes from the metadata.
+        # Not with the admin client, whose version 2.16 crashes when the broker it asks leaves the
+        # metadata.
         own = {"bootstrap.servers": self.bootstrap, **READING, "group.id": self.group}
         consumer = Consumer(own)
         wanted = [TopicPartition(self.topic, each) for each in range(PARTITIONS)]
@@ -224,7 +225,8 @@ class Looking:
             except KafkaException:
                 found, refused = [], True
             if refused:
-                # By default it asks for another coordinator every ten minutes; a new one asks now.
+                # By default it looks for another coordinator every ten minutes; a new consumer does
+                # so now.
                 consumer.close()
                 consumer = Consumer(own)
                 continue
@@ -244,7 +246,7 @@ PATIENT = {
 }
 WRITING = {
     **PATIENT,
-    # The tool would try nothing twice.
+    # Otherwise the tool would retry nothing.
     "enable.idempotence": "true",
     "retries": 2**31 - 1,
     "delivery.timeout.ms": WAIT_S * 1000,
@@ -275,7 +277,7 @@ def _classic_consumer(bootstrap: str, topic: str, group: str, folder: Path) -> C
 
 
 def _next_consumer(bootstrap: str, topic: str, group: str, folder: Path) -> Command:
-    """By the consumer protocol (KIP-848), where the broker decides on sessions and heartbeats."""
+    """Uses the consumer protocol (KIP-848), where the broker decides on sessions and heartbeats."""
     own = ("--group-protocol", "CONSUMER")
     return _verifiable_consumer(bootstrap, topic, group, _file(folder, "next", GROUP_READING), *own)
 

@@ -13,7 +13,7 @@ from peers.servers import Servers, properties
 JARS = "connect-4.3.1"
 STRING = "org.apache.kafka.connect.storage.StringConverter"
 KEPT = ("config", "offset", "status")
-"""What workers keep in topics."""
+"""What workers store in topics."""
 
 
 class ConnectCluster(Servers):
@@ -33,12 +33,12 @@ class ConnectCluster(Servers):
         self._ports = free_ports(workers)
 
     def put(self, name: str, settings: Mapping[str, object]) -> None:
-        """Create the connector, or change it."""
+        """Creates or changes the connector."""
         body = {key: str(value) for key, value in settings.items()}
         self._ask("PUT", f"/connectors/{name}/config", body)
 
     def states(self, name: str) -> list[str]:
-        """Of the connector and its tasks; none as long as nobody knows it."""
+        """The states of the connector and its tasks; empty while the connector is unknown."""
         try:
             told = self._status(name)
         except OSError:
@@ -46,11 +46,11 @@ class ConnectCluster(Servers):
         return [told["connector"]["state"], *(each["state"] for each in told["tasks"])]
 
     def runs(self, name: str) -> bool:
-        """The connector, and its one task."""
+        """Whether the connector and its one task are running."""
         return self.states(name) == ["RUNNING", "RUNNING"]
 
     def worker_of(self, name: str) -> int:
-        """Which worker has the connector's first task."""
+        """The worker that runs the connector's first task."""
         port = int(self._status(name)["tasks"][0]["worker_id"].rpartition(":")[2])
         return self._ports.index(port)
 
@@ -92,7 +92,9 @@ class ConnectCluster(Servers):
 
 
 def mirror(source: str, target: str, topics: str, folder: Path) -> Process:
-    """MirrorMaker 2, which copies these topics, a pattern, as `source.TOPIC`; not started yet."""
+    """MirrorMaker 2, which copies the topics that match the pattern as `source.TOPIC`; not started
+    yet.
+    """
     internal = ("checkpoints.topic", "heartbeats.topic", "offset-syncs.topic")
     often = ("emit.checkpoints", "refresh.groups", "refresh.topics", "sync.group.offsets")
     settings = {
@@ -120,7 +122,7 @@ def _program(main: str, settings: dict[str, object], folder: Path) -> Process:
 
 
 def _asked(port: int, method: str, path: str, body: object = None) -> Any:
-    """OSError where there is no good answer, yet."""
+    """Raises OSError if there is no successful response (yet)."""
     connection = HTTPConnection("127.0.0.1", port, timeout=20)
     try:
         sent = None if body is None else json.dumps(body)

@@ -1,4 +1,4 @@
-"""A real HDFS on loopback: a name node and a data node in one JVM, by Hadoop's own test kit."""
+"""A real HDFS on loopback: a name node and a data node in one JVM, from Hadoop's own test kit."""
 
 import shutil
 from pathlib import Path
@@ -11,7 +11,7 @@ JARS = "hadoop-3.5.0"
 
 
 class Hdfs(Servers):
-    """`with Hdfs() as hdfs: hdfs.url`; whoever comes may write."""
+    """`with Hdfs() as hdfs: hdfs.url`; every user may write."""
 
     def __init__(self, folder: Path | None = None, timeout_s: float = 90) -> None:
         super().__init__(folder, timeout_s)
@@ -29,7 +29,7 @@ class Hdfs(Servers):
         folder.mkdir(parents=True, exist_ok=True)
         options = ["-format", "-datanodes", "1", "-nnport", str(self._port)]
         options += ["-httpport", str(self._http_port), "-D", "dfs.permissions.enabled=false"]
-        # It keeps its blocks under the working directory, unless it is told otherwise.
+        # By default it keeps its blocks under the working directory.
         jvm = [f"-Dtest.build.data={folder / 'data'}", f"-Djava.io.tmpdir={folder}"]
         command = java.command(
             JARS,

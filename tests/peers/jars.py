@@ -1,4 +1,4 @@
-"""Where the peers' jars lie: sets by name, as `scripts/install-peers` fetched them."""
+"""The paths of the peers' jars: named sets, as `scripts/install-peers` fetched them."""
 
 import os
 import shutil
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 class NotInstalledError(Exception):
-    """Something that `scripts/install-peers` provides is not there."""
+    """Something that `scripts/install-peers` provides is missing."""
 
     def __init__(self, missing: str) -> None:
         super().__init__(f"{missing} is missing: run scripts/install-peers first")
@@ -20,9 +20,9 @@ def cache() -> Path:
 
 
 def folder(jars: str) -> Path:
-    """The folder of a set such as `kafka-4.3.1`, complete with all that it depends on."""
+    """The folder of a set such as `kafka-4.3.1`, with all its dependencies."""
     found = cache() / "jars" / jars
-    # Written last by the installer.
+    # The installer writes this file last.
     if not (found / "coordinates").exists():
         raise NotInstalledError(f"the jar set {jars}")
     return found

@@ -1,4 +1,4 @@
-"""Run Java against a named jar set: single source files of `tests/peers/java`, or main classes."""
+"""Runs Java with a named jar set: single source files of `tests/peers/java`, or main classes."""
 
 import hashlib
 import os
@@ -43,7 +43,7 @@ def command(
     log_level: str = "WARN",
 ) -> list[str]:
     """The command line that runs the class `main`; `jvm` are further options of the JVM."""
-    # A JVM takes one archive option only, so further options are tried without one.
+    # A JVM accepts only one archive option, so commands with further options use none.
     quick = archive.use(archive.archive(jars)) if profile == "test" and not jvm else []
     options = [*_JVM[profile], *quick, *jvm, *_logging(log_level)]
     return [program("java"), *options, "-cp", classpath(jars), main, *args]
@@ -56,7 +56,7 @@ def source_command(source: str, *args: str, jars: str) -> list[str]:
 
 
 def run(source: str, *args: str, jars: str, stdin: str = "", timeout_s: float = 60) -> str:
-    """What the main class of `<source>.java` prints; its failure is ours."""
+    """The output of the main class of `<source>.java`; raises if it fails."""
     done = subprocess.run(
         source_command(source, *args, jars=jars),
         input=stdin,
@@ -71,7 +71,7 @@ def run(source: str, *args: str, jars: str, stdin: str = "", timeout_s: float = 
 
 
 def compiled(source: str, jars: str) -> Path:
-    """The folder with the classes of `<source>.java`; compiled when source or jars are new."""
+    """The folder with the classes of `<source>.java`; compiled if source or jars have changed."""
     file = SOURCES / f"{source}.java"
     key = hashlib.sha256(file.read_bytes() + (folder(jars) / "coordinates").read_bytes())
     into = cache() / "classes" / f"{source}-{jars}-{key.hexdigest()[:16]}"
@@ -83,7 +83,7 @@ def compiled(source: str, jars: str) -> Path:
         done = subprocess.run(javac, capture_output=True, text=True, check=False)
         if done.returncode:
             raise PeerError(f"{file.name} does not compile against {jars}\n{done.stderr}")
-        # A copy that appears whole: two test workers may compile the same source at once.
+        # Renamed into place: two test workers may compile the same source at once.
         whole = Path(part).with_suffix(".whole")
         shutil.copytree(part, whole)
         try:
@@ -99,7 +99,7 @@ def java_process(source: str, *args: str, jars: str) -> LineProcess:
 
 
 def _logging(level: str) -> list[str]:
-    # Each jar set brings its own of three loggers, and each reads only what is meant for it.
+    # Each jar set brings one of three loggers, each of which reads only its own options.
     return [
         f"-Dpeers.log.level={level}",
         f"-Dlog4j2.configurationFile={SOURCES / 'log4j2.properties'}",

@@ -18,8 +18,8 @@ KRAFT, ON_ZOOKEEPER = "4.3.1", "3.9.2"
 class KafkaCluster(Servers):
     """`with KafkaCluster(3) as kafka: kafka.bootstrap`; brokers are numbered from 0.
 
-    In KRaft mode each is broker and controller at once. The profile `test` starts quickly and
-    keeps internal topics small; `bench` leaves JVM and broker as Kafka ships them.
+    In KRaft mode each is both broker and controller. The profile `test` starts quickly and keeps
+    internal topics small; `bench` leaves JVM and broker as Kafka ships them.
     """
 
     def __init__(
@@ -53,13 +53,13 @@ class KafkaCluster(Servers):
 
     def start(self, *numbers: int) -> None:
         if self._zookeeper is not None:
-            # A broker that finds itself registered by its former life gives up at once.
+            # A broker that is still registered from its previous run would give up at once.
             for number in numbers:
                 wait_until_gone(self._zookeeper, f"/brokers/ids/{number}", self._timeout_s)
         super().start(*numbers)
 
     def _answers(self, number: int) -> bool:
-        # Only brokers that finished their start are in the answer.
+        # Only brokers that finished their start are in the response.
         return self.running <= live_brokers(self._ports[number])
 
     def _prepared(self) -> dict[int, Process]:
@@ -92,7 +92,7 @@ class KafkaCluster(Servers):
 
 
 def _archive_classes() -> None:
-    """Once per user: one broker starts and stops only to leave its classes to all later ones."""
+    """Once per user: starts and stops one broker only to archive its classes for all later ones."""
     into = archive.archive(f"kafka-{KRAFT}")
     if into.exists():
         return
@@ -101,7 +101,7 @@ def _archive_classes() -> None:
         classes = Path(part, "classes.jsa")
         with KafkaCluster(jvm=archive.write(classes), folder=Path(part)):
             pass
-        if classes.exists():  # not if it had to be killed on a busy machine
+        if classes.exists():  # missing if the broker had to be killed on a busy machine
             classes.rename(into)
 
 
@@ -115,9 +115,10 @@ SMALL: dict[str, object] = {
     "share.coordinator.state.topic.num.partitions": 5,
     "log.retention.check.interval.ms": 86_400_000,
 }
-"""What tests would wait for: a killed broker is taken back only when its session has expired,
-and fifty partitions of an internal topic take seconds to create. And what would surprise them:
-records with the times of years ago are due for deletion every five minutes."""
+"""Settings that avoid long waits: a killed broker is readmitted only when its session has expired,
+and fifty partitions of an internal topic take seconds to create. The last one avoids a surprise:
+retention would delete records with old timestamps every five minutes.
+"""
 
 
 def kraft_settings(broker: int, ports: list[int], controller_ports: list[int]) -> dict[str, object]:

@@ -14,7 +14,7 @@ from peers.process import PeerError, last_lines
 
 
 class LineProcess:
-    """It lives until its input ends; what it prints beside its answers goes to a file."""
+    """Runs until its input ends; whatever it prints besides its answers goes to a file."""
 
     def __init__(self, name: str, command: Sequence[str]) -> None:
         self._name = name
@@ -36,7 +36,7 @@ class LineProcess:
         return self._popen.pid
 
     def ask(self, line: str, timeout_s: float = 30) -> str:
-        """Send a line and wait for the line that answers it."""
+        """Sends a line and waits for the line that answers it."""
         assert "\n" not in line, "one question is one line"
         assert self._popen.stdin is not None
         with self._asking:

@@ -11,11 +11,11 @@ from peers.servers import Servers
 
 DATABASE = "penstock"
 SERVER = "/usr/sbin"
-"""Where Debian has it, beside most users' path."""
+"""Debian's path, which is not in most users' PATH."""
 
 
 class MariaDb(Servers):
-    """`with MariaDb() as mariadb: mariadb.url`; anybody on this machine may do everything."""
+    """`with MariaDb() as mariadb: mariadb.url`; every local user has all rights."""
 
     def __init__(self, folder: Path | None = None, timeout_s: float = 60) -> None:
         super().__init__(folder, timeout_s)
@@ -33,7 +33,7 @@ class MariaDb(Servers):
         folder.mkdir(parents=True, exist_ok=True)
         data, user = folder / "data", []
         if os.geteuid() == 0:
-            # As root it asks for a user to become.
+            # As root it must be told which user to run as.
             user = ["--user=nobody"]
             self.folder.chmod(0o755)
             shutil.chown(folder, "nobody")

@@ -1,4 +1,4 @@
-"""Kafka's own message classes as the judge of ours: `java/Oracle.java` behind a pipe."""
+"""Kafka's own message classes as the oracle for ours: `java/Oracle.java` behind a pipe."""
 
 import json
 from types import TracebackType
@@ -8,11 +8,13 @@ from peers.java import java_process
 
 
 class RefusedError(Exception):
-    """Kafka's classes refused the question; the text is the Java exception."""
+    """Kafka's classes refused the request; the text is the Java exception."""
 
 
 class Api(NamedTuple):
-    """One row of Kafka's `ApiKeys`; `max` is the latest stable version, below `min` if none is."""
+    """One row of Kafka's `ApiKeys`; `max` is the latest stable version, below `min` if there is
+    none.
+    """
 
     key: int
     name: str
@@ -36,24 +38,24 @@ class Api(NamedTuple):
 
 
 class Oracle:
-    """Ask it by the messages' schema names (`FetchRequest`, `ConsumerProtocolSubscription`).
+    """Converts messages by their schema names (`FetchRequest`, `ConsumerProtocolSubscription`).
 
-    A message outside of the client's own package goes by its full class name.
+    A message outside the client's own package needs its full class name.
     """
 
     def __init__(self, jars: str = "clients-4.4.0") -> None:
         self._java = java_process("Oracle", jars=jars)
 
     def reencode(self, name: str, version: int, data: bytes) -> tuple[bytes, dict[str, Any]]:
-        """The message read from `data`: as Kafka writes it again, and as JSON.
+        """Decodes `data`; returns the message as Kafka encodes it again, and as JSON.
 
-        Kafka's JSON leaves the bytes of record batches out.
+        Kafka's JSON leaves out the bytes of record batches.
         """
         again, text = self._ask(f"{name} {version} {data.hex()}").split(" ", 1)
         return bytes.fromhex(again), json.loads(text)
 
     def encode_json(self, name: str, version: int, message: dict[str, Any]) -> bytes:
-        """The bytes of a message given as in `reencode`'s JSON; every field must be there."""
+        """Encodes a message in the form of `reencode`'s JSON; every field must be there."""
         return bytes.fromhex(self._ask(f"JSON {name} {version} {json.dumps(message)}"))
 
     def errors(self) -> dict[str, int]:

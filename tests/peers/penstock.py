@@ -1,4 +1,4 @@
-"""A Penstock broker in a process of its own, as `penstock serve` starts it."""
+"""A Penstock broker in a separate process, as `penstock serve` starts it."""
 
 import os
 import re
@@ -12,7 +12,7 @@ SOURCE = Path(__file__).parents[2] / "src"
 
 
 class PenstockBroker(Servers):
-    """`with PenstockBroker() as penstock: penstock.bootstrap`; it takes a free port by itself."""
+    """`with PenstockBroker() as penstock: penstock.bootstrap`; it uses a free port by default."""
 
     def __init__(self, *options: str, folder: Path | None = None, timeout_s: float = 120) -> None:
         super().__init__(folder, timeout_s)
@@ -20,12 +20,12 @@ class PenstockBroker(Servers):
 
     @property
     def bootstrap(self) -> str:
-        """The address of its last start."""
+        """The address of its latest start."""
         return self._ready()[-1]
 
     @property
     def directory(self) -> Path:
-        """What `--dir` names."""
+        """The directory given as `--dir`."""
         return self.folder / "broker-0" / "data"
 
     def data_dir(self, broker: int = 0) -> Path:  # noqa: ARG002 - there is one

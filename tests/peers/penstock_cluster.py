@@ -1,4 +1,4 @@
-"""Penstock brokers on one ZooKeeper, each in a process of its own."""
+"""Penstock brokers on one ZooKeeper, each in a separate process."""
 
 import os
 import re
@@ -12,16 +12,18 @@ from peers.servers import Servers
 
 
 def own_host(broker: int) -> str:
-    """A loopback address that no broker of another test process has: links of it may be cut."""
+    """A loopback address that no broker of another test process uses, so that its links may
+    be cut.
+    """
     high, low = divmod(os.getpid(), 256)
     return f"127.{1 + high % 254}.{low}.{11 + broker}"
 
 
 class PenstockCluster(Servers):
-    """`with PenstockCluster(zookeeper.connect, 3) as cluster: cluster.bootstrap`; from 0.
+    """`with PenstockCluster(zookeeper.connect, 3) as cluster: cluster.bootstrap`; numbered from 0.
 
-    With `apart`, each broker has a loopback address of its own: see `own_host`. The numbers go
-    up from `first`, where other brokers have those below.
+    With `apart`, each broker has a loopback address of its own: see `own_host`. Broker ids start at
+    `first`, if other brokers have the ids below.
     """
 
     def __init__(
@@ -48,11 +50,11 @@ class PenstockCluster(Servers):
         return ",".join(self.addresses)
 
     def source(self, broker: int) -> Path:  # noqa: ARG002 - others may run other versions
-        """What the broker runs."""
+        """The sources that the broker runs."""
         return SOURCE
 
     def environ(self, broker: int) -> Mapping[str, str]:  # noqa: ARG002 - of a special machine
-        """More variables of the broker's environment."""
+        """Additional environment variables of the broker."""
         return {}
 
     def directory(self, broker: int) -> Path:

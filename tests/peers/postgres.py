@@ -16,7 +16,9 @@ IN_USE = "pre-existing shared memory block"
 
 
 class Postgres(Servers):
-    """`with Postgres() as postgres: postgres.url`; it refuses to run as root, so another does."""
+    """`with Postgres() as postgres: postgres.url`; it refuses to run as root, so another user runs
+    it.
+    """
 
     def __init__(self, folder: Path | None = None, timeout_s: float = 60) -> None:
         super().__init__(folder, timeout_s)
@@ -27,7 +29,7 @@ class Postgres(Servers):
         return f"postgresql://penstock@127.0.0.1:{self._port}/postgres"
 
     def start(self, *numbers: int) -> None:
-        """Again, while processes of a server that was killed have not noticed it yet."""
+        """Retries while processes of a killed server have not noticed its death yet."""
         until_s = time.monotonic() + self._timeout_s
         while True:
             try:

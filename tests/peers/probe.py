@@ -1,4 +1,4 @@
-"""Whether a server answers, asked over a bare socket: no client library, no retries, no log."""
+"""Checks over a bare socket whether a server answers: no client library, no retries, no log."""
 
 import socket
 import struct
@@ -8,14 +8,16 @@ _METADATA_V1 = struct.Struct(">ihhihi")
 
 
 def live_brokers(port: int) -> set[int]:
-    """The ids of the brokers that the one at `port` knows to be alive; none while it is deaf."""
+    """The ids of the brokers that the one at `port` knows to be alive; empty while it does not
+    answer.
+    """
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=2) as link:
             link.sendall(_METADATA_V1.pack(_METADATA_V1.size - 4, 3, 1, 0, -1, 0))
             with link.makefile("rb") as answer:
                 (size,) = struct.unpack(">i", answer.read(4))
                 return parsed_brokers(answer.read(size))
-    except (OSError, struct.error):  # refused, reset, or closed in the middle of the answer
+    except (OSError, struct.error):  # refused, reset, or closed during the response
         return set()
 
 

@@ -16,14 +16,14 @@ from pathlib import Path
 
 
 class PeerError(Exception):
-    """A peer did not do what it was started for; the text ends with its last words."""
+    """A peer did not do what it was started for; the text ends with its last output."""
 
 
 class Process:
     """A server that can be started, ended and started again in the same folder.
 
-    Start it from a thread that outlives it: the kernel ends it together with its starter, so
-    that no server is left behind by a killed test run.
+    Start it from a thread that outlives it: the kernel ends it together with the thread that
+    started it, so that a killed test run leaves no server behind.
     """
 
     def __init__(self, name: str, command: Sequence[str], folder: Path) -> None:
@@ -55,7 +55,9 @@ class Process:
             )
 
     def wait_until(self, ready: Callable[[], bool], timeout_s: float) -> None:
-        """Return once `ready()`; fail with the last output when the process ends or time is up."""
+        """Returns once `ready()`; fails with the last output if the process ends or the
+        time is up.
+        """
 
         def done() -> bool:
             if not self.running:
@@ -68,12 +70,12 @@ class Process:
             raise PeerError(f"{late}\n{last_lines(self.output)}") from late
 
     def terminate(self) -> None:
-        """Ask it to end, without waiting: several peers stop faster side by side."""
+        """Asks it to end, without waiting: several peers stop faster in parallel."""
         if self._popen is not None:
             self._popen.terminate()
 
     def stop(self, timeout_s: float = 30) -> None:
-        """SIGTERM, and SIGKILL when that does not help in time."""
+        """Sends SIGTERM, and SIGKILL if that does not end it in time."""
         if self._popen is None:
             return
         self._popen.terminate()
@@ -89,8 +91,10 @@ class Process:
 
 
 def tied_to_us() -> list[str]:
-    """What to put before a command, so that the kernel ends it together with us."""
-    setpriv = shutil.which("setpriv")  # Linux; elsewhere a killed run leaves its servers behind
+    """A prefix for a command, so that the kernel ends it together with this process."""
+    setpriv = shutil.which(
+        "setpriv"
+    )  # Linux only; elsewhere a killed run leaves its servers behind
     return [setpriv, "--pdeathsig", signal.SIGKILL.name.removeprefix("SIG")] if setpriv else []
 
 
@@ -107,12 +111,12 @@ def last_lines(path: Path, count: int = 30) -> str:
 
 
 def free_ports(count: int) -> list[int]:
-    """Loopback ports that nobody holds, below those the kernel hands to outgoing connections.
+    """Free loopback ports, below the range that the kernel uses for outgoing connections.
 
-    A port from that upper range could be taken by any client before the server binds it. No
-    other test process on this machine is given them while this one lives.
+    Any client could take a port of that range before the server binds it. No other test process on
+    this machine gets these ports while this process lives.
     """
-    # Not the seeded dice: runs with the same seed would meet at the same ports.
+    # Not a seeded generator: runs with the same seed would choose the same ports.
     dice = random.SystemRandom()
     with ExitStack() as held:
         ports: list[int] = []
@@ -129,7 +133,7 @@ def free_ports(count: int) -> list[int]:
 
 
 def free_port_range(count: int) -> int:
-    """The first of so many ports in a row, as `free_ports`."""
+    """The first of `count` consecutive free ports, as `free_ports`."""
     dice = random.SystemRandom()
     while True:
         first = dice.randrange(15_000, 32_000 - count)
@@ -145,6 +149,8 @@ def free_port_range(count: int) -> int:
 
 @cache
 def _reserved() -> int:
-    """A file whose locked bytes are the ports in use; the kernel unlocks them with a process."""
+    """A file whose locked bytes are the ports in use; the kernel unlocks them when a
+    process ends.
+    """
     path = Path(tempfile.gettempdir(), f"penstock-ports-{os.getuid()}")
     return os.open(path, os.O_RDWR | os.O_CREAT, 0o600)

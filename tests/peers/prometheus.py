@@ -16,7 +16,7 @@ CONFIG = {
     "rule_files": ["rules.yml"],
     "scrape_configs": [{"job_name": "penstock", "file_sd_configs": [{"files": ["targets.json"]}]}],
 }
-"""Written as JSON, which is YAML too."""
+"""Written as JSON, which is also YAML."""
 
 
 def program(name: str) -> str:
@@ -40,7 +40,7 @@ class Prometheus(Servers):
         self._rules = rules
 
     def scrape(self, targets: Iterable[str]) -> None:
-        """From now on these; a broker that is started again has another address."""
+        """Scrapes these targets from now on; a restarted broker has another address."""
         path = self.folder / "prometheus" / "targets.json"
         part = path.with_suffix(".part")
         part.write_text(json.dumps([{"targets": list(targets)}]))

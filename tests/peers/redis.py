@@ -8,7 +8,7 @@ from peers.servers import Servers
 
 
 class RedisServer(Servers):
-    """`with RedisServer() as redis: redis.url`; a kill may cost its last second."""
+    """`with RedisServer() as redis: redis.url`; a kill may lose the last second."""
 
     def __init__(
         self, folder: Path | None = None, timeout_s: float = 60, *, password: str = ""
@@ -28,7 +28,7 @@ class RedisServer(Servers):
     def _prepared(self) -> dict[int, Process]:
         folder = self.folder / "redis"
         folder.mkdir(parents=True, exist_ok=True)
-        server = folder / "redis-server"  # one program; its name says what it does
+        server = folder / "redis-server"  # one program serves both; its name decides what it does
         if not server.exists():
             server.symlink_to(program("redis-check-rdb"))
         command = [str(server), "--bind", "127.0.0.1", "--port", str(self._port)]

@@ -1,4 +1,6 @@
-"""The numbered servers of one peer: what a Kafka cluster and a ZooKeeper ensemble share."""
+"""The numbered servers of one peer: what a Kafka cluster and a ZooKeeper ensemble have in
+common.
+"""
 
 import tempfile
 from abc import ABC, abstractmethod
@@ -11,10 +13,10 @@ from peers.process import Process
 
 
 class Servers(ABC):
-    """Servers that start, die and come back one by one; a start returns when they answer.
+    """Servers that start, die and come back individually; a start returns when they answer.
 
-    In a folder of the caller they are asked to stop at the end and leave their data behind. In
-    a temporary one there is nothing to save, so they are killed.
+    In a folder of the caller they are stopped cleanly at the end and leave their data behind. In a
+    temporary folder there is nothing to save, so they are killed.
     """
 
     def __init__(self, folder: Path | None, timeout_s: float) -> None:
@@ -25,7 +27,7 @@ class Servers(ABC):
 
     @abstractmethod
     def _prepared(self) -> dict[int, Process]:
-        """Write what the servers read at start; they are not started yet."""
+        """Writes the files that the servers read at their start; does not start them."""
 
     @abstractmethod
     def _answers(self, number: int) -> bool: ...
@@ -36,15 +38,15 @@ class Servers(ABC):
 
     @property
     def pids(self) -> dict[int, int]:
-        """Of those that run."""
+        """The pids of the running servers."""
         return {number: self._processes[number].pid for number in sorted(self.running)}
 
     def output(self, number: int) -> Path:
-        """The file that holds all that this server ever printed."""
+        """The file with everything that this server ever printed."""
         return self._processes[number].output
 
     def start(self, *numbers: int) -> None:
-        """Start these side by side, keeping their data, and wait until each answers."""
+        """Starts these in parallel, with their data, and waits until each answers."""
         for number in numbers:
             self._processes[number].start()
         for number in numbers:
@@ -52,14 +54,16 @@ class Servers(ABC):
             self._processes[number].wait_until(ready, self._timeout_s)
 
     def stop(self, *numbers: int) -> None:
-        """End these in good order, at once: one by one, a quorum loses its majority and hangs."""
+        """Stops these cleanly and together: one by one, a quorum would lose its majority
+        and hang.
+        """
         for number in numbers:
             self._processes[number].terminate()
         for number in numbers:
             self._processes[number].stop()
 
     def kill(self, *numbers: int) -> None:
-        """SIGKILL: no goodbye, nothing flushed by the process itself."""
+        """Sends SIGKILL: no clean shutdown, nothing flushed by the process itself."""
         for number in numbers:
             self._processes[number].kill()
 

@@ -13,19 +13,21 @@ from peers.servers import Servers
 HOME = Path(pyspark.__file__).parent
 SOURCE = Path(__file__).parents[2] / "src"
 CLASSES = archive.made_of(HOME / "jars", Path(sys.prefix, "spark"))
-"""In the environment, as the jars are, for it goes by their paths; `peers.spark_archive` makes it.
-Driver, servers and executors have one class path, so it serves them all."""
+"""In the Python environment, like the jars, because an archive depends on their paths;
+`peers.spark_archive` makes it. Driver, servers and executors have one class path, so it serves them
+all.
+"""
 _OPTIONS = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", *archive.use(CLASSES)]
 SHORT_LIVED = " ".join(f'"{each}"' for each in _OPTIONS)
-"""Of a JVM that lives a minute or two."""
+"""Options of a JVM that lives a minute or two."""
 MASTER = 0
-"""Its number; workers are numbered from 1."""
+"""The master's number; workers are numbered from 1."""
 
 
 class SparkCluster(Servers):
     """`with SparkCluster(2) as spark: spark.master`; each worker has one core, so one executor.
 
-    With `python`, a folder, workers know no Python but the one in there.
+    With `python`, a folder, workers find no Python but the one in that folder.
     """
 
     def __init__(

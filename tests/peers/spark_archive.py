@@ -1,4 +1,6 @@
-"""`python -m peers.spark_archive`: the class-data archive for Spark's JVMs, if it is not there."""
+"""`python -m peers.spark_archive`: makes the class-data archive for Spark's JVMs if it is
+missing.
+"""
 
 import tempfile
 from pathlib import Path
@@ -20,7 +22,7 @@ VIEW = "create materialized view v as select x, count(*) as n from values ('a') 
 
 
 def make(folder: Path) -> None:
-    """Do what tests do most: a session of Connect, a stream of a Python source, definitions."""
+    """Does what tests do most: a Connect session, a stream of a Python source, definitions."""
     classes = folder / "classes.jsa"
     for name, text in (("spark-pipeline.yml", SPEC), ("v.sql", VIEW), ("lines.txt", "a\nb\n")):
         (folder / name).write_text(text)
@@ -41,7 +43,7 @@ def make(folder: Path) -> None:
         engine.spark.range(9).selectExpr("id % 2 as k").groupBy("k").count().collect()
     gateway: Any = SparkContext._gateway
     gateway.shutdown()
-    gateway.proc.stdin.close()  # so it ends, and writes the archive
+    gateway.proc.stdin.close()  # ends the JVM, which then writes the archive
     gateway.proc.wait(300)
     classes.rename(CLASSES)
 

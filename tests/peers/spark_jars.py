@@ -1,6 +1,6 @@
-"""Jars that Spark's pipelines may use: what Spark does not bring itself, of the sets fetched.
+"""Jars for Spark's pipelines: those of the fetched sets that Spark does not bring itself.
 
-Two versions of one class would not get on, so that of each set a few are taken by name.
+Two versions of one class would conflict, so only a few jars of each set are used, by name.
 """
 
 from pathlib import Path

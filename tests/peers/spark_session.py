@@ -1,8 +1,8 @@
-"""Spark sessions on this machine, with Spark's own connectors beside our source.
+"""Local Spark sessions, with Spark's own connectors beside our source.
 
-One JVM serves a process to its end, and its jars are those that it started with. So every session
-of a test process is made here, and `only_here` refuses any other: what a test finds in Spark does
-not depend on the tests before it. A program with a Spark of its own runs in its own process.
+One JVM serves a process to its end, with the jars that it started with. So every session of a test
+process is made here, and `only_here` refuses any other: what a test finds in Spark does not depend
+on the tests before it. A program with its own Spark runs in a separate process.
 """
 
 import os
@@ -28,7 +28,7 @@ _making: list[bool] = []
 def spark_session(
     work: Path, *, cores: int = 2, settings: Mapping[str, str] | None = None
 ) -> Iterator[SparkSession]:
-    # Workers import the package that the tests do.
+    # Workers import the same package as the tests.
     path = [str(SOURCE), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
     with _environment(
         PYSPARK_PYTHON=sys.executable,
@@ -66,7 +66,9 @@ def only_here() -> None:
 
 
 def _ensure_jvm() -> None:
-    """Start it with the same settings whoever is first: all later sessions inherit them."""
+    """Starts the JVM with the same settings, whichever test is first: all later sessions inherit
+    them.
+    """
     if SparkContext._gateway is None:
         conf = SparkConf(loadDefaults=False)
         conf.setAll([*QUICK.items(), ("spark.driver.memory", "1g"), ("spark.jars", spark_jars())])
@@ -75,8 +77,8 @@ def _ensure_jvm() -> None:
 
 @contextmanager
 def _environment(**variables: str) -> Iterator[None]:
-    """For a while: what later tests start must not find the Python and the folders of this one,
-    nor what Spark itself adds.
+    """Sets variables for a while: what later tests start must not find the Python and the folders
+    of this test, nor what Spark itself adds.
     """
     before = dict(os.environ)
     os.environ.update(variables)

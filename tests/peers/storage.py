@@ -14,10 +14,10 @@ BOOTSTRAP = "bootstrap.checkpoint"
 
 
 def format_storage(data: Path, node: int, cluster: str, version: str) -> None:
-    """Make `data` what `kafka-storage format` makes of it; a formatted one stays as it is.
+    """Makes `data` what `kafka-storage format` would make it; a formatted one stays as it is.
 
-    The tool takes most of a second. Of what it writes, the snapshot of feature levels is the
-    same for every node of a version, and `meta.properties` is four lines.
+    The tool takes most of a second. Of what it writes, the snapshot of feature levels is the same
+    for every node of a version, and `meta.properties` is four lines.
     """
     meta = data / "meta.properties"
     if meta.exists():
@@ -50,6 +50,8 @@ def _bootstrap(version: str) -> Path:
 
 
 def random_uuid() -> str:
-    """As Kafka writes one: 22 characters of URL-safe base 64; none that looks like an option."""
+    """A UUID as Kafka writes it: 22 characters of URL-safe base 64; never one that looks like an
+    option.
+    """
     text = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
     return random_uuid() if text.startswith("-") else text

@@ -58,7 +58,7 @@ def tool(
     timeout_s: float = 60,
     jvm: Sequence[str] = (),
 ) -> subprocess.CompletedProcess[str]:
-    """Run a tool to its end; a failure raises with its output unless `check` is off."""
+    """Runs a tool to its end; a failure raises with its output unless `check` is off."""
     done = subprocess.run(
         tool_command(name, *args, version=version, profile=profile, jvm=jvm),
         input=stdin,
@@ -79,14 +79,14 @@ def tool_command(
     profile: Profile = "test",
     jvm: Sequence[str] = (),
 ) -> list[str]:
-    """The command line of a tool, for those that are to run on beside the test."""
+    """The command line of a tool that keeps running beside the test."""
     return command(f"kafka-{version}", main_class(name, version), *args, profile=profile, jvm=jvm)
 
 
 @cache
 def main_class(name: str, version: str) -> str:
     simple = TOOLS[name]
-    for artifact in ("kafka-tools", "kafka_2.13"):  # 3.9 keeps deprecated twins in the second
+    for artifact in ("kafka-tools", "kafka_2.13"):  # 3.9 has deprecated duplicates in the second
         with zipfile.ZipFile(jars.jar(f"kafka-{version}", artifact)) as archive:
             for entry in archive.namelist():
                 if entry.endswith(f"/{simple}.class"):

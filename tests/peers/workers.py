@@ -1,4 +1,4 @@
-"""`penstock serve --workers N` in a process group of its own, whose processes can be killed."""
+"""`penstock serve --workers N` in its own process group, whose processes can be killed."""
 
 import os
 import signal
@@ -9,11 +9,11 @@ from peers.process import free_port_range, wait_until
 from penstock.broker.startup.state_file import BrokerState, read_state
 
 MOST = 4
-"""Workers at once."""
+"""The largest number of workers."""
 
 
 class PenstockWorkers(PenstockBroker):
-    """On one port, also after a start with another number of workers."""
+    """Workers that keep their port, even after a start with another number of workers."""
 
     def __init__(self, workers: int, *options: str, folder: Path) -> None:
         self._port = free_port_range(MOST + 1)
@@ -22,7 +22,7 @@ class PenstockWorkers(PenstockBroker):
         self.resize(workers)
 
     def resize(self, workers: int | None) -> None:
-        """For the next start; None leaves the option out."""
+        """Sets the number of workers for the next start; None leaves the option out."""
         chosen = () if workers is None else ("--workers", str(workers))
         self._options = (*self._plain, *chosen)
         if self._processes:
@@ -39,13 +39,13 @@ class PenstockWorkers(PenstockBroker):
 
     @property
     def store_pid(self) -> int:
-        """The one child of the supervisor that is no worker; 0 while there is none."""
+        """The supervisor's only child that is no worker; 0 while there is none."""
         supervisor = self.state.pid
         children = Path(f"/proc/{supervisor}/task/{supervisor}/children").read_text().split()
         return next(iter({*map(int, children)} - {each.pid for each in self.state.workers}), 0)
 
     def kill_worker(self, index: int) -> None:
-        """Returns when it is back."""
+        """Kills a worker and waits until it is back."""
         pid = self.worker_pid(index)
         os.kill(pid, signal.SIGKILL)
         wait_until(lambda: self.worker_pid(index) != pid, 20, f"worker {index}")

@@ -34,14 +34,14 @@ class ZooKeeper(Servers):
 
     @property
     def connect(self) -> str:
-        """What clients call the connect string: every server's address."""
+        """The connect string: every server's address."""
         return ",".join(f"127.0.0.1:{port}" for port in self._client_ports)
 
     def port(self, server: int) -> int:
         return self._client_ports[server]
 
     def mode(self, server: int) -> str | None:
-        """`standalone`, `leader` or `follower`; none while it does not serve."""
+        """`standalone`, `leader` or `follower`; None while it does not serve."""
         return zookeeper_mode(self._client_ports[server])
 
     def _answers(self, number: int) -> bool:
@@ -75,7 +75,9 @@ class ZooKeeper(Servers):
 
 
 def wait_until_gone(connect: str, path: str, timeout_s: float) -> None:
-    """Until the node is not there: an ephemeral one outlives its killed owner by a session."""
+    """Waits until the node is gone: an ephemeral node outlives its killed owner by a session
+    timeout.
+    """
     client = KazooClient(connect)
     client.start(timeout_s)
     try:

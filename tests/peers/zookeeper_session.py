@@ -1,4 +1,4 @@
-"""Ends a session of somebody else's, who then finds that it has expired."""
+"""Ends the session of another client, which then finds that it has expired."""
 
 import socket
 import struct
@@ -10,7 +10,9 @@ CLOSE_SESSION = struct.pack(">iii", 8, 1, -11)
 
 
 def end_session(port: int, session_id: int, password: bytes) -> None:
-    """Take it up by its key and close it in one breath: its owner would take it back at once."""
+    """Resumes the session by its password and closes it in one write: its owner would resume it at
+    once.
+    """
     connect = bytes(Connect(0, 0, 4000, session_id, password, False).serialize())
     with socket.create_connection(("127.0.0.1", port), timeout=10) as link:
         link.sendall(struct.pack(">i", len(connect)) + connect + CLOSE_SESSION)

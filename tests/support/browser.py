@@ -35,7 +35,7 @@ def chromium() -> Iterator[Browser]:
 
 
 class Tab:
-    """A page of its own, with its cookies; what its console says is kept in `errors`."""
+    """A page with its own cookies; `errors` collects the messages of its console."""
 
     def __init__(
         self, browser: Browser, url: str, width: int = 1280, *, dark: bool = False
@@ -64,7 +64,7 @@ class Tab:
         return int(self.page.evaluate(found))
 
     def nameless(self) -> list[str]:
-        """Controls without a label or text, pictures without one, ids that are there twice."""
+        """Controls and pictures without a label or text, and duplicate ids."""
         return [str(each) for each in self.page.evaluate(NAMELESS)]
 
     def login(self, name: str, password: str) -> None:

@@ -1,4 +1,4 @@
-"""Speaks with a console over HTTP."""
+"""Sends requests to a console over HTTP."""
 
 import json
 from typing import Any
@@ -22,7 +22,7 @@ def sent(request: Request) -> tuple[int, str]:
 
 
 def post(url: str, path: str, body: object) -> tuple[int, Any]:
-    """A change by JSON, as a script sends it on loopback."""
+    """Posts a change as JSON, as a script does on loopback."""
     token = json.loads(get(f"{url}/api/v1/session")[1])["csrf_token"]
     headers = {"X-CSRF-Token": token, "Content-Type": "application/json"}
     status, text = sent(Request(f"{url}/api/v1/{path}", json.dumps(body).encode(), headers))

@@ -1,4 +1,4 @@
-"""Asks the console's application without a server."""
+"""Calls the console's application without a server."""
 
 import asyncio
 from typing import Any
@@ -10,7 +10,7 @@ LOCAL = {"host": "127.0.0.1:8080"}
 
 
 class Answer(msgspec.Struct):
-    """What came back."""
+    """The response."""
 
     status: int
     headers: dict[str, str]
@@ -20,7 +20,7 @@ class Answer(msgspec.Struct):
 def asked(
     app: Starlette, route: str, headers: dict[str, str], body: bytes = b"", scheme: str = "http"
 ) -> Answer:
-    """`route`: GET /topics."""
+    """`route` is, for example, `GET /topics`."""
     return asyncio.run(answered(app, route, headers, body, scheme))
 
 
@@ -48,7 +48,7 @@ async def answered(
     async def receive() -> dict[str, Any]:
         if parts:
             return parts.pop()
-        await asyncio.Event().wait()  # the client stays, and sends nothing
+        await asyncio.Event().wait()  # the client stays connected and sends nothing
         raise AssertionError
 
     async def send(message: Any) -> None:
@@ -57,6 +57,6 @@ async def answered(
     await app(scope, receive, send)
     found: dict[str, str] = {}
     for name, value in sent[0]["headers"]:
-        before = found.get(name.decode())  # several cookies
+        before = found.get(name.decode())  # there may be several cookies
         found[name.decode()] = value.decode() if before is None else f"{before}, {value.decode()}"
     return Answer(sent[0]["status"], found, b"".join(each.get("body", b"") for each in sent[1:]))

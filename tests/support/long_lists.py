@@ -1,4 +1,4 @@
-"""Requests with very many entries in one of their lists, made from the messages' declarations."""
+"""Requests with very many entries in one of their lists, built from the messages' declarations."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -9,7 +9,7 @@ from penstock.wire.apis import Api
 from penstock.wire.schema import Array, Field, Kind, Message, fields
 
 ListPath = tuple[str, ...]
-"""The fields that lead to a list of a request."""
+"""The path of fields to a list of a request."""
 
 declared = cache(fields)
 
@@ -17,12 +17,12 @@ declared = cache(fields)
 NUMBERS: Final = frozenset({"int8", "int16", "int32", "int64", "uint16"})
 NAMES: Final = frozenset({"string", "uuid"})
 PARTITION: Final = frozenset({"partition", "partition_id", "partition_index", "index"})
-"""What the number of a partition is called: it is its name in a topic."""
+"""Field names of a partition's number, which is its name within a topic."""
 
 
 def lists_of_names(api: Api) -> dict[ListPath, int]:
-    """Each list of the request whose entries have a name, an id or a number, and its highest
-    version.
+    """Each list of the request whose entries have a name, an id or a number, with the highest
+    version that has it.
     """
     return {
         path: version
@@ -51,7 +51,7 @@ def _is_partition(field: Field) -> bool:
 
 
 def has_numbers(message: type[Message], version: int, path: ListPath) -> bool:
-    """Whether the entries of that list are numbers, which are read in no time."""
+    """Whether the entries of that list are numbers, which are decoded very quickly."""
     (kind,) = (each.kind for each in declared(message, version) if each.name == path[0])
     item = kind.item if isinstance(kind, Array) else kind
     if len(path) > 1:
@@ -61,7 +61,7 @@ def has_numbers(message: type[Message], version: int, path: ListPath) -> bool:
 
 
 def with_many(message: type[Message], version: int, path: ListPath, count: int) -> Message:
-    """The request with `count` different entries in that list, and one in those around it."""
+    """The request with `count` different entries in that list, and one in each enclosing list."""
     return _made(message, version, path, count, 0)
 
 
@@ -98,7 +98,7 @@ def _made(message: type[Message], version: int, path: ListPath, count: int, numb
 
 
 def _value(kind: Kind, number: int) -> Any:
-    """Number 0 is the topic, group or transaction `t`, which exists."""
+    """Number 0 gives `t`, an existing topic, group or transaction."""
     match kind:
         case "string":
             return f"one-of-very-many-{number:06d}" if number else "t"

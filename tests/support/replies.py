@@ -1,4 +1,4 @@
-"""What transcripts tell of the replies that a coordinator gives."""
+"""Shows a coordinator's replies in transcripts."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
@@ -8,11 +8,11 @@ from penstock.coordinator.runtime import CoordinatorRuntime
 from penstock.errors import KafkaError
 
 PendingReplies: TypeAlias = dict[str, tuple[PendingReply[Any], Callable[[Any], str]]]
-"""By the name under which a transcript tells of it, with how to tell it."""
+"""Pending replies by their name in the transcript, each with a function that formats it."""
 
 
 def told(runtime: CoordinatorRuntime[Any, Any], pending_replies: PendingReplies) -> Iterator[str]:
-    """A line for each reply that is there; it is pending no longer."""
+    """A line for each reply that has arrived; it is then no longer pending."""
     for name, (pending, text_of) in list(pending_replies.items()):
         reply = runtime.reply(pending)
         if reply is not None:

@@ -1,13 +1,13 @@
-"""Calls about ACLs, tokens and metrics of clients, on a broker with an authorizer.
+"""Calls about ACLs, tokens and client metrics, on a broker with an authorizer.
 
-Java orders sets of ACLs by the places of objects in memory, so their order is not compared. The
+Java orders sets of ACLs by object addresses in memory, so their order is not compared. The
 questions before a removal need a terminal.
 """
 
 from tool_table.call import Call
 
 OF_JAVA = (r".*\bexit 1\n", r"java\.lang\.\w+: .*")
-"""An exit, which is an exception where all tools run in one process; and stack traces."""
+"""A tool's exit, which is an exception where all tools run in one process; and stack traces."""
 
 
 def _acls(arguments: str) -> Call:

@@ -1,4 +1,4 @@
-"""The calls, in order: later ones see what earlier ones did."""
+"""The calls, in order: later ones depend on earlier ones."""
 
 import json
 
@@ -74,7 +74,8 @@ RECORDS = [
 READ = "kafka-console-consumer"
 RESET = "--reset-offsets --group g --topic t"
 GROUPS = [
-    # One partition in use, so that what was read when it stops is the same on both.
+    # Only one partition has records, so that both brokers have returned the same ones when it
+    # stops.
     Call(READ, "--topic u --group g --from-beginning --max-messages 4", but=(r"value \d+\n",)),
     Call(
         READ,

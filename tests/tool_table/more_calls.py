@@ -1,4 +1,4 @@
-"""Calls that a KRaft broker would answer otherwise; Kafka's tools and ours on Penstock alike."""
+"""Calls that a KRaft broker would answer otherwise; Kafka's tools and ours run them on Penstock."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Calls about share groups, in order: the group is made by its first reset."""
+"""Calls about share groups, in order: the first reset creates the group."""
 
 from tool_table.call import Call
 
@@ -50,7 +50,7 @@ SHARE_GROUP_CALLS = [
     _read("--reject --release"),
     Call("kafka-console-share-consumer", "--topic u --group s --command-property group.id=x"),
     _groups("--describe --group s"),
-    # Of consumers there is none.
+    # There are no consumer groups.
     *(
         Call("kafka-consumer-groups", each)
         for each in ("--list", "--describe --all-groups", "--delete --all-groups")

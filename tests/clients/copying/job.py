@@ -1,8 +1,8 @@
-"""What a copying program is told, whatever client it uses: six arguments, and SIGTERM to end.
+"""The task of a copying program, whatever client it uses: six arguments, and SIGTERM to end.
 
 It reads the source in a group, writes `copy of <value>` to the same partition of the target, and
-commits output and position in one transaction, which it now and then aborts for no reason. Told to
-end, it finishes its transaction and leaves the group.
+commits output and position in one transaction, which it sometimes aborts for no reason. On SIGTERM
+it finishes its transaction and leaves the group.
 """
 
 import faulthandler
@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 RECORDS = 20
-"""As many go into one transaction at most."""
+"""The most records of one transaction."""
 SESSION_MS, HEARTBEAT_MS = 3000, 300
-"""A killed member is missed soon."""
+"""Short, so that a killed member is removed soon."""
 WAIT_S = 20
 
 
@@ -42,8 +42,9 @@ class Ending:
     def __init__(self) -> None:
         self._asked = False
         signal.signal(signal.SIGTERM, self._ask)
-        # Where it is just then, at once: in a call of the client the handler above has to wait.
-        # Of this thread alone: others run on meanwhile, and to look at their frames may crash.
+        # Prints the current stack at once: during a call of the client, the handler above has to
+        # wait.
+        # Of this thread only: the others keep running, and reading their frames may crash.
         faulthandler.register(signal.SIGTERM, all_threads=False, chain=True)
 
     def _ask(self, *_: object) -> None:
@@ -58,7 +59,7 @@ def copied(value: bytes | None) -> bytes:
 
 
 class Batch:
-    """Where the records of one transaction lie in each partition: from, and up to but without."""
+    """The offset range of one transaction in each partition, half-open."""
 
     def __init__(self, *places: tuple[int, int]) -> None:
         starts: dict[int, int] = {}

@@ -1,4 +1,4 @@
-"""The copying program of each client that has transactions; `job` says what they do."""
+"""The copying program of each client that has transactions; `job` describes what they do."""
 
 import os
 import sys

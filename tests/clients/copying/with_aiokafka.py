@@ -1,7 +1,7 @@
 """Copies with aiokafka; see `job`.
 
-It commits offsets in the name of the group, not of a member, so that the broker cannot refuse a
-member that was replaced. What it copies is therefore finished before it gives partitions back.
+It commits offsets for the group, not for a member, so the broker cannot refuse a member that was
+replaced. Its transaction is therefore finished before it gives up partitions.
 """
 
 import asyncio
@@ -71,7 +71,7 @@ async def main() -> None:
     consumer.subscribe([work.source], listener=Between(transaction))
     async with producer, consumer:
         while not ending:
-            # Without the lock: while the group rebalances this waits for the new assignment.
+            # Not under the lock: during a rebalance this call waits for the new assignment.
             polled = await consumer.getmany(timeout_ms=100, max_records=RECORDS)
             if polled:
                 messages = [one for some in polled.values() for one in some]

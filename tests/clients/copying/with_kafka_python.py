@@ -34,7 +34,7 @@ def copy(work: Job, messages: list[Any], consumer: KafkaConsumer, producer: Kafk
             return
         producer.flush()
     except CommitFailedError:
-        pass  # the group went on without this member
+        pass  # the group continued without this member
     producer.abort_transaction()
     for at, start in batch.starts.items():
         where = TopicPartition(work.source, at)
@@ -54,7 +54,7 @@ def main() -> None:
         group_id=work.group,
         session_timeout_ms=SESSION_MS,
         heartbeat_interval_ms=HEARTBEAT_MS,
-        # Now and then it does not join again when it is told to: the group then goes on without it.
+        # Sometimes it does not rejoin when it should; the group then continues without it.
         max_poll_interval_ms=2 * SESSION_MS,
         auto_offset_reset="earliest",
         enable_auto_commit=False,

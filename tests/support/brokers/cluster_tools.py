@@ -1,4 +1,4 @@
-"""What Kafka's tools say about three brokers, without what differs from one cluster to the next."""
+"""The output of Kafka's tools about three brokers, without what differs between clusters."""
 
 import json
 import re
@@ -16,19 +16,19 @@ PLACES = {0: [0, 1, 2], 1: [1, 2, 0], 2: [2, 0, 1]}
 MASKS = (
     (r"127\.0\.0\.1:\d+", "host:port"),
     (r"TopicId: [A-Za-z0-9_-]{22}", "TopicId: id"),
-    (r"\b1[0-9]{12}\b(\s+\d+\s*$)?", "time"),  # and how long ago that was
+    (r"\b1[0-9]{12}\b(\s+\d+\s*$)?", "time"),  # with the age after it
     (r"[ \t]+", " "),
-    # Which broker coordinates is chance, and so is a producer's id.
+    # Which broker coordinates is random, and so is a producer's id.
     (rf"^({TRANSACTION}) \d+ \d+", r"\1 broker id"),
     (rf"^\d+ ({TRANSACTION}) \d+", r"broker \1 id"),
     (r"host:port \(\d+\)", "host:port (broker)"),
-    # Kafka 3.9 does not know of eligible replicas, and here there are none.
+    # Kafka 3.9 does not know eligible leader replicas, and here there are none.
     (r"Elr: N/A LastKnownElr: N/A", "Elr: LastKnownElr:"),
 )
 
 
 TRACE = r"at [\w.$/]+\(|Caused by: |java\."
-"""Where in a tool an error came from."""
+"""Lines of a Java stack trace."""
 
 
 class Transcript:
@@ -39,7 +39,7 @@ class Transcript:
         self.lines: list[str] = []
 
     def run(self, name: str, *args: str, keep: str = "", stdin: str = "") -> str:
-        """With `keep`, only lines in which the pattern is found."""
+        """Runs a tool and keeps its output; with `keep`, only the lines that match that pattern."""
         where = ("--bootstrap-server", self._bootstrap)
         done = tool(name, *where, *args, stdin=stdin, check=False)
         printed = done.stdout + done.stderr
@@ -57,7 +57,9 @@ def masked(line: str) -> str:
 
 
 def prepare(bootstrap: str) -> None:
-    """A topic with records on all brokers, a group that has read some, a transaction."""
+    """Creates a topic with records on all brokers, a group that has read some, and a
+    transaction.
+    """
     places = ",".join(":".join(map(str, PLACES[each])) for each in sorted(PLACES))
     create = ("--create", "--topic", TOPIC, "--replica-assignment", places)
     tool("kafka-topics", "--bootstrap-server", bootstrap, *create)
@@ -94,7 +96,9 @@ def describing(told: Transcript, folder: Path) -> None:  # noqa: ARG001  all par
 
 
 def log_dirs(printed: str) -> list[str]:
-    """Which replicas each broker has; sizes differ with the clients' batches, alike on all."""
+    """Which replicas each broker has; sizes vary with the clients' batches, but are equal
+    on all.
+    """
     (line,) = [each for each in printed.splitlines() if each.startswith("{")]
     brokers = sorted(json.loads(line)["brokers"], key=lambda each: int(each["broker"]))
     return [
@@ -174,7 +178,7 @@ def of_moves(told: Transcript, folder: Path) -> None:
 
 
 def settle(run: Callable[[], str], told: Transcript, until: str) -> None:
-    """Only the last of its answers is kept."""
+    """Runs until the output matches; only the last output is kept."""
     before = len(told.lines)
 
     def settled() -> bool:

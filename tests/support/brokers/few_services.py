@@ -1,4 +1,4 @@
-"""The few services that a connection needs, where no broker is around."""
+"""The few services that a connection needs, for tests without a broker."""
 
 from typing import cast
 
@@ -13,7 +13,7 @@ from penstock.types import BrokerId
 
 
 class FewServices:
-    """Only what is declared here."""
+    """Has only the services declared here."""
 
     listeners = Listeners(frozenset(), clustered=False, inter_broker_listener="")
 

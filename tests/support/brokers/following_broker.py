@@ -78,7 +78,7 @@ class FollowingBroker:
 
 
 def flushed(log: PartitionLog) -> Future[int]:
-    """Synced at once, on the loop."""
+    """Syncs at once, on the loop."""
     future: Future[int] = Future()
     log.flush()
     future.set_result(log.recovery_point)
@@ -92,5 +92,5 @@ async def until(holds: Callable[[], bool], timeout_s: float = 10) -> None:
 
 
 def log_files(directory: Path) -> dict[str, bytes]:
-    """The records of a partition, as they are on disk."""
+    """The segment files of a partition, as they are on disk."""
     return {each.name: each.read_bytes() for each in sorted(directory.glob("*.log"))}

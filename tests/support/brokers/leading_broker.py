@@ -1,4 +1,4 @@
-"""Broker 0, whole and in the test's own loop, as the leader of a topic that broker 1 follows."""
+"""Broker 0, complete and in the test's own loop, leading a topic that broker 1 follows."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -18,7 +18,7 @@ TOPIC = "t"
 
 
 class Leading:
-    """The broker, and its partitions as the test wants them led."""
+    """The broker and its partitions; the test decides their leadership."""
 
     def __init__(self, broker: RunningBroker, client: Client) -> None:
         self.services, self.state, self.client = broker.services, broker.state, client
@@ -33,7 +33,7 @@ class Leading:
         partition.lead(leader_epoch, (0, 1), (0, 1), partition.partition_epoch + 1)
 
     def append(self, *values: bytes, index: int = 0) -> None:
-        """With acks=1: nobody waits."""
+        """Appends with acks=1: nothing waits."""
         batch, partition = batch_of(*values), self.partition(index)
         partition.append(batch, read_header(batch), 1, 0)
         self.services.waiters.changed(partition.topic_partition)

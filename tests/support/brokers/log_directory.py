@@ -1,4 +1,4 @@
-"""Opens the logs of a directory on the disk, and reads them whole: what several tests need."""
+"""Opens the logs of a directory on disk and reads them completely."""
 
 from pathlib import Path
 from typing import NamedTuple

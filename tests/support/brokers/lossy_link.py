@@ -1,4 +1,4 @@
-"""A link to a broker on which one request, or the answer to one, gets lost."""
+"""A link to a broker that loses one request, or the response to one."""
 
 import socket
 import struct
@@ -17,8 +17,8 @@ Loss = Literal["request", "answer"]
 class LossyLink:
     """Forwards frames to the broker on `broker_port`, which must advertise `address`, and back.
 
-    After `lose` the next request of the API, or the next answer to one, is dropped, and its
-    connection with it: the client cannot tell which of the two it was.
+    After `lose`, the next request of the API or its response is dropped together with its
+    connection: the client cannot tell which of the two was lost.
     """
 
     def __init__(self, api_key: int = PRODUCE) -> None:
@@ -51,7 +51,7 @@ class LossyLink:
         self._listener.close()
 
     def _accept(self) -> None:
-        with suppress(OSError):  # closed
+        with suppress(OSError):  # the link is closed
             while True:
                 client, _ = self._listener.accept()
                 try:
@@ -108,7 +108,7 @@ def cut(link: socket.socket) -> None:
 
 
 def read_frame(link: socket.socket) -> bytes:
-    """A whole frame with its size; nothing at the end of the stream."""
+    """A complete frame with its size; b"" at the end of the stream."""
     head = _read(link, 4)
     return head and head + _read(link, int.from_bytes(head))
 

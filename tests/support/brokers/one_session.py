@@ -50,7 +50,7 @@ class Owner:
 
 
 class Client:
-    """The other end, with the owner of the session for the test to look at."""
+    """The client's end, with the session's owner for the test to inspect."""
 
     def __init__(self, sock: socket.socket, owner: Owner, session: Session) -> None:
         self.sock, self.owner, self.session = sock, owner, session

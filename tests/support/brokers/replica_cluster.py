@@ -1,7 +1,7 @@
 """Three replicas of a partition, their controller and the messages between them, moved by hand.
 
-No network, no clock, no thread: a test says which message arrives when, which broker dies, and
-what its disk loses. Leaders, followers and logs are the real ones, on files that can crash.
+No network, no clock, no thread: a test says which message arrives when, which broker dies, and what
+its disk loses. Leaders, followers and logs are the real ones, on files that can crash.
 """
 
 from collections import deque
@@ -109,7 +109,7 @@ class ReplicaCluster:
             min_insync_replicas=min_isr,
             segment_bytes=600,
             index_interval_bytes=100,
-            segment_index_bytes=120,  # allocated in full, in memory here
+            segment_index_bytes=120,  # preallocated, here in memory
         )
         self.rule = rule
         self.now_ms = 0
@@ -191,7 +191,7 @@ class ReplicaCluster:
             self.collect_acks()
 
     def _answer(self, partition: Partition, node: Node, request: FetchPartition) -> PartitionData:
-        """As `broker/handlers/fetch.py` does."""
+        """Answers as `broker/handlers/fetch.py` does."""
         try:
             fencing.check_leader(partition, request.current_leader_epoch)
             read_fencing.check_follower(

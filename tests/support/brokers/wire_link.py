@@ -21,7 +21,7 @@ class WireLink:
         self._stream = self._socket.makefile("rb")
 
     def post(self, request: Message, version: int | None = None) -> tuple[Api, int]:
-        """A request that is not answered, such as one with acks=0."""
+        """Sends a request that gets no response, such as one with acks=0."""
         api = next(api for api in APIS.values() if api.request is type(request))
         version = api.high if version is None else version
         self._socket.sendall(request_frame(api, version, 1, self.client_id, request))

@@ -1,4 +1,4 @@
-"""A loop under watch, and what happens to a ZooKeeper's process."""
+"""Runs a loop that must not block, and suspends a ZooKeeper's process."""
 
 import asyncio
 import os
@@ -15,14 +15,14 @@ T = TypeVar("T")
 WAIT_S = 5
 TICK_S = 0.01
 LONGEST_TURN_S = 0.5
-"""A call that waits for ZooKeeper would take seconds."""
+"""A blocking call to ZooKeeper would take seconds."""
 THREADS = Path("/proc/self/task")
 
 
 class WaitedForCpu:
-    """For how long threads of this process were ready to run, and others had the cores.
+    """How long threads of this process were ready to run while others had the cores.
 
-    Of all threads: the loop may wait for one that holds the GIL and has no core.
+    All threads count: the loop may wait for one that holds the GIL and has no core.
     """
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class WaitedForCpu:
 
     def seconds(self) -> float:
         for thread in THREADS.glob("*/schedstat"):
-            with suppress(OSError):  # a thread that ended just now
+            with suppress(OSError):  # the thread has just ended
                 waited_ns = int(thread.read_text().split()[1])
                 self._total_ns += waited_ns - self._seen.get(thread.parent.name, 0)
                 self._seen[thread.parent.name] = waited_ns
@@ -39,7 +39,9 @@ class WaitedForCpu:
 
 
 def run_unblocked(scenario: Callable[[], Awaitable[T]]) -> T:
-    """Run it; fails if the loop ever stood still, or if an error ended up in the loop."""
+    """Runs the scenario; fails if the loop was ever blocked, or if an error reached the loop's
+    handler.
+    """
     errors: list[dict[str, Any]] = []
     longest = 0.0
 
@@ -66,7 +68,7 @@ def run_unblocked(scenario: Callable[[], Awaitable[T]]) -> T:
 
 @contextmanager
 def stopped(pid: int) -> Iterator[None]:
-    """The process neither runs nor dies: its connections stay, and nothing is answered."""
+    """Suspends the process: its connections stay open, and nothing is answered."""
     os.kill(pid, signal.SIGSTOP)
     wait_until(lambda: _stands_still(pid), WAIT_S, f"{pid} to stand still")
     try:
@@ -76,9 +78,11 @@ def stopped(pid: int) -> Iterator[None]:
 
 
 def _stands_still(pid: int) -> bool:
-    """Every thread of it: those that run on another core go on for a moment after the signal."""
+    """Whether every thread has stopped: those on another core run on for a moment after the
+    signal.
+    """
     try:
         stats = [each.read_text() for each in Path(f"/proc/{pid}/task").glob("*/stat")]
     except FileNotFoundError:
-        return False  # a thread that ended just now
+        return False  # a thread has just ended
     return all(each.rpartition(")")[2].split()[0] in "Tt" for each in stats)

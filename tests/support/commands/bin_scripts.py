@@ -1,4 +1,4 @@
-"""The scripts of `bin/`, called by a shell as documents write them."""
+"""The scripts of `bin/`, called by a shell as documents show them."""
 
 import os
 import signal
@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[3]
 
 
 class Shell:
-    """Runs lines in a folder; what its servers register is in that folder too."""
+    """Runs command lines in a folder, where its servers also register."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -35,13 +35,13 @@ class Shell:
         )
 
     def output(self, line: str, *, cwd: Path | None = None) -> str:
-        """What a line that succeeds prints."""
+        """The output of a line, which must succeed."""
         done = self.run(line, cwd=cwd)
         assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
         return done.stdout
 
     def lines_of(self, line: str, count: int) -> list[str]:
-        """The first lines of a command that goes on until Ctrl-C, which then ends it."""
+        """The first lines of a command that runs until Ctrl-C, which is then sent."""
         with subprocess.Popen(
             [*tied_to_us(), "bash", "-c", f"exec {line}"],
             cwd=self.folder,

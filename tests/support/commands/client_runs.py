@@ -1,4 +1,4 @@
-"""Scenarios with a client of ours, each in a loop of its own."""
+"""Scenarios with our client, each in an event loop of its own."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -18,7 +18,7 @@ T = TypeVar("T")
 def run(
     kafka: KafkaCluster, scenario: Callable[[Client], Awaitable[T]], timeout_ms: int = 20_000
 ) -> T:
-    """Run a scenario with a client of its own; nothing may be left in the loop behind it."""
+    """Runs a scenario with a client of its own; no task may be left in the loop afterwards."""
 
     async def main() -> T:
         async with Client(parse_addresses(kafka.bootstrap), timeout_ms=timeout_ms) as client:
@@ -30,7 +30,9 @@ def run(
 
 
 async def eventually(condition: Callable[[], Awaitable[bool]]) -> None:
-    """Brokers learn of topics some time after the controller has answered."""
+    """Waits for the condition: brokers learn of topics some time after the controller has
+    answered.
+    """
     async with asyncio.timeout(20):
         while not await condition():
             await asyncio.sleep(0.02)

@@ -1,4 +1,4 @@
-"""Where commands are tried."""
+"""A broker for tests of commands."""
 
 from pathlib import Path
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""Output of commands as text that is the same in every run: what differs is replaced."""
+"""Output of commands as text that is equal in every run: varying parts are replaced."""
 
 import re
 from collections.abc import Sequence
@@ -28,13 +28,13 @@ def masked(text: str, folder: Path) -> str:
     text = text.replace(str(folder), "<folder>")
     for pattern, instead in _MASKS:
         text = pattern.sub(instead, text)
-    text = text.replace('"<id>"', "<id>")  # in YAML only some are quoted
-    # Columns are as wide as their widest cell, which may be one of those.
+    text = text.replace('"<id>"', "<id>")  # YAML quotes only some ids
+    # Columns are as wide as their widest cell, which may be a replaced one.
     return re.sub(r"(?<=\S)  +(?=\S)", "  ", text)
 
 
 def block(words: Sequence[str], folder: Path, typed: str = "") -> str:
-    """A call and what it printed, as in a session."""
+    """A call and its output, as in a terminal session."""
     done = CliRunner().invoke(main, list(words), input=typed)
     shown = done.stdout + "".join(f"! {line}\n" for line in done.stderr.splitlines())
     if done.exit_code:

@@ -1,10 +1,10 @@
-"""The JSON of commands: names and types that programs may rely on. One table for all of them."""
+"""The JSON output of commands: names and types that programs may rely on, in one table."""
 
 from typing import Any, NamedTuple
 
 Schema = Any
 """A type, a tuple of alternatives (None among them), a list with the schema of its items, or a dict
-by name; {str: X} is any names.
+by name; {str: X} allows any names.
 """
 NUMBER = (int, float)
 
@@ -330,7 +330,7 @@ SCHEMAS: dict[str, Command] = {
 
 
 def problem(value: object, schema: Schema, where: str = "it") -> str | None:
-    """What is not as the schema says; None if all is."""
+    """The first mismatch with the schema; None if there is none."""
     match schema:
         case None:
             return None if value is None else f"{where} is {value!r}, not null"

@@ -1,4 +1,4 @@
-"""A tool of `penstock.kafka_tools`, in this process: what it prints, and its exit code."""
+"""Runs a tool of `penstock.kafka_tools` in this process: its output and exit code."""
 
 import io
 import sys

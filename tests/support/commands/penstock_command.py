@@ -1,4 +1,4 @@
-"""`penstock` as users call it, in a process of its own."""
+"""`penstock` as users call it, in a separate process."""
 
 import os
 import subprocess
@@ -16,14 +16,14 @@ QUICK = [
     f"--conf=spark.driver.extraJavaOptions={SHORT_LIVED}",
     "--conf=spark.driver.memory=1g",
 ]
-"""For a Spark that lives a minute or two."""
+"""Options for a Spark that lives a minute or two."""
 
 _OF_A_RUN = ("created ", "Spark ", "Flow ", "Run ", "stopped")
 
 
 def foreign_lines(err: Path) -> list[str]:
-    """What is on the standard error of a pipeline's run and is none of ours: of a JVM that ends,
-    BrokenPipe, CANNOT_OPEN_SOCKET and Derby's banner used to be.
+    """Unexpected lines on the standard error of a pipeline's run. A JVM that ended used to print
+    BrokenPipe, CANNOT_OPEN_SOCKET and Derby's banner there.
     """
     return [each for each in err.read_text().splitlines() if not each.startswith(_OF_A_RUN)]
 
@@ -40,7 +40,7 @@ def penstock(*words: str, timeout_s: float = 200) -> subprocess.CompletedProcess
 
 
 def started(folder: Path, *words: str) -> subprocess.Popen[bytes]:
-    """It goes on; what it prints is in `folder`/out and `folder`/err."""
+    """Starts a command that keeps running; its output is in `folder`/out and `folder`/err."""
     with (folder / "out").open("ab") as out, (folder / "err").open("ab") as err:
         return subprocess.Popen(
             [*tied_to_us(), *PENSTOCK, *words], env=ENVIRONMENT, stdout=out, stderr=err

@@ -1,4 +1,4 @@
-"""`penstock` on a pseudo-terminal, with what a person types."""
+"""`penstock` on a pseudo-terminal, with typed input."""
 
 import os
 import pty
@@ -15,7 +15,7 @@ PATIENCE_S = 60.0
 
 
 class Session(NamedTuple):
-    """What stood on the terminal, and the exit code."""
+    """The terminal's content, and the exit code."""
 
     screen: str
     exit_code: int
@@ -24,7 +24,7 @@ class Session(NamedTuple):
 def typed_session(
     words: Sequence[str], typed: Mapping[str, str], environ: Mapping[str, str]
 ) -> Session:
-    """Run a command; once a text of `typed` has been shown, its answer is typed."""
+    """Runs a command; each key of `typed` is a text, and once it is shown, its value is typed."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         [*PENSTOCK, *words],
@@ -42,7 +42,7 @@ def typed_session(
                 continue
             try:
                 shown = os.read(ours, 65536)
-            except OSError:  # the other side is closed, on Linux
+            except OSError:  # on Linux: the other side is closed
                 break
             if not shown:
                 break

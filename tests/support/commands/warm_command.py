@@ -1,4 +1,4 @@
-"""`penstock` again and again in one process of its own, whose JVM is warm after the first call.
+"""Runs `penstock` repeatedly in one process, whose JVM is warm after the first call.
 
 `python -m support.commands.warm_command` reads calls from standard input, one JSON line each, and
 answers likewise.
@@ -19,7 +19,7 @@ from support.commands.penstock_command import ENVIRONMENT
 
 
 class Answer(NamedTuple):
-    """What a call ended with; `output` is both streams as a terminal shows them."""
+    """The result of a call; `output` is both streams as a terminal shows them."""
 
     exit_code: int
     stdout: str
@@ -30,7 +30,8 @@ class Answer(NamedTuple):
 class WarmCommand:
     """`with WarmCommand(folder) as penstock: penstock("sql", "select 1")`.
 
-    `folder` is for its temporary files, and for `err`: what it and its JVM print beside answers.
+    `folder` is for its temporary files, and for `err`: everything that it and its JVM print besides
+    answers.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -63,7 +64,7 @@ class WarmCommand:
 
 def serve() -> None:
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what a JVM prints is no answer
+    os.dup2(2, 1)  # keep a JVM's output out of the answers
     for line in sys.stdin:
         words, typed = json.loads(line)
         result = CliRunner().invoke(main, words, input=typed, catch_exceptions=False)

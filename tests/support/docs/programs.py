@@ -11,7 +11,7 @@ from typing import Any
 ROOT = Path(__file__).parents[3]
 PAGES = ["README.md", *(f"docs/{each.name}" for each in sorted((ROOT / "docs").glob("*.md")))]
 ADDRESS = "127.0.0.1:9092"
-"""That of a broker, wherever a page names one."""
+"""The broker address on all pages."""
 
 
 def programs(page: str) -> list[str]:
@@ -24,7 +24,8 @@ def parsed(page: str, number: int) -> ast.Module:
 
 
 def run(page: str, number: int, bootstrap: str, names: dict[str, Any]) -> dict[str, Any]:
-    """Run it as it stands there but for the address; `names` has what the text around it says.
+    """Runs a program as printed except for the address; `names` has what the surrounding text
+    defines.
 
     A program may await, as at the prompt of `python -m asyncio`.
     """
@@ -38,7 +39,7 @@ def run(page: str, number: int, bootstrap: str, names: dict[str, Any]) -> dict[s
 
 
 def imported(tree: ast.Module) -> Iterator[tuple[str, str | None]]:
-    """Modules, and the names that are taken from them."""
+    """Modules, and the names imported from them."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
             yield from ((node.module or "", each.name) for each in node.names)
@@ -47,7 +48,7 @@ def imported(tree: ast.Module) -> Iterator[tuple[str, str | None]]:
 
 
 def spark_options(tree: ast.Module) -> Iterator[str]:
-    """Names that are given to `option` and `options`, also by a dictionary of this program."""
+    """Names passed to `option` and `options`, also by a dictionary of this program."""
     known: dict[str, ast.Dict] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Dict):

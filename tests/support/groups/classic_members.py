@@ -117,12 +117,12 @@ class ClassicConsumer:
         self.forget()
 
     def forget(self) -> None:
-        """It is no member, and owns nothing."""
+        """Resets: it is no member, and owns nothing."""
         self.id, self.generation, self.has, self._leads = "", -1, NO_PARTITIONS, ()
         self.must_join, self.must_sync, self.joining, self.syncing = True, False, None, None
 
     def lose_replies(self) -> None:
-        """The coordinator has moved: a waiting client joins again."""
+        """The coordinator has moved: a client that waits for a reply rejoins."""
         if self.joining is not None or self.syncing is not None:
             self.must_join, self.joining, self.syncing = True, None, None
 
@@ -142,7 +142,7 @@ class ClassicConsumer:
                 self._take(synced.assignment)
 
     def _take(self, encoded: bytes) -> None:
-        """Revoke what is no longer assigned at once, and confirm that by joining again."""
+        """Revokes at once what is no longer assigned, and confirms that by rejoining."""
         partitions = read_assignment(encoded).assigned_partitions if encoded else []
         assignment = assignment_by_name(partitions, self.cluster.topics)
         self.must_join, self.must_sync = bool(self.has - assignment), False
@@ -160,7 +160,9 @@ class ClassicConsumer:
                 self.forget()
 
     def _assignments(self) -> dict[str, Assignment]:
-        """Assign as the leader, round robin; what another member has to revoke first waits."""
+        """Assigns as the leader, round robin; a partition that another member must revoke first
+        waits.
+        """
         subscriptions = {
             each.id: read_subscription(each.metadata(self.protocol)) for each in self._leads
         }

@@ -30,7 +30,7 @@ def assignment(partitions: set[int], data: bytes | None = b"leader") -> bytes:
 
 @dataclass
 class ClassicThread:
-    """A cooperative client of the classic protocol: it revokes, then joins again."""
+    """A cooperative client of the classic protocol: it revokes, then rejoins."""
 
     cluster: StreamsCluster
     process: str
@@ -44,9 +44,9 @@ class ClassicThread:
     told: bytes | None = None
     new_id: str = ""
     waits_ms: int = 3000
-    """A classic group waits for others, a streams group does not."""
+    """How long it waits for the others: a classic group waits, a streams group does not."""
     data: bytes = b""
-    """What it sends for user data, if not what Kafka Streams would."""
+    """Its user data, if other than what Kafka Streams would send."""
     gets: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -92,12 +92,12 @@ class ClassicThread:
         self.next = self.take
 
     def take(self) -> None:
-        """Give up what it does not get, and join again after that."""
+        """Revokes what it no longer gets, and then rejoins."""
         revokes, self.has = self.has - self.gets, self.gets
         self.next = self.join if revokes else self.beat
 
     def beat(self) -> None:
-        """Heartbeat; it joins next if told so."""
+        """Sends a heartbeat; joins next if the response says so."""
         reply = self.cluster.groups.heartbeat(GROUP, self.id, self.generation).reply
         if isinstance(reply, RebalanceInProgress):
             self.next = self.join
@@ -105,14 +105,14 @@ class ClassicThread:
             checked(reply)
 
     def step(self) -> None:
-        """Whatever comes next; others act in between."""
+        """Does the next thing; others act in between."""
         try:
             self.next()
         except RebalanceInProgress:
             self.next = self.join
 
     def settle(self) -> None:
-        """Go on until there is nothing to do but heartbeats."""
+        """Continues until only heartbeats are left to do."""
         self.step()
         while self.next != self.beat:
             self.step()
@@ -131,7 +131,7 @@ def checked(reply: object) -> object:
 
 
 def rolled(old: ClassicThread, new: StreamsThread) -> None:
-    """Both go on until nothing moves."""
+    """Both continue until nothing moves."""
     for _ in range(4):
         old.settle()
         new.beat()

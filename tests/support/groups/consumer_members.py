@@ -49,7 +49,7 @@ class Cluster:
         self.start()
 
     def start(self) -> None:
-        """Start, or restart from the log alone; the old coordinator's timers are gone."""
+        """Starts, or restarts from the log alone; the old coordinator's timers are gone."""
         self.loop = ManualLoop(self.loop.now_s)
         self.groups: GroupCoordinator = coordinator(
             self.log,
@@ -111,7 +111,7 @@ class Consumer:
         )
 
     def beat(self, **fields: Any) -> ConsumerHeartbeatReply:
-        """State what it owns; take its assignment and revoke the rest at once."""
+        """States what it owns; takes its assignment and revokes the rest at once."""
         stated = {"owned": self.has} | fields
         return self._applied(
             self.cluster.beat(
@@ -141,7 +141,7 @@ def settle(*consumers: Consumer) -> None:
 
 
 def durable(group: ConsumerGroup) -> tuple[Any, ...]:
-    """The part of a group that is in records."""
+    """The part of a group that its records hold."""
     members = {
         name: msgspec.structs.replace(each, deadline_ms=0, rebalance_deadline_ms=None)
         for name, each in group.members.items()

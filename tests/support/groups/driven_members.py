@@ -1,4 +1,4 @@
-"""Our client's memberships against our coordinator, without a network: a step at a time."""
+"""Our client's memberships against our coordinator, without a network: one step at a time."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -55,7 +55,7 @@ class DrivenMember:
     changes: list[Change] = field(default_factory=list)
     sent: list[Message] = field(default_factory=list)
     removed: bool = False
-    """The coordinator has forgotten the member, which does not know yet."""
+    """The coordinator has removed the member, which does not know it yet."""
     _pending: tuple[PendingReply[Any], Respond] | None = None
 
     @property
@@ -67,7 +67,7 @@ class DrivenMember:
         return self.membership.owned
 
     def poll(self) -> None:
-        """What an application's poll does: take one change."""
+        """Polls as an application does: takes one change."""
         self.membership.polled(self.now_ms)
         change = self.membership.change
         if change is not None:
@@ -79,7 +79,7 @@ class DrivenMember:
                 assert not change.partitions & (self.owned - change.partitions)
 
     def step(self) -> None:
-        """Receive the response that has come; else do what is next."""
+        """Receives the response if it has come; otherwise does the next thing."""
         if self._pending is not None:
             pending, respond = self._pending
             self.cluster.loop.advance()
@@ -107,7 +107,7 @@ class DrivenMember:
             self.membership.failed(self.now_ms)
 
     def removed_by_admin(self) -> None:
-        """The coordinator forgets it, as after a session timeout."""
+        """The coordinator removes the member, as after a session timeout."""
         member = self.membership.metadata
         if member.generation < 0:
             return

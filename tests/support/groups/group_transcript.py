@@ -179,7 +179,7 @@ class Story:
     """One group and its log, driven by lines."""
 
     KNOWS_EPOCHS = False
-    """Whether its members commit with a version that has member epochs."""
+    """Whether its members commit with a request version that has member epochs."""
 
     def __init__(self, config: GroupConfig) -> None:
         self._config = config
@@ -204,7 +204,7 @@ class Story:
         return self.groups.shards()[0]
 
     def play(self, line: str) -> list[str]:
-        """The events that a command causes."""
+        """Plays one command; returns the events that it causes."""
         command, *words = line.split()
         options = dict(word.split("=", 1) for word in words if "=" in word)
         names = [word for word in words if "=" not in word]
@@ -357,7 +357,7 @@ class Story:
 
     def _pass(self, milliseconds: str) -> None:
         until_s = round(self.loop.now_s + int(milliseconds) / 1000, 3)
-        self.loop.advance(until_s - self.loop.now_s + 1e-6)  # sums of floats fall short
+        self.loop.advance(until_s - self.loop.now_s + 1e-6)  # compensates for float rounding
         self.loop.now_s = until_s
 
     def _restart(self) -> None:
@@ -367,7 +367,7 @@ class Story:
 
 
 def replayed(path: Path, config: GroupConfig, story_type: type[Story] = Story) -> str:
-    """The transcript with the events that really happen: equal to the file, if that is right."""
+    """The transcript with the events that really happen: equal to the file if the file is right."""
     story = story_type(config)
     lines = []
     for line in path.read_text().splitlines():

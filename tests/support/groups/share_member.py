@@ -52,7 +52,7 @@ from support.brokers.wire_link import WireLink
 ACCEPT, RELEASE, REJECT, RENEW = 1, 2, 3, 4
 CONFIG_OF_GROUPS = 32
 Given = tuple[int, int, int]
-"""The first and the last offset, and the type."""
+"""First and last offset, and the acknowledgement type."""
 
 
 class ShareMember:
@@ -109,7 +109,7 @@ class ShareMember:
         return reply
 
     def acquired(self, *given: Given, **more: Any) -> list[tuple[int, int, int]]:
-        """First and last offset of what it gets, and how often that was delivered."""
+        """First and last offset of each acquired range, and its delivery count."""
         reply = self.fetch(*given, **more)
         assert reply.error_code == 0, reply
         return [
@@ -176,12 +176,12 @@ def configure_group(link: WireLink, group: str, settings: Mapping[str, str]) -> 
 
 
 def produce(link: WireLink, topic: str, count: int, partition: int = 0) -> None:
-    """One batch."""
+    """Produces one batch."""
     produce_keys(link, topic, [b"k"] * count, partition)
 
 
 def produce_keys(link: WireLink, topic: str, keys: Sequence[bytes], partition: int = 0) -> None:
-    """One batch of records with these keys."""
+    """Produces one batch of records with these keys."""
     produce_records(link, topic, [(key, b"v%d" % n) for n, key in enumerate(keys)], partition)
 
 
@@ -192,8 +192,9 @@ def produce_records(
     partition: int = 0,
     codec: Codec = Codec.NONE,
 ) -> None:
-    """One batch of records with these keys and values."""
-    # Of today: records of 1970 are gone when retention first looks, half a minute after a start.
+    """Produces one batch of records with these keys and values."""
+    # With the current time: retention first runs half a minute after a start and would delete
+    # records of 1970.
     batch = build_batch(numbered(pairs, time.time_ns() // 1_000_000), codec=codec)
     reply = link.ask(
         ProduceRequest(

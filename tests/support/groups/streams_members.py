@@ -104,7 +104,7 @@ class StreamsThread:
         return self.beat(**given)
 
     def beat(self, **fields: Any) -> StreamsHeartbeatReply:
-        """State what it owns; take its tasks and give up the rest at once."""
+        """States what it owns; takes its tasks and gives up the rest at once."""
         stated = {
             "member_id": self.id,
             "epoch": self.epoch,

@@ -28,7 +28,7 @@ from support.groups.streams_members import AT_ONCE, topology
 
 
 def user_data(process: str, endpoint: str = "", version: int = 11) -> bytes:
-    """As Kafka Streams sends it: no state, unique field 0, no error, no tags."""
+    """The user data that Kafka Streams sends: no state, unique field 0, no error, no tags."""
     text = endpoint.encode()
     head = struct.pack(">ii16si", version, 11, UUID(process).bytes, len(text))
     return head + text + struct.pack(">ibii", 0, 0, 0, 0)

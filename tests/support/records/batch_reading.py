@@ -1,4 +1,4 @@
-"""What Penstock reads in a batch, in the words in which Batches.java tells what Kafka reads."""
+"""What Penstock reads in a batch, in the format in which Batches.java prints what Kafka reads."""
 
 from hashlib import sha256
 

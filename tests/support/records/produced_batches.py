@@ -1,4 +1,4 @@
-"""Batches as a client produces them, and what is wrong with those that a broker refuses."""
+"""Batches as a client produces them, and malformed ones that a broker refuses."""
 
 from penstock.errors import ErrorCode
 from penstock.record.batch import HEADER_BYTES, LENGTH_END
@@ -18,7 +18,7 @@ def produced(timestamp: int = NOW_MS, **fields: object) -> bytearray:
 
 
 def resealed(at: int, data: bytes) -> bytearray:
-    """An idempotent batch with other bytes at `at`, and a CRC that matches them."""
+    """An idempotent batch with `data` at `at`, and a matching CRC."""
     batch = produced(producer_id=5, producer_epoch=0, base_sequence=0)
     batch[at : at + len(data)] = data
     seal(batch)
@@ -26,14 +26,14 @@ def resealed(at: int, data: bytes) -> bytearray:
 
 
 def damaged(at: int, data: bytes) -> bytearray:
-    """A batch with other bytes at `at`, and its old CRC."""
+    """A batch with `data` at `at`, and its old CRC."""
     batch = produced()
     batch[at : at + len(data)] = data
     return batch
 
 
 def of_bytes(body: bytes, codec: Codec = Codec.NONE) -> bytearray:
-    """A batch that says it has one record, and has `body`."""
+    """A batch whose header says one record, and whose payload is `body`."""
     batch = build_batch(numbered([(b"k", b"v")], NOW_MS))[:HEADER_BYTES] + body
     batch[8:12] = (len(batch) - LENGTH_END).to_bytes(4, "big")
     batch[22] = codec
@@ -90,4 +90,4 @@ REFUSED: dict[str, tuple[bytearray, ErrorCode]] = {
         for codec in Codec
     },
 }
-"""What is wrong, the batch, and the error code of the refusal."""
+"""Description: the batch, and the error code of the refusal."""

@@ -8,7 +8,7 @@ WAIT_S = 20
 
 
 def all_records(bootstrap: str, topic: str, *, isolation: str = "read_committed") -> list[Message]:
-    """In the order of partitions and offsets, up to the ends that the partitions have now."""
+    """Ordered by partition and offset, up to the present ends of the partitions."""
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,

@@ -1,4 +1,4 @@
-"""Records as bytes, good and damaged, from dice: many cases in little time."""
+"""Random records as bytes, valid and damaged: many cases in little time."""
 
 from random import Random
 
@@ -9,7 +9,7 @@ from penstock.record.record import Record
 SIZES = (0, 1, 2, 63, 64, 65, 200)
 TIMES = (0, 1, -1, 63, 64, -64, -65, 70_000, 2**40, -(2**40), 2**62)
 TELLING = (0x00, 0x01, 0x7E, 0x7F, 0x80, 0x81, 0xFE, 0xFF)
-"""Null, the largest number of one byte, and the ends of numbers that go on."""
+"""Bytes that matter in varints: null, the largest one-byte number, and continuation bytes."""
 
 
 def some_payload(dice: Random) -> tuple[bytes, int]:

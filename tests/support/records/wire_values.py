@@ -11,7 +11,7 @@ from penstock.wire.schema import Array, Kind, Message, fields
 
 BITS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64}
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
-# Lengths at which a compact length grows by a byte.
+# Lengths around the point where a compact length grows by a byte.
 LONG_TEXT = st.sampled_from([126, 127, 128, 300]).map(lambda n: "é" + "x" * (n - 2))
 
 ALL_VERSIONS = [
@@ -46,7 +46,7 @@ def _values(name: str, kind: Kind, version: int) -> st.SearchStrategy[Any]:
         if name.endswith("error_code"):
             return st.sampled_from([code.value for code in ErrorCode if code < 100])
         if re.search("(timestamp|time|period)(_ms)?$", name) and kind == "int64":
-            return st.integers(0, 1 << 40)  # kio reads these as points in time
+            return st.integers(0, 1 << 40)  # kio reads these as timestamps
         bound = 1 << (BITS[kind] - 1)
         return st.integers(-bound, bound - 1)
     return {

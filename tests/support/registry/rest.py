@@ -11,7 +11,7 @@ WAIT_S = 30
 def rest(
     method: str, url: str, body: Any = None, headers: dict[str, str] | None = None
 ) -> tuple[int, Any]:
-    """Status and JSON of the answer."""
+    """Status and JSON of the response."""
     data = None if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
     request = urllib.request.Request(url, method=method, data=data)
     request.add_header("Content-Type", "application/vnd.schemaregistry.v1+json")

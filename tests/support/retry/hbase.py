@@ -1,4 +1,4 @@
-"""HBase in memory, behind the calls of happybase that the store makes."""
+"""HBase in memory, with the happybase calls that the store makes."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,13 +12,13 @@ Columns = dict[bytes, bytes]
 class Table:
     """Rows in order; also the connection and its Thrift client.
 
-    A server that stalls does what it is asked for later, and nobody waits for it.
+    A server that stalls applies a change later, and the caller does not wait for it.
     """
 
     def __init__(self) -> None:
         self.found: dict[bytes, Columns] = {}
         self.stalls: Callable[[str], bool] = lambda _: False
-        """By the name of a change: whether it comes late."""
+        """Whether the change with this name is applied late."""
         self.late: list[Callable[[], object]] = []
         self.client = self
 
@@ -37,7 +37,7 @@ class Table:
         return self
 
     def close(self) -> None:
-        """Nothing."""
+        """There is nothing to close."""
 
     def checkAndPut(  # noqa: N802  Thrift's name
         self, _: bytes, row: bytes, column: bytes, old: bytes, mutation: Any, __: object
@@ -108,7 +108,7 @@ class Batch:
 
 
 class MemoryHBase(HBaseIndex):
-    """A client of such a server; several may share one."""
+    """A client of such a server; several clients may share one."""
 
     def __init__(self, table: Table) -> None:
         super().__init__("hbase://memory")

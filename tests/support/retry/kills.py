@@ -1,4 +1,4 @@
-"""Records that are scheduled while service, broker and store are killed by a seed's dice."""
+"""Schedules records while the service, the broker and the store are killed at random, by seed."""
 
 import os
 import random
@@ -24,18 +24,20 @@ LIMIT_S = 90.0
 
 @dataclass
 class Kills:
-    """One run; `check` says what went wrong."""
+    """One run; `check` returns what went wrong."""
 
     seed: int
     records: int
     spread_s: float
-    """All are due within so many seconds."""
+    """All records are due within this many seconds."""
     kills: int
     due_ms: dict[bytes, int] = field(default_factory=dict)
     seen: Counter[bytes] = field(default_factory=Counter)
     early: list[tuple[bytes, float]] = field(default_factory=list)
     killed: list[str] = field(default_factory=list)
-    """Whom, in order; a kill that hit nobody is tried again and does not count."""
+    """The killed processes in order; a kill that found no process is repeated and does not
+    count.
+    """
     victims: list[str] = field(default_factory=list)
 
     def run(self, folder: Path, store: Servers | None, url: str) -> None:
@@ -105,7 +107,7 @@ class Kills:
             elif len(self.killed) == self.kills and len(self.seen) == self.records:
                 break
         settle_s = time.monotonic() + 1
-        while time.monotonic() < settle_s:  # what comes twice comes late
+        while time.monotonic() < settle_s:  # duplicates would arrive late
             self._consume(consumer)
         consumer.close()
 
@@ -129,7 +131,7 @@ class Kills:
 
 
 def _kill_service(broker: PenstockBroker) -> bool:
-    """Whether it was there to be killed: it may start just now."""
+    """Kills the service; returns whether it ran, since it may just be starting."""
     try:
         text = (broker.directory / "delay" / FILE).read_bytes()
         os.kill(msgspec.json.decode(text, type=ServiceAddress).pid, signal.SIGKILL)
@@ -141,6 +143,6 @@ def _kill_service(broker: PenstockBroker) -> bool:
 def _again(server: Servers) -> bool:
     server.kill(0)
     if not isinstance(server, PenstockBroker):
-        server.output(0).write_text("")  # it was ready before
+        server.output(0).write_text("")  # removes the "ready" of the previous start
     server.start(0)
     return True

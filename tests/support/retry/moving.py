@@ -1,4 +1,4 @@
-"""The delay service's own transactions on a log, a target and a state that are lists here."""
+"""The delay service's transactions, with lists for the log, the target and the state."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, cast
@@ -18,11 +18,11 @@ from penstock.types import Offset, TopicPartition
 
 
 class Crash(Exception):
-    """The service is gone."""
+    """The service has crashed."""
 
 
 class World(Protocol):
-    """What outlives the service."""
+    """The state that survives the service."""
 
     now_ms: int
     log: list[Record]
@@ -38,7 +38,7 @@ class Known(NamedTuple):
 
 
 class AllThere:
-    """Topics that exist, each with one partition."""
+    """All topics exist, each with one partition."""
 
     is_stale = False
 
@@ -64,7 +64,7 @@ class _Clock:
 
 
 class _Producer:
-    """What it is given is there once it is committed, all of it or nothing."""
+    """Records become visible on commit, all or none."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -90,7 +90,7 @@ class _Producer:
         self._staged += records
 
     async def send_offsets(self, _: Mapping[TopicPartition, Offset], __: GroupMetadata) -> None:
-        """Those of the group are for others to see; the service begins by its own."""
+        """The group's offsets are only informative; the service starts from its own state."""
 
     async def commit(self) -> None:
         if self.crashes == "before commit":
@@ -118,7 +118,7 @@ class _Producer:
 
 
 class _Due(DueRecords):
-    """Reads what is due from the world's log."""
+    """Reads due records from the world's log."""
 
     world: World
 
@@ -129,7 +129,7 @@ class _Due(DueRecords):
 
 
 class WorldMover(RouteMover):
-    """The service's transactions; `crashes`: at which point the next one does."""
+    """The service's transactions; `crashes` says at which point the next one crashes."""
 
     def __init__(self, world: World, index: TimeIndex) -> None:
         self._fake = _Producer(world)

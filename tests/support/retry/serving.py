@@ -1,4 +1,4 @@
-"""The delay service in a test's own process, and what arrives."""
+"""Runs the delay service in the test's own process, and reads what arrives."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -34,7 +34,7 @@ def run(bootstrap: str, scenario: Callable[[Client], Awaitable[None]]) -> None:
 async def serving(
     client: Client, store: Path, topic: str, settings: Mapping[str, str]
 ) -> AsyncIterator[None]:
-    """A service, cancelled wherever it is at the end; its errors end the block."""
+    """Runs a service, which is cancelled at the end wherever it is; its errors end the block."""
     route = route_of(topic, settings)
     assert route is not None
     index = SqliteIndex(store)
@@ -55,7 +55,9 @@ async def serving(
 async def serving_all(
     client: Client, index: SqliteIndex, routes: Mapping[str, Route | None]
 ) -> AsyncIterator[None]:
-    """Like `serving`, with a new service after an error of Kafka, as `penstock delay serve`."""
+    """Like `serving`, but starts a new service after a Kafka error, as `penstock delay
+    serve` does.
+    """
     known = {name: route for name, route in routes.items() if route is not None}
     instance = next(iter(known))
 
@@ -86,7 +88,7 @@ async def send(client: Client, *records: ProducerRecord) -> list[int]:
 
 
 async def arrived(client: Client, topic: str, number: int) -> list[tuple[ConsumedRecord, int]]:
-    """The first records of a topic, committed, and when each was seen."""
+    """The first `number` committed records of a topic, and when each was seen."""
     partition = TopicPartition(topic, 0)
     await client.retrying(lambda: client.topic(topic, create=True))
     start = (await list_offsets(client, {partition: EARLIEST}))[partition].offset

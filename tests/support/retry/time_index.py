@@ -1,4 +1,4 @@
-"""The contract of every time index: one suite, for files and servers alike."""
+"""The contract of every time index: one suite for files and servers."""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -12,7 +12,7 @@ from penstock.types import Offset, Uuid
 KEY = IndexKey(Uuid(bytes(range(16))), 0)
 SIBLING = IndexKey(Uuid(bytes(range(16))), 1)
 BIG = 10**15
-"""The latest due time there is."""
+"""The latest possible due time."""
 
 
 async def check_time_index(index: TimeIndex) -> None:
@@ -35,7 +35,7 @@ async def _unknown(index: TimeIndex) -> None:
 
 
 async def _order(index: TimeIndex) -> None:
-    """By due time, then by offset; as many as asked for."""
+    """Entries come ordered by due time, then by offset, at most as many as requested."""
     entries = [Entry(BIG, 0), Entry(5, 12), Entry(5, 3), Entry(5, 100), Entry(0, 200), Entry(7, 1)]
     await index.put(KEY, entries, since=Offset(0), to=Offset(201))
     await index.put(SIBLING, [Entry(1, 1)], since=Offset(0), to=Offset(2))
@@ -53,7 +53,7 @@ async def _order(index: TimeIndex) -> None:
 
 
 async def _kinds(index: TimeIndex) -> None:
-    """All that an entry has comes back, whatever its bytes."""
+    """Every field of an entry is returned, whatever its bytes."""
     entries = [
         Entry(1, 0, Kind.SCHEDULE, bytes(range(256)) * 300, 0),
         Entry(2, 1, Kind.CANCELLED),
@@ -71,7 +71,7 @@ async def _kinds(index: TimeIndex) -> None:
 
 
 async def _replace(index: TimeIndex) -> None:
-    """Entries of earlier offsets are replaced, also by another kind or the same due time."""
+    """Entries of earlier offsets are replaced, even by another kind or with the same due time."""
     first = [Entry(50, 0, Kind.SCHEDULE, b"k", 0), Entry(60, 1), Entry(70, 2)]
     await index.put(KEY, first, since=Offset(0), to=Offset(3))
     again = [Entry(0, 0, Kind.CANCELLED), Entry(60, 1, Kind.CANCELLED), Entry(80, 3)]
@@ -86,7 +86,7 @@ async def _replace(index: TimeIndex) -> None:
 
 
 async def _lost(index: TimeIndex) -> None:
-    """Who knows another state than the store's changes nothing."""
+    """A writer whose known state differs from the store's changes nothing."""
     await index.put(KEY, [Entry(5, 1)], since=Offset(0), to=Offset(2))
     for since in (0, 1, 3):
         with pytest.raises(StoreChanged):
@@ -98,7 +98,7 @@ async def _lost(index: TimeIndex) -> None:
 
 
 async def _many(index: TimeIndex) -> None:
-    """More than a page, written and removed at once."""
+    """More entries than a page are written and removed at once."""
     count = 2 * PAGE + 10
     entries = [Entry(1000 + each % 7, each) for each in range(count)]
     await index.put(KEY, entries, since=Offset(0), to=Offset(count))
@@ -121,7 +121,7 @@ CHECKS: tuple[Callable[[TimeIndex], Awaitable[None]], ...] = (
 
 
 def overwritten(index: SqliteIndex, file: Path) -> None:
-    """Break the file while it is used, behind the page that says what it is."""
+    """Damages the file while it is in use, after its header page."""
     index._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     index._db.execute("PRAGMA cache_size=1")
     index._db.execute("PRAGMA shrink_memory")

@@ -1,4 +1,4 @@
-"""Applications in tests: made, run on a thread, and looked at."""
+"""Helpers for tests of applications: build one, run it on a thread, inspect it."""
 
 import threading
 from collections.abc import Iterator

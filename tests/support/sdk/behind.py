@@ -28,14 +28,16 @@ def main(bootstrap: str, topic: str, file: str, how: str) -> None:
     def report() -> None:
         new = Path(f"{file}.new")
         while not never.wait(0.1):
-            new.write_text(repr(handled).strip("count()"))  # the next number, without taking it
+            new.write_text(
+                repr(handled).strip("count()")
+            )  # reads the next number without consuming it
             new.replace(file)
 
     threading.Thread(target=report, daemon=True).start()
     config = {
         "bootstrap.servers": bootstrap,
         "group.id": topic,
-        "group.instance.id": "1",  # so that nobody waits for the end of a session
+        "group.instance.id": "1",  # static: a restart waits for no session
         "auto.offset.reset": "earliest",
     }
     ParallelConsumer(config, [topic], ThreadPool(handle, 4), order=Order.NONE).run()

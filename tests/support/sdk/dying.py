@@ -13,11 +13,11 @@ from penstock.sdk.interceptor import ProducerInterceptor
 from penstock.sdk.record import Outgoing, Record
 
 TIME_OUT_S = 60
-"""Of a transaction that nobody ends."""
+"""The timeout of a transaction that is left open."""
 
 
 class Killer(ProducerInterceptor):
-    """The record is written, and its transaction is not committed yet."""
+    """Kills the process once the record is written but its transaction is not committed."""
 
     def on_acknowledgement(self, *_: object) -> None:
         os.kill(os.getpid(), signal.SIGKILL)

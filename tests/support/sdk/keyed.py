@@ -21,11 +21,11 @@ from penstock.sdk.record import Record
 LOST = b"lost"
 REDO_AT_MOST = 200
 SETTINGS = {"session.timeout.ms": 1000, "heartbeat.interval.ms": 200}
-"""So that a killed one is soon missed."""
+"""Short, so that a killed member is removed soon."""
 
 
 class Losses(logging.Handler):
-    """Writes a line for each time that the group has removed this process."""
+    """Writes a line each time the group has removed this process."""
 
     def __init__(self, out: int) -> None:
         super().__init__()

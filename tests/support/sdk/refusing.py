@@ -1,4 +1,6 @@
-"""A handler whose error and result cannot be pickled; in a module, as other processes import it."""
+"""A handler whose error and result cannot be pickled; in a module, since other processes
+import it.
+"""
 
 import threading
 from typing import Any
@@ -7,7 +9,7 @@ from penstock.sdk.record import Record
 
 
 class Refused(Exception):
-    """Takes other arguments than those that pickle remembers."""
+    """Its constructor takes other arguments than those that pickle saves."""
 
     def __init__(self, what: int, why: str) -> None:
         super().__init__(f"{what} is {why}")

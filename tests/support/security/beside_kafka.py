@@ -13,7 +13,7 @@ from penstock.testing.broker import EmbeddedBroker
 
 
 class SecuredBroker(NamedTuple):
-    """Addresses of its listeners."""
+    """The addresses of its listeners."""
 
     plain: str
     sasl: str
@@ -28,7 +28,9 @@ class SecuredBrokers(NamedTuple):
 def secured_brokers(
     common: Mapping[str, object], folder: Path, *, as_brokers: bool = False
 ) -> Iterator[SecuredBrokers]:
-    """`as_brokers`: ours takes clients of its SASL listener for brokers, as Kafka does anywhere."""
+    """With `as_brokers`, our broker treats clients of its SASL listener as possible brokers, as
+    Kafka always does.
+    """
     settings: dict[str, object] = dict(common)
     cluster = KafkaCluster(settings=settings, folder=folder)
     (port,) = free_ports(1)
@@ -53,4 +55,4 @@ def secured_brokers(
                 SecuredBroker(cluster.bootstrap, f"127.0.0.1:{port}"),
             )
         finally:
-            force_setattr(serving, "clustered", False)  # it has no others to take leave of
+            force_setattr(serving, "clustered", False)  # there are no other brokers to hand over to

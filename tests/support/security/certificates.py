@@ -50,7 +50,7 @@ def encrypted(files: KeyFiles, password: str) -> Path:
 
 
 def served_certificate(address: str, trusted: KeyFiles) -> str:
-    """The fingerprint of what the broker shows to a new connection."""
+    """The fingerprint of the certificate that the broker presents to a new connection."""
     host, _, port = address.rpartition(":")
     context = ssl.create_default_context(cafile=str(trusted.certificate))
     with (

@@ -1,4 +1,4 @@
-"""A small identity provider (OpenID Connect) on loopback, for tests: it can be made to lie."""
+"""A small identity provider (OpenID Connect) on loopback, which can be made to misbehave."""
 
 import hashlib
 import threading
@@ -20,7 +20,7 @@ SECRET = "s3cr&t:+"
 
 
 class IdentityProvider:
-    """Logs everybody in as `claims` say. Codes serve once, and only with PKCE's verifier."""
+    """Logs everybody in with `claims`. Codes work once, and only with PKCE's verifier."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -28,14 +28,14 @@ class IdentityProvider:
         self.claims: dict[str, Any] = {"sub": "alice"}
         self.signing: dict[str, Any] = {}
         self.said: dict[str, Any] = {}
-        """Replaces parts of the description; None leaves one out."""
+        """Replaces parts of the provider's metadata; None removes one."""
         self.answers: dict[str, bytes] = {}
-        """Whole answers instead, by path; b"": status 500."""
+        """Complete responses by path, used instead; b"" means status 500."""
         self.asked: list[str] = []
         self._codes: dict[str, dict[str, str]] = {}
 
     def log_in(self, location: str) -> str:
-        """What the browser does there: the address to which it is sent back."""
+        """Acts as the browser: returns the address to which the provider redirects it."""
         endpoint, _, query = location.partition("?")
         assert endpoint == f"{self.url}/authorize"
         given = dict(parse_qsl(query))
@@ -47,7 +47,7 @@ class IdentityProvider:
         return f"{given['redirect_uri']}?{urlencode({'code': code, 'state': given['state']})}"
 
     def answer(self, path: str, body: bytes, authorization: str) -> bytes | None:
-        """None: it is refused."""
+        """The response body; None if the request is refused."""
         self.asked.append(path)
         if path in self.answers:
             return self.answers[path] or None
@@ -95,13 +95,13 @@ class IdentityProvider:
 
 @contextmanager
 def identity_provider(host: str = "127.0.0.1") -> Iterator[IdentityProvider]:
-    """A browser takes `localhost` for another site than a console on 127.0.0.1."""
+    """With `localhost`, a browser treats it as another site than a console on 127.0.0.1."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             size = int(self.headers.get("Content-Length", "0"))
             path = urlsplit(self.path).path
-            if path == "/authorize":  # a page, as people see it: the way back begins there
+            if path == "/authorize":  # a page as people see it, from which the browser is sent back
                 back = escape(provider.log_in(provider.url + self.path))
                 self.send_response(200)
                 self.send_header("Content-Type", "text/html")

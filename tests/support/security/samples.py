@@ -1,4 +1,4 @@
-"""One request of each API, about the same resources; the error codes and names that come back."""
+"""One request of each API, about the same resources; and the error codes and names in responses."""
 
 from base64 import urlsafe_b64encode
 from collections.abc import Iterator
@@ -75,7 +75,9 @@ from penstock.wire.messages import write_txn_markers as wm
 from penstock.wire.schema import Message
 
 SECRET = "secret"
-"""Names of topics, groups and transactions begin so, in requests and in what is made before."""
+"""The prefix of all topics, groups and transactions in the requests and in what tests create
+before.
+"""
 TOPIC, GROUP, TRANSACTION = "secret-topic", "secret-group", "secret-transaction"
 NO_TOPIC = Uuid(b"secret-topic-id.")
 ANY = 1
@@ -95,7 +97,7 @@ def produced(*, transactional_id: str | None = None, transactional: bool = False
 
 
 def samples() -> Iterator[tuple[str, Message, int]]:
-    """A name, a request and its version."""
+    """Yields a name, a request and its version."""
     yield "Produce", produced(), 9
     yield "Produce transactional", produced(transactional_id=TRANSACTION, transactional=True), 9
     yield "Produce that lies", produced(transactional=True), 9
@@ -289,7 +291,7 @@ def _of_share_groups() -> Iterator[tuple[str, Message, int]]:
 
 
 def _of_share_state() -> Iterator[tuple[str, Message, int]]:
-    """What leaders of partitions ask a share coordinator for, and where that is."""
+    """Requests of partition leaders to a share coordinator, and the search for that coordinator."""
     key = f"{GROUP}:{urlsafe_b64encode(NO_TOPIC).decode().rstrip('=')}:0"
     where = fc.FindCoordinatorRequest(key_type=2, coordinator_keys=[key])
     yield "FindCoordinator of share state", where, 6
@@ -315,7 +317,7 @@ def told(message: Any) -> list[str]:
 
 
 def codes(response: Any) -> list[tuple[str, int]]:
-    """All error codes of a response, in order, and the operations that it tells."""
+    """All error codes of a response, in order, and the authorized operations that it contains."""
     found: list[tuple[str, int]] = []
     _collect(response, found)
     return found

@@ -1,4 +1,4 @@
-"""A ZooKeeper that speaks TLS and wants a login, and what brokers say to it."""
+"""A ZooKeeper that requires TLS and a login, and the settings that brokers need for it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +20,7 @@ class Secured(NamedTuple):
     keys: KeyFiles
 
     def client(self) -> dict[str, str]:
-        """What a broker needs beside the address."""
+        """The settings that a broker needs besides the address."""
         return {
             "zookeeper.ssl.client.enable": "true",
             "zookeeper.ssl.truststore.location": str(self.keys.certificate),

@@ -1,4 +1,4 @@
-"""An issuer of access tokens for tests: its keys, as a JWKS file, and tokens that they sign."""
+"""An issuer of access tokens for tests: its keys as a JWKS file, and tokens signed with them."""
 
 import time
 from functools import cache

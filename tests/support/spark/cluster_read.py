@@ -1,7 +1,7 @@
-"""A topic read by the executors of a cluster, who have penstock from an archive alone.
+"""A topic read by the executors of a cluster, which get penstock only from an archive.
 
-`python -m support.spark.cluster_read MASTER BOOTSTRAP ARCHIVE` prints a JSON object: rows, where
-they were read.
+`python -m support.spark.cluster_read MASTER BOOTSTRAP ARCHIVE` prints a JSON object: the rows, and
+where they were read.
 """
 
 import json
@@ -17,7 +17,7 @@ from penstock.spark.pipeline.pack import archive_settings
 
 
 def places(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """What the Python of a task is, and whose penstock it imports."""
+    """Which Python a task runs, and where it imports penstock from."""
     import penstock
 
     for _ in batches:

@@ -1,4 +1,4 @@
-"""What a client of Spark Connect does with topics; only the server has penstock.
+"""What a Spark Connect client does with topics; only the server has penstock.
 
 `python -m support.spark.connect_client URL BOOTSTRAP FOLDER` prints the rows of `events`, writes
 them to `events-written`, and copies the topic to `events-copied` exactly once.

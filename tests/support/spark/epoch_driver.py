@@ -1,9 +1,8 @@
-"""Micro-batches through the exactly-once sink without Spark: a driver that keeps a note of what it
-committed, and tasks in processes of their own. It dies, or has others die, at a chosen step.
+"""Micro-batches through the exactly-once sink without Spark: a driver that notes which epochs it
+committed, and tasks in separate processes. It dies, or kills others, at a chosen step.
 
-`python -m support.spark.epoch_driver BOOTSTRAP FOLDER STEP VICTIM`. Like Spark it begins behind its
-last note, and runs a task that died again; after any failure it ends, and whoever runs it starts it
-anew.
+`python -m support.spark.epoch_driver BOOTSTRAP FOLDER STEP VICTIM`. Like Spark it resumes after its
+last note, and restarts a task that died; after any failure it ends, and its caller starts it again.
 """
 
 import os
@@ -42,22 +41,22 @@ DRIVER_STEPS = (
     "commit.begin",
     "commit.counted",
     "commit.marked",
-    "commit.ended",  # and not noted
+    "commit.ended",  # not noted yet
 )
 TASK_STEPS = (
     "task.begin",
-    "task.part",  # batches are on their way, none is waited for
-    "task.heard",  # some are written for sure
-    "task.sent",  # all are, and nothing is reported
+    "task.part",  # batches are in flight, none is acknowledged
+    "task.heard",  # some are acknowledged
+    "task.sent",  # all are acknowledged, none is reported
 )
 STEPS = (*DRIVER_STEPS, *TASK_STEPS)
 SERVERS = ("broker", "coordinator")
 WAIT_S = 300
-"""For a killed server to come back; more than what its start may take on a busy machine."""
+"""For a killed server to come back: more than its start may take on a busy machine."""
 
 
 class Steps:
-    """Counts nothing: the fault happens once, when its step is first reached in its epoch."""
+    """The fault happens once, when its step is first reached in its epoch."""
 
     def __init__(self, folder: Path, step: str, victim: str) -> None:
         self.folder, self.step, self.victim = folder, step, victim
@@ -73,7 +72,8 @@ class Steps:
         in_task = step in TASK_STEPS
         match self.victim:
             case "driver":
-                # A task goes on without it, as an executor does that has not heard of its end.
+                # The task continues without its driver, like an executor that has not noticed the
+                # driver's death.
                 os.kill(os.getppid() if in_task else os.getpid(), signal.SIGKILL)
             case "executor":
                 os.kill(os.getpid(), signal.SIGKILL)
@@ -89,7 +89,7 @@ def ids(epoch: int, task: int) -> list[int]:
 
 
 def rows(epoch: int, task: int) -> list[pa.RecordBatch]:
-    """In small pieces, so that batches leave while others come."""
+    """Small pieces, so that some batches are sent while others are built."""
     found = ids(epoch, task)
     return [_batch(found[at : at + 10]) for at in range(0, len(found), 10)]
 
@@ -104,7 +104,7 @@ def _batch(piece: list[int]) -> pa.RecordBatch:
 
 
 def between(steps: Steps, name: str, step: str, call: Callable[..., Any], *, before: bool) -> None:
-    """Reach the step when `transaction` calls this."""
+    """Wraps a function of `transaction` so that calling it reaches the step."""
 
     def wrapped(*args: Any) -> Any:
         if before:
@@ -118,7 +118,7 @@ def between(steps: Steps, name: str, step: str, call: Callable[..., Any], *, bef
 
 
 def run_task(of: SinkSettings, opened: SparkTransaction, steps: Steps, task: int) -> TaskReport:
-    """In a process of its own; again if that dies."""
+    """Runs the task in a separate process, and again if that process dies."""
     for _ in range(ATTEMPTS):
         readable, writable = os.pipe()
         child = os.fork()
@@ -152,7 +152,7 @@ def run_task(of: SinkSettings, opened: SparkTransaction, steps: Steps, task: int
 
 
 def main(bootstrap: str, folder: Path, step: str, victim: str) -> None:
-    pa.array([0])  # pyarrow imports pandas now, once, and not in each of the tasks
+    pa.array([0])  # makes pyarrow import pandas now, and not again in each task
     steps = Steps(folder, step, victim)
     between(steps, "committed_markers", "open.initialised", marker.committed_markers, before=True)
     between(steps, "check_counts", "commit.counted", check_counts, before=False)

@@ -1,4 +1,4 @@
-"""Runs of a single flow in a session that tests share, and what they left in topics."""
+"""Runs single flows in a shared session, and reads what they wrote to topics."""
 
 from pathlib import Path
 
@@ -9,7 +9,9 @@ from support.spark.spark_rows import Lab
 
 
 def run_flow(lab: Lab, flow: FlowSpec, folder: Path, *, storage: str | None = None) -> None:
-    """On what its source holds now; the checkpoint is under `folder`/storage if not elsewhere."""
+    """Runs the flow on what its source holds now; by default the checkpoint is under
+    `folder`/storage.
+    """
     check_flow(flow)
     storage = storage or (folder / "storage").as_uri()
     place = FlowContext(lab.penstock.bootstrap, folder, storage, {"availableNow": True})
@@ -18,8 +20,8 @@ def run_flow(lab: Lab, flow: FlowSpec, folder: Path, *, storage: str | None = No
 
 
 def forget_last_commit(folder: Path, flow: str) -> None:
-    """As if Spark had died when the sink had a micro-batch and the checkpoint did not: the next
-    run does that batch again.
+    """Simulates that Spark died after the sink had a micro-batch and before the checkpoint had it:
+    the next run repeats that batch.
     """
     commits = folder / "storage" / "flows" / flow / "commits"
     last = max(int(each.name) for each in commits.iterdir() if each.name.isdigit())

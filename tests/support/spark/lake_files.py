@@ -1,6 +1,7 @@
-"""Which files of a lake count: those that its log of finished micro-batches names.
+"""The valid files of a lake: those that its log of finished micro-batches names.
 
-What a killed task left behind lies beside them, and a reader that goes by the log does not see it.
+Files that a killed task left behind are in the same folder, and a reader that follows the log
+ignores them.
 """
 
 import json
@@ -11,7 +12,9 @@ import pyarrow.parquet as pq
 
 
 def parquet_files(folder: Path) -> list[Path]:
-    """By the log of Spark's file sink: every tenth entry holds all before it."""
+    """According to the log of Spark's file sink, in which every tenth entry contains all
+    before it.
+    """
     log = folder / "_spark_metadata"
     if not log.exists():
         return []
@@ -21,12 +24,12 @@ def parquet_files(folder: Path) -> list[Path]:
     return [
         Path(unquote(urlsplit(json.loads(line)["path"]).path))
         for each in entries[last:]
-        for line in each.read_text().splitlines()[1:]  # the first is the log's version
+        for line in each.read_text().splitlines()[1:]  # the first line is the log's version
     ]
 
 
 def delta_files(folder: Path) -> list[Path]:
-    """By Delta's log, from its first entry on."""
+    """According to Delta's log, from its first entry on."""
     found: dict[str, Path] = {}
     for each in sorted((folder / "_delta_log").glob("*.json")):
         for line in each.read_text().splitlines():
@@ -40,6 +43,6 @@ def delta_files(folder: Path) -> list[Path]:
 
 
 def rows(folder: Path) -> list[dict[str, object]]:
-    """A table without partitions, as another reader of Parquet sees it."""
+    """A table without partitions, as another Parquet reader sees it."""
     found: list[dict[str, object]] = pq.read_table(folder).to_pylist()
     return found

@@ -1,7 +1,7 @@
 """Faults at chosen points of the exactly-once sink, for queries that tests run.
 
-`faulty` is a data source like `penstock` whose writer counts how often each point is reached, in
-whatever process, by files in one folder; a plan there says at which of them something breaks.
+`faulty` is a data source like `penstock` whose writer counts how often each point is reached, over
+all processes, by files in one folder. A plan in that folder says at which count something breaks.
 """
 
 import os
@@ -23,9 +23,9 @@ POINTS = (
     "open.begin",
     "open.done",
     "task.begin",
-    "task.part",  # of the task's batches are on their way, none is waited for
-    "task.heard",  # some batches are written for sure
-    "task.sent",  # all rows are written, nothing is reported
+    "task.part",  # batches are in flight, none is acknowledged
+    "task.heard",  # some batches are acknowledged
+    "task.sent",  # all rows are written, none is reported
     "commit.begin",
     "commit.marked",
     "commit.ended",
@@ -35,7 +35,7 @@ WAIT_S = 60
 
 
 class Fault(NamedTuple):
-    """At the n-th time (from 0) that the point is reached, this happens."""
+    """What happens at the n-th time (from 0) that the point is reached."""
 
     point: str
     nth: int
@@ -43,7 +43,7 @@ class Fault(NamedTuple):
 
 
 class Folder:
-    """Where the processes of a query, and the test, tell each other what happens."""
+    """The folder through which the processes of a query and the test communicate."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -58,7 +58,7 @@ class Folder:
         return [Fault(point, int(nth), action) for point, nth, action in map(str.split, lines)]
 
     def reached(self, point: str) -> int:
-        """How often the point was reached before."""
+        """Counts this arrival; returns how often the point was reached before."""
         nth = 0
         while True:
             try:
@@ -85,7 +85,7 @@ class Folder:
                 os.kill(os.getpid(), signal.SIGKILL)
             case "jvm":
                 os.kill(jvm(), signal.SIGKILL)
-                signal.pause()  # the end of the JVM is ours, whenever it comes
+                signal.pause()  # this process ends when the JVM does
             case "broker":
                 asked = self.path / "kill-broker"
                 asked.touch()
@@ -95,7 +95,7 @@ class Folder:
 
 
 def jvm() -> int:
-    """Whose daemon forked this process: the executor's JVM, or the driver's in local mode."""
+    """The JVM whose daemon forked this process: the executor's, or the driver's in local mode."""
     daemon = parent(os.getpid())
     return parent(daemon)
 
@@ -114,7 +114,7 @@ def after(call: Callable[..., Any], then: Callable[[], None]) -> Callable[..., A
 
 
 class FaultyWriter(ExactlyOnceWriter):
-    """The writer, with its points. Each process patches itself; none is used for anything else."""
+    """The writer with its fault points. Each process patches itself, and does nothing else."""
 
     faults: str = ""
 

@@ -1,8 +1,7 @@
-"""A query for fault tests, in a process of its own: files of ids to a topic, exactly once.
+"""A query for fault tests, in a separate process: it writes files of ids to a topic, exactly once.
 
-`python -m support.spark.spark_job MASTER BOOTSTRAP FOLDER [key=value ...]`. It starts the query
-again whenever it fails, until every file is written; what each failure said goes to
-FOLDER/failures.
+`python -m support.spark.spark_job MASTER BOOTSTRAP FOLDER [key=value ...]`. It restarts the query
+after each failure until every file is written; the errors go to FOLDER/failures.
 """
 
 import sys
@@ -38,11 +37,11 @@ def session(master: str) -> SparkSession:
 
 
 def rows(spark: SparkSession, folder: Path, *, repeatable: bool) -> DataFrame:
-    """Each file a micro-batch; rows reach their tasks over two shuffles, in any order."""
+    """Each file is a micro-batch; rows reach their tasks over two shuffles, in any order."""
     read = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
     text = F.col("id").cast("string")
     if not repeatable:
-        # Spark's own uuid() would repeat itself: its seed is part of the plan.
+        # Spark's own uuid() would repeat its values: its seed is part of the plan.
         chance = F.udf(lambda: uuid.uuid4().hex, "string").asNondeterministic()
         text = F.concat_ws(" ", text, chance())
     return (

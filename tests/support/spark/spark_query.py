@@ -1,4 +1,4 @@
-"""Runs `spark_job` with faults, looks after the broker meanwhile, and reads what came out."""
+"""Runs `spark_job` with faults, restarts the broker when needed, and reads the result."""
 
 import json
 import os
@@ -26,7 +26,7 @@ STARTS = 12
 
 
 def write_input(folder: Path, epochs: int, rows: int, partitions: int) -> set[int]:
-    """One file for each epoch, whose names and times give their order; all ids."""
+    """Writes one file per epoch, whose names and times give the order; returns all ids."""
     into = folder / "input"
     into.mkdir(parents=True)
     for epoch in range(epochs):
@@ -47,7 +47,7 @@ def run(
     restart_broker: Callable[[], None] | None = None,
     wait_s: float = WAIT_S,
 ) -> None:
-    """Until the job says that it is done; a driver that is killed starts again."""
+    """Runs until the job says that it is done; a killed driver is restarted."""
     told = Folder(folder / "faults")
     told.write_plan(faults)
     deadline = time.monotonic() + wait_s
@@ -83,7 +83,7 @@ def run(
         except TimeoutError as late:
             raise AssertionError(f"{late}\n{last_lines(output)}") from late
         finally:
-            # The driver's JVM and its Python workers are in the session that we started.
+            # The driver's JVM and its Python workers are in the session that this test started.
             with suppress(ProcessLookupError):
                 os.killpg(job.pid, signal.SIGKILL)
             job.wait()

@@ -1,4 +1,4 @@
-"""What tests of the Spark source share: a session beside a broker, rows, queries that end."""
+"""Shared parts of the Spark source's tests: a session with a broker, rows, queries that end."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -33,9 +33,9 @@ class Lab:
         return self.spark.readStream.format(source).options(**self._given(options)).load()
 
     def numbers(self, topic: str, count: int, partition: int = 0) -> None:
-        """Write so many records to one partition."""
+        """Writes `count` records to one partition."""
         records = [Record(b"%d" % n, partition=partition) for n in range(count)]
-        # A new one each time: an old one may not know a partition yet that was just added.
+        # A new client each time: an old one may not know a partition that was just added.
         client = LibrdkafkaClient(self.penstock.bootstrap)
         client.produce(topic, records)
         client.close()
@@ -44,7 +44,7 @@ class Lab:
         wait_until(lambda: self.spark.table(table).count() >= count, 60, f"{count} rows")
 
     def written(self, folder: Path) -> list[tuple[int, int]]:
-        """Partition and offset of every row that runs into the folder have written."""
+        """Partition and offset of every row that runs have written to the folder."""
         frame = self.spark.read.parquet(str(folder / "out")).select("partition", "offset")
         return sorted((row["partition"], row["offset"]) for row in frame.collect())
 
@@ -87,7 +87,7 @@ def run_to_end(frame: DataFrame, folder: Path) -> StreamingQuery:
 
 
 def into_table(frame: DataFrame, folder: Path, name: str) -> StreamingQuery:
-    """A stream that goes on, into a table in memory."""
+    """A continuing stream into a table in memory."""
     return (
         frame.writeStream.format("memory")
         .queryName(name)

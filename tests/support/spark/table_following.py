@@ -4,7 +4,7 @@ from penstock.spark.connector.table_source import TableFollower
 
 
 class Following:
-    """A follower, and where it is. The table's first column is `id`."""
+    """A follower and its position. The table's first column is `id`."""
 
     def __init__(self, url: str, table: str, increasing: str) -> None:
         self.follower = TableFollower(url, table, increasing)

@@ -10,9 +10,9 @@ from support.transactions.stable_offsets import wait_for_markers
 def committed(
     bootstrap: str, topic: str, partitions: int, *, while_open: bool = False, wait_s: float = 120
 ) -> list[list[str]]:
-    """The values of each partition that a read_committed reader sees.
+    """The values of each partition that a read_committed consumer sees.
 
-    With `while_open`, the look comes amid a transaction; otherwise all have been ended.
+    With `while_open`, a transaction is open during the read; otherwise all have ended.
     """
     if not while_open:
         wait_for_markers(bootstrap, topic, partitions)

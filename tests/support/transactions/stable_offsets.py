@@ -1,7 +1,7 @@
 """Waits for the markers of transactions that their producers have ended.
 
-A commit is answered once the coordinator has decided it; partitions get their markers afterwards.
-A reader with read_committed that stops at the last stable offset may come before them.
+A commit is answered once the coordinator has decided it; partitions get their markers afterwards. A
+read_committed reader that stops at the last stable offset may read before they are there.
 """
 
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
@@ -15,13 +15,17 @@ NEW_PARTITION = {
     KafkaError.LEADER_NOT_AVAILABLE,
     KafkaError.UNKNOWN_TOPIC_OR_PART,
 }
-"""Answers of a leader that has yet to hear of it: a topic's creation does not wait for that."""
+"""Errors of a leader that has not learned of the topic: a topic's creation does not wait
+for that.
+"""
 
 
 def wait_for_markers(
     bootstrap: str, topic: str, partitions: int, timeout_s: float = WAIT_S
 ) -> None:
-    """Until the last stable offset of each partition has reached the end; fails if it does not."""
+    """Waits until the last stable offset of each partition is the end; fails if it does not get
+    there.
+    """
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
     spec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
     latest = {TopicPartition(topic, each): spec for each in range(partitions)}

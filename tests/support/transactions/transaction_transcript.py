@@ -39,7 +39,7 @@ RETRY_S = 0.5
 
 
 class Participants:
-    """Partitions that take markers, unless they are held; `markers` has each in its order."""
+    """Partitions that accept markers unless they are held; `markers` has each in order."""
 
     def __init__(self, loop: ManualLoop) -> None:
         self._loop = loop
@@ -102,7 +102,7 @@ class Story:
         return self.transactions.shards()[0]
 
     def play(self, line: str) -> list[str]:
-        """The events that a command causes."""
+        """Plays one command; returns the events that it causes."""
         command, *words = line.split()
         options = {f"{k}_": v for k, v in (word.split("=", 1) for word in words if "=" in word)}
         names = [word for word in words if "=" not in word]
@@ -170,7 +170,7 @@ class Story:
         self.producers[to] = self.producers[name]
 
     def _epoch(self, name: str, epoch: str) -> None:
-        """Almost all epochs have been used."""
+        """Sets the epoch, so that almost all epochs have been used."""
         runtime, known = self.transactions.runtime, self.shard.transactions[NAME]
         self.producers[name] = ProducerIdAndEpoch(known.producer_id, int(epoch))
         aged = replace(known, producer_epoch=int(epoch))
@@ -186,7 +186,7 @@ class Story:
 
     def _pass(self, milliseconds: str) -> None:
         until_s = round(self.loop.now_s + int(milliseconds) / 1000, 3)
-        self.loop.advance(until_s - self.loop.now_s + 1e-6)  # sums of floats fall short
+        self.loop.advance(until_s - self.loop.now_s + 1e-6)  # compensates for float rounding
         self.loop.now_s = until_s
 
     def _lag(self) -> None:
@@ -208,7 +208,7 @@ def _partition(text: str) -> TopicPartition:
 
 
 def replayed(path: Path, config: TransactionConfig) -> str:
-    """The transcript with the events that really happen: equal to the file, if that is right."""
+    """The transcript with the events that really happen: equal to the file if the file is right."""
     story = Story(config)
     lines = []
     for line in path.read_text().splitlines():
