@@ -220,8 +220,12 @@ def test_settings_come_from_file_environment_and_command_line(tmp_path: Path) ->
         assert made.returncode == 0, made.stderr
         told = penstock("topic", "describe", "t", "--format", "json", "--bootstrap", bootstrap)
         topic = json.loads(told.stdout.splitlines()[0])
-    text = json.dumps(topic)
-    assert len(topic["partitions"]) == 4, text
+        words = ("config", "describe", "topic", "t", "--all", "--format", "json")
+        found = penstock(*words, "--bootstrap", bootstrap)
+    assert len(topic["partitions"]) == 4, json.dumps(topic)
+    values = {each["name"]: each["value"] for each in map(json.loads, found.stdout.splitlines())}
+    assert values["segment.bytes"] == "3145728"  # the environment's, not the file's
+    assert values["retention.ms"] == "3600000"  # the file's, not the profile's
 
 
 def test_the_log_reports_the_brokers_events(tmp_path: Path) -> None:

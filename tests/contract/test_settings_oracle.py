@@ -124,7 +124,6 @@ def shown(setting: Setting) -> tuple[str, str | None]:
     return setting.kind.name, render(setting.default)
 
 
-@pytest.mark.row("A150")
 def kafkas_topic_settings() -> list[Setting]:
     """Our topic settings without those of delay topics, which are our own, and those of
     Kafka 4.4.
@@ -136,6 +135,7 @@ def kafkas_topic_settings() -> list[Setting]:
     ]
 
 
+@pytest.mark.row("A150")
 def test_every_topic_setting_has_kafkas_name_type_and_default() -> None:
     ours = {each.name: shown(each) for each in kafkas_topic_settings()}
     assert ours == declared(NEWEST).topic
