@@ -83,7 +83,7 @@ def test_a_timeout_above_the_brokers_limit_is_refused() -> None:
 @pytest.mark.row("A114", "A151")
 def test_an_idle_transactional_id_expires(topic: str) -> None:
     soon = "transaction.remove.expired.transaction.cleanup.interval.ms=50"
-    with PenstockBroker("--set=transactional.id.expiration.ms=300", f"--set={soon}") as broker:
+    with PenstockBroker("--set=transactional.id.expiration.ms=2000", f"--set={soon}") as broker:
         producer = transactional(broker.bootstrap)
         producer.init_transactions(WAIT_S)
         write(producer, topic)
