@@ -39,12 +39,12 @@ def expected(count: int = RECORDS) -> list[tuple[int, bytes]]:
 class CountingFiles(FakeFiles):
     """Counts the reads of segment files."""
 
-    read_bytes = 0
+    reads = 0
 
     def operate(self, operation: str, path: Path) -> None:
         super().operate(operation, path)
         if operation == "read" and path.suffix == ".log":
-            self.read_bytes += 1
+            self.reads += 1
 
 
 def test_a_flushed_batch_survives_a_crash() -> None:
@@ -62,9 +62,9 @@ def test_a_clean_restart_keeps_everything_without_checking_the_batches() -> None
     for n in range(RECORDS):
         rig.append(batch_of(b"%d" % n, timestamp=n * 10), leader_epoch=n // 20)
     rig.store.close()
-    files.read_bytes = 0
+    files.reads = 0
     rig.store = rig._open_store()
-    assert files.read_bytes < 20, "only the tail of the active segment is looked at"
+    assert files.reads < 20, "only the tail of the active segment is looked at"
     assert rig.log.recovery_point == RECORDS
     assert rig.read_all() == expected()
     assert rig.log.epochs.entries == [(0, 0), (1, 20), (2, 40)]

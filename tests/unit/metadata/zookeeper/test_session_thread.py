@@ -103,7 +103,7 @@ def test_retries_stay_short(session: SessionThread) -> None:
     assert (retry.max_tries, retry.delay, retry.max_delay) == (-1, 0.02, 0.5)
 
 
-def test_a_silent_server_is_tried_last() -> None:
+def test_each_session_tries_all_servers_in_an_order_of_its_own() -> None:
     servers = [(f"127.0.0.{number}", 2181) for number in range(1, 9)]
     where = ConnectString(tuple(servers))
     orders = set()
