@@ -53,7 +53,7 @@ class Entity:
 
     @property
     def singular(self) -> str:
-        return self.type if self.type == "client-metrics" else self.type[:-1]
+        return self.type[:-1]  # also "client-metric", as Kafka prints it
 
 
 def entities(args: Arguments) -> list[Entity]:
