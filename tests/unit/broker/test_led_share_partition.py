@@ -223,21 +223,6 @@ def test_the_start_of_a_group_is_written_before_any_acknowledgement() -> None:
     assert story.persister.calls == []
 
 
-def test_nobody_gets_records_before_their_start_is_written() -> None:
-    """If that fails, the next one begins at the end of the log: they would come to nobody again."""
-    story = Story(msgspec.structs.replace(EMPTY, start_offset=NO_START))
-    attempts: list[int | None] = []
-    parked: Parked[bool] = Parked(
-        [story.shared], 500, lambda: attempts.append(story.shared.fetch_offset()), lambda: False
-    )
-    story.waiters.park(parked, lambda _: None)
-    story.loop.advance()
-    assert story.shared.fetch_offset() is None
-    story.persister.answer()
-    story.loop.advance()
-    assert attempts == [70]
-
-
 def test_an_error_in_the_search_for_the_start_is_returned_and_the_search_is_repeated() -> None:
     """The error affects only this partition; an error that rises in a task would end the broker."""
     nowhere = msgspec.structs.replace(EMPTY, start_offset=NO_START)

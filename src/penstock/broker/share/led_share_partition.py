@@ -69,10 +69,6 @@ class LedSharePartition:
         self.refused: KafkaError | None = None
         """Why it could not be loaded."""
         self.state_epoch = 0
-        self._has_start = True
-        """False until the start offset is written. No records are delivered before that: a load
-        after a failed write may begin behind them.
-        """
         self._letters = 0
         """The number of dead letters being written."""
         self._timer: Handle | None = None
@@ -130,8 +126,9 @@ class LedSharePartition:
         if isinstance(start, Exception):
             self.lose(PartitionOffline(str(start)))
             return
-        self.state, self._has_start = SharePartition(start, is_new=True), False
+        self.state = SharePartition(start, is_new=True)
         self._write()
+        self._waiters.changed(self)
 
     def lose(self, why: KafkaError) -> None:
         """Stop; unwritten decisions are refused. The next request loads it again."""
@@ -164,7 +161,7 @@ class LedSharePartition:
 
     def fetch_offset(self) -> int | None:
         """The offset to read from next; None if nothing can be delivered now."""
-        if self.state is None or not self._has_start:
+        if self.state is None:
             return None
         now_ms = self._clock.monotonic_ms()
         self.state.log_starts_at(self.partition.log.log_start_offset)
@@ -275,7 +272,6 @@ class LedSharePartition:
             # The stored state may differ by now: the next request loads it again.
             self.lose(refused)
             return
-        self._has_start = True
         self._waiters.changed(self)
         if self._limits().backoff_ms or self._breaker.open_until_ms is not None:
             self._arm()
