@@ -29,6 +29,8 @@ BUILT := $(shell sed -n '/^compiled = \[/,/^\]/s|^  "\(.*\)",|src/penstock/\1|p'
 $(VENV)/built: $(VENV)/installed setup.py $(BUILT)
 	@touch $@.begun
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	@$(BIN)/python -c 'from penstock.compiled import is_compiled as c; c() or print("make: Penstock is not compiled", \
+	  "(no C compiler, no headers of Python, or PENSTOCK_PURE=1): the sources run, slower")'
 	@mv $@.begun $@
 
 setup: $(VENV)/built  ## Create .venv with everything that development needs

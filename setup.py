@@ -2,7 +2,8 @@
 
 Three extensions are written in C, each with a twin in Python. The modules named under
 `[tool.penstock]` are compiled by mypyc from the sources that run without it.
-A missing compiler or missing headers must not stop an installation: then the sources run.
+A missing compiler or missing headers must not stop an installation: then the sources run, and the
+first line that `penstock serve` logs says so. Sources that mypyc rejects do stop it.
 PENSTOCK_PURE=1 leaves both out on purpose.
 """
 
@@ -82,9 +83,11 @@ class BuildIfPossible(build_ext):
                 multi_file=True,
                 group_name="penstock",
             )
-        except (Exception, SystemExit) as error:  # by the latter mypyc ends
-            if self.editable_mode and isinstance(error, SystemExit):
-                raise  # the sources have errors, which a developer wants to see
+        except SystemExit as error:  # mypyc has printed why
+            told = "penstock: mypyc cannot compile the sources, for the reasons above; "
+            told += "PENSTOCK_PURE=1 in the environment installs them without"
+            raise SystemExit(told) from error
+        except Exception as error:  # noqa: BLE001 - see above
             self.without(error)
             return
         self.library = next(each.name for each in found if each.name.endswith("__mypyc"))

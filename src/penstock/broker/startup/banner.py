@@ -7,6 +7,7 @@ from pathlib import Path
 
 from penstock import __version__
 from penstock.broker.startup.state_file import BrokerState
+from penstock.compiled import is_compiled
 from penstock.config.broker import declared_setting
 from penstock.config.sources import Resolved, SettingSource
 
@@ -14,7 +15,9 @@ from penstock.config.sources import Resolved, SettingSource
 def starting(resolved: Resolved, directory: Path) -> Iterator[str]:
     """Logged before anything is opened, so that an operator sees the intended configuration."""
     python = f"{platform.python_implementation()} {platform.python_version()}"
-    yield f"Penstock {__version__} starts (pid {os.getpid()}, {python}, {platform.platform()})"
+    build = "compiled" if is_compiled() else "not compiled"
+    system = platform.platform()
+    yield f"Penstock {__version__} starts (pid {os.getpid()}, {build}, {python}, {system})"
     logs = ", ".join(str(Path(each).absolute()) for each in resolved.config.identity.directories)
     yield f"data directory {directory.absolute()}, log directories {logs}"
     for name, given in sorted(resolved.given.items()):
