@@ -1,5 +1,6 @@
 """`scripts/run-tests` with a program in place of pytest."""
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -22,6 +23,24 @@ TOGETHER = "-n 2 --cache-clear"
 ALONE = "-n 0 --last-failed --last-failed-no-failures none"
 
 
+def run(failures: str, folder: Path, environ: dict[str, str]) -> "subprocess.CompletedProcess[str]":
+    (folder / "run.py").write_text(RUN)
+    return subprocess.run(
+        [SCRIPT, "python3", "run.py", failures],
+        cwd=folder,
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_failed_test_is_not_run_again(tmp_path: Path) -> None:
+    environ = {name: text for name, text in os.environ.items() if name != "RETRY"}
+    assert run("[1, 0]", tmp_path, environ).returncode == 1
+    assert (tmp_path / "calls").read_text().splitlines() == [TOGETHER]
+
+
 @pytest.mark.parametrize(
     ("failures", "code", "calls"),
     [
@@ -32,17 +51,10 @@ ALONE = "-n 0 --last-failed --last-failed-no-failures none"
         ("[11]", 1, [TOGETHER]),
     ],
 )
-def test_failures_in_up_to_five_files_run_again_alone(
+def test_on_request_failures_in_up_to_five_files_run_again_alone(
     failures: str, code: int, calls: list[str], tmp_path: Path
 ) -> None:
-    (tmp_path / "run.py").write_text(RUN)
-    done = subprocess.run(
-        [SCRIPT, "python3", "run.py", failures],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run(failures, tmp_path, {**os.environ, "RETRY": "1"})
     assert (done.returncode, done.stderr) == (code, "")
     assert (tmp_path / "calls").read_text().splitlines() == calls
     named = [line for line in done.stdout.splitlines() if "::" in line]
