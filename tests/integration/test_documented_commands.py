@@ -115,6 +115,24 @@ def documented() -> Iterator[Documented]:
                     typed = shlex.split(part)[1].replace("\\n", "\n")
 
 
+def in_fences(page: str) -> list[str]:
+    """The lines of a page between ```sh and ```."""
+    text = (ROOT / page).read_text(encoding="utf-8").replace("\\\n", " ")
+    blocks = re.findall(r"(?ms)^```(?:sh|bash)\n(.*?)^```", text)
+    return [re.split(r"  #| >> ", line)[0].strip() for each in blocks for line in each.splitlines()]
+
+
+def in_sentences() -> Iterator[Documented]:
+    """Commands between backticks in running text."""
+    for page in PAGES:
+        if page not in GENERATED:
+            text = (ROOT / page).read_text(encoding="utf-8")
+            text = re.sub(r"(?ms)^```.*?^```", "", text).replace("\\|", "|")
+            for found in re.findall(r"`(penstock [a-z][^`]*)`", text):
+                for each in spelled_out(" ".join(found.split())):
+                    yield Documented(page, each)
+
+
 def spelled_out(command: str) -> Iterator[str]:
     """Expands a page's notation: `a|b` is two commands, `[x]` is optional, and a remark is in
     brackets.
@@ -167,6 +185,20 @@ def parse(words: list[str]) -> None:
         command.make_context(command.name, list(words), parent=context)
     except click.BadParameter as error:
         if "does not exist" not in error.message and "No such file" not in error.message:
+            raise
+
+
+@pytest.mark.parametrize("found", sorted(set(in_sentences())), ids=str)
+def test_a_command_in_a_sentence_names_only_options_that_exist(
+    found: Documented, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    try:
+        parse(words_of(found.command))
+    except (click.MissingParameter, click.exceptions.NoArgsIsHelpError):
+        pass  # the sentence speaks of the command, not of a call
+    except click.BadOptionUsage as error:
+        if "requires an argument" not in error.message:
             raise
 
 
@@ -256,6 +288,25 @@ def test_the_commands_of_a_first_page_need_only_a_broker(
         for each in commands:
             done = CliRunner().invoke(main, words_of(each.command), env=environ, input=each.typed)
             assert done.exit_code == 0, f"{each}: {done.output}"
+
+
+FENCED = {each for each in PAGES if in_fences(each)} - {"docs/security.md"}
+"""tests/contract/test_security_page.py runs the commands of the security page."""
+
+
+@pytest.mark.parametrize("page", sorted(FENCED))
+def test_commands_in_fences_run_in_order(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    commands = [Documented(page, each) for each in in_fences(page) if each.startswith("penstock ")]
+    with EmbeddedBroker(directory=tmp_path / "data") as broker:
+        environ = {"PENSTOCK_BOOTSTRAP": broker.bootstrap, "XDG_CONFIG_HOME": str(tmp_path)}
+        for each in commands:
+            parse(words_of(each.command))
+            if is_run_here(each):
+                done = CliRunner().invoke(main, words_of(each.command), env=environ, input="c\n")
+                assert done.exit_code == 0, f"{each}: {done.output}"
 
 
 def all_pages() -> str:
