@@ -2,6 +2,9 @@
 
 import configparser
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +97,18 @@ def test_brokers_in_kubernetes_have_settings_that_exist() -> None:
     zookeeper = documents("zookeeper.yaml")["StatefulSet"]
     name = f"{zookeeper['metadata']['name']}-%d.{zookeeper['spec']['serviceName']}:2181"
     assert servers == [name % number for number in range(zookeeper["spec"]["replicas"])]
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="there is no systemd")
+def test_systemd_accepts_the_unit(tmp_path: Path) -> None:
+    text = (DEPLOY / "systemd" / "penstock.service").read_text(encoding="utf-8")
+    copy = tmp_path / "penstock.service"
+    copy.write_text(text.replace("/opt/penstock/bin/penstock", sys.executable))  # it must exist
+    done = subprocess.run(
+        ["systemd-analyze", "verify", copy], capture_output=True, text=True, check=False
+    )
+    ours = [line for line in done.stderr.splitlines() if "penstock" in line]
+    assert (done.returncode, ours) == (0, [])
 
 
 def test_the_unit_waits_until_the_broker_is_ready() -> None:
