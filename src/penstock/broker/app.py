@@ -59,6 +59,8 @@ from penstock.types import BrokerId
 logger = logging.getLogger(__name__)
 
 TICK_S = 1.0
+RETENTIONS_A_TICK = 20
+"""How often old segments are deleted between two ticks, while there are very many."""
 
 
 class RunningBroker(msgspec.Struct, frozen=True):
@@ -320,4 +322,9 @@ async def pruning(services: Services) -> None:
 async def ticking(upkeep: Upkeep, clock: Clock) -> None:
     while True:
         await asyncio.sleep(TICK_S)
-        upkeep.tick(clock.now_ms(), clock.monotonic_ms())
+        has_more = upkeep.tick(clock.now_ms(), clock.monotonic_ms())
+        for _ in range(RETENTIONS_A_TICK):
+            if not has_more:
+                break
+            await asyncio.sleep(TICK_S / RETENTIONS_A_TICK)
+            has_more = upkeep.retain(clock.now_ms())

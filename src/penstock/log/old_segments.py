@@ -1,11 +1,13 @@
 """Deletes the segments of a log that retention does not keep."""
 
+from itertools import islice
+
 from penstock.log.partition_log import PartitionLog
 from penstock.log.retention import Retention, deletable
 
 
-def delete_old_segments(log: PartitionLog, now_ms: int) -> int:
-    """Apply retention; returns the number of segments deleted."""
+def delete_old_segments(log: PartitionLog, now_ms: int, most: int | None = None) -> int:
+    """Apply retention, to `most` segments at a time; returns the number of segments deleted."""
     if log.is_gone:
         return 0
     by_policy = "delete" in log.config.cleanup_policy
@@ -16,7 +18,8 @@ def delete_old_segments(log: PartitionLog, now_ms: int) -> int:
         log.high_watermark,
     )
     with log.log_dir:
-        count = deletable(log.segments.infos(log.end_offset), log.size_bytes, bounds, now_ms)
+        oldest = islice(log.segments.infos(log.end_offset), most)
+        count = deletable(oldest, log.size_bytes, bounds, now_ms)
         if count == 0:
             return 0
         if count == len(log.segments):

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
+from penstock.errors import StorageError
 from penstock.log.files import Files, OutOfFiles
 
 DEFAULT_LIMIT = 4096
@@ -14,7 +15,7 @@ MAX_LIMIT = 16_384
 class Releasable(Protocol):
     """A segment as `OpenSegments` uses it."""
 
-    def release(self) -> None: ...
+    def release(self, *, trim: bool = True) -> None: ...
 
 
 class OpenSegments:
@@ -35,9 +36,7 @@ class OpenSegments:
     def add(self, segment: Releasable) -> None:
         self._segments[segment] = None
         if len(self._segments) > self._limit:
-            oldest = next(iter(self._segments))
-            del self._segments[oldest]
-            oldest.release()
+            self._release_oldest()
 
     def make_room(self, files: Files, path: Path) -> None:
         """Release segments until `path` may be opened and held.
@@ -50,9 +49,23 @@ class OpenSegments:
                 continue
             if not self._segments:
                 raise OutOfFiles(f"{path}: as many files are open as the limit of files allows")
-            oldest = next(iter(self._segments))
-            del self._segments[oldest]
+            self._release_oldest()
+
+    def _release_oldest(self) -> None:
+        """Release the segment that was opened first, which may lie on another disk than the file
+        that needs its place: a failure of that disk must not look like one of this.
+
+        Index entries that could not be written are read from the batches again.
+        """
+        oldest = next(iter(self._segments))
+        del self._segments[oldest]
+        try:
             oldest.release()
+        except OutOfFiles:
+            self._segments[oldest] = None  # it is still open
+            raise
+        except StorageError:
+            oldest.release(trim=False)
 
     def discard(self, segment: Releasable) -> None:
         self._segments.pop(segment, None)

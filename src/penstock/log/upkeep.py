@@ -5,6 +5,7 @@ the monotonic clock, ages of records and producers by the wall clock, which may 
 """
 
 import logging
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -22,8 +23,12 @@ logger = logging.getLogger(__name__)
 
 HIGH_WATERMARK_INTERVAL_MS = 5_000
 
-LOGS_A_TICK = 100
-"""Retention checks at most this many logs per tick, so that the loop is not blocked."""
+LOGS_A_TURN = 100
+SEGMENTS_A_TURN = 20
+"""Retention checks at most this many logs at a time and deletes at most this many segments, each of
+which takes the loop a millisecond. Producers choose timestamps, and with them how many segments
+there are, and how many are too old.
+"""
 
 
 class Upkeep:
@@ -41,17 +46,19 @@ class Upkeep:
         self._config = config
         self._high_watermark_interval_ms = high_watermark_interval_ms
         self._due: dict[str, int] = {}
-        self._retaining: Iterator[PartitionLog] = iter(())
+        self._retaining: deque[PartitionLog] = deque()
+        """Logs that retention has yet to check."""
 
-    def tick(self, now_ms: int, monotonic_ms: int) -> None:
+    def tick(self, now_ms: int, monotonic_ms: int) -> bool:
+        """Do what is due; returns whether to call `retain` before the next tick."""
         config = self._config()
         first_ms = config.log_initial_task_delay_ms
         self._flush(monotonic_ms)
         self._remove_deleted(monotonic_ms)
         check_ms = config.log_retention_check_interval_ms
         if self._is_due("retention", check_ms, monotonic_ms, first_ms):
-            self._retaining = iter(list(self._store.logs.values()))
-        self._retain(now_ms)
+            self._retaining = deque(self._store.logs.values())
+        has_more = self.retain(now_ms)
         check_ms = config.producer_id_expiration_check_interval_ms
         if self._is_due("expiry", check_ms, monotonic_ms, check_ms):
             for log in self._store.logs.values():
@@ -67,6 +74,7 @@ class Upkeep:
             if self._is_due(name, interval_ms, monotonic_ms, delay_ms):
                 for log_dir in self._store.online:
                     self._checkpoint(log_dir, name)
+        return has_more
 
     def _is_due(self, what: str, interval_ms: int, monotonic_ms: int, first_ms: int) -> bool:
         """Once after `first_ms`, then at each interval."""
@@ -81,11 +89,19 @@ class Upkeep:
                 log.last_flush_ms = monotonic_ms
                 self._flusher.request(log)
 
-    def _retain(self, now_ms: int) -> None:
-        for _, log in zip(range(LOGS_A_TICK), self._retaining, strict=False):
+    def retain(self, now_ms: int) -> bool:
+        """Delete some old segments; returns whether more of them may wait."""
+        left = SEGMENTS_A_TURN
+        for _ in range(min(LOGS_A_TURN, len(self._retaining))):
+            log = self._retaining[0]
             if log.log_dir.failure is None:
                 with _contained(log):
-                    delete_old_segments(log, now_ms)
+                    left -= delete_old_segments(log, now_ms, left)
+            self._retaining.popleft()
+            if not left:
+                self._retaining.append(log)  # it may have more
+                return True
+        return False
 
     def _remove_deleted(self, monotonic_ms: int) -> None:
         for log in self._online_logs():

@@ -135,12 +135,13 @@ def check_records(
     """Check sizes, counts, offsets and keys of the records; decompresses at most `limit_bytes`."""
     data = payload_view(batch, header, limit_bytes, scratch)
     least_delta, greatest_delta = walk(data, declared_count(header), keys_required)
-    if header.is_log_append_time:
-        return Timestamps(header.max_timestamp, header.max_timestamp, len(data))
     oldest = header.base_timestamp + least_delta
     newest = header.base_timestamp + greatest_delta
     if oldest < -_TIMESTAMP_END or newest >= _TIMESTAMP_END:
+        # Also where LogAppendTime hides them: the topic's type may be CreateTime.
         raise InvalidTimestamp(f"timestamps from {oldest} to {newest} exceed 64 bits")
+    if header.is_log_append_time:
+        return Timestamps(header.max_timestamp, header.max_timestamp, len(data))
     return Timestamps(oldest, max(newest, NO_TIMESTAMP), len(data))
 
 

@@ -320,9 +320,9 @@ def test_a_failing_log_does_not_stop_the_upkeep_of_others(
         other.append_as_leader(batch, read_header(batch), 0, 0)
     other.advance_high_watermark(5)
 
-    def refuse(log: PartitionLog, now_ms: int) -> int:
+    def refuse(log: PartitionLog, now_ms: int, most: int) -> int:
         if log is not rig.log:
-            return delete_old_segments(log, now_ms)
+            return delete_old_segments(log, now_ms, most)
         raise CorruptBatch(f"no batch begins there at {now_ms}")
 
     monkeypatch.setattr(upkeep_module, "delete_old_segments", refuse)
@@ -331,6 +331,28 @@ def test_a_failing_log_does_not_stop_the_upkeep_of_others(
     assert len(other.segments) == 1
     assert "orders-0: old segments stay: no batch begins there" in caplog.text
     flusher.close()
+
+
+def test_very_many_old_segments_are_deleted_a_few_at_a_time_and_no_log_waits_for_another() -> None:
+    """A producer that sends timestamps of fifty years, a week apart, makes thousands of them."""
+    rig, loop = LogRig(TopicConfig(segment_ms=1, retention_ms=1_000)), Loop()
+    flusher = Flusher(loop.calls.put)
+    upkeep = Upkeep(rig.store, flusher, StorageConfig)
+    other = rig.store.create(TopicPartition("orders", 1), TOPIC_ID, 0)
+    for log in (rig.log, other):
+        for number in range(50):
+            batch = batch_of(b"x", timestamp=10 * number)
+            log.append_as_leader(batch, read_header(batch), 0, 0)
+        log.advance_high_watermark(50)
+    upkeep.tick(0, 0)
+    left = []
+    has_more = upkeep.tick(600_000, 600_000)
+    while has_more:
+        left.append((len(rig.log.segments), len(other.segments)))
+        has_more = upkeep.retain(600_000)
+    flusher.close()
+    assert left == [(30, 50), (30, 30), (10, 30), (10, 10), (1, 1)]
+    assert (rig.log.log_start_offset, other.log_start_offset) == (50, 50)
 
 
 def test_a_damaged_segment_is_as_old_as_its_file() -> None:

@@ -5,15 +5,18 @@ from pathlib import Path
 
 import pytest
 
+from penstock.config.topic import TopicConfig
 from penstock.errors import ConfigError, ErrorCode, StorageError
 from penstock.log.disk import DiskFiles
 from penstock.log.files import DirectoryLocked, remove_flat_dir, storage_error
 from penstock.log.follower_append import append_as_follower
 from penstock.log.loading import load_logs
 from penstock.log.log_dir import HIGH_WATERMARKS, LOG_STARTS, LogDirOffline
+from penstock.log.open_segments import OpenSegments
 from penstock.log.partition_log import PartitionLog
 from penstock.log.store import LogDirNotFound, LogStore, PartitionOffline
 from penstock.log.time_search import offset_for_timestamp
+from penstock.record.batch import read_header
 from penstock.testing.files import FakeFiles
 from penstock.testing.logs import PARTITION, ROOT, TOPIC_ID, LogRig, batch_of
 from penstock.types import TopicPartition, Uuid
@@ -292,6 +295,50 @@ def test_a_disk_that_fails_at_the_end_of_a_move_does_not_take_the_other_offline(
     rig.store.close()
     rig.store = rig._open_store()
     assert [value for _, value in rig.read_all()][:1] == [b"x"]
+
+
+class FailedDisk(FakeFiles):
+    """A disk that fails for every file below one directory."""
+
+    failed: Path | None = None
+
+    def operate(self, operation: str, path: Path) -> None:
+        if self.failed is not None and path.is_relative_to(self.failed):
+            raise storage_error(path, OSError(errno.EIO, "Input/output error"))
+        super().operate(operation, path)
+
+
+@pytest.mark.parametrize("is_noticed", [False, True])
+def test_a_failed_disk_whose_segments_give_way_does_not_take_the_other_offline(
+    *, is_noticed: bool
+) -> None:
+    """Their index entries are still to be written, to the failed disk."""
+    files, config = FailedDisk(), TopicConfig(index_interval_bytes=0)
+    rig = LogRig(config, files, dirs=TWO)
+    rig.store.open_segments = OpenSegments(2)
+    logs = [
+        rig.store.create(part(number), TOPIC_ID, 0, path=ROOT / directory)
+        for number, directory in enumerate(("d0", "d1", "d1", "d1"), 1)
+    ]
+
+    def append(log: PartitionLog) -> None:
+        batch = batch_of(b"x")
+        log.append_as_leader(batch, read_header(batch), 0, 0)
+
+    for _ in range(3):
+        append(logs[0])
+    files.failed = ROOT / "d0"
+    if is_noticed:
+        with pytest.raises(StorageError, match="Input/output"):
+            append(logs[0])
+    for log in [*logs[1:], *logs[1:]]:
+        append(log)
+    assert [each.end_offset for each in logs[1:]] == [2, 2, 2]
+    assert [each.path.name for each in rig.store.online] == (["d1"] if is_noticed else list(TWO))
+    if not is_noticed:  # an error that has passed: the index is read from the batches again
+        files.failed = None
+        append(logs[0])
+        assert len(rig.read_all(logs[0])) == 4
 
 
 def test_an_unfinished_move_is_resumed_after_a_restart() -> None:

@@ -11,7 +11,7 @@ from penstock.record.compression import Codec
 from penstock.record.control import build_marker, read_marker
 from penstock.record.invalid import InvalidRecord
 from penstock.record.record import Record, records
-from penstock.record.stamp import stamp_max_timestamp
+from penstock.record.stamp import stamp_log_append_time, stamp_max_timestamp
 from penstock.record.validate import (
     BatchRules,
     Timestamps,
@@ -137,6 +137,8 @@ def test_records_without_a_timestamp_stay_without_one() -> None:
 def test_a_timestamp_past_64_bits_is_rejected(base: int, delta: int) -> None:
     batch = build_batch([Record(0, 0, b"k", b"v", []), Record(1, delta, b"k", b"v", [])])
     batch[27:35] = base.to_bytes(8, "big", signed=True)
+    assert refusal_of(lambda: walk(batch)) == ErrorCode.INVALID_TIMESTAMP
+    stamp_log_append_time(batch, NOW_MS)  # which a topic with CreateTime takes off again
     assert refusal_of(lambda: walk(batch)) == ErrorCode.INVALID_TIMESTAMP
 
 

@@ -6,6 +6,7 @@ bytes of those it keeps. Offsets never change: a batch keeps its base offset and
 
 from dataclasses import dataclass
 
+from penstock.config.value import LONG_MAX
 from penstock.log.compaction.offset_map import OffsetMap
 from penstock.log.compaction.spans import Span, spans
 from penstock.record.batch import HEADER, HEADER_BYTES, LENGTH_END, BatchHeader
@@ -133,6 +134,8 @@ def _with_horizon(
         for record in records(batch, header, this.max_records_bytes)
         if kept is None or record.offset - header.base_offset in kept
     ]
+    # `delete.retention.ms` may be as large as a timestamp, and so may a record's distance from it.
+    latest = min(LONG_MAX, LONG_MAX + min(record.timestamp for record in stays))
     return build_batch(
         stays,
         codec=header.codec,
@@ -145,5 +148,5 @@ def _with_horizon(
         transactional=header.is_transactional,
         control=header.is_control,
         log_append_time_ms=header.max_timestamp if header.is_log_append_time else None,
-        delete_horizon_ms=this.now_ms + this.delete_retention_ms,
+        delete_horizon_ms=min(this.now_ms + this.delete_retention_ms, latest),
     )

@@ -1,7 +1,10 @@
 """What remains of one batch when it is compacted."""
 
+from dataclasses import replace
+
 import pytest
 
+from penstock.config.value import LONG_MAX
 from penstock.log.compaction.offset_map import BYTES_PER_KEY, DIGEST_BYTES, OffsetMap, digest
 from penstock.log.compaction.rewrite import BatchRetention, CleaningRound, rewritten
 from penstock.log.compaction.spans import spans
@@ -119,6 +122,19 @@ def test_a_horizon_keeps_the_append_time() -> None:
     header, kept = read(rewrite(batch, cleaning({b"a": 0, b"b": 9})))
     assert header.is_log_append_time
     assert kept == [Record(0, 777, b"a", None, [])]
+
+
+@pytest.mark.parametrize("timestamp", [NOW - LONG_MAX, -2, -1, 0, NOW, LONG_MAX])
+@pytest.mark.parametrize("retention_ms", [0, RETENTION, LONG_MAX])
+def test_a_tombstone_of_any_age_stays_readable_however_long_it_is_retained(
+    timestamp: int, retention_ms: int
+) -> None:
+    batch = build_batch([Record(0, timestamp, b"a", None, [])])
+    round_ = cleaning({b"a": 0})
+    header, kept = read(rewrite(batch, replace(round_, delete_retention_ms=retention_ms)))
+    assert kept == [Record(0, timestamp, b"a", None, [])]
+    assert header.delete_horizon_ms is not None
+    assert NOW <= header.delete_horizon_ms <= NOW + retention_ms
 
 
 def test_aborted_records_are_removed_for_any_key() -> None:
