@@ -60,9 +60,29 @@ class Disk(FakeFiles):
             raise StorageError(f"{path}: this process is dead")
         if any(str(path).startswith(each) for each in self.failed):
             raise StorageError(f"{path}: Input/output error")
-        if self.lacks_files and operation == "open":
-            raise OutOfFiles(f"{path}: Too many open files")
+        if self.lacks_files and operation in {"open", "sync_dir"}:
+            raise self._out_of_files(path)
         super().operate(operation, path)
+
+    # A real disk opens a file for each of these, too.
+
+    def read(self, path: Path) -> bytes:
+        if self.lacks_files:
+            raise self._out_of_files(path)
+        return super().read(path)
+
+    def mapped(self, path: Path) -> bytes:
+        if self.lacks_files:
+            raise self._out_of_files(path)
+        return super().mapped(path)
+
+    def names(self, path: Path) -> list[str]:
+        if self.lacks_files:
+            raise self._out_of_files(path)
+        return super().names(path)
+
+    def _out_of_files(self, path: Path) -> OutOfFiles:
+        return OutOfFiles(f"{path}: Too many open files")
 
     def crash(self, choose: Choice) -> None:  # type: ignore[override]
         super().crash(choose)

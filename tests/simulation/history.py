@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from zlib import crc32
 
+from penstock.broker.startup.log_epochs import SKIPPED_EPOCHS
 from penstock.errors import StorageError
 from penstock.metadata import paths
 from penstock.metadata.errors import NoNode
@@ -167,6 +168,8 @@ class Registrar:
         self._epochs: dict[str, tuple[int, int, int]] = {}
         """For each partition: the creation of its node, leader epoch and controller epoch."""
         self._in_sync: dict[str, set[int]] = {}
+        self._restored: set[str] = set()
+        """States older than the logs. Brokers may raise the epoch of each, before they register."""
         self.vouched: list[tuple[TopicPartition, int]] = []
         """Replicas elected or added to an ISR since the last check; they must have every record."""
         zookeeper.tree.listeners.append(self._changed)
@@ -179,6 +182,15 @@ class Registrar:
         """Write the same state again from outside, which needs no controller."""
         self._zookeeper.writer = self._winners[self._epoch]
         self._zookeeper.tree.apply(0, [[Set(node.path, node.data)]])
+
+    def restore(self, path: str, data: bytes | None) -> None:
+        """Write an older state, as an operator does who restores a backup of the store."""
+        listeners = self._zookeeper.tree.listeners
+        listeners.remove(self._changed)
+        self._zookeeper.tree.apply(0, [[Set(path, data)]])
+        listeners.append(self._changed)
+        self._epochs.pop(path, None)
+        self._restored.add(path)
 
     def _changed(self, changes: Iterable[Change]) -> None:
         for change in changes:
@@ -226,6 +238,9 @@ class Registrar:
         history.note(
             f"state {where}: leader {leader} epoch {leader_epoch} isr {isr} version {node.version}"
         )
+        if path in self._restored and leader_epoch > SKIPPED_EPOCHS:
+            self._restored.discard(path)
+            return
         if controller_epoch != self._epoch:
             history.broken(f"{where} was written by controller {controller_epoch} in {self._epoch}")
         if self._zookeeper.writer != self._winners.get(controller_epoch):

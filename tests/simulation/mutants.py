@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from penstock.broker import storage
 from penstock.broker.peers import (
     config_watch,
     control_changes,
@@ -422,9 +423,23 @@ def elect_the_first_replica_uncleanly(patch: Patch) -> None:
     patch.setattr(repair, "elected", first)
 
 
+def ask_once_for_a_deletion(patch: Patch) -> None:
+    """A broker that could not delete a log is not asked again."""
+
+    async def forget(_: object) -> None: ...
+
+    patch.setattr(topic_life, "resend_deletions", forget)
+
+
 def delete_strays(patch: Patch) -> None:
     """A log that belongs to no topic is deleted instead of set aside."""
     patch.setattr(LogStore, "set_aside", lambda self, partition, _: self.delete(partition))
+
+
+def lead_in_older_epochs_than_the_logs(patch: Patch) -> None:
+    async def keep(*_: object) -> None: ...
+
+    patch.setattr(storage, "raise_epochs", keep)
 
 
 def stop_all_replicas_at_once(patch: Patch) -> None:
@@ -518,6 +533,10 @@ MUTANTS = [
         keep_replicas_offline,
         story=stories.a_topic_is_made_while_a_broker_lacks_files,
     ),
+    Mutant(
+        ask_once_for_a_deletion,
+        story=stories.a_topic_is_deleted_while_a_broker_lacks_files,
+    ),
     Mutant(trust_the_image, story=stories.a_state_is_written_by_hand),
     Mutant(send_control_requests_once, story=stories.a_topic_is_made_while_a_broker_has_no_store),
     Mutant(
@@ -550,6 +569,10 @@ MUTANTS = [
     Mutant(count_no_records, story=stories.a_follower_falls_behind_by_many_records),
     Mutant(elect_the_first_replica_uncleanly, story=stories.an_unclean_election_is_allowed_at_last),
     Mutant(delete_strays, story=stories.the_store_is_restored_and_lacks_a_topic),
+    Mutant(
+        lead_in_older_epochs_than_the_logs,
+        story=stories.the_store_is_restored_and_has_older_leader_epochs,
+    ),
     Mutant(stop_all_replicas_at_once, story=stories.very_many_replicas_are_deleted),
     Mutant(
         acknowledge_copies_before_they_are_flushed,

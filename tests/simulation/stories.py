@@ -460,6 +460,25 @@ async def a_topic_is_made_while_a_broker_lacks_files(world: World) -> None:
     await asyncio.sleep(2)
 
 
+async def a_topic_is_deleted_while_a_broker_lacks_files(world: World) -> None:
+    """The broker renames the log's directory, and cannot open it to sync that."""
+    await until(lambda: len(isr_of(world, ANEW)) == world.plan.replicas, 20)
+    replicas, _ = world.assignment(ANEW)
+    brokers = [world.brokers[each] for each in replicas[:2]]  # one at least is not the controller
+    for broker in brokers:
+        broker.disk.lacks_files = True
+    nemesis = Nemesis(world)
+    while ANEW.topic not in deletions(world):
+        await asked(world, nemesis.delete(ANEW.topic))
+    await asyncio.sleep(1)
+    for broker in brokers:
+        broker.disk.lacks_files = False
+    try:
+        await until(lambda: ANEW.topic not in world.topics(), 20)
+    except TimeoutError:
+        world.history.broken(f"the deletion of {ANEW.topic} does not end")
+
+
 async def a_move_is_half_ended(world: World) -> None:
     """The controller and all target replicas die between the two writes that complete it."""
     where = world.partitions[0]
@@ -670,6 +689,42 @@ async def the_store_is_restored_and_lacks_a_topic(world: World) -> None:
         world.history.broken(f"logs of the former {ANEW.topic} are gone")
 
 
+async def the_store_is_restored_and_has_older_leader_epochs(world: World) -> None:
+    """Leaders were elected, and wrote, after the backup. Later all brokers are killed again."""
+    await until_whole(world)
+    tree = world.zookeeper.tree
+    backup = [tree.get(paths.partition_state(each)) for each in world.partitions]
+    for _ in range(2):
+        for number in {leader_of(world, each) for each in world.partitions}:
+            broker = world.brokers[number]
+            await asyncio.wait([world.tasks.create_task(broker.stop())])
+            broker.start(world.tasks)
+            await until_whole(world)
+        await asyncio.sleep(1)
+    for broker in world.brokers:
+        broker.kill()
+    for node in backup:
+        world.registrar.restore(node.path, node.data)
+    for _ in range(2):
+        for broker in world.brokers:
+            broker.start(world.tasks)
+            await asyncio.sleep(0.5)
+        await until_whole(world)
+        await asyncio.sleep(2)
+        for broker in world.brokers:
+            broker.kill()
+
+
+async def until_whole(world: World) -> None:
+    try:
+        async with asyncio.timeout(20):
+            while not await world.is_whole():
+                await asyncio.sleep(0.1)
+    except TimeoutError:
+        states = {str(each): world.state(each) for each in world.partitions}
+        world.history.broken(f"not whole after 20 s: {states}")
+
+
 def logs_on_disk(world: World) -> set[tuple[int, bytes]]:
     """The broker and the content of each segment of the recreated topic, strays included."""
     return {
@@ -734,6 +789,7 @@ STORIES: tuple[Story, ...] = (
     a_topic_is_made_anew_while_a_server_of_the_store_is_behind,
     a_follower_lacks_files_for_a_while,
     a_topic_is_made_while_a_broker_lacks_files,
+    a_topic_is_deleted_while_a_broker_lacks_files,
     a_move_is_half_ended,
     answers_come_while_a_controller_takes_over,
     a_node_is_malformed,
@@ -744,5 +800,6 @@ STORIES: tuple[Story, ...] = (
     a_follower_falls_behind_by_many_records,
     an_unclean_election_is_allowed_at_last,
     the_store_is_restored_and_lacks_a_topic,
+    the_store_is_restored_and_has_older_leader_epochs,
     very_many_replicas_are_deleted,
 )

@@ -12,6 +12,7 @@ from penstock.broker.replicas.cordoned import check_cordoned, is_cordoned
 from penstock.broker.startup import decision, identity, log_dir_ownership
 from penstock.broker.startup.file_limit import FileShares, shares
 from penstock.broker.startup.log_epochs import raise_epochs
+from penstock.broker.startup.producer_ids import skip_lost_producer_ids
 from penstock.config.broker import BrokerConfig
 from penstock.config.sources import Resolved
 from penstock.config.topic import TopicConfig
@@ -90,6 +91,7 @@ async def open_storage(
     cluster = Cluster(broker_id, static, (await read_image(metadata)).without_deleted())
     load_logs(logs, clock.now_ms())
     await raise_epochs(metadata, cluster.image, broker_id, logs)
+    await skip_lost_producer_ids(metadata, broker_id, logs, clock.now_ms())
     # In a cluster a directory may be missing from log.dirs, and its checkpoints with it.
     has_all_dirs = config.zookeeper.zookeeper_connect is None
     created = logs.checkpointed if has_all_dirs and logs.was_closed else None

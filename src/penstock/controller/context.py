@@ -59,6 +59,8 @@ class ControllerContext:
         """
         self.deletions: dict[str, TopicDeletion] = {}
         """Topics being deleted, by name."""
+        self.undeleted: set[tuple[BrokerId, TopicPartition]] = set()
+        """Replicas of deleted topics whose brokers could not delete the log."""
         self.begun_request_zxid: int | None = None
         """The version of a tool's request for reassignments that was begun and is not complete."""
         self.may_delete_topics = True

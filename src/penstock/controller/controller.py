@@ -68,7 +68,7 @@ PLANS_A_TURN = 100
 """New topics that are planned before other requests get their turn."""
 
 RESEND_FAILED_S = 10.0
-"""Pause between attempts of a broker to use replicas that have no usable log."""
+"""Pause between attempts of a broker to use replicas that have no usable log, or to delete logs."""
 
 
 class Controller:
@@ -199,6 +199,7 @@ class Controller:
         def resend_now() -> None:
             self._next_resend = None
             self._schedule(broker_changes.resend_failed)
+            self._schedule(topic_life.resend_deletions)
 
         if self._next_resend is None:
             loop = asyncio.get_running_loop()
@@ -393,6 +394,11 @@ class Controller:
     def replicas_deleted(self, broker: BrokerId, partitions: Sequence[TopicPartition]) -> None:
         """A broker has deleted its logs of these partitions of deleted topics."""
         self._schedule(lambda context: topic_life.replicas_deleted(context, broker, partitions))
+
+    def replicas_undeleted(self, broker: BrokerId, partitions: Sequence[TopicPartition]) -> None:
+        """A broker could not delete its logs of these partitions; it is asked again later."""
+        self._schedule(lambda context: topic_life.replicas_undeleted(context, broker, partitions))
+        self._resend_later()
 
     def replicas_failed(
         self, broker: BrokerId, epoch: int, partitions: Sequence[TopicPartition]

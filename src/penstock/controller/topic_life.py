@@ -147,15 +147,18 @@ async def finish_deletions(
         ImageDelta(topics=gone, topic_configs=gone, deleting=deleting),
         stopped=[each for topic in topics for each in _stopped(topic, _replicas(topic))],
     )
-    # This broker has deleted its logs by now, except those in a failed directory, which wait for
-    # its next start. Other brokers confirm one by one.
-    own = [
-        topic_partition
-        for topic in topics
-        for broker, topic_partition in _replicas(topic)
-        if broker == context.broker and topic_partition not in failed
-    ]
-    await replicas_deleted(context, context.broker, own)
+    await _own_deleted(context, {each for topic in topics for each in _replicas(topic)}, failed)
+
+
+async def _own_deleted(
+    context: ControllerContext,
+    replicas: Iterable[tuple[BrokerId, TopicPartition]],
+    failed: Collection[TopicPartition],
+) -> None:
+    """Note what this broker has deleted by now, and what failed. Others confirm one by one."""
+    own = [topic_partition for broker, topic_partition in replicas if broker == context.broker]
+    await replicas_undeleted(context, context.broker, [each for each in own if each in failed])
+    await replicas_deleted(context, context.broker, [each for each in own if each not in failed])
 
 
 def unfinished_deletions(
@@ -181,6 +184,33 @@ async def replicas_deleted(
         if deletion is not None:
             deletion.awaited.discard((broker, topic_partition))
     await _remove_all_nodes(context, _without_logs(context))
+
+
+async def replicas_undeleted(
+    context: ControllerContext, broker: BrokerId, partitions: Iterable[TopicPartition]
+) -> None:
+    """A broker could not delete these logs, for example for lack of file descriptors."""
+    context.undeleted |= {(broker, each) for each in partitions}
+
+
+async def resend_deletions(context: ControllerContext) -> None:
+    """Let brokers try again to delete logs of deleted topics. Those in a failed directory stay
+    until the broker's next start.
+    """
+    failed, context.undeleted = context.undeleted, set()
+    again = {
+        each
+        for deletion in context.deletions.values()
+        for each in deletion.awaited & failed
+        if each[0] in context.image.brokers
+    }
+    if again:
+        stopped = [
+            each
+            for deletion in context.deletions.values()
+            for each in _stopped(deletion.topic, deletion.awaited & again)
+        ]
+        await _own_deleted(context, again, await context.announce(ImageDelta(), stopped=stopped))
 
 
 def _without_logs(context: ControllerContext) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 import pytest
 from msgspec.structs import replace
 
-from penstock.broker.startup.log_epochs import raise_epochs
+from penstock.broker.startup.log_epochs import MOST_LOST_EPOCHS, SKIPPED_EPOCHS, raise_epochs
 from penstock.metadata import paths
 from penstock.metadata.embedded import EmbeddedStore
 from penstock.metadata.image import ClusterImage, PartitionRegistration, Topic
@@ -22,9 +22,9 @@ IN_LOG, IN_STORE = 4, LeaderEpoch(1)
 ANOTHER_ID = Uuid(bytes(16)[:-1] + b"\x01")
 
 
-def rig() -> LogRig:
+def rig(latest: int = IN_LOG) -> LogRig:
     found = LogRig()
-    for epoch in (0, IN_LOG):
+    for epoch in (0, latest):
         found.append(batch_of(b"v"), epoch)
     return found
 
@@ -78,13 +78,31 @@ def test_the_epoch_of_the_log_is_the_least() -> None:
 
 @pytest.mark.parametrize(
     "known",
-    [image(topic_id=ANOTHER_ID), image(replicas=(ME, OTHER)), image(epoch=IN_LOG), ClusterImage()],
-    ids=["another topic", "several replicas", "not older", "unknown"],
+    [image(topic_id=ANOTHER_ID), image(replicas=(OTHER,)), image(epoch=IN_LOG), ClusterImage()],
+    ids=["another topic", "no replica here", "not older", "unknown"],
 )
 def test_other_partitions_stay_as_they_are(known: ClusterImage) -> None:
     async def main() -> None:
         store = await stored()
         await raise_epochs(store, known, ME, rig().store)
+        assert (await state_in(store)).leader_epoch == IN_STORE
+
+    asyncio.run(main())
+
+
+def test_epochs_that_other_replicas_may_have_are_skipped() -> None:
+    async def main() -> None:
+        store = await stored()
+        await raise_epochs(store, image(replicas=(ME, OTHER)), ME, rig().store)
+        assert (await state_in(store)).leader_epoch == IN_LOG + SKIPPED_EPOCHS
+
+    asyncio.run(main())
+
+
+def test_an_epoch_that_changed_on_disk_does_not_count() -> None:
+    async def main() -> None:
+        store, latest = await stored(), IN_STORE + MOST_LOST_EPOCHS + 1
+        await raise_epochs(store, image(replicas=(ME, OTHER)), ME, rig(latest).store)
         assert (await state_in(store)).leader_epoch == IN_STORE
 
     asyncio.run(main())

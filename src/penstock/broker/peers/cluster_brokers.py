@@ -109,9 +109,11 @@ class ClusterBrokers:
 
     def _on_response(self, broker: Broker, request: ControlRequest, response: Message) -> None:
         if isinstance(request, StopReplicaRequest) and isinstance(response, StopReplicaResponse):
-            deleted = deleted_replicas(request, response)
+            deleted, undeleted = stopped_replicas(request, response)
             if deleted:
                 self.controller.replicas_deleted(broker.id, deleted)
+            if undeleted:
+                self.controller.replicas_undeleted(broker.id, undeleted)
         elif isinstance(request, LeaderAndIsrRequest) and isinstance(
             response, LeaderAndIsrResponse
         ):
@@ -121,19 +123,21 @@ class ClusterBrokers:
             self.controller.replicas_usable(broker.id, broker.epoch, usable)
 
 
-def deleted_replicas(
+def stopped_replicas(
     request: StopReplicaRequest, response: StopReplicaResponse
-) -> list[TopicPartition]:
-    """The replicas that the broker has deleted without an error."""
-    if response.error_code:
-        return []
-    failed = {(e.topic_name, e.partition_index) for e in response.partition_errors if e.error_code}
-    return [
-        TopicPartition(topic.topic_name, state.partition_index)
-        for topic in request.topic_states
-        for state in topic.partition_states
-        if state.delete_partition and (topic.topic_name, state.partition_index) not in failed
-    ]
+) -> tuple[list[TopicPartition], list[TopicPartition]]:
+    """Replicas that the broker has deleted, and replicas that it could not delete."""
+    codes = {(e.topic_name, e.partition_index): e.error_code for e in response.partition_errors}
+    deleted, undeleted = [], []
+    for topic in [] if response.error_code else request.topic_states:
+        for state in topic.partition_states:
+            topic_partition = TopicPartition(topic.topic_name, state.partition_index)
+            code = codes.get(topic_partition, ErrorCode.NONE)
+            if state.delete_partition and code == ErrorCode.NONE:
+                deleted.append(topic_partition)
+            elif state.delete_partition and code == ErrorCode.KAFKA_STORAGE_ERROR:
+                undeleted.append(topic_partition)
+    return deleted, undeleted
 
 
 def answered_replicas(

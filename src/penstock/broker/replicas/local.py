@@ -51,6 +51,8 @@ class LocalBroker:
         """Replicas without a usable log, with the leader epoch in which that was logged: the
         controller repeats its requests.
         """
+        self._undeleted: set[TopicPartition] = set()
+        """Replicas that could not be deleted, which was logged."""
 
     async def apply(self, change: StateChange) -> list[TopicPartition]:
         """Apply the change; returns the replicas whose log directory has failed."""
@@ -212,15 +214,15 @@ class LocalBroker:
                         topic_partition, "belongs to another topic than the deleted one"
                     )
             elif stopped.delete and not store.is_complete:
-                logger.warning(
-                    "%s may be in a directory that is offline: it is not deleted", topic_partition
-                )
-                return False
+                raise StorageError("it may be in a directory that is offline")
         except StorageError as error:
-            logger.warning("cannot delete %s: %s", topic_partition, error)
+            level = logging.DEBUG if topic_partition in self._undeleted else logging.WARNING
+            logger.log(level, "cannot delete %s: %s", topic_partition, error)
+            self._undeleted.add(topic_partition)
             return False
         finally:
             self._waiters.changed(topic_partition)
+        self._undeleted.discard(topic_partition)
         return True
 
     def _forget_cleaned(self, deleted: Collection[TopicPartition]) -> None:
