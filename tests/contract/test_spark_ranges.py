@@ -208,11 +208,11 @@ def test_offsets_are_found_by_timestamp_earliest_and_latest(
     assert earliest(client, everything) == {zero: 0, one: 0}
     assert latest(client, everything, level) == {zero: 10, one: 0}
     assert list_offsets(client, {zero: 1_004}, level) == {zero: 4}
-    assert resolve(client, FROM_EARLIEST, everything, level) == {zero: 0, one: 0}
+    assert resolve(client, FROM_EARLIEST, everything, level).offsets == {zero: 0, one: 0}
     given = GivenOffsets("startingOffsets", {zero: 3, one: -1})
-    assert resolve(client, given, everything, level) == {zero: 3, one: 0}
+    assert resolve(client, given, everything, level).offsets == {zero: 3, one: 0}
     times = GivenTimes("endingTimestamp", 1_004, {}, latest_if_none=True)
-    assert resolve(client, times, everything, level) == {zero: 4, one: 0}
+    assert resolve(client, times, everything, level).offsets == {zero: 4, one: 0}
 
 
 def test_progress_is_committed_to_a_group(

@@ -123,6 +123,61 @@ def test_an_available_now_run_ends_at_the_end_offsets_of_its_start(
         assert ends == [30, 50]
 
 
+LATEST = {"startingOffsets": "latest"}
+NO_LATER_TIME = {
+    "startingTimestamp": 2**42,
+    "startingOffsetsByTimestampStrategy": "latest",
+}
+
+
+@pytest.mark.parametrize("start_options", [LATEST, NO_LATER_TIME], ids=["latest", "by time"])
+def test_a_stream_from_the_latest_offset_reads_all_that_follows_its_first_look(
+    target: Target, referee: Referee, topic: str, start_options: dict[str, Any]
+) -> None:
+    referee.create_topic(topic)
+    write(target, topic, 10)
+    with reading(target, topic, **start_options) as reader:
+        start = reader.initialOffset()
+        write(target, topic, 5)
+        assert reader.initialOffset() == start == {topic: {"0": 10}}
+        end = reader.latestOffset(start, EVERYTHING)
+        assert end == start, "the first micro-batch writes the start to the checkpoint"
+        assert reader.partitions(start, end) == []
+        following = reader.latestOffset(end, EVERYTHING)
+        assert planned(reader, end, following) == [f"{topic}-0 [10, 15)"]
+    referee.create_partitions(topic, 2)
+    wait_until(lambda: len(referee.partitions(topic)) == 2, 20, "the partition to be known")
+    write(target, topic, 5)
+    write(target, topic, 3, 1)
+    with reading(target, topic, **start_options) as restarted:  # the first was not committed
+        assert restarted.partitions(end, end) == []  # Spark shows it the checkpoint's offset
+        later = restarted.initialOffset()
+        assert later == {topic: {"0": 20, "1": 3}}
+        assert restarted.partitions(later, end) == []
+        assert restarted.partitions(later, end) == []
+        following = restarted.latestOffset(end, EVERYTHING)
+        assert planned(restarted, end, following) == [f"{topic}-0 [10, 20)", f"{topic}-1 [0, 3)"]
+
+
+def test_an_available_now_run_from_the_latest_offset_reads_nothing_at_first(
+    target: Target, referee: Referee, topic: str
+) -> None:
+    referee.create_topic(topic)
+    write(target, topic, 10)
+    with reading(target, topic, **LATEST) as reader:
+        reader.prepareForTriggerAvailableNow()
+        write(target, topic, 5)
+        start = reader.initialOffset()
+        assert start == {topic: {"0": 10}}
+        end = reader.latestOffset(start, EVERYTHING)
+        assert reader.partitions(start, end) == []
+        assert reader.latestOffset(end, EVERYTHING) == end
+    with reading(target, topic, **LATEST) as following:
+        following.prepareForTriggerAvailableNow()
+        now = following.latestOffset(end, EVERYTHING)
+        assert planned(following, end, now) == [f"{topic}-0 [10, 15)"]
+
+
 def committed(target: Target, group: str, topic: str) -> int:
     consumer = Consumer({"bootstrap.servers": target.bootstrap, "group.id": group})
     try:
@@ -193,7 +248,11 @@ def test_a_recreated_topic_is_data_loss_or_read_from_its_start(
             end = reader.latestOffset(start, EVERYTHING)
             assert end == {topic: {"0": records}}
             if reader is lenient:
-                assert planned(reader, start, end) == [f"{topic}-0 [0, {records})"]
+                for _ in range(2):  # Spark may plan a micro-batch again
+                    assert planned(reader, start, end) == [f"{topic}-0 [0, {records})"]
+                write(target, topic, 1)
+                following = reader.latestOffset(end, EVERYTHING)
+                assert planned(reader, end, following) == [f"{topic}-0 [{records}, {records + 1})"]
             else:
                 with pytest.raises(DataLoss, match="its topic was recreated"):
                     reader.partitions(start, end)

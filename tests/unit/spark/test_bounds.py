@@ -12,6 +12,7 @@ from penstock.spark.source.bounds import (
     Bound,
     GivenOffsets,
     GivenTimes,
+    at_end,
     check_batch,
     read_end,
     read_start,
@@ -102,6 +103,16 @@ def test_bounds_are_resolved_from_list_offsets() -> None:
     assert timestamps_to_list(times, [A0, A1]) == {A0: 77, A1: 77}
     found = {A0: Offset(4), A1: Offset(-1)}
     assert resolved_offsets(times, found, {A1: Offset(8)}) == {A0: 4, A1: 8}
+
+
+def test_a_bound_that_means_the_present_end_is_recognized() -> None:
+    found = {A0: Offset(4), A1: Offset(-1)}
+    assert at_end(FROM_LATEST, found) == {A0, A1}
+    assert at_end(FROM_EARLIEST, found) == frozenset()
+    mixed = GivenOffsets("startingOffsets", {A0: EARLIEST, A1: LATEST})
+    assert at_end(mixed, {A0: Offset(0), A1: Offset(9)}) == {A1}
+    assert at_end(GivenTimes("startingTimestamp", 77, {}, True), found) == {A1}
+    assert at_end(GivenTimes("startingTimestamp", 77, {}, False), {A0: Offset(4)}) == frozenset()
 
 
 def test_a_time_past_the_last_record_is_an_error_with_advice() -> None:

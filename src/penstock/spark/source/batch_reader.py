@@ -86,8 +86,8 @@ class BatchReader(DataSourceReader):
     ) -> list[OffsetRange]:
         settings = self._settings
         isolation = settings.fetch.isolation
-        starts = resolve(client, settings.start, partitions, isolation)
-        ends = resolve(client, settings.end, partitions, isolation)
+        starts = resolve(client, settings.start, partitions, isolation).offsets
+        ends = resolve(client, settings.end, partitions, isolation).offsets
         firsts, lasts = earliest(client, partitions), latest(client, partitions, isolation)
         fail = settings.fail_on_data_loss
         ranges = []

@@ -108,6 +108,25 @@ def resolved_offsets(
             return resolved
 
 
+def may_be_end(bound: Bound, topic_partition: TopicPartition) -> bool:
+    """Whether the bound can mean the present end of this partition's log."""
+    match bound:
+        case LogEdge(which):
+            return which == LATEST
+        case GivenOffsets(_, given):
+            return given.get(topic_partition) == LATEST
+        case GivenTimes(latest_if_none=latest_if_none):
+            return latest_if_none
+
+
+def at_end(bound: Bound, found: Mapping[TopicPartition, Offset]) -> frozenset[TopicPartition]:
+    """The partitions where the bound meant the present end of the log, by ListOffsets' response."""
+    may_be = (each for each in found if may_be_end(bound, each))
+    if isinstance(bound, GivenTimes):
+        return frozenset(each for each in may_be if found[each] == NOT_FOUND)
+    return frozenset(may_be)
+
+
 def _read(options: Options, side: str, default: LogEdge, *, latest_if_none: bool) -> Bound:
     """Read one of three options: a time for all wins over times, and these win over offsets."""
     for_all, by_time = f"{side}Timestamp", f"{side}OffsetsByTimestamp"

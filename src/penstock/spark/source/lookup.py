@@ -1,6 +1,7 @@
 """The driver's requests: partitions and offsets of topics, and commits of a group's progress."""
 
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from penstock.client.commit import check_committed, commit_request
 from penstock.client.listing import (
@@ -19,6 +20,7 @@ from penstock.spark.source.bounds import (
     NOT_FOUND,
     Bound,
     GivenTimes,
+    at_end,
     resolved_offsets,
     timestamps_to_list,
 )
@@ -73,18 +75,25 @@ def latest(
     return list_offsets(client, dict.fromkeys(partitions, LATEST), isolation)
 
 
+class ResolvedBound(NamedTuple):
+    """The offset that a bound means in each partition, and where that is the log's present end."""
+
+    offsets: dict[TopicPartition, Offset]
+    at_end: frozenset[TopicPartition]
+
+
 def resolve(
     client: BlockingClient,
     bound: Bound,
     partitions: list[TopicPartition],
     isolation: IsolationLevel,
-) -> dict[TopicPartition, Offset]:
-    """The offset that a bound means in each partition."""
+) -> ResolvedBound:
     found = list_offsets(client, timestamps_to_list(bound, partitions), isolation)
     late: list[TopicPartition] = []
     if isinstance(bound, GivenTimes):
         late = [each for each, offset in found.items() if offset == NOT_FOUND]
-    return resolved_offsets(bound, found, latest(client, late, isolation))
+    offsets = resolved_offsets(bound, found, latest(client, late, isolation))
+    return ResolvedBound(offsets, at_end(bound, found))
 
 
 def commit(client: BlockingClient, group: str, offsets: Mapping[TopicPartition, Offset]) -> None:

@@ -20,8 +20,16 @@ from penstock.errors import ErrorCode, KafkaError
 from penstock.spark.client.cluster import BlockingClient
 from penstock.spark.source.admission import limited, waits
 from penstock.spark.source.batch_reader import planned
+from penstock.spark.source.bounds import may_be_end
 from penstock.spark.source.data_loss import report
-from penstock.spark.source.lookup import commit, earliest, latest, resolve, topics_of
+from penstock.spark.source.lookup import (
+    ResolvedBound,
+    commit,
+    earliest,
+    latest,
+    resolve,
+    topics_of,
+)
 from penstock.spark.source.positions import as_json, from_json
 from penstock.spark.source.ranges import OffsetRange
 from penstock.spark.source.settings import SourceSettings
@@ -44,11 +52,17 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     When Spark calls `latestOffset`, all records before its start are processed: Spark plans a
     micro-batch only after the previous one. So that is when the group's progress is committed.
     Spark's own `commit` comes later, and never after the last batch of an availableNow run.
+
+    Spark asks for the initial offset several times, and again after a restart until the first
+    micro-batch is committed, but does not write it down. Where it is the present end of a log, the
+    first micro-batch therefore ends there too: so the checkpoint has it.
     """
 
     def __init__(self, settings: SourceSettings) -> None:
         self._settings = settings
         self._client: BlockingClient | None = None
+        self._initial: ResolvedBound | None = None
+        """Where the query starts, unless a checkpoint says it."""
         self._target: Positions | None = None
         """Where an availableNow run ends."""
         self._latest: Positions | None = None
@@ -56,6 +70,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._topic_ids: dict[str, Uuid] = {}
         self._recreated: set[str] = set()
         """Topics deleted and created again, whose old positions mean nothing."""
+        self._planned_end: dict[str, Any] | None = None
+        """Where the planned micro-batch ends, until the next one is asked for."""
         self._known_before: frozenset[str] = frozenset()
         """Topics whose ids were known when their ends were last requested: positions in them come
         from this run and the current topic, unless it is in `_recreated`.
@@ -67,10 +83,16 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {**self.__dict__, "_client": None}
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
-        partitions = self._partitions(known=())
-        client = self._connected()
-        isolation = self._settings.fetch.isolation
-        return as_json(resolve(client, self._settings.start, partitions, isolation))
+        if self._initial is None:
+            partitions = self._partitions(known=())
+            client = self._connected()
+            isolation = self._settings.fetch.isolation
+            offsets, at_end = resolve(client, self._settings.start, partitions, isolation)
+            # An availableNow run has already decided what the latest offsets are.
+            decided = self._target or {}
+            offsets |= {each: decided[each] for each in at_end & decided.keys()}
+            self._initial = ResolvedBound(offsets, at_end)
+        return as_json(self._initial.offsets)
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
         limits = self._settings.limits
@@ -86,9 +108,35 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
         begun = from_json(start)
         self._commit(begun)
+        is_new = self._latest is None and self._planned_end is None
+        if start == self._planned_end:
+            self._recreated.clear()  # its positions are of the new topics
+            self._planned_end = None
         ends = self._target if self._target is not None else self._look(known=begun)
         ends = self._not_unstable(begun, ends)
         self._latest = ends
+        if is_new and self._is_initial(begun) and self._initial is not None:
+            ends = ends | {each: begun[each] for each in self._initial.at_end & ends.keys()}
+        return self._limited(begun, ends, limit)
+
+    def _is_initial(self, begun: Positions) -> bool:
+        return self._initial is not None and begun == self._initial.offsets
+
+    def _initial_of_checkpoint(self, initial: Positions, ends: Positions) -> Positions:
+        """Where a first micro-batch started that an earlier run planned, from where it ends and
+        where the query would start now. Partitions may have been added since.
+        """
+        bound, at_end = self._settings.start, self._initial.at_end if self._initial else ()
+        return {
+            each: ends[each]
+            if each in at_end or (first > ends[each] and may_be_end(bound, each))
+            else first
+            for each, first in initial.items()
+            if each in ends
+        }
+
+    def _limited(self, begun: Positions, ends: Positions, limit: ReadLimit) -> dict[str, Any]:
+        """Where a micro-batch ends, by the settings' limits."""
         limits = self._settings.limits
         if isinstance(limit, ReadAllAvailable):
             return as_json(ends)
@@ -96,7 +144,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         waited_ms = (monotonic() - self._batch_at) * 1000
         # An availableNow run does not wait for more records.
         if self._target is None and waits(limits, positions, ends, waited_ms):
-            return start
+            return as_json(begun)
         self._batch_at = monotonic()
         if limits.at_most is not None:
             ends = limited(limits.at_most, positions, ends)
@@ -107,6 +155,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         begun, ends = from_json(start), from_json(end)
+        if self._latest is None and self._is_initial(begun):
+            begun = self._initial_of_checkpoint(begun, ends)
         starts = begun | self._new_starts(begun, ends)
         gone = sorted(begun.keys() - ends.keys())
         if gone:
@@ -124,7 +174,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 first = earliest(self._connected(), [each])[each]
             topic_id = self._topic_ids.get(each.topic, NO_UUID)
             ranges.append(OffsetRange(each, first, last, topic_id))
-        self._recreated.clear()
+        self._planned_end = end  # Spark may plan it again, with the same result
         return planned(ranges, self._settings)
 
     def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
