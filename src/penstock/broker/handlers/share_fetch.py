@@ -12,6 +12,7 @@ from penstock.broker.context import Context
 from penstock.broker.error_code import PARTITION_ERRORS, code_of
 from penstock.broker.parked import Parked, client_wait_ms
 from penstock.broker.share import reading
+from penstock.broker.share.batch_keys import TurnBudget
 from penstock.broker.share.errors import InvalidShareRequest
 from penstock.broker.share.led_share_partition import LedSharePartition
 from penstock.broker.share.reading import SharedRecords, ShareRead
@@ -204,14 +205,15 @@ class ShareFetching:
         )
 
     def _acquire(self) -> bool:
-        left = self._wanted.max_records
+        left, budget = self._wanted.max_records, TurnBudget()
         for each, found in self._reads.items():
-            if left <= 0:
+            if left <= 0 or budget.batches <= 0:
                 break
             records = reading.acquire(
                 found,
                 self._wanted._replace(max_records=left),
                 self._ctx.services.resources.worker,
+                budget,
                 read_committed=self._read_committed,
             )
             if records is not None:

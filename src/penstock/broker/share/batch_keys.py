@@ -1,7 +1,8 @@
 """Reads the keys of a log's records, for share groups that keep the order of keys.
 
 A batch may be far larger decompressed than on disk, and its producer decides that. So each loop
-turn reads a limited amount; a larger batch is read on another thread, one per share-partition.
+turn reads a limited amount, over all partitions of a fetch; a larger batch is read on another
+thread, one per share-partition.
 """
 
 import asyncio
@@ -17,7 +18,11 @@ from penstock.record.invalid import InvalidRecord
 from penstock.record.payload import payload
 from penstock.record.record import records_of_payload
 
-TURN_BYTES: Final = 1 << 20
+TURN_BYTES: Final = 1 << 18
+TURN_BATCHES: Final = 5_000
+"""Bytes decompressed for keys, and headers of batches read, in one loop turn: some ten milliseconds
+each.
+"""
 MOST_KEYS: Final = 10_000
 """Keys read from a batch at a time: as many as a share-partition may have in flight. The batch is
 read again for the next ones.
@@ -59,6 +64,13 @@ def read_keys(batch: bytes, header: BatchHeader, known_to: int, limit_bytes: int
     return KnownKeys(found, last, len(data))
 
 
+class TurnBudget:
+    """What one loop turn may still read for a fetch, over all its partitions."""
+
+    def __init__(self) -> None:
+        self.batches, self.key_bytes = TURN_BATCHES, TURN_BYTES
+
+
 class LargeBatch(NamedTuple):
     """A batch that is read on another thread."""
 
@@ -74,8 +86,8 @@ class BatchKeys:
         self._on_read = on_read
         self._large: LargeBatch | None = None
 
-    def turn(self, worker: Executor) -> "KeyTurn":
-        return KeyTurn(self, worker)
+    def turn(self, worker: Executor, budget: TurnBudget) -> "KeyTurn":
+        return KeyTurn(self, worker, budget)
 
     def taken(self, header: BatchHeader, known_to: int) -> KnownKeys | LargeBatch | None:
         """The result or the running read of this batch on another thread, if there is one."""
@@ -98,10 +110,10 @@ class BatchKeys:
 
 
 class KeyTurn:
-    """The reads of one loop turn."""
+    """The reads of one share-partition in one loop turn."""
 
-    def __init__(self, keys: BatchKeys, worker: Executor) -> None:
-        self._keys, self._worker, self._left = keys, worker, TURN_BYTES
+    def __init__(self, keys: BatchKeys, worker: Executor, budget: TurnBudget) -> None:
+        self._keys, self._worker, self._budget = keys, worker, budget
 
     def read(
         self, found: LogSlice, position: int, header: BatchHeader, known_to: int
@@ -110,14 +122,15 @@ class KeyTurn:
         taken = self._keys.taken(header, known_to)
         if taken is not None:
             return None if isinstance(taken, LargeBatch) else taken
-        is_first = self._left == TURN_BYTES
-        if header.size_bytes > self._left and not is_first:
+        left, self._budget.key_bytes = self._budget.key_bytes, 0
+        is_first = left == TURN_BYTES
+        if header.size_bytes > left and not is_first:
             return None
         batch = found.file.read(found.position + position, header.size_bytes)
         try:
-            if header.size_bytes <= self._left:
-                known = read_keys(batch, header, known_to, self._left)
-                self._left -= known.size_bytes
+            if header.size_bytes <= left:
+                known = read_keys(batch, header, known_to, left)
+                self._budget.key_bytes = max(left - known.size_bytes, 0)
                 return known
         except DecompressionLimit:
             if not is_first:

@@ -1,16 +1,18 @@
 """Reads the log for members of share groups, and acquires records for them."""
 
 import asyncio
-from collections.abc import Container, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Container, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 
 import msgspec
 
-from penstock.broker.share.batch_keys import TURN_BYTES
+from penstock.broker.share.batch_keys import TURN_BYTES, TurnBudget
 from penstock.broker.share.led_share_partition import LedSharePartition
 from penstock.broker.share.share_partition import AcquiredRecords, Acquisition, FetchedBatch
 from penstock.log.lookup import DECOMPRESSED_LIMIT_BYTES, LogSlice
 from penstock.log.partition_log import PartitionLog
+from penstock.log.txn_index import AbortedTxn
 from penstock.record.batch import HEADER_BYTES, BatchHeader, CorruptBatch, read_header
 from penstock.record.compression import DecompressionLimit
 from penstock.record.invalid import InvalidRecord
@@ -53,7 +55,12 @@ def read(
 
 
 def acquire(
-    what: ShareRead, wanted: Acquisition, worker: Executor, *, read_committed: bool
+    what: ShareRead,
+    wanted: Acquisition,
+    worker: Executor,
+    budget: TurnBudget,
+    *,
+    read_committed: bool,
 ) -> SharedRecords | None:
     shared = what.shared
     assert shared.state is not None, "it was read from"
@@ -62,22 +69,18 @@ def acquire(
     positions: list[tuple[int, BatchHeader]] = []
     for position, header in headers(what.found):
         positions.append((position, header))
-        if header.next_offset - what.offset >= most:
+        budget.batches -= 1
+        if header.next_offset - what.offset >= most or budget.batches <= 0:
             break
     if not positions:
         return None
     aborted: set[int] = set()
     if read_committed:
         read_to = positions[-1][1].next_offset
-        spans = shared.partition.log.aborted_between(what.offset, read_to)
-        for position, header in positions:
-            if header.is_transactional and any(
-                txn.producer_id == header.producer_id
-                and txn.first_offset <= header.base_offset <= txn.last_offset
-                for txn in spans
-            ):
-                aborted.add(position)
-    batches = fetched_batches(what, positions, aborted, worker)
+        aborted = aborted_among(
+            positions, shared.partition.log.aborted_between(what.offset, read_to)
+        )
+    batches = fetched_batches(what, positions, aborted, worker, budget)
     if not batches:
         return None
     acquired = shared.acquire(wanted, batches)
@@ -96,15 +99,37 @@ def acquire(
     return SharedRecords(LogSlice(found.file, found.position + begin, end - begin), acquired)
 
 
+def aborted_among(
+    positions: Iterable[tuple[int, BatchHeader]], txns: Iterable[AbortedTxn]
+) -> set[int]:
+    """The positions of batches that belong to aborted transactions, which are given in the order of
+    their ends. There may be thousands of both.
+    """
+    by_producer: dict[int, list[AbortedTxn]] = {}
+    for txn in txns:
+        by_producer.setdefault(txn.producer_id, []).append(txn)
+    found: set[int] = set()
+    for position, header in positions:
+        own = by_producer.get(header.producer_id) if header.is_transactional else None
+        if own is None:
+            continue
+        at = bisect_left(own, header.base_offset, key=lambda txn: txn.last_offset)
+        if at < len(own) and own[at].first_offset <= header.base_offset:
+            found.add(position)
+    return found
+
+
 def fetched_batches(
     what: ShareRead,
     positions: Sequence[tuple[int, BatchHeader]],
     aborted: Container[int],
     worker: Executor,
+    budget: TurnBudget,
 ) -> list[FetchedBatch]:
     """The batches whose keys are known, if keys matter; of the last one maybe only a part."""
     assert what.shared.state is not None, "it was read from"
-    keys_from, turn = what.shared.state.first_unknown_key, what.shared.keys.turn(worker)
+    keys_from = what.shared.state.first_unknown_key
+    turn = what.shared.keys.turn(worker, budget)
     batches: list[FetchedBatch] = []
     for position, header in positions:
         first, last, is_aborted = header.base_offset, header.last_offset, position in aborted
