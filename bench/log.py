@@ -144,7 +144,7 @@ def crash_of_many(count: int = 2_000) -> None:
         load_logs(died, NOW_MS)
         create_filled(died, count, batch_of(65_536), GB // 65_536)
         expected = sum(log.end_offset for log in died.logs.values())
-        died.dirs[0].release(broker_epoch=None)  # as the lock of a dead process
+        died.dirs[0].owner.release(broker_epoch=None)  # as the lock of a dead process
         again = store(path)
         opened = seconds(lambda at: load_logs(again, at), NOW_MS)
         found = sum(log.end_offset for log in again.logs.values())
@@ -152,7 +152,7 @@ def crash_of_many(count: int = 2_000) -> None:
             f"{count} partitions: opened after a crash with 1 GB unflushed in 64 KB batches in "
             f"{opened:.2f} s, {found} of {expected} batches found"
         )
-        again.dirs[0].release(broker_epoch=None)
+        again.dirs[0].owner.release(broker_epoch=None)
 
 
 def many_partitions(count: int = 2_000) -> None:

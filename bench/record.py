@@ -8,7 +8,8 @@ from penstock.record.batch import HEADER_BYTES, crc_matches, read_header
 from penstock.record.build import build_batch
 from penstock.record.compression import Codec, compress, decompress
 from penstock.record.record import Record, records
-from penstock.record.validate import BatchRules, check_produced, check_records, check_timestamps
+from penstock.record.rules import BatchRules
+from penstock.record.validate import check_produced, check_records, check_timestamps
 from penstock.record.walk import NATIVE, walk, walk_in_python
 from penstock.types import Buffer
 

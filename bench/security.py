@@ -37,7 +37,7 @@ from penstock.record.compression import Codec
 from penstock.record.record import Record
 from penstock.testing.broker import EmbeddedBroker
 from penstock.wire.apis import APIS
-from penstock.wire.header import RequestHeader
+from penstock.wire.frame import RequestHeader
 from penstock.wire.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasResponse,

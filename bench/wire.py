@@ -38,7 +38,7 @@ FRESH_IMPORTS = 5
 IMPORT = """
 import time
 began = time.perf_counter()
-import penstock.wire.codec, penstock.wire.frame, penstock.wire.header
+import penstock.wire.codec, penstock.wire.frame
 print(time.perf_counter() - began)
 """
 

@@ -13,8 +13,9 @@ from penstock.record.build import build_batch, emptied
 from penstock.record.compression import Codec
 from penstock.record.control import build_marker
 from penstock.record.record import Record
+from penstock.record.rules import BatchRules
 from penstock.record.stamp import stamp_log_append_time, stamp_max_timestamp
-from penstock.record.validate import BatchRules, check_produced, check_records, check_timestamps
+from penstock.record.validate import check_produced, check_records, check_timestamps
 from support.records.batch_reading import reading
 from support.records.produced_batches import NOW_MS, REFUSED, produced
 

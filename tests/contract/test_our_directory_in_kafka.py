@@ -25,7 +25,8 @@ from peers.zookeeper import ZooKeeper
 from penstock.config.topic import TopicConfig
 from penstock.log.disk import DiskFiles
 from penstock.log.loading import load_logs
-from penstock.log.log_dir import CLEAN_SHUTDOWN, CLEANER_OFFSETS
+from penstock.log.log_dir import CLEANER_OFFSETS
+from penstock.log.log_dir_owner import CLEAN_SHUTDOWN
 from penstock.log.partition_log import PartitionLog
 from penstock.log.partition_metadata import FILE_NAME as PARTITION_METADATA
 from penstock.log.partition_metadata import decode_partition_metadata

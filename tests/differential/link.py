@@ -5,7 +5,7 @@ import struct
 
 from penstock.wire.apis import APIS
 from penstock.wire.client_frame import request_frame
-from penstock.wire.header import API_VERSIONS
+from penstock.wire.frame import API_VERSIONS
 from penstock.wire.messages.api_versions import ApiVersionsRequest
 
 CORRELATION_ID = 41

@@ -10,7 +10,8 @@ from penstock.record.batch import BatchHeader, batches, crc_matches, read_header
 from penstock.record.compression import Codec, decompress
 from penstock.record.control import read_marker
 from penstock.record.record import records
-from penstock.record.validate import BatchRules, check_produced, check_records
+from penstock.record.rules import BatchRules
+from penstock.record.validate import check_produced, check_records
 
 LIMIT_BYTES = 1 << 16
 RULES = BatchRules(max_message_bytes=1 << 16)

@@ -5,8 +5,7 @@ PYTHONPATH=src:tests python -m fuzz wire -max_total_time=60
 
 from penstock.errors import ProtocolError
 from penstock.wire.codec import decoder
-from penstock.wire.frame import FrameBuffer
-from penstock.wire.header import read_request_header
+from penstock.wire.frame import FrameBuffer, read_request_header
 
 MAX_FRAME_BYTES = 1 << 16
 

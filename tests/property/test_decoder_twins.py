@@ -12,12 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.errors import KafkaError
-from penstock.record.batch import HEADER, HEADER_BYTES, BatchHeader, read_header
+from penstock.record.batch import HEADER, HEADER_BYTES, BatchHeader, payload_view, read_header
 from penstock.record.build import build_batch
 from penstock.record.compression import Codec
 from penstock.record.control import build_marker
 from penstock.record.invalid import InvalidRecord
-from penstock.record.payload import payload_view
 from penstock.record.record import Record
 from penstock.record.stamp import seal
 from penstock.spark.decode.columns import Decoded, PartitionColumns, RecordBounds

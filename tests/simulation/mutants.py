@@ -35,7 +35,7 @@ from penstock.controller.controller_election import ControllerElection
 from penstock.controller.epoch import ControllerEpoch
 from penstock.errors import ErrorCode
 from penstock.log import follower_append
-from penstock.log.log_dir import LogDir
+from penstock.log.log_dir_owner import LogDirOwner
 from penstock.log.partition_log import PartitionLog
 from penstock.log.store import LogStore
 from penstock.log.truncation import truncate_to
@@ -44,7 +44,7 @@ from penstock.metadata.errors import StoreError
 from penstock.metadata.records import decode
 from penstock.metadata.shared.server import StoreServer
 from penstock.metadata.store import SessionState
-from penstock.replication import fencing, fetcher, isr_proposals, partitions, read_fencing
+from penstock.replication import fetcher, isr_proposals, partitions, read_fencing
 from penstock.replication.isr import Isr, out_of_sync
 from penstock.replication.partition import Partition
 from penstock.replication.proposal import OUTDATED, InSyncReplica
@@ -87,7 +87,7 @@ def truncate_to_the_high_watermark(patch: Patch) -> None:
 
 def skip_epoch_checks(patch: Patch) -> None:
     """A former leader keeps serving, and no follower checks whether logs have diverged."""
-    patch.setattr(fencing, "check_leader", lambda *_: None)
+    patch.setattr(Partition, "check_leader", lambda *_: None)
     patch.setattr(read_fencing, "diverging_epoch", lambda *_: None)
 
 
@@ -343,10 +343,10 @@ def trust_an_empty_disk(patch: Patch) -> None:
 def forget_an_unclean_shutdown(patch: Patch) -> None:
     """Only the process that found the unclean shutdown remembers it."""
 
-    def mark(self: LogDir) -> None:
+    def mark(self: LogDirOwner) -> None:
         self.had_unclean_shutdown = True
 
-    patch.setattr(LogDir, "mark_unclean_shutdown", mark)
+    patch.setattr(LogDirOwner, "mark_unclean_shutdown", mark)
 
 
 def read_settings_that_are_behind(patch: Patch) -> None:

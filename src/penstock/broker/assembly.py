@@ -102,6 +102,7 @@ def assemble(
 
     compactor = Compactor(storage.files, logs.logs.values, clock, lambda: cluster.config.storage)
     waiters = Waiters(loop)
+    quotas = ClientQuotas(cluster.image.client_configs, config.quota, clock.monotonic_ms)
     leader_append = LeaderAppend(waiters, flusher)
     partitions = Partitions(broker_id, logs, environment(cluster, waiters, clock, propose=propose))
     moves = LogDirMoves(
@@ -176,6 +177,7 @@ def assemble(
             coordinators,
             clock,
             alive,
+            quotas.use,
         ),
         outboxes=(remote_markers, remote_verifications),
         before_truncation=compactor.truncated,
@@ -225,7 +227,7 @@ def assemble(
         ),
         delegation_tokens,
         encoded_topics={},
-        quotas=ClientQuotas(cluster, config.quota, clock.monotonic_ms),
+        quotas=quotas,
         telemetry=TelemetryClients(),
         authorizer=authorizer,
         check_stores=check_stores,

@@ -43,7 +43,7 @@ from penstock.security.acl import AclOperation
 from penstock.security.principal import ANONYMOUS, Principal
 from penstock.types import BrokerId
 from penstock.wire.apis import APIS
-from penstock.wire.header import RequestHeader
+from penstock.wire.frame import RequestHeader
 from penstock.wire.messages.metadata import MetadataResponseTopic
 from penstock.wire.schema import Message
 

@@ -4,7 +4,6 @@ from penstock.broker.waiters import Waiters
 from penstock.log.flush import Flusher
 from penstock.log.partition_log import Appended
 from penstock.record.batch import BatchHeader
-from penstock.replication import fencing
 from penstock.replication.partition import Partition
 
 
@@ -27,7 +26,7 @@ class LeaderAppend:
         *,
         from_client: bool = True,
     ) -> Appended:
-        fencing.check_leader(partition)
+        partition.check_leader()
         appended = partition.append(batch, header, acks, now_ms, from_client=from_client)
         topic_partition = partition.topic_partition
         self._waiters.changed(topic_partition)

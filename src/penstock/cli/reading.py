@@ -134,7 +134,7 @@ async def _commit(consumer: "GroupConsumer", some: Sequence[ConsumedRecord] | No
     """Commit these records, or all. If the member lost their partitions, another member
     will read them.
     """
-    from penstock.client.group_consumer import CommitFailed
+    from penstock.client.group_offsets import CommitFailed
 
     offsets: Mapping[TopicPartition, Offset] | None = None
     if some is not None:

@@ -15,7 +15,6 @@ import asyncio
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
-from functools import partial
 from types import TracebackType
 from typing import Final, Self, assert_never
 
@@ -23,14 +22,9 @@ from penstock.client.cluster import Client
 from penstock.client.consume import ConsumedRecord, OffsetOutOfRange, SimpleConsumer
 from penstock.client.errors import RETRIABLE, BrokerRefused
 from penstock.client.group_member import GroupMember
-from penstock.client.group_settings import GroupSettings, OffsetReset
-from penstock.client.listing import EARLIEST, LATEST, by_topic
-from penstock.client.member_offsets import (
-    check_member_commit,
-    committed_to,
-    member_commit_request,
-    member_offsets_request,
-)
+from penstock.client.group_offsets import NOT_A_MEMBER, STALE_EPOCH_S, CommitFailed, GroupOffsets
+from penstock.client.group_settings import GroupSettings
+from penstock.client.listing import by_topic
 from penstock.client.membership.member import (
     Assign,
     Change,
@@ -38,28 +32,12 @@ from penstock.client.membership.member import (
     Lose,
     Revoke,
 )
-from penstock.client.offsets import list_offsets
-from penstock.client.route import ToCoordinator
 from penstock.clock import Clock, SystemClock
 from penstock.errors import ConfigError, ErrorCode, KafkaError
-from penstock.types import Offset, TopicPartition, Uuid
-from penstock.wire.messages.offset_commit import OffsetCommitResponse
-from penstock.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
+from penstock.types import Offset, TopicPartition
 
-STALE_EPOCH_S: Final = 0.05
 CHECK_MS: Final = 1_000
-COMMIT_ATTEMPTS: Final = 20
 NO_TOPIC: Final = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})
-NOT_A_MEMBER: Final = frozenset(
-    {
-        ErrorCode.FENCED_INSTANCE_ID,
-        ErrorCode.FENCED_MEMBER_EPOCH,
-        ErrorCode.ILLEGAL_GENERATION,
-        ErrorCode.REBALANCE_IN_PROGRESS,
-        ErrorCode.STALE_MEMBER_EPOCH,
-        ErrorCode.UNKNOWN_MEMBER_ID,
-    }
-)
 
 
 class RebalanceListener:
@@ -73,16 +51,6 @@ class RebalanceListener:
 
     async def on_lost(self, partitions: Sequence[TopicPartition]) -> None:
         """Called for partitions that others may own already: a commit would be refused."""
-
-
-class CommitFailed(BrokerRefused):
-    """The member's partitions have moved, so their records will be read again by others."""
-
-
-class NoOffset(KafkaError):
-    """A partition has no committed offset, and `offset_reset` is NONE."""
-
-    code = ErrorCode.OFFSET_OUT_OF_RANGE
 
 
 class GroupConsumer:
@@ -107,12 +75,11 @@ class GroupConsumer:
         self._clock = clock or SystemClock()
         self._member = GroupMember(client, group, self._settings, self._clock)
         self._membership = self._member.membership
+        self._offsets = GroupOffsets(client, group, self._settings, self._member)
         # Fetches wait at the broker, so they must not share a connection with other requests.
         self._fetching = client.twin()
         self._fetcher = SimpleConsumer(self._fetching, {}, isolation=self._settings.isolation)
         self._buffer: deque[ConsumedRecord] = deque()
-        self._committed: dict[TopicPartition, Offset] = {}
-        """The last offsets committed by this member; positions that differ are committed next."""
         self._missing: dict[TopicPartition, Offset] = {}
         """Positions in topics that do not exist at the moment."""
         self._check_ms = 0
@@ -193,25 +160,10 @@ class GroupConsumer:
         """Commit these offsets, else the positions. Raises `CommitFailed` if partitions moved."""
         if offsets is None:
             positions = self.positions()
-            offsets = {
-                each: at for each, at in positions.items() if self._committed.get(each) != at
-            }
-        if not offsets:
-            return
-        for _ in range(COMMIT_ATTEMPTS):
-            try:
-                await self._commit(offsets)
-                break
-            except BrokerRefused as error:
-                if error.code not in NOT_A_MEMBER:
-                    raise
-                self._member.fenced(error.code)
-                if error.code != ErrorCode.STALE_MEMBER_EPOCH:
-                    raise _commit_failed(self._group, error) from None
-            await asyncio.sleep(STALE_EPOCH_S)  # the next heartbeat brings the new epoch
-        else:
-            raise _commit_failed(self._group, BrokerRefused(ErrorCode.STALE_MEMBER_EPOCH, "commit"))
-        self._committed |= offsets
+            committed = self._offsets.committed
+            offsets = {each: at for each, at in positions.items() if committed.get(each) != at}
+        if offsets:
+            await self._offsets.commit(offsets)
 
     async def close(self) -> None:
         """Leave the group, after the listener's `on_revoked`. Commits only if
@@ -261,7 +213,7 @@ class GroupConsumer:
 
     async def _take(self, change: Change, partitions: Sequence[TopicPartition]) -> None:
         try:
-            committed, reset = await self._starting_positions(partitions)
+            start = await self._offsets.starting(partitions)
         except BrokerRefused as error:
             if error.code not in NOT_A_MEMBER | NO_TOPIC:
                 raise
@@ -274,8 +226,9 @@ class GroupConsumer:
         if self._membership.change is not change:
             return
         self._member.settled(change)
-        self._fetcher.positions |= committed | reset
-        self._committed |= committed
+        self._fetcher.ids |= start.topic_ids
+        self._fetcher.positions |= start.positions
+        self._offsets.committed |= start.committed
         await self._listener.on_assigned(partitions)
 
     async def _let_go(self, partitions: Sequence[TopicPartition]) -> None:
@@ -289,7 +242,7 @@ class GroupConsumer:
         for each in gone:
             self._fetcher.positions.pop(each, None)
             self._missing.pop(each, None)
-            self._committed.pop(each, None)
+            self._offsets.committed.pop(each, None)
         self._fetcher.paused -= gone
         self._drop_buffered(gone)
 
@@ -303,50 +256,11 @@ class GroupConsumer:
             positions[each.partition] = Offset(each.record.offset)
         return positions
 
-    async def _starting_positions(
-        self, partitions: Sequence[TopicPartition]
-    ) -> tuple[dict[TopicPartition, Offset], dict[TopicPartition, Offset]]:
-        """The group's committed offsets, and those from `offset_reset`.
-
-        The next commit includes the latter, even if no record was read. Otherwise records that
-        arrive before the next member looks up the latest offset would never be read.
-        """
-        ids = await self._topic_ids(partitions)
-        member = self._membership.metadata
-
-        async def attempt() -> dict[TopicPartition, Offset]:
-            connection = await self._member.coordinator.connection(ToCoordinator(self._group))
-            response = await connection.call(
-                member_offsets_request(member, partitions, ids),
-                OffsetFetchResponse,
-                timeout_ms=self._client.request_timeout_ms,
-            )
-            version = connection.version_of(OffsetFetchRequest)
-            return committed_to(member, response, version, ids)
-
-        found = await self._member.coordinator.retrying(attempt)
-        self._fetcher.ids |= ids
-        missing = [each for each in partitions if each not in found]
-        return found, await self._reset(missing) if missing else {}
-
-    async def _reset(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, Offset]:
-        policy = self._settings.offset_reset
-        if policy is OffsetReset.NONE:
-            raise NoOffset(
-                f"{partitions[0]} has no valid offset of group {self._group}, "
-                "and auto.offset.reset is none"
-            )
-        at = EARLIEST if policy is OffsetReset.EARLIEST else LATEST
-        listed = await list_offsets(
-            self._client, dict.fromkeys(partitions, at), isolation=self._settings.isolation
-        )
-        return {each: found.offset for each, found in listed.items()}
-
     async def _fetched(self, wait_ms: int) -> list[ConsumedRecord]:
         try:
             return await self._fetcher.poll(wait_ms)
         except OffsetOutOfRange as error:
-            self._fetcher.positions |= await self._reset([error.partition])
+            self._fetcher.positions |= await self._offsets.reset([error.partition])
         except KafkaError as error:
             if error.code not in RETRIABLE:
                 raise
@@ -380,18 +294,20 @@ class GroupConsumer:
 
     async def _start_again(self, partitions: Sequence[TopicPartition]) -> None:
         try:
-            committed, reset = await self._starting_positions(partitions)
+            start = await self._offsets.starting(partitions)
         except BrokerRefused as error:
             if error.code not in NOT_A_MEMBER | NO_TOPIC:
                 raise
             return  # the next check tries again
-        positions = committed | reset
+        self._fetcher.ids |= start.topic_ids
         await self._listener.on_lost(partitions)
-        self._missing = {at: each for at, each in self._missing.items() if at not in positions}
-        self._fetcher.positions |= positions
+        self._missing = {
+            at: each for at, each in self._missing.items() if at not in start.positions
+        }
+        self._fetcher.positions |= start.positions
         for each in partitions:
-            self._committed.pop(each, None)  # belongs to the former topic
-        self._committed |= committed
+            self._offsets.committed.pop(each, None)  # belongs to the former topic
+        self._offsets.committed |= start.committed
         await self._listener.on_assigned(partitions)
 
     async def _commit_when_due(self) -> None:
@@ -402,26 +318,5 @@ class GroupConsumer:
         with suppress(CommitFailed):  # the rebalance that caused it comes next
             await self.commit()
 
-    async def _commit(self, offsets: Mapping[TopicPartition, Offset]) -> None:
-        ids, member = await self._topic_ids(offsets), self._membership.metadata
-        await self._member.coordinator.call(
-            member_commit_request(member, offsets, ids),
-            OffsetCommitResponse,
-            to=ToCoordinator(self._group),
-            check=lambda response: check_member_commit(member, response),
-        )
-
-    async def _topic_ids(self, partitions: Iterable[TopicPartition]) -> dict[str, Uuid]:
-        return {
-            name: (await self._client.retrying(partial(self._client.topic, name))).id
-            for name in by_topic(partitions)
-        }
-
     def _now_ms(self) -> int:
         return self._clock.monotonic_ms()
-
-
-def _commit_failed(group: str, error: BrokerRefused) -> CommitFailed:
-    return CommitFailed(
-        error.code, f"commit of group {group}", "its partitions have moved to other members"
-    )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from penstock.client.cluster import Client
 from penstock.client.errors import check
-from penstock.client.route import ToBroker
+from penstock.client.leader_calls import call_broker, from_leaders
 from penstock.types import BrokerId, Offset, ProducerId, TopicPartition, indexes_by_topic
 from penstock.wire.messages.describe_producers import (
     DescribeProducersRequest,
@@ -34,16 +34,10 @@ async def describe_producers(
     client: Client, partitions: Iterable[TopicPartition], broker: BrokerId | None = None
 ) -> dict[TopicPartition, list[ActiveProducer]]:
     """The producers known to the leaders, or to the replicas on `broker`."""
-    wanted = list(partitions)
-
-    async def attempt() -> dict[TopicPartition, list[ActiveProducer]]:
-        by_broker = await client.by_leader(wanted) if broker is None else {broker: wanted}
-        found: dict[TopicPartition, list[ActiveProducer]] = {}
-        for each, of_broker in by_broker.items():
-            found |= await _described(client, each, of_broker)
-        return found
-
-    return await client.retrying(attempt)
+    wanted = dict.fromkeys(partitions)
+    if broker is None:
+        return await from_leaders(client, wanted, _described)
+    return await client.retrying(lambda: _described(client, broker, wanted))
 
 
 async def _described(
@@ -55,10 +49,7 @@ async def _described(
             for name, indexes in indexes_by_topic(partitions).items()
         ]
     )
-    connection = await client.connection(ToBroker(broker))
-    response = await connection.call(
-        request, DescribeProducersResponse, timeout_ms=client.request_timeout_ms
-    )
+    response = await call_broker(client, broker, request, DescribeProducersResponse)
     found = {}
     for topic in response.topics:
         for result in topic.partitions:

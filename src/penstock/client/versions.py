@@ -8,7 +8,7 @@ from penstock.errors import ErrorCode
 from penstock.types import Buffer
 from penstock.wire.apis import APIS, Api
 from penstock.wire.codec import decode
-from penstock.wire.header import API_VERSIONS
+from penstock.wire.frame import API_VERSIONS
 from penstock.wire.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 
 FIRST_VERSION = 4

@@ -46,7 +46,8 @@ def consume(args: Arguments) -> int:
 
 
 async def _consume(args: Arguments, client: "Client") -> None:
-    from penstock.client.group_consumer import CommitFailed, GroupConsumer, RebalanceListener
+    from penstock.client.group_consumer import GroupConsumer, RebalanceListener
+    from penstock.client.group_offsets import CommitFailed
     from penstock.client.group_settings import GroupProtocol, GroupSettings, OffsetReset
 
     class Rebalances(RebalanceListener):

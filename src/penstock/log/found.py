@@ -12,7 +12,8 @@ from penstock.log.corrupt import CorruptFile
 from penstock.log.epochs import EPOCHS, LeaderEpochs
 from penstock.log.files import DirectoryLocked, Files
 from penstock.log.leftovers import base_offsets
-from penstock.log.log_dir import CLEAN_SHUTDOWN, LogDir
+from penstock.log.log_dir import LogDir
+from penstock.log.log_dir_owner import CLEAN_SHUTDOWN
 from penstock.log.meta_properties import FILE_NAME as META_PROPERTIES
 from penstock.log.meta_properties import MetaProperties, decode_meta_properties
 from penstock.log.naming import Role, dir_name, parse_dir_name
@@ -57,7 +58,7 @@ def scan_log_dirs(files: Files, log_dirs: Iterable[LogDir]) -> list[FoundDirecto
     for log_dir in log_dirs:
         try:
             with log_dir:
-                log_dir.lock()
+                log_dir.owner.lock()
         except DirectoryLocked:
             found.append(FoundDirectory(log_dir.path, is_locked=True))
         except StorageError:

@@ -57,10 +57,10 @@ class Loading:
 
     def _load(self, log_dir: LogDir) -> None:
         store = self._store
-        log_dir.acquire(store.boot_id)
+        log_dir.owner.acquire(store.boot_id)
         before, files = len(store.logs), store.files
         if any(files.is_dir(log_dir.path / name) for name in files.names(log_dir.path)):
-            how = "after a clean stop" if log_dir.clean else "with recovery"
+            how = "after a clean stop" if log_dir.owner.was_clean else "with recovery"
             logger.info("loading the logs in %s %s", log_dir.path, how)
         self._load_dir(log_dir)
         logger.info("loaded %d logs from %s", len(store.logs) - before, log_dir.path)
@@ -106,7 +106,7 @@ class Loading:
                     open_segments=store.open_segments,
                     recovery_point=recovery_points.get(partition, 0),
                     log_start_offset=log_starts.get(partition, 0),
-                    clean=log_dir.clean,
+                    clean=log_dir.owner.was_clean,
                     now_ms=self._now_ms,
                 )
                 known_end = max(
@@ -114,7 +114,7 @@ class Loading:
                 )
                 if log.end_offset < known_end:
                     logger.warning("%s ends at %d, before %d", path, log.end_offset, known_end)
-                    log_dir.mark_unclean_shutdown()
+                    log_dir.owner.mark_unclean_shutdown()
                 log.set_high_watermark(high_watermarks.get(partition, 0))
                 logs[partition] = log
                 log_dir.stale_names.discard(partition)
@@ -197,7 +197,7 @@ class Loading:
                     logger.warning(
                         "%s has no log; the copy %s takes its place", partition, log.path
                     )
-                    log.log_dir.mark_unclean_shutdown()
+                    log.log_dir.owner.mark_unclean_shutdown()
                 store.rename(log, Role.CURRENT)
 
     def _remove_marked(self, *, is_whole: bool) -> None:

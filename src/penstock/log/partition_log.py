@@ -313,7 +313,8 @@ class PartitionLog:
         if offset <= self.high_watermark:
             return False
         self.high_watermark = offset
-        self.producers.replicated_to(offset)
+        if self.producers.first_unstable_offset is not None:
+            self.producers.replicated_to(offset)
         return True
 
     def set_high_watermark(self, offset: int) -> None:

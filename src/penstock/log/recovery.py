@@ -70,7 +70,7 @@ def load_log(
         if segments.size_bytes < size_bytes:
             # Usually a batch that the broker was writing when it died, and never acknowledged.
             # But an acknowledged batch that the disk has damaged since looks the same.
-            log_dir.mark_unclean_shutdown()
+            log_dir.owner.mark_unclean_shutdown()
         # Rebuilt files are not synced, although the batches may have been.
         recovery_point = min(recovery_point, checked_from)
     if end_offset < log_start_offset:

@@ -104,23 +104,23 @@ class LogStore:
     @property
     def was_closed(self) -> bool:
         """Whether the last broker stopped cleanly, in every directory."""
-        return all(log_dir.clean and log_dir.failure is None for log_dir in self.dirs)
+        return all(log_dir.owner.was_clean and log_dir.failure is None for log_dir in self.dirs)
 
     @property
     def had_unclean_shutdown(self) -> bool:
         """Acknowledged records may be missing in some directory."""
-        return any(log_dir.had_unclean_shutdown for log_dir in self.online)
+        return any(log_dir.owner.had_unclean_shutdown for log_dir in self.online)
 
     def mark_unclean_shutdown(self) -> None:
         for log_dir in self.online:
             with suppress(StorageError), log_dir:  # it goes offline, and the others serve
-                log_dir.mark_unclean_shutdown()
+                log_dir.owner.mark_unclean_shutdown()
 
     def clear_unclean_shutdown(self) -> None:
         """Clear the mark, once replicas with missing records no longer count as in sync."""
         for log_dir in self.online:
             with suppress(StorageError), log_dir:
-                log_dir.clear_unclean_shutdown()
+                log_dir.owner.clear_unclean_shutdown()
 
     def get(self, partition: TopicPartition) -> PartitionLog | None:
         return self.logs.get(partition)
@@ -364,10 +364,10 @@ class LogStore:
                 with log_dir:
                     self._close_logs(self.logs_in(log_dir))
                     self.checkpoint(log_dir)
-                    log_dir.release(broker_epoch=broker_epoch)
+                    log_dir.owner.release(broker_epoch=broker_epoch)
             except (StorageError, KafkaError) as error:  # the disk fails, or a batch is damaged
                 logger.error("a log directory was not stopped cleanly: %s", error)
-                log_dir.release(broker_epoch=None)
+                log_dir.owner.release(broker_epoch=None)
 
 
 def _log_start(log: PartitionLog) -> int | None:

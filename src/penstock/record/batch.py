@@ -1,8 +1,8 @@
-"""Record batch v2: reads the 61-byte header, checks the CRC, assigns offset and epoch in place.
+"""Record batch v2: the 61-byte header, the CRC, and the bytes of the records, decompressed.
 
 Base offset and leader epoch precede the range that the CRC covers, so assigning them keeps the CRC
 valid. Timestamps lie inside that range: see `stamp.py`.
-The records that follow the header stay opaque here: see `record.py`.
+The records themselves stay opaque here: see `record.py`.
 """
 
 from collections.abc import Iterator
@@ -10,8 +10,9 @@ from struct import Struct
 from typing import Final
 
 from penstock.errors import ErrorCode, KafkaError
-from penstock.record.compression import CODECS, Codec, UnknownCodec
+from penstock.record.compression import CODECS, Codec, UnknownCodec, decompress
 from penstock.record.crc import crc32c
+from penstock.record.invalid import InvalidRecord
 from penstock.types import Buffer, LeaderEpoch, Offset, ProducerEpoch, ProducerId
 
 HEADER: Final = Struct(">qiibIhiqqqhii")
@@ -184,3 +185,28 @@ def assign(buf: bytearray | memoryview, base_offset: int, leader_epoch: int, at:
     """Set the batch's base offset and leader epoch; the CRC stays valid."""
     _BASE_OFFSET.pack_into(buf, at, base_offset)
     _LEADER_EPOCH.pack_into(buf, at + _LEADER_EPOCH_AT, leader_epoch)
+
+
+def payload(batch: Buffer, header: BatchHeader, limit_bytes: int) -> bytes:
+    """The records' bytes, decompressed and copied: Python reads `bytes` fastest."""
+    return bytes(payload_view(batch, header, limit_bytes))
+
+
+def payload_view(
+    batch: Buffer, header: BatchHeader, limit_bytes: int, scratch: bytearray | None = None
+) -> Buffer:
+    """The records' bytes: decompressed, or a view of the batch if it is uncompressed."""
+    if len(batch) < header.size_bytes:
+        raise InvalidRecord(f"{header.size_bytes - len(batch)} bytes of the batch are missing")
+    body = memoryview(batch)[HEADER_BYTES : header.size_bytes]
+    if header.record_count == 0 and not body:
+        return b""  # compaction leaves empty batches, whatever their codec
+    if header.attributes & CODEC_BITS == Codec.NONE:
+        return body
+    return decompress(header.codec, body, limit_bytes, scratch)
+
+
+def declared_count(header: BatchHeader) -> int:
+    if header.record_count < 0:
+        raise InvalidRecord(f"record count {header.record_count} is negative")
+    return header.record_count

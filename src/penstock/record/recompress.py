@@ -10,11 +10,11 @@ from penstock.record.batch import (
     LENGTH_END,
     TRANSACTIONAL,
     BatchHeader,
+    payload_view,
 )
 from penstock.record.compression import Codec, compress
-from penstock.record.payload import payload_view
+from penstock.record.rules import BatchTooLarge
 from penstock.record.stamp import seal
-from penstock.record.validate import BatchTooLarge
 from penstock.types import Buffer
 
 

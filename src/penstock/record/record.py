@@ -4,9 +4,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from penstock.record.batch import BatchHeader
+from penstock.record.batch import BatchHeader, declared_count, payload
 from penstock.record.invalid import InvalidRecord
-from penstock.record.payload import declared_count, payload
 from penstock.record.varint import read_varint, read_varlong
 from penstock.types import Buffer
 

@@ -9,11 +9,10 @@ from itertools import islice
 from typing import NamedTuple
 
 from penstock.errors import ErrorCode, KafkaError
-from penstock.record.batch import NO_TIMESTAMP, BatchHeader
+from penstock.record.batch import NO_TIMESTAMP, BatchHeader, payload_view
 from penstock.record.invalid import InvalidRecord
-from penstock.record.payload import payload_view
 from penstock.record.record import Record, records_of_payload
-from penstock.record.validate import BatchRules
+from penstock.record.rules import BatchRules
 from penstock.types import Buffer, TopicPartition
 
 EXAMINED = 10_000

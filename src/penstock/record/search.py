@@ -1,8 +1,7 @@
 """The search for a record by its timestamp, in C where the extension was built (`_walk.c`)."""
 
-from penstock.record.batch import BatchHeader
+from penstock.record.batch import BatchHeader, declared_count, payload_view
 from penstock.record.invalid import InvalidRecord
-from penstock.record.payload import declared_count, payload_view
 from penstock.record.varint import read_varint, read_varlong
 from penstock.types import Buffer
 

@@ -1,12 +1,11 @@
-"""Validates a produced batch: its header, its records, then their timestamps.
+"""Validates a produced batch and turns it into the one to store, in the topic's compression.
 
-A valid batch is stored unchanged and every consumer reads it, so nothing malformed may pass.
+First its header, then its records, then their timestamps. Consumers read the stored batch as it is,
+so nothing malformed may pass.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
-from penstock.errors import ErrorCode, KafkaError
 from penstock.record.batch import (
     HEADER_BYTES,
     MAGIC,
@@ -15,41 +14,22 @@ from penstock.record.batch import (
     BatchHeader,
     CorruptBatch,
     crc_matches,
+    declared_count,
+    payload_view,
     read_header,
 )
-from penstock.record.compression import Codec
+from penstock.record.compression import DecompressionLimit
 from penstock.record.invalid import InvalidRecord
-from penstock.record.payload import declared_count, payload_view
+from penstock.record.recompress import recompressed
+from penstock.record.rejected import rejection
+from penstock.record.rules import BatchRules, BatchTooLarge, InvalidTimestamp
+from penstock.record.stamp import stamp_max_timestamp
 from penstock.record.walk import walk
-from penstock.types import Buffer
+from penstock.types import Buffer, TopicPartition
 
 _TIMESTAMP_END: Final = 1 << 63
-
-
-class BatchTooLarge(KafkaError):
-    """A batch above `max.message.bytes`; the producer splits it and sends the parts."""
-
-    code = ErrorCode.MESSAGE_TOO_LARGE
-
-
-class InvalidTimestamp(KafkaError):
-    """A timestamp outside the topic's bounds, or a timestamp type that only brokers may set."""
-
-    code = ErrorCode.INVALID_TIMESTAMP
-
-
-@dataclass(frozen=True, kw_only=True)
-class BatchRules:
-    """The topic settings that restrict a batch, named as in the topic's config."""
-
-    max_message_bytes: int
-    log_append_time: bool = False
-    timestamp_before_max_ms: int = (1 << 63) - 1
-    timestamp_after_max_ms: int = 3_600_000
-    keys_required: bool = False
-    codec: Codec | None = None
-    """The codec that batches are recompressed with; None keeps the producer's."""
-    codec_level: int | None = None
+COMPRESSION_COST: Final = 4
+"""Compressing takes at least this many times as long as decompressing."""
 
 
 class NotOneBatch(InvalidRecord):
@@ -158,3 +138,68 @@ def check_timestamps(timestamps: Timestamps, rules: BatchRules, now_ms: int) -> 
         raise InvalidTimestamp(
             f"timestamp {oldest} is over {rules.timestamp_before_max_ms} ms before {now_ms}"
         )
+
+
+def stored(
+    batch: memoryview | bytearray,
+    header: BatchHeader,
+    rules: BatchRules,
+    topic_partition: TopicPartition,
+    *,
+    now_ms: int,
+    limit_bytes: int,
+    scratch: bytearray | None = None,
+    names_records: bool = True,
+) -> tuple[memoryview | bytearray, BatchHeader, int]:
+    """The batch to append, its header, and the size of its decompressed records.
+
+    A refusal names the records at fault if `names_records` is set.
+
+    Raises `DecompressionLimit` if that size exceeds `limit_bytes`, or a fraction of it if the batch
+    is recompressed. All other errors are independent of the limit.
+    """
+    try:
+        timestamps = check_records(
+            batch,
+            header,
+            keys_required=rules.keys_required,
+            limit_bytes=limit_bytes,
+            scratch=scratch,
+        )
+        check_timestamps(timestamps, rules, now_ms)
+    except (InvalidRecord, InvalidTimestamp) as error:
+        if not names_records:
+            raise
+        named = rejection(
+            batch, header, rules, topic_partition, now_ms=now_ms, limit_bytes=limit_bytes
+        )
+        raise named or error from None
+    walked_bytes = timestamps.walked_bytes
+    if rules.codec is not None and rules.codec is not header.codec:
+        limit_bytes //= COMPRESSION_COST
+        if walked_bytes > limit_bytes:
+            raise DecompressionLimit(header.codec, limit_bytes)
+        made = recompressed(
+            batch,
+            header,
+            rules.codec,
+            max_message_bytes=rules.max_message_bytes,
+            limit_bytes=limit_bytes,
+            newest_ms=timestamps.newest,
+            level=rules.codec_level,
+            scratch=scratch,
+        )
+        return made, read_header(made), walked_bytes
+    if not rules.log_append_time:
+        header = with_true_timestamp(batch, header, timestamps.newest)
+    return batch, header, walked_bytes
+
+
+def with_true_timestamp(
+    batch: memoryview | bytearray, header: BatchHeader, newest: int
+) -> BatchHeader:
+    """The header with the records' largest timestamp, which retention and lookup by time use."""
+    if header.max_timestamp == newest and not header.is_log_append_time:
+        return header
+    stamp_max_timestamp(batch, newest)
+    return read_header(batch)

@@ -8,7 +8,7 @@ from penstock.errors import ErrorCode, KafkaError
 from penstock.log.partition_log import Appended, PartitionLog
 from penstock.record.batch import BatchHeader
 from penstock.record.compression import Codec
-from penstock.record.validate import BatchRules
+from penstock.record.rules import BatchRules
 from penstock.replication.environment import ALONE, Environment
 from penstock.replication.isr import (
     FollowerState,
@@ -24,6 +24,24 @@ from penstock.replication.proposal import (
 from penstock.types import BrokerId, TopicPartition, Uuid
 
 logger = logging.getLogger(__name__)
+
+
+class NotLeader(KafkaError):
+    """Another broker leads this partition, or none does."""
+
+    code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+class FencedLeaderEpoch(KafkaError):
+    """The client knows an older leader epoch: it must refresh its metadata."""
+
+    code = ErrorCode.FENCED_LEADER_EPOCH
+
+
+class UnknownLeaderEpoch(KafkaError):
+    """The client knows a newer leader epoch than this broker."""
+
+    code = ErrorCode.UNKNOWN_LEADER_EPOCH
 
 
 class NotEnoughReplicas(KafkaError):
@@ -215,7 +233,20 @@ class Partition:
                 f"epoch {self.partition_epoch}, not {leader_epoch} and {partition_epoch}"
             )
 
-    # Requests of clients and followers; `replication/fencing.py` checks them first.
+    # Requests of clients and followers. Reads are checked further by `read_fencing.py`.
+
+    def check_leader(self, known_epoch: int = -1) -> None:
+        """Raise unless this broker leads, in the epoch that the client knows (-1: unspecified)."""
+        if not self.leads or known_epoch not in {-1, self.leader_epoch}:
+            self.check_epoch(known_epoch)
+            raise NotLeader(f"{self.topic_partition} is led by broker {self.leader}")
+
+    def check_epoch(self, known_epoch: int) -> None:
+        """Raise if the client knows another leader epoch than this broker (-1: unspecified)."""
+        if known_epoch not in {-1, self.leader_epoch}:
+            if known_epoch < self.leader_epoch:
+                raise FencedLeaderEpoch(f"epoch {known_epoch} is before {self.leader_epoch}")
+            raise UnknownLeaderEpoch(f"epoch {known_epoch} is after {self.leader_epoch}")
 
     def append(
         self,

@@ -6,8 +6,7 @@ from penstock.errors import ErrorCode, KafkaError
 from penstock.log.store import LogStore
 from penstock.metadata.image import ClusterImage
 from penstock.replication.environment import ALONE, Environment
-from penstock.replication.fencing import NotLeader
-from penstock.replication.partition import Partition
+from penstock.replication.partition import NotLeader, Partition
 from penstock.replication.partition_logs import log_of, why_stray
 from penstock.types import NO_UUID, BrokerId, TopicPartition, Uuid
 

@@ -1,12 +1,11 @@
 """Checks whether this replica may serve a read of a client or a fetch of a follower.
 
-They raise the error of the response, as `fencing.py` does for all requests.
+They raise the error of the response, as `Partition.check_leader` does for all requests.
 """
 
 from penstock.errors import ErrorCode, KafkaError
 from penstock.log.lookup import OffsetOutOfRange
-from penstock.replication.fencing import NotLeader, UnknownLeaderEpoch, check_epoch
-from penstock.replication.partition import Partition
+from penstock.replication.partition import NotLeader, Partition, UnknownLeaderEpoch
 from penstock.replication.truncation import EpochEnd, diverging
 
 
@@ -18,7 +17,7 @@ class OffsetNotAvailable(KafkaError):
 
 def check_readable(partition: Partition, known_epoch: int) -> None:
     """Raise if the client knows another epoch, or this broker neither leads nor follows."""
-    check_epoch(partition, known_epoch)
+    partition.check_epoch(known_epoch)
     if partition.leader_epoch < 0:
         raise NotLeader(f"{partition.topic_partition} has no leader that this broker knows of")
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from penstock.client.offsets import LeaderLog
+from penstock.client.leader_logs import LeaderLog
 from penstock.errors import KafkaError
 
 HEADER: Final = "penstock-epochs"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from penstock.client.offsets import LeaderLog
+from penstock.client.leader_logs import LeaderLog
 from penstock.retry.history import History, UnreadableState
 from penstock.types import Offset, Uuid, parse_uuid, uuid_text
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from penstock.client.cluster import Client
 from penstock.client.errors import RETRIABLE, BrokerRefused
-from penstock.client.group_consumer import NOT_A_MEMBER
+from penstock.client.group_offsets import NOT_A_MEMBER
 from penstock.client.membership.member import GroupMetadata
 from penstock.client.record_sender import ProducerRecord, RecordMetadata
 from penstock.client.transactional_producer import TransactionalProducer

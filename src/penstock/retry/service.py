@@ -15,9 +15,10 @@ from penstock.client.cluster import Client
 from penstock.client.consume import ConsumedRecord
 from penstock.client.group_consumer import GroupConsumer, RebalanceListener
 from penstock.client.group_settings import GroupSettings, OffsetReset
+from penstock.client.leader_logs import LeaderLog, leader_logs
 from penstock.client.listing import EARLIEST, LATEST, IsolationLevel
 from penstock.client.metadata import NO_LEADER
-from penstock.client.offsets import LeaderLog, delete_records, leader_logs, list_offsets
+from penstock.client.offsets import delete_records, list_offsets
 from penstock.clock import Clock, SystemClock
 from penstock.config.delay_route import Route
 from penstock.errors import KafkaError

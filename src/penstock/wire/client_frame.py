@@ -7,12 +7,12 @@ from penstock.errors import ProtocolError
 from penstock.types import Buffer
 from penstock.wire.apis import Api
 from penstock.wire.codec import encoder
-from penstock.wire.frame import set_size
-from penstock.wire.header import (
+from penstock.wire.frame import (
     API_VERSIONS,
     CONTROLLED_SHUTDOWN,
     FIXED,
     WITH_CLIENT_ID,
+    set_size,
 )
 from penstock.wire.primitives import MALFORMED, reason, skip_tags
 from penstock.wire.schema import Message

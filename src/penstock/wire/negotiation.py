@@ -2,8 +2,7 @@
 
 from penstock.errors import ErrorCode
 from penstock.wire.apis import APIS
-from penstock.wire.frame import response_frame
-from penstock.wire.header import API_VERSIONS
+from penstock.wire.frame import API_VERSIONS, response_frame
 from penstock.wire.messages.api_versions import ApiVersion, ApiVersionsResponse
 
 

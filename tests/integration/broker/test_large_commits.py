@@ -29,7 +29,7 @@ from penstock.types import TopicPartition
 from penstock.wire.apis import api_of
 from penstock.wire.client_frame import read_response_header, request_frame
 from penstock.wire.codec import decode
-from penstock.wire.header import RequestHeader
+from penstock.wire.frame import RequestHeader
 from penstock.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnTopic,

@@ -27,7 +27,7 @@ from penstock.testing.broker import EmbeddedBroker
 from penstock.types import Uuid
 from penstock.wire.apis import api_of
 from penstock.wire.client_frame import request_frame
-from penstock.wire.header import RequestHeader
+from penstock.wire.frame import RequestHeader
 from penstock.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,

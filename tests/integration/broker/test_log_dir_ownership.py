@@ -20,7 +20,8 @@ from penstock.config.sources import resolve
 from penstock.errors import ConfigError
 from penstock.log.disk import DiskFiles
 from penstock.log.inspection.adopt import adopted_topics
-from penstock.log.log_dir import CLEAN_SHUTDOWN, RECOVERY_POINTS
+from penstock.log.log_dir import RECOVERY_POINTS
+from penstock.log.log_dir_owner import CLEAN_SHUTDOWN
 from penstock.log.meta_properties import FILE_NAME as META_PROPERTIES
 from penstock.metadata.backup import export_lines, import_lines
 from penstock.metadata.tree import FILE_NAME

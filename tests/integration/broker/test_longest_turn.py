@@ -30,7 +30,7 @@ from penstock.config.sources import Resolved, resolve
 from penstock.errors import ProtocolError
 from penstock.wire.apis import APIS, Api
 from penstock.wire.client_frame import request_frame
-from penstock.wire.header import RequestHeader
+from penstock.wire.frame import RequestHeader
 from penstock.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from penstock.wire.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
 from penstock.wire.messages.find_coordinator import FindCoordinatorRequest

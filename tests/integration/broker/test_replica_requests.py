@@ -33,7 +33,7 @@ from penstock.record.batch import read_header
 from penstock.record.build import build_batch
 from penstock.record.compression import Codec
 from penstock.record.record import Record
-from penstock.record.stored import stored
+from penstock.record.validate import stored
 from penstock.replication.isr import FollowerFetch
 from penstock.replication.isr_proposals import note_fetch
 from penstock.testing.logs import batch_of

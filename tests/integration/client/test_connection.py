@@ -20,8 +20,7 @@ from penstock.client.errors import (
 from penstock.errors import ErrorCode
 from penstock.types import Buffer
 from penstock.wire.apis import APIS, api_of
-from penstock.wire.frame import response_frame
-from penstock.wire.header import API_VERSIONS, RequestHeader, read_request_header
+from penstock.wire.frame import API_VERSIONS, RequestHeader, read_request_header, response_frame
 from penstock.wire.messages.api_versions import ApiVersion, ApiVersionsResponse
 from penstock.wire.messages.fetch import (
     FetchableTopicResponse,

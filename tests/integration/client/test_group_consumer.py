@@ -15,7 +15,8 @@ from penstock.client.admin import NewTopic, create_topic, delete_topic
 from penstock.client.cluster import Client
 from penstock.client.connection import Connection
 from penstock.client.consume import ConsumedRecord
-from penstock.client.group_consumer import CommitFailed, GroupConsumer, NoOffset, RebalanceListener
+from penstock.client.group_consumer import GroupConsumer, RebalanceListener
+from penstock.client.group_offsets import CommitFailed, NoOffset
 from penstock.client.group_settings import GroupProtocol, GroupSettings, OffsetReset
 from penstock.client.groups import committed_offsets, describe_group
 from penstock.client.membership.assignor import ASSIGNORS

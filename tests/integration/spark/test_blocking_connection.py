@@ -25,8 +25,7 @@ from penstock.spark.client.security import Security
 from penstock.spark.client.settings import ClientSettings
 from penstock.testing.broker import EmbeddedBroker
 from penstock.types import TopicPartition
-from penstock.wire.frame import response_frame
-from penstock.wire.header import API_VERSIONS, RequestHeader, read_request_header
+from penstock.wire.frame import API_VERSIONS, RequestHeader, read_request_header, response_frame
 from penstock.wire.messages.api_versions import ApiVersion, ApiVersionsResponse
 from penstock.wire.messages.fetch import FetchRequest, FetchResponse
 from penstock.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse

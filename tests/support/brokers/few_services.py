@@ -2,14 +2,12 @@
 
 from typing import cast
 
-from penstock.broker.cluster import Cluster
 from penstock.broker.context import Listeners, Services
 from penstock.broker.quotas.client_quotas import ClientQuotas
 from penstock.clock import SystemClock
 from penstock.config.quota import QuotaConfig
 from penstock.metadata.client_entity import ClientEntity
-from penstock.metadata.image import ClusterImage, Configs
-from penstock.types import BrokerId
+from penstock.metadata.image import Configs
 
 
 class FewServices:
@@ -18,9 +16,7 @@ class FewServices:
     listeners = Listeners(frozenset(), clustered=False, inter_broker_listener="")
 
     def __init__(self, quotas: dict[ClientEntity, Configs] | None = None) -> None:
-        image = ClusterImage(client_configs=quotas or {})
-        cluster = Cluster(BrokerId(0), {}, image)
-        self.quotas = ClientQuotas(cluster, QuotaConfig(), SystemClock().monotonic_ms)
+        self.quotas = ClientQuotas(quotas or {}, QuotaConfig(), SystemClock().monotonic_ms)
 
     def is_broker(self, _peer: object) -> bool:
         return False

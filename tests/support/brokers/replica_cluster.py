@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from penstock.config.topic import TopicConfig
 from penstock.errors import ErrorCode, KafkaError
 from penstock.record.batch import read_header
-from penstock.replication import fencing, read_fencing
+from penstock.replication import read_fencing
 from penstock.replication.environment import Environment
 from penstock.replication.follower import (
     FollowerLogs,
@@ -193,7 +193,7 @@ class ReplicaCluster:
     def _answer(self, partition: Partition, node: Node, request: FetchPartition) -> PartitionData:
         """Answers as `broker/handlers/fetch.py` does."""
         try:
-            fencing.check_leader(partition, request.current_leader_epoch)
+            partition.check_leader(request.current_leader_epoch)
             read_fencing.check_follower(
                 partition, node.id, request.current_leader_epoch, node.epoch
             )

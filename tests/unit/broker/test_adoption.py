@@ -10,7 +10,7 @@ from penstock.clock import SystemClock
 from penstock.log.disk import DiskFiles
 from penstock.log.epochs import EPOCHS
 from penstock.log.inspection.adopt import NotAdoptable, adopted_topics
-from penstock.log.log_dir import CLEAN_SHUTDOWN
+from penstock.log.log_dir_owner import CLEAN_SHUTDOWN
 from penstock.log.meta_properties import FILE_NAME as META_PROPERTIES
 from penstock.log.meta_properties import MetaProperties, encode_meta_properties
 from penstock.log.partition_metadata import FILE_NAME as PARTITION_METADATA

@@ -70,6 +70,7 @@ class Rig:
             noting,
             SystemClock(),
             lambda _: None,
+            lambda _: None,
         )
 
     async def apply(self, change: StateChange) -> list[TopicPartition]:

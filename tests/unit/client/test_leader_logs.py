@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from penstock.client.cluster import Client
-from penstock.client.offsets import MOST_EPOCHS, LeaderLog, leader_logs
+from penstock.client.leader_logs import MOST_EPOCHS, LeaderLog, leader_logs
 from penstock.log.epochs import EpochStart, LeaderEpochs
 from penstock.types import TopicPartition
 from penstock.wire.messages.list_offsets import (

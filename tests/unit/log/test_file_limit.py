@@ -15,7 +15,7 @@ from penstock.log.files import OutOfFiles
 from penstock.log.flush import MAX_RUNNING, Flusher
 from penstock.log.follower_append import append_as_follower
 from penstock.log.loading import load_logs
-from penstock.log.log_dir import CLEAN_SHUTDOWN
+from penstock.log.log_dir_owner import CLEAN_SHUTDOWN
 from penstock.log.open_segments import OpenSegments
 from penstock.log.store import LogStore
 from penstock.log.txn_index import AbortedTxn

@@ -62,10 +62,10 @@ def test_a_clean_stop_leaves_a_marker_beside_the_checkpoints_and_a_start_removes
     }
     rig.store = rig._open_store()
     assert ".kafka_cleanshutdown" not in names(rig)
-    assert rig.store.dirs[0].clean
+    assert rig.store.dirs[0].owner.was_clean
     rig.append(batch_of(b"y"))
     rig.crash()
-    assert not rig.store.dirs[0].clean
+    assert not rig.store.dirs[0].owner.was_clean
 
 
 def test_a_damaged_batch_makes_only_the_stop_of_its_directory_unclean() -> None:
@@ -85,7 +85,7 @@ def test_only_another_boot_without_a_clean_stop_loses_the_page_cache() -> None:
     for boot_id, stop in (("1", LogRig.crash), ("2", LogRig.crash), ("3", LogRig.restart)):
         rig.boot_id = f"boot-{boot_id}"
         stop(rig)
-        lost.append(rig.store.dirs[0].lost_page_cache)
+        lost.append(rig.store.dirs[0].owner.lost_page_cache)
     assert lost == [False, True, False]
 
 
@@ -95,11 +95,11 @@ def test_a_log_truncated_by_recovery_may_lack_records() -> None:
     rig.append(batch_of(b"y"))
     rig.flush()
     rig.crash()
-    assert not rig.store.dirs[0].had_unclean_shutdown
+    assert not rig.store.dirs[0].owner.had_unclean_shutdown
     file = rig.log.path / f"{0:020d}.log"
     rig.crash(damage=lambda: rig.fake.flip_bit(file, 8 * rig.files.size(file) - 1))
     assert rig.log.end_offset == 1
-    assert rig.store.dirs[0].had_unclean_shutdown
+    assert rig.store.dirs[0].owner.had_unclean_shutdown
 
 
 def test_an_unclean_shutdown_is_remembered_until_it_is_resolved() -> None:
@@ -112,7 +112,7 @@ def test_an_unclean_shutdown_is_remembered_until_it_is_resolved() -> None:
     known: list[object] = []
     for stop in (LogRig.crash, LogRig.restart, LogRig.crash, LogRig.restart):
         stop(rig)
-        known.append((rig.store.dirs[0].lost_page_cache, rig.store.had_unclean_shutdown))
+        known.append((rig.store.dirs[0].owner.lost_page_cache, rig.store.had_unclean_shutdown))
     assert known == [(True, True), (False, True), (False, True), (False, True)]
     rig.store.clear_unclean_shutdown()
     known = [rig.store.had_unclean_shutdown]
@@ -132,7 +132,7 @@ def test_a_log_that_ends_before_its_high_watermark_lacks_records() -> None:
         file.sync()
 
     rig.crash(damage=emptied)
-    assert rig.store.dirs[0].had_unclean_shutdown
+    assert rig.store.dirs[0].owner.had_unclean_shutdown
 
 
 def test_partition_directory_and_topic_id_are_read_back() -> None:

@@ -11,14 +11,9 @@ from penstock.record.compression import Codec
 from penstock.record.control import build_marker, read_marker
 from penstock.record.invalid import InvalidRecord
 from penstock.record.record import Record, records
+from penstock.record.rules import BatchRules
 from penstock.record.stamp import stamp_log_append_time, stamp_max_timestamp
-from penstock.record.validate import (
-    BatchRules,
-    Timestamps,
-    check_produced,
-    check_records,
-    check_timestamps,
-)
+from penstock.record.validate import Timestamps, check_produced, check_records, check_timestamps
 from support.records.produced_batches import (
     MALFORMED,
     NOW_MS,

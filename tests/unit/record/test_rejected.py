@@ -10,7 +10,7 @@ from penstock.record.build import build_batch
 from penstock.record.compression import Codec
 from penstock.record.record import Record
 from penstock.record.rejected import EXAMINED, RejectedRecords, rejection
-from penstock.record.validate import BatchRules
+from penstock.record.rules import BatchRules
 from penstock.types import TopicPartition
 
 NOW_MS = 1_000_000

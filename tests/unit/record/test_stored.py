@@ -8,8 +8,8 @@ from penstock.record.build import build_batch
 from penstock.record.compression import Codec, DecompressionLimit
 from penstock.record.record import Record, records
 from penstock.record.rejected import EXAMINED_BYTES, RejectedRecords
-from penstock.record.stored import COMPRESSION_COST, stored
-from penstock.record.validate import BatchRules
+from penstock.record.rules import BatchRules
+from penstock.record.validate import COMPRESSION_COST, stored
 from penstock.types import TopicPartition
 
 LIMIT_BYTES = 1 << 16

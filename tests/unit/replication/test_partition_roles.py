@@ -5,12 +5,18 @@ import pytest
 from penstock.config.topic import TopicConfig
 from penstock.errors import ErrorCode
 from penstock.record.batch import read_header
-from penstock.replication import fencing, read_fencing
+from penstock.replication import read_fencing
 from penstock.replication.environment import Environment
-from penstock.replication.fencing import FencedLeaderEpoch, NotLeader, UnknownLeaderEpoch
 from penstock.replication.isr import FollowerFetch, PendingExpandIsr, PendingShrinkIsr
 from penstock.replication.isr_proposals import note_fetch, propose_shrink, settle
-from penstock.replication.partition import NotEnoughReplicas, Partition, StaleState
+from penstock.replication.partition import (
+    FencedLeaderEpoch,
+    NotEnoughReplicas,
+    NotLeader,
+    Partition,
+    StaleState,
+    UnknownLeaderEpoch,
+)
 from penstock.replication.proposal import Accepted, InSyncReplica, IsrProposal, Rejected
 from penstock.replication.read_fencing import OffsetNotAvailable
 from penstock.testing.logs import PARTITION, TOPIC_ID, LogRig, batch_of
@@ -238,7 +244,7 @@ def test_a_follower_forgets_other_replicas_and_ends_its_tenure() -> None:
     assert desk.partition.tenure == tenure + 1
     assert PARTITION in desk.changes
     with pytest.raises(NotLeader):
-        fencing.check_leader(desk.partition)
+        desk.partition.check_leader()
 
 
 def test_a_new_epoch_of_the_same_leader_keeps_what_it_knows() -> None:
@@ -255,14 +261,14 @@ def test_a_new_epoch_of_the_same_leader_keeps_what_it_knows() -> None:
 def test_epochs_are_checked_before_leadership() -> None:
     desk = leading()
     with pytest.raises(FencedLeaderEpoch):
-        fencing.check_leader(desk.partition, 4)
+        desk.partition.check_leader(4)
     with pytest.raises(UnknownLeaderEpoch):
-        fencing.check_leader(desk.partition, 6)
+        desk.partition.check_leader(6)
     desk.partition.follow(2, 6, (1, 2, 3), 11)
     with pytest.raises(FencedLeaderEpoch):
-        fencing.check_leader(desk.partition, 5)
+        desk.partition.check_leader(5)
     with pytest.raises(NotLeader):
-        fencing.check_leader(desk.partition, 6)
+        desk.partition.check_leader(6)
     read_fencing.check_readable(desk.partition, 6)
     with pytest.raises(UnknownLeaderEpoch):
         read_fencing.check_readable(desk.partition, 7)

@@ -9,7 +9,7 @@ import pytest
 
 from penstock.log.epochs import LeaderEpochs
 from penstock.log.truncation import truncate_to
-from penstock.replication import fencing, isr_proposals, read_fencing
+from penstock.replication import isr_proposals, read_fencing
 from penstock.replication import partition as partition_module
 from penstock.replication.isr import FollowerState, Isr
 from penstock.replication.partition import Partition
@@ -251,7 +251,7 @@ def never_cut(patch: pytest.MonkeyPatch) -> None:
 
 def skip_the_epoch_check(patch: pytest.MonkeyPatch) -> None:
     """Neither the leader's epoch nor the epoch of the follower's last record is checked."""
-    patch.setattr(fencing, "check_leader", lambda *_: None)
+    patch.setattr(Partition, "check_leader", lambda *_: None)
     patch.setattr(read_fencing, "diverging_epoch", lambda *_: None)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from penstock.client.cluster import Client
 from penstock.client.errors import ConnectionFailed, RequestTimedOut
-from penstock.client.offsets import EpochStart, LeaderLog
+from penstock.client.leader_logs import EpochStart, LeaderLog
 from penstock.clock import SystemClock
 from penstock.config.delay_route import route_of
 from penstock.retry import service as service_module

@@ -12,8 +12,7 @@ from penstock.log.producer_state import InvalidProducerEpoch
 from penstock.record.batch import read_header
 from penstock.record.build import build_batch, numbered
 from penstock.record.compression import Codec
-from penstock.replication.fencing import NotLeader
-from penstock.replication.partition import Partition
+from penstock.replication.partition import NotLeader, Partition
 from penstock.types import Buffer
 
 SLICE_BYTES = 1 << 16

@@ -23,11 +23,10 @@ from penstock.errors import ErrorCode, InvalidRequest, KafkaError
 from penstock.log.lookup import LogSlice
 from penstock.metadata.leaders import endpoints, leader_of
 from penstock.metadata.topic_names import UnknownTopicId, topic_name
-from penstock.replication import fencing, read_fencing
-from penstock.replication.fencing import FencedLeaderEpoch, NotLeader
+from penstock.replication import read_fencing
 from penstock.replication.isr import FollowerFetch
 from penstock.replication.isr_proposals import note_fetch
-from penstock.replication.partition import Partition
+from penstock.replication.partition import FencedLeaderEpoch, NotLeader, Partition
 from penstock.replication.partitions import Partitions, UnknownPartition, partition_here
 from penstock.replication.selector import ReplicaView, in_same_rack
 from penstock.types import BrokerId
@@ -211,7 +210,7 @@ class FetchReading:
             if params.may_read_followers:
                 read_fencing.check_readable(partition, max(cached.leader_epoch, -1))
             else:
-                fencing.check_leader(partition, max(cached.leader_epoch, -1))
+                partition.check_leader(max(cached.leader_epoch, -1))
             preferred = self._preferred(partition, cached) if params.rack else NO_PREFERENCE
             if preferred != NO_PREFERENCE:
                 self.has_news = True
@@ -245,7 +244,7 @@ class FetchReading:
         params = self._params
         if not params.may_be_replica:
             raise NotABroker(f"{params.listener} is not the listener that brokers use")
-        fencing.check_leader(partition, max(cached.leader_epoch, -1))
+        partition.check_leader(max(cached.leader_epoch, -1))
         read_fencing.check_follower(
             partition, params.replica_id, cached.leader_epoch, params.broker_epoch
         )

@@ -16,7 +16,6 @@ from penstock.broker.handling.turns import by_topic, in_turns
 from penstock.broker.parked import Parked, client_wait_ms
 from penstock.errors import ErrorCode, KafkaError
 from penstock.metadata.topic_names import INTERNAL_TOPICS, InternalTopic
-from penstock.replication import fencing
 from penstock.replication.partition import Partition
 from penstock.replication.partitions import partition_here
 from penstock.wire.messages.delete_records import (
@@ -123,7 +122,7 @@ def moved(topic: str, part: DeleteRecordsPartition, ctx: Context) -> Deleting:
         partition = partition_here(
             services.replicas.partitions, services.cluster.image, topic, index
         )
-        fencing.check_leader(partition)
+        partition.check_leader()
         log = partition.log
         if "delete" not in log.config.cleanup_policy:
             raise CompactedOnly(f"{topic} has cleanup.policy=compact")

@@ -10,7 +10,6 @@ from penstock.broker.context import Context
 from penstock.broker.error_code import PARTITION_ERRORS, code_of
 from penstock.broker.handling.turns import by_topic, in_turns
 from penstock.controller.topic_rules import check_name
-from penstock.replication import fencing
 from penstock.replication.partitions import partition_here
 from penstock.wire.messages.describe_producers import (
     DescribeProducersRequest,
@@ -56,7 +55,7 @@ def answer(topic: str, index: int, ctx: Context) -> PartitionResponse:
         partition = partition_here(
             services.replicas.partitions, services.cluster.image, topic, index
         )
-        fencing.check_leader(partition)
+        partition.check_leader()
     except PARTITION_ERRORS as error:
         return PartitionResponse(partition_index=index, error_code=code_of(error))
     return PartitionResponse(

@@ -16,7 +16,7 @@ from penstock.broker.error_code import PARTITION_ERRORS, code_of
 from penstock.broker.handling.turns import PARTITIONS_A_TURN, by_topic, in_turns, turns
 from penstock.broker.time_search import MAX_TIMESTAMP, Found, search
 from penstock.errors import ErrorCode, InvalidRequest, KafkaError
-from penstock.replication import fencing, read_fencing
+from penstock.replication import read_fencing
 from penstock.replication.partition import Partition
 from penstock.replication.partitions import partition_here
 from penstock.replication.read_fencing import OffsetNotAvailable
@@ -107,7 +107,7 @@ def answered(
             if request.replica_id == DEBUGGING_REPLICA:
                 read_fencing.check_readable(partition, part.current_leader_epoch)
             else:
-                fencing.check_leader(partition, part.current_leader_epoch)
+                partition.check_leader(part.current_leader_epoch)
             if is_broker and request.replica_id >= 0:
                 end = partition.log.end_offset
             else:

@@ -6,7 +6,6 @@ from typing import Any
 from penstock.broker.context import Context
 from penstock.broker.error_code import PARTITION_ERRORS, code_of
 from penstock.broker.handling.turns import by_topic, in_turns
-from penstock.replication import fencing
 from penstock.replication.partitions import partition_here
 from penstock.wire.messages.offset_for_leader_epoch import (
     EpochEndOffset,
@@ -32,7 +31,7 @@ def answered(
             partition = partition_here(
                 services.replicas.partitions, services.cluster.image, topic, part.partition
             )
-            fencing.check_leader(partition, part.current_leader_epoch)
+            partition.check_leader(part.current_leader_epoch)
             epoch, end_offset = partition.log.offset_for_leader_epoch(part.leader_epoch)
         except PARTITION_ERRORS as error:
             return EpochEndOffset(partition=part.partition, error_code=code_of(error))

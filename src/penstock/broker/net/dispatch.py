@@ -17,8 +17,13 @@ from penstock.errors import KafkaError, ProtocolError
 from penstock.types import Buffer
 from penstock.wire.apis import Api
 from penstock.wire.codec import decoder, encoder, yielding_decoder, yielding_encoder
-from penstock.wire.frame import set_size
-from penstock.wire.header import API_VERSIONS, RequestHeader, read_request_header, response_start
+from penstock.wire.frame import (
+    API_VERSIONS,
+    RequestHeader,
+    read_request_header,
+    response_start,
+    set_size,
+)
 from penstock.wire.messages.fetch import FetchRequest
 from penstock.wire.negotiation import api_versions_refusal
 from penstock.wire.produce_count import MOST_PARTITIONS, SMALLEST_BYTES, names_too_many

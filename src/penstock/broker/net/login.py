@@ -22,7 +22,7 @@ from penstock.errors import ErrorCode, ProtocolError
 from penstock.security.errors import AuthenticationFailed, InvalidCredentials
 from penstock.security.principal import user
 from penstock.security.sasl import SaslExchange, SaslStep
-from penstock.wire.header import API_VERSIONS, RequestHeader, read_request_header
+from penstock.wire.frame import API_VERSIONS, RequestHeader, read_request_header
 from penstock.wire.messages.sasl_authenticate import (
     SaslAuthenticateRequest,
     SaslAuthenticateResponse,

@@ -21,11 +21,8 @@ from penstock.metadata.topic_names import INTERNAL_TOPICS, InternalTopic, topic_
 from penstock.record.batch import BatchHeader
 from penstock.record.compression import Codec, DecompressionLimit
 from penstock.record.rejected import EXAMINED
-from penstock.record.stored import stored
-from penstock.record.validate import check_produced
-from penstock.replication import fencing
-from penstock.replication.fencing import NotLeader
-from penstock.replication.partition import Partition
+from penstock.record.validate import check_produced, stored
+from penstock.replication.partition import NotLeader, Partition
 from penstock.replication.partitions import partition_here
 from penstock.wire.messages.produce import (
     PartitionProduceData,
@@ -173,7 +170,7 @@ class Appending:
                 raise InternalTopic(f"Cannot append to internal topic {name}")
             replicas = services.replicas
             partition = partition_here(replicas.partitions, image, name, part.index)
-            fencing.check_leader(partition)
+            partition.check_leader()
             log_start_offset = partition.log.log_start_offset
             batch, header = self._checked(part.records, partition)
             appended = replicas.leader_append(partition, batch, header, self._acks, self._now_ms)

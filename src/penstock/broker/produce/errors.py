@@ -6,7 +6,8 @@ from penstock.broker.error_code import code_of
 from penstock.errors import ErrorCode, KafkaError, StorageError
 from penstock.record.batch import CorruptBatch
 from penstock.record.rejected import RejectedRecords
-from penstock.record.validate import BatchTooLarge, NotOneBatch
+from penstock.record.rules import BatchTooLarge
+from penstock.record.validate import NotOneBatch
 from penstock.wire.messages.produce import (
     BatchIndexAndErrorMessage,
     PartitionProduceResponse,

@@ -1,15 +1,16 @@
 """The quotas of clients: finds a client's meter, and how long to throttle its connection.
 
-Follows the cluster image. Without any quota, a request costs one comparison.
+The limits come from the cluster image. Without any quota, a request costs one comparison.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from penstock.broker.cluster import Cluster
 from penstock.broker.quotas.limits import Limit, Limits, QuotaType
 from penstock.broker.quotas.meter import Meter
 from penstock.config.quota import QuotaConfig
+from penstock.metadata.client_entity import ClientEntity
+from penstock.metadata.image import Configs
 
 MOST_CLIENTS: Final = 10_000
 """The most clients remembered. They choose their names: a client with ever new names must not fill
@@ -84,9 +85,12 @@ class ClientQuotas:
     """All quotas of clients by user and client id. Belongs to the event loop."""
 
     def __init__(
-        self, cluster: Cluster, config: QuotaConfig, monotonic_ms: Callable[[], int]
+        self,
+        configs: Mapping[ClientEntity, Configs],
+        config: QuotaConfig,
+        monotonic_ms: Callable[[], int],
     ) -> None:
-        self._cluster, self.monotonic_ms = cluster, monotonic_ms
+        self.monotonic_ms = monotonic_ms
         samples, window_s = config.quota_window_num, config.quota_window_size_seconds
         self.produce = TypeQuota(QuotaType.PRODUCE, samples, window_s)
         self.fetch = TypeQuota(QuotaType.FETCH, samples, window_s)
@@ -99,22 +103,21 @@ class ClientQuotas:
         self.muted = 0
         """Connections that are throttled now."""
         self._known: object = None
-        self._is_on = False
+        self.is_on = False
+        """Whether any client has a limit."""
+        self.use(configs)
 
     @property
     def types(self) -> Iterator[TypeQuota]:
         yield from (self.produce, self.fetch, self.request, self.mutation)
 
-    @property
-    def is_on(self) -> bool:
-        """Whether any client has a limit."""
-        configs = self._cluster.image.client_configs
+    def use(self, configs: Mapping[ClientEntity, Configs]) -> None:
+        """Take the limits from `client_configs` of another image."""
         if configs is not self._known:
             self._known = configs
             for each in self.types:
                 each.use(Limits(each.kind, configs))
-            self._is_on = any(each.is_on for each in self.types)
-        return self._is_on
+            self.is_on = any(each.is_on for each in self.types)
 
     def produce_ms(self, user: str, client_id: str, size_bytes: int, now_ms: int) -> int:
         """The throttle time after a produce request of this size."""

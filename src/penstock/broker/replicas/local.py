@@ -12,7 +12,8 @@ from penstock.clock import Clock
 from penstock.controller.state_change import PartitionChange, StateChange, StoppedReplicas
 from penstock.errors import KafkaError, StorageError
 from penstock.log.compaction.compactor import Compactor
-from penstock.metadata.image import ClusterImage
+from penstock.metadata.client_entity import ClientEntity
+from penstock.metadata.image import ClusterImage, Configs
 from penstock.metadata.records import NO_LEADER
 from penstock.replication.fetchers import Fetchers
 from penstock.replication.partition import Partition, StaleState
@@ -41,12 +42,15 @@ class LocalBroker:
         coordinators: Coordinators,
         clock: Clock,
         on_brokers: Callable[[Collection[BrokerId]], object],
+        on_client_configs: Callable[[Mapping[ClientEntity, Configs]], object],
     ) -> None:
         self._broker_id, self._cluster, self._partitions = broker_id, cluster, partitions
         self._fetchers, self._waiters, self._clock = fetchers, waiters, clock
         self._compactor, self._coordinators = compactor, coordinators
         self._on_brokers = on_brokers
         """Called with the live brokers at each change."""
+        self._on_client_configs = on_client_configs
+        """Called with the settings of clients at each change."""
         self._unusable: dict[TopicPartition, int] = {}
         """Replicas without a usable log, with the leader epoch in which that was logged: the
         controller repeats its requests.
@@ -61,6 +65,7 @@ class LocalBroker:
         self._cluster.image = change.image
         self._coordinators.image_changed()
         self._on_brokers(change.image.brokers)
+        self._on_client_configs(change.image.client_configs)
         failed = []
         for count, each in enumerate(change.partitions, 1):
             if self._broker_id in each.state.replicas and not self._lead_or_follow(each):

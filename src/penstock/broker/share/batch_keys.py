@@ -12,10 +12,9 @@ from hashlib import sha256
 from typing import Final, NamedTuple
 
 from penstock.log.lookup import DECOMPRESSED_LIMIT_BYTES, LogSlice
-from penstock.record.batch import BatchHeader, CorruptBatch
+from penstock.record.batch import BatchHeader, CorruptBatch, payload
 from penstock.record.compression import DecompressionLimit
 from penstock.record.invalid import InvalidRecord
-from penstock.record.payload import payload
 from penstock.record.record import records_of_payload
 
 TURN_BYTES: Final = 1 << 18

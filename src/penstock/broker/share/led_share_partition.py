@@ -27,8 +27,7 @@ from penstock.coordinator.share.state import NO_START, ShareGroupOffset, SharePa
 from penstock.errors import KafkaError
 from penstock.log.store import PartitionOffline
 from penstock.loop import Handle, Loop
-from penstock.replication.fencing import NotLeader
-from penstock.replication.partition import Partition
+from penstock.replication.partition import NotLeader, Partition
 
 logger = logging.getLogger(__name__)
 

@@ -20,8 +20,7 @@ from penstock.coordinator.group.consumer.member import TopicIdPartition
 from penstock.coordinator.share.state import SharePartitionKey
 from penstock.loop import Loop
 from penstock.metadata.features import SHARE_VERSION
-from penstock.replication.fencing import NotLeader
-from penstock.replication.partition import Partition
+from penstock.replication.partition import NotLeader, Partition
 
 DEAD_LETTERS = 2
 """The level of `share.version` from which share groups have dead letters."""

@@ -42,7 +42,7 @@ async def verified(
 def release(logs: LogStore) -> None:
     """Unlock directories that were not closed; the next start finds them unchanged."""
     for log_dir in logs.dirs:
-        log_dir.release(broker_epoch=None)
+        log_dir.owner.release(broker_epoch=None)
 
 
 async def stored_metadata(

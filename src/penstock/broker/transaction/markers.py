@@ -19,7 +19,6 @@ from penstock.log.producer_state import InvalidProducerEpoch
 from penstock.metadata.records import NO_LEADER
 from penstock.record.batch import read_header
 from penstock.record.control import build_marker
-from penstock.replication import fencing
 from penstock.replication.partition import Partition
 from penstock.replication.partitions import Partitions
 from penstock.types import BrokerId, TopicPartition
@@ -100,7 +99,7 @@ class MarkerLogs:
         committed: a new leader may lack the marker that ended the transaction.
         """
         partition = self._partitions.get(*tp)
-        fencing.check_leader(partition)  # only the leader knows what was appended before
+        partition.check_leader()  # only the leader knows what was appended before
         now_ms = self._clock.now_ms()
         batch = bytearray(marker_batch(marker, coordinator_epoch, now_ms))
         log = partition.log

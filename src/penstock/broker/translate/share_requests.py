@@ -19,7 +19,6 @@ from penstock.errors import ErrorCode, KafkaError, StorageError
 from penstock.metadata.features import SHARE_VERSION
 from penstock.metadata.leaders import endpoints, leader_of
 from penstock.metadata.topic_names import UnknownTopicId
-from penstock.replication import fencing
 from penstock.replication.partitions import partition_here
 from penstock.security.acl import AclOperation
 
@@ -96,7 +95,7 @@ class ShareRequest:
         partition = partition_here(
             services.replicas.partitions, services.cluster.image, name, each.partition
         )
-        fencing.check_leader(partition, -1)
+        partition.check_leader(-1)
         return services.share.partitions.get(self.key.group, each, partition)
 
     def acknowledge(

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.console.messages.query import LARGEST, Place, Query
-from penstock.record.batch import BatchHeader
+from penstock.record.batch import BatchHeader, declared_count
 from penstock.record.invalid import InvalidRecord
-from penstock.record.payload import declared_count
 from penstock.record.record import Record, records_of_payload
 from penstock.record.varint import read_varint, write_varint
 from penstock.types import TopicPartition

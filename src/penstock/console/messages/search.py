@@ -14,8 +14,7 @@ from msgspec.structs import replace
 
 from penstock.console.messages.query import Cursor, Span
 from penstock.console.messages.scan import Criteria, matching
-from penstock.record.batch import BatchHeader
-from penstock.record.payload import payload
+from penstock.record.batch import BatchHeader, payload
 from penstock.record.record import Record
 from penstock.types import Buffer
 

@@ -20,7 +20,7 @@ from penstock.local.workers.layout import FILE_NAME as LAYOUT
 from penstock.log.files import TEMPORARY
 from penstock.log.found import IGNORED
 from penstock.log.leftovers import base_offsets, offset_of
-from penstock.log.log_dir import BOOT_ID, CLEAN_SHUTDOWN, LOCK
+from penstock.log.log_dir_owner import BOOT_ID, CLEAN_SHUTDOWN, LOCK
 from penstock.log.naming import Role, parse_dir_name
 from penstock.log.segment_files import DELETED, INDEX, LOG, TIME_INDEX
 from penstock.metadata.tree import FILE_NAME as STORE

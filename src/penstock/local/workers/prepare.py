@@ -42,7 +42,7 @@ from penstock.log.disk import DiskFiles
 from penstock.log.files import Files, replace
 from penstock.log.found import IGNORED, FoundDirectory, FoundLog, last_epoch, scan_log_dir
 from penstock.log.leftovers import base_offsets
-from penstock.log.log_dir import UNCLEAN_SHUTDOWN
+from penstock.log.log_dir_owner import UNCLEAN_SHUTDOWN
 from penstock.log.meta_properties import FILE_NAME as META_PROPERTIES
 from penstock.log.meta_properties import MetaProperties, decode_meta_properties
 from penstock.log.naming import Role, parse_dir_name

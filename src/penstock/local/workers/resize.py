@@ -13,16 +13,8 @@ from penstock.local.workers.layout import PREFIX, Move, Resize, folder
 from penstock.log import checkpoint
 from penstock.log.corrupt import CorruptFile
 from penstock.log.files import Files, replace
-from penstock.log.log_dir import (
-    BOOT_ID,
-    CLEAN_SHUTDOWN,
-    CLEANER_OFFSETS,
-    HIGH_WATERMARKS,
-    LOCK,
-    LOG_STARTS,
-    RECOVERY_POINTS,
-    UNCLEAN_SHUTDOWN,
-)
+from penstock.log.log_dir import CLEANER_OFFSETS, HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS
+from penstock.log.log_dir_owner import BOOT_ID, CLEAN_SHUTDOWN, LOCK, UNCLEAN_SHUTDOWN
 from penstock.log.meta_properties import FILE_NAME as META_PROPERTIES
 from penstock.log.meta_properties import (
     MetaProperties,

@@ -5,7 +5,7 @@ from importlib import import_module
 
 from penstock.wire.apis import APIS
 from penstock.wire.codec import decoder, encoder
-from penstock.wire.header import API_VERSIONS
+from penstock.wire.frame import API_VERSIONS
 
 LATE_MODULES = ("uvloop", "encodings.idna")
 """Modules imported late: by a new loop, and by the first name resolution."""

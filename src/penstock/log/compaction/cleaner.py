@@ -24,9 +24,8 @@ from penstock.log.files import Files
 from penstock.log.segment import IndexLimits
 from penstock.log.segment_files import CLEANED, INDEX, LOG, TIME_INDEX, TXN_INDEX, offset_path
 from penstock.log.txn_index import ENTRY_BYTES, AbortedTxn, decode_aborted
-from penstock.record.batch import BatchHeader, read_header
+from penstock.record.batch import BatchHeader, payload, read_header
 from penstock.record.control import EndTransactionMarker, read_marker
-from penstock.record.payload import payload
 from penstock.record.record import records
 from penstock.types import Buffer
 

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from penstock.config.value import LONG_MAX
 from penstock.log.compaction.offset_map import OffsetMap
 from penstock.log.compaction.spans import Span, spans
-from penstock.record.batch import HEADER, HEADER_BYTES, LENGTH_END, BatchHeader
+from penstock.record.batch import HEADER, HEADER_BYTES, LENGTH_END, BatchHeader, payload
 from penstock.record.build import build_batch, emptied
 from penstock.record.compression import compress
-from penstock.record.payload import payload
 from penstock.record.record import records
 from penstock.record.stamp import seal
 from penstock.types import Buffer

@@ -16,7 +16,7 @@ from penstock.log.inspection.kraft import FOLDER as KRAFT_METADATA
 from penstock.log.inspection.kraft import topic_configs
 from penstock.log.inspection.verify import WORKER
 from penstock.log.leftovers import base_offsets
-from penstock.log.log_dir import CLEAN_SHUTDOWN, LOCK
+from penstock.log.log_dir_owner import CLEAN_SHUTDOWN, LOCK
 from penstock.log.meta_properties import FILE_NAME as META_PROPERTIES
 from penstock.log.meta_properties import MetaProperties, decode_meta_properties
 from penstock.log.naming import Role, parse_dir_name

@@ -30,7 +30,7 @@ from penstock.spark.client.settings import ClientSettings
 from penstock.wire.apis import APIS, Api, api_of
 from penstock.wire.client_frame import read_response_header, request_frame
 from penstock.wire.codec import decoder
-from penstock.wire.header import API_VERSIONS
+from penstock.wire.frame import API_VERSIONS
 from penstock.wire.messages.api_versions import ApiVersionsResponse
 from penstock.wire.messages.sasl_authenticate import (
     SaslAuthenticateRequest,

@@ -7,8 +7,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from penstock.record.batch import BatchHeader, read_header
-from penstock.record.payload import declared_count
+from penstock.record.batch import BatchHeader, declared_count, read_header
 from penstock.spark.decode._fill import fill, fill_plain
 from penstock.spark.decode.columns import HEADER, TIMESTAMP, Decoded, RecordBounds, readable_names
 from penstock.spark.decode.visible import VisibleBatches

@@ -10,9 +10,8 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from penstock.record.batch import BatchHeader
+from penstock.record.batch import BatchHeader, declared_count
 from penstock.record.invalid import InvalidRecord
-from penstock.record.payload import declared_count
 from penstock.record.record import Record, records_of_payload
 from penstock.spark.decode.columns import (
     HEADER,

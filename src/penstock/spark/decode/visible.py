@@ -4,10 +4,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from penstock.client.isolation import visible_batches
-from penstock.record.batch import BatchHeader, CorruptBatch
+from penstock.record.batch import BatchHeader, CorruptBatch, payload_view
 from penstock.record.compression import DecompressionLimit
 from penstock.record.invalid import InvalidRecord
-from penstock.record.payload import payload_view
 from penstock.spark.decode.columns import RecordBounds
 from penstock.types import Buffer
 from penstock.wire.messages.fetch import AbortedTransaction

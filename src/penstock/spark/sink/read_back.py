@@ -5,9 +5,8 @@ from typing import Final
 
 from penstock.client.errors import RETRIABLE, RequestTimedOut, check
 from penstock.client.route import ToLeader
-from penstock.record.batch import BatchHeader, batches, crc_matches
+from penstock.record.batch import BatchHeader, batches, crc_matches, payload_view
 from penstock.record.crc import crc32c
-from penstock.record.payload import payload_view
 from penstock.record.record import Record, records
 from penstock.spark.client.cluster import BlockingClient
 from penstock.spark.sink.epoch import (

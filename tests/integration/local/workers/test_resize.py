@@ -24,7 +24,8 @@ from penstock.log.disk import DiskFiles
 from penstock.log.disk_file import DiskFile
 from penstock.log.epochs import EPOCHS, EpochStart, LeaderEpochs
 from penstock.log.inspection.adopt import adopted_topics
-from penstock.log.log_dir import CLEAN_SHUTDOWN, CLEANER_OFFSETS, LOG_STARTS, RECOVERY_POINTS
+from penstock.log.log_dir import CLEANER_OFFSETS, LOG_STARTS, RECOVERY_POINTS
+from penstock.log.log_dir_owner import CLEAN_SHUTDOWN
 from penstock.log.meta_properties import decode_meta_properties
 from penstock.metadata.backup import export_lines, import_lines
 from penstock.metadata.tree import FILE_NAME as STORE_FILE

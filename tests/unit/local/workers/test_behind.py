@@ -15,7 +15,8 @@ from penstock.log.checkpoint import write_offsets
 from penstock.log.disk import DiskFiles
 from penstock.log.epochs import EPOCHS
 from penstock.log.inspection.adopt import adopted_topics
-from penstock.log.log_dir import HIGH_WATERMARKS, UNCLEAN_SHUTDOWN
+from penstock.log.log_dir import HIGH_WATERMARKS
+from penstock.log.log_dir_owner import UNCLEAN_SHUTDOWN
 from penstock.log.meta_properties import FILE_NAME as META_PROPERTIES
 from penstock.log.meta_properties import MetaProperties, encode_meta_properties
 from penstock.log.partition_metadata import FILE_NAME as PARTITION_METADATA

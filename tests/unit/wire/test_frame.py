@@ -6,8 +6,7 @@ from penstock.errors import ErrorCode, ProtocolError
 from penstock.wire.apis import APIS, Api
 from penstock.wire.client_frame import read_response_header, request_frame, write_request_header
 from penstock.wire.codec import decode
-from penstock.wire.frame import response_frame
-from penstock.wire.header import read_request_header
+from penstock.wire.frame import read_request_header, response_frame
 from penstock.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from penstock.wire.messages.metadata import MetadataRequest, MetadataResponse
 from penstock.wire.negotiation import api_versions_refusal
