@@ -404,6 +404,19 @@ def forget_moves_that_could_not_be_written(patch: Patch) -> None:
     patch.setattr(reassignment, "_write_state", forgetting)
 
 
+def take_a_refused_move_for_complete(patch: Patch) -> None:
+    """The image keeps the target of a reassignment that the store has in progress."""
+    write = reassignment._write_assignment
+
+    async def refused(context: Any, topic: Any, where: Any, partition: Any) -> None:
+        try:
+            await write(context, topic, where, partition)
+        except StoreError as error:
+            raise leader_election.EligibleLeadersNotAvailable(str(error)) from None
+
+    patch.setattr(reassignment, "_write_assignment", refused)
+
+
 def count_no_records(patch: Patch) -> None:
     """A follower leaves the ISR by time alone."""
     patch.setattr(isr_proposals, "out_of_sync", lambda *args: out_of_sync(*args[:-1]))
@@ -548,6 +561,10 @@ MUTANTS = [
         story=stories.a_setting_is_altered_while_a_deletion_waits,
     ),
     Mutant(fail_by_one_reassignment, story=stories.a_move_is_half_ended),
+    Mutant(
+        take_a_refused_move_for_complete,
+        story=stories.the_second_write_that_ends_a_move_is_refused,
+    ),
     Mutant(
         drop_responses_during_a_takeover, story=stories.answers_come_while_a_controller_takes_over
     ),

@@ -489,6 +489,25 @@ async def a_move_is_half_ended(world: World) -> None:
     await asked(world, Nemesis(world).kill_as_a_move_ends(where, target))
 
 
+async def the_second_write_that_ends_a_move_is_refused(world: World) -> None:
+    """An access control list protects the topic's node for a while."""
+    where = world.partitions[0]
+    path, (replicas, _) = paths.topic(where.topic), world.assignment(where)
+    (spare,) = set(range(world.plan.brokers)) - set(replicas)
+    target = [*replicas[1:], spare]
+
+    def looked(changes: Iterable[Change]) -> None:
+        if DataChanged(path) in changes:  # the first write of the move
+            world.zookeeper.denied.add(path)
+
+    world.zookeeper.tree.listeners.append(looked)
+    await asked(world, Nemesis(world).reassign(where, target))
+    await until(lambda: set(isr_of(world, where)) == set(target), 20)
+    await asyncio.sleep(1)
+    world.zookeeper.tree.listeners.remove(looked)
+    world.zookeeper.denied.clear()
+
+
 async def answers_come_while_a_controller_takes_over(world: World) -> None:
     """A deletion is requested as the controller changes; brokers are faster than the store."""
     await until(lambda: len(isr_of(world, ANEW)) == world.plan.replicas, 20)
@@ -791,6 +810,7 @@ STORIES: tuple[Story, ...] = (
     a_topic_is_made_while_a_broker_lacks_files,
     a_topic_is_deleted_while_a_broker_lacks_files,
     a_move_is_half_ended,
+    the_second_write_that_ends_a_move_is_refused,
     answers_come_while_a_controller_takes_over,
     a_node_is_malformed,
     the_only_replica_in_sync_stops_in_good_order,

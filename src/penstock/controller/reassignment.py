@@ -189,7 +189,12 @@ async def _complete(
         context, topic, topic_partition, completed, outcome, move.removing, delete=False
     ):
         return False
-    await _write_assignment(context, topic, topic_partition, completed)
+    try:
+        await _write_assignment(context, topic, topic_partition, completed)
+    except StoreError:
+        _assign(context, topic_partition, partition)  # as the store has it
+        context.repair_later()
+        raise
     state = context.image.partition(topic_partition)
     assert state is not None
     stopped = StoppedReplicas(

@@ -191,8 +191,11 @@ class Loading:
         """
         store, replaced = self._store, {partition for partition, _ in self._marked}
         for partition in store.future_logs.keys() - store.logs.keys():
-            log = store.logs[partition] = store.future_logs.pop(partition)
-            with log.log_dir:
+            log = store.future_logs.pop(partition, None)
+            if log is None:
+                continue  # its directory has failed since
+            store.logs[partition] = log
+            with suppress(StorageError), log.log_dir:  # it goes offline, and logs why
                 if partition not in replaced:
                     logger.warning(
                         "%s has no log; the copy %s takes its place", partition, log.path

@@ -6,9 +6,9 @@ and the others go on.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from random import Random, SystemRandom
 
@@ -310,20 +310,34 @@ class LogStore:
         """
         lowered = set()
         for partition, offset in targets.items():
-            for logs in (self.logs, self.future_logs):
-                log = logs.get(partition)
-                if log is not None and truncate_to(log, offset):
-                    lowered.add(log.log_dir)
+            log, copy = self.logs.get(partition), self.future_logs.get(partition)
+            if log is not None and truncate_to(log, offset):
+                lowered.add(log.log_dir)
+            with self._copy_or_none(partition):
+                if copy is not None and truncate_to(copy, offset):
+                    self.checkpoint(copy.log_dir, RECOVERY_POINTS, LOG_STARTS)
         for log_dir in lowered:
             self.checkpoint(log_dir, RECOVERY_POINTS, LOG_STARTS)
 
     def truncate_fully(self, partition: TopicPartition, offset: int, now_ms: int) -> None:
         """Drop all records of a partition and start at `offset`."""
-        for logs in (self.logs, self.future_logs):
-            log = logs.get(partition)
-            if log is not None:
-                truncate_fully_and_start_at(log, offset, now_ms)
-                self.checkpoint(log.log_dir, RECOVERY_POINTS, LOG_STARTS)
+        log, copy = self.logs.get(partition), self.future_logs.get(partition)
+        if log is not None:
+            truncate_fully_and_start_at(log, offset, now_ms)
+            self.checkpoint(log.log_dir, RECOVERY_POINTS, LOG_STARTS)
+        with self._copy_or_none(partition):
+            if copy is not None:
+                truncate_fully_and_start_at(copy, offset, now_ms)
+                self.checkpoint(copy.log_dir, RECOVERY_POINTS, LOG_STARTS)
+
+    @contextmanager
+    def _copy_or_none(self, partition: TopicPartition) -> Iterator[None]:
+        """Forget a copy that fails: its log goes on, and the next start compares the two."""
+        try:
+            yield
+        except StorageError as error:
+            logger.warning("the copy of %s is given up: %s", partition, error)
+            self.future_logs.pop(partition, None)
 
     def checkpoint(self, log_dir: LogDir, *names: str) -> None:
         """Write checkpoint files now: all of them, unless some are named."""
@@ -339,6 +353,9 @@ class LogStore:
         return {partition: offset for partition, offset in found.items() if offset is not None}
 
     def _failed(self, log_dir: LogDir) -> None:
+        # Copies there are of no use until the next start, and must not hold up their logs.
+        copies = self.future_logs.items()
+        self.future_logs = {each: copy for each, copy in copies if copy.log_dir is not log_dir}
         offline = [partition for partition, log in self.logs.items() if log.log_dir is log_dir]
         if self.on_offline is not None:
             self.on_offline(log_dir, offline)

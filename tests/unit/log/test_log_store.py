@@ -662,3 +662,21 @@ def test_before_create_is_called_before_a_log_is_made() -> None:
     )
     rig.store.create(part(1), TOPIC_ID, 0)
     assert heard == [("d0", part(1), False)]
+
+
+@pytest.mark.parametrize("fully", [False, True])
+def test_a_log_is_truncated_although_the_disk_of_its_copy_fails(*, fully: bool) -> None:
+    rig = LogRig(dirs=TWO)
+    rig.append(batch_of(b"x"))
+    future = rig.store.create(PARTITION, TOPIC_ID, 0, path=ROOT / "d1", future=True)
+    append_as_follower(future, batch_of(b"x"), 0)
+    future.log_dir.fail(StorageError("Input/output error"))
+    assert rig.store.future_logs == {}
+    rig.store.future_logs[PARTITION] = future  # noticed only now
+    if fully:
+        rig.store.truncate_fully(PARTITION, 7, 0)
+    else:
+        rig.store.truncate({PARTITION: 0})
+    assert rig.log.end_offset == (7 if fully else 0)
+    assert rig.store.future_logs == {}
+    assert rig.log.log_dir.failure is None
