@@ -30,6 +30,7 @@ EXCEPTIONS = "the text of a Java exception"
 COMES_AGAIN = "a static member that was fenced comes again under its own id; Kafka has it wait"
 AT_ONCE = "partitions come with the first heartbeat; Kafka assigns them with the next"
 RELEASED = "what a request releases may come back with its response; Kafka is slower"
+OPEN_BY_ANOTHER = "a fenced producer does not end the transaction of the one that replaced it"
 OFFSET_DELTA = "Kafka stores such a record, at an offset that the next batch has too"
 
 
@@ -112,6 +113,11 @@ EXPECTED: tuple[Expected, ...] = (
     Expected("Metadata: bytes, a topic that is no utf-8", "*", STRICT),
     Expected("ApiVersions: bytes, a client id that is no utf-8", "*", STRICT),
     Expected("Metadata: id zero and no name", "*", "an exception in Kafka: we know no such topic"),
+    Expected(
+        "InitProducerId: transactional, an old epoch while one is open",
+        "error_code",
+        OPEN_BY_ANOTHER,
+    ),
     Expected("OffsetForLeaderEpoch: epoch -2", "*", "there is no epoch below 0"),
     Expected("Fetch: isolation level *", "*", THROWN),
     Expected("Fetch: a negative *", "*", THROWN),

@@ -93,6 +93,7 @@ def _is(state: str) -> Eventually:
 
 
 COMMITTED, ABORTED = _is("CompleteCommit"), _is("CompleteAbort")
+KNOWN = _init(producer_id=PRODUCER, producer_epoch=0)
 DESCRIBED = DescribeTransactionsRequest(transactional_ids=["~x", "~unknown", ""])
 FETCHED = OffsetFetchRequest(
     groups=[OffsetFetchRequestGroup(group_id="~g", topics=None)], require_stable=True
@@ -117,6 +118,12 @@ INIT = [
          _init(producer_id=NOBODY, producer_epoch=0), since=3),
     case("transactional, new, with an id", _init(producer_id=NOBODY, producer_epoch=3), since=3),
     case("transactional, one is open", _init(), _add(0), _init(), ABORTED, _init(), topics=ONE),
+    case("transactional, its own is open", _init(), _add(0), KNOWN, ABORTED, KNOWN, KNOWN,
+         _init(producer_id=PRODUCER, producer_epoch=1), topics=ONE, since=3),
+    case("transactional, its own was aborted for another's", _init(), _add(0), _init(), ABORTED,
+         KNOWN, _init(), KNOWN, topics=ONE, since=3),
+    case("transactional, an old epoch while one is open", _init(), _init(), _add(0, epoch=1), KNOWN,
+         topics=ONE, since=3),
 ]  # fmt: skip
 
 ADD = [
@@ -176,6 +183,11 @@ END = [
     case("another producer", _init(), _add(0), _end(producer=NOBODY), topics=ONE),
     case("an old epoch", _init(), _init(), _add(0, epoch=1), _end(), topics=ONE),
     case("an epoch to come", _init(), _add(0), _end(epoch=4), topics=ONE),
+    *(
+        case(f"{word} after the coordinator's abort", _init(), _add(0), _init(), ABORTED,
+             _end(committed=committed), _end(committed=committed), _init(), _end(), topics=ONE)
+        for word, committed in (("committed", True), ("aborted", False))
+    ),
 ]  # fmt: skip
 
 

@@ -80,13 +80,21 @@ class TransactionMetadata(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def fenced(self, now_ms: int) -> "TransactionMetadata":
-        """Aborted by the coordinator, in an epoch that no producer has, which fences its own."""
+        """Aborted by the coordinator, in an epoch that no producer has yet.
+
+        Its producer, which missed that, may continue in this epoch, by another InitProducerId or
+        by an abort of its own (KIP-890), until another producer initializes. Not in the last epoch.
+        """
+        if self.is_epoch_exhausted:
+            last_epoch, client_version = NONE, 0
+        else:
+            last_epoch, client_version = self.producer_epoch, self.client_version
         return self.transitioned(
             TransactionState.PREPARE_ABORT,
             now_ms,
             producer_epoch=min(self.producer_epoch + 1, LAST_EPOCH),
-            last_producer_epoch=NONE,
-            client_version=0,  # else its producer would take the epoch for its next one
+            last_producer_epoch=last_epoch,
+            client_version=client_version,
         )
 
     def completed(self, now_ms: int) -> "TransactionMetadata":
