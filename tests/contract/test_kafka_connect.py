@@ -1,17 +1,19 @@
 """Kafka Connect, unmodified: workers in a group are killed, exactly-once sources, MirrorMaker."""
 
+import re
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, ConsumerGroupTopicPartitions
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaException
 from confluent_kafka import TopicPartition as Position
 from confluent_kafka.admin import AdminClient, ConfigResource
 
 from clients.librdkafka import LibrdkafkaClient
 from clients.protocol import Record
-from peers.connect import ConnectCluster, mirror
+from peers.connect import ConnectCluster, mirror, mirror_by_file
 from peers.kafka import KafkaCluster
 from peers.penstock import PenstockBroker
 from peers.process import free_ports, last_lines, wait_until
@@ -129,3 +131,42 @@ def test_a_topic_of_kafka_is_mirrored_with_its_settings_and_the_offsets_of_its_g
     told = admin.describe_configs([resource])[resource].result(10)
     assert told["max.message.bytes"].value == "123456"
     assert "ERROR" not in copying.output.read_text()
+
+
+def are_there(bootstrap: str, topic: str, count: int) -> bool:
+    reader = Consumer({"bootstrap.servers": bootstrap, "group.id": "nobody", "log_level": 0})
+    try:
+        return reader.get_watermark_offsets(Position(topic, 0), timeout=10) == (0, count)
+    except KafkaException:  # the topic is not there yet
+        return False
+    finally:
+        reader.close()
+
+
+def test_the_file_on_the_page_mirrors_a_topic_there_and_back(
+    kafka: KafkaCluster, penstock: PenstockBroker, topic: str, tmp_path: Path
+) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "deployment.md").read_text(encoding="utf-8")
+    (text,) = re.findall(r"(?s)```properties\n(clusters = .*?)```", page)
+    for on_page, ours in (("kafka1:9092", kafka.bootstrap), ("penstock1:9092", penstock.bootstrap)):
+        assert on_page in text
+        text = text.replace(on_page, ours)
+    there, back = f"{topic}-there", f"{topic}-back"
+    for name, cluster, other, settings in (
+        (there, kafka, penstock, text),
+        (back, penstock, kafka, text.replace("kafka->penstock", "penstock->kafka")),
+    ):
+        client = LibrdkafkaClient(cluster.bootstrap)
+        client.create_topic(name, 1)
+        client.produce(name, [Record(b"%d" % each) for each in range(100)])
+        client.close()
+        settings = settings.replace("topics = .*", f"topics = {name}")
+        copying = mirror_by_file(settings, tmp_path / name)
+        copying.start()
+
+        try:
+            copying.wait_until(partial(are_there, other.bootstrap, name, 100), WAIT_S)
+        finally:
+            copying.kill()
+        assert committed(other.bootstrap, name, 1) == committed(cluster.bootstrap, name, 1)
+        assert "ERROR" not in copying.output.read_text()

@@ -13,6 +13,8 @@ from peers.servers import Servers, properties
 JARS = "connect-4.3.1"
 STRING = "org.apache.kafka.connect.storage.StringConverter"
 KEPT = ("config", "offset", "status")
+OFTEN = ("emit.checkpoints", "refresh.groups", "refresh.topics", "sync.group.offsets")
+"""MirrorMaker's pauses between two looks at its clusters."""
 """What workers store in topics."""
 
 
@@ -88,7 +90,8 @@ class ConnectCluster(Servers):
             "reconnect.backoff.max.ms": 100,
             **self._settings,
         }
-        return _program("cli.ConnectDistributed", settings, self.folder / f"worker-{number}")
+        folder = self.folder / f"worker-{number}"
+        return _program("cli.ConnectDistributed", properties(settings), folder)
 
 
 def mirror(source: str, target: str, topics: str, folder: Path) -> Process:
@@ -96,7 +99,6 @@ def mirror(source: str, target: str, topics: str, folder: Path) -> Process:
     yet.
     """
     internal = ("checkpoints.topic", "heartbeats.topic", "offset-syncs.topic")
-    often = ("emit.checkpoints", "refresh.groups", "refresh.topics", "sync.group.offsets")
     settings = {
         "clusters": "source, target",
         "source.bootstrap.servers": source,
@@ -106,17 +108,23 @@ def mirror(source: str, target: str, topics: str, folder: Path) -> Process:
         "replication.factor": 1,
         **{f"{each}.replication.factor": 1 for each in internal},
         **{f"{each}.storage.replication.factor": 1 for each in KEPT},
-        **{f"{each}.interval.seconds": 1 for each in often},
+        **{f"{each}.interval.seconds": 1 for each in OFTEN},
         "sync.group.offsets.enabled": "true",
         "offset.lag.max": 0,
     }
-    return _program("mirror.MirrorMaker", settings, folder)
+    return _program("mirror.MirrorMaker", properties(settings), folder)
 
 
-def _program(main: str, settings: dict[str, object], folder: Path) -> Process:
+def mirror_by_file(settings: str, folder: Path) -> Process:
+    """MirrorMaker 2 with this settings file and shorter pauses; not started yet."""
+    often: dict[str, object] = {f"{each}.interval.seconds": 1 for each in OFTEN}
+    return _program("mirror.MirrorMaker", settings + properties(often), folder)
+
+
+def _program(main: str, settings: str, folder: Path) -> Process:
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / "settings.properties"
-    file.write_text(properties(settings))
+    file.write_text(settings)
     java = command(JARS, f"org.apache.kafka.connect.{main}", str(file), log_level="INFO")
     return Process(main, java, folder)
 

@@ -36,6 +36,10 @@ def test_without_limits_nothing_is_dropped() -> None:
     assert dropped(segments((0, 5), (0, 5))) == 0
 
 
+def test_a_retention_of_zero_drops_everything_before_this_millisecond() -> None:
+    assert dropped(segments((NOW_MS - 1, 5), (NOW_MS, 5), (NOW_MS, 5)), retention_ms=0) == 1
+
+
 def test_a_future_timestamp_keeps_a_segment_and_all_after_it() -> None:
     assert dropped(segments((NOW_MS + 1, 5), (0, 5), (0, 5)), retention_ms=0) == 0
 
@@ -50,6 +54,7 @@ def test_by_size_only_whole_segments_beyond_the_limit_are_dropped(limit: int, co
 def test_unreplicated_records_stay() -> None:
     infos = segments((0, 10), (0, 10), (0, 10))
     assert dropped(infos, retention_ms=1, high_watermark=19) == 1
+    assert dropped(infos, retention_ms=1, high_watermark=20) == 2
 
 
 def test_segments_before_the_log_start_are_dropped_under_any_policy() -> None:
