@@ -22,14 +22,15 @@ async def search(log: PartitionLog, requested: int, worker: Executor) -> Found:
     by_time = requested != MAX_TIMESTAMP
     try:
         for each in searches_by_time(log, requested) if by_time else searches_for_newest(log):
+            if each is None:
+                await asyncio.sleep(0)
             found: TimestampOffset | TimeSearch | None = each
             while isinstance(found, TimeSearch):
                 with log.log_dir:
                     found = await asyncio.get_running_loop().run_in_executor(worker, found.run)
-                if log.is_gone:
-                    # Its files may be deleted by now, and a failed read would look like a failed
-                    # disk.
-                    return NotLeader("the log was deleted or moved while it was searched")
+            if log.is_gone:
+                # Its files may be deleted by now, and a failed read would look like a failed disk.
+                return NotLeader("the log was deleted or moved while it was searched")
             if found is not None:
                 return found
     except PARTITION_ERRORS as error:

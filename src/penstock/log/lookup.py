@@ -15,7 +15,9 @@ DECOMPRESSED_LIMIT_BYTES: Final = 1 << 28
 """The limit for a batch that a search by time opens; its size was checked when it was produced."""
 
 BATCHES_A_TURN: Final = 5_000
-"""Headers that a search by time reads at once: some ten milliseconds."""
+SEGMENTS_A_TURN: Final = 20
+"""Headers that a search by time reads at once, and segments that it opens: some ten milliseconds.
+"""
 
 
 class LogSlice:
@@ -108,13 +110,16 @@ class TimeSearch:
         )
 
 
-def search_by_time(segments: Segments, timestamp: int, start: int) -> TimeSearch | None:
+def search_by_time(segments: Segments, timestamp: int, start: int) -> TimeSearch | int | None:
     """A search in the first segment, from offset `start` on, that may hold a record at or after
     `timestamp`.
 
-    None when all records are older.
+    None when all records are older; the offset to go on from if there are too many segments to look
+    at in one turn: each may have to be opened.
     """
-    for segment in segments.since(start):
+    for count, segment in enumerate(segments.since(start)):
+        if count == SEGMENTS_A_TURN:
+            return segment.base_offset
         if segment.newest.timestamp < timestamp:
             continue
         # No record before this entry's offset is newer than its timestamp, and so than ours.
@@ -126,15 +131,27 @@ def search_by_time(segments: Segments, timestamp: int, start: int) -> TimeSearch
     return None
 
 
-def search_for_newest(segments: Segments) -> TimeSearch | None:
-    """A search for the first record with the largest timestamp (KIP-734); None in an empty log."""
-    newest = max(segments, key=lambda segment: segment.newest.timestamp)
-    timestamp, offset = newest.newest
-    found = newest.find(offset) if timestamp >= 0 else None
-    if found is None:
+def newest_of_some(segments: Segments, start: int) -> tuple[TimestampOffset, int | None]:
+    """The largest timestamp of some segments from offset `start` on, and the offset to go on
+    from.
+    """
+    best = TimestampOffset(-1, start)
+    for count, segment in enumerate(segments.since(start)):
+        if count == SEGMENTS_A_TURN:
+            return best, segment.base_offset
+        if segment.newest.timestamp > best.timestamp:
+            best = segment.newest
+    return best, None
+
+
+def search_for(segments: Segments, newest: TimestampOffset) -> TimeSearch | None:
+    """A search for the first record with this timestamp, in the batch that ends at this offset."""
+    segment = segments.floor(newest.offset)
+    found = None if segment is None else segment.find(newest.offset)
+    if segment is None or found is None:
         return None
     position, size = found
-    return TimeSearch(newest.file, position, position + size, timestamp, 0)
+    return TimeSearch(segment.file, position, position + size, newest.timestamp, 0)
 
 
 def end_of_slice(segments: Segments, start: int, found: LogSlice, up_to: int) -> int:

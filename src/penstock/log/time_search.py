@@ -8,8 +8,9 @@ from penstock.log.partition_log import PartitionLog
 from penstock.log.time_index import TimestampOffset
 
 
-def searches_by_time(log: PartitionLog, timestamp: int) -> Iterator[TimeSearch]:
-    """Searches for the first record at or after `timestamp`: one per segment that may hold it.
+def searches_by_time(log: PartitionLog, timestamp: int) -> Iterator[TimeSearch | None]:
+    """Searches for the first record at or after `timestamp`: one per segment that may hold it. None
+    where other work should get its turn.
 
     The log may change between two of them.
     """
@@ -20,16 +21,33 @@ def searches_by_time(log: PartitionLog, timestamp: int) -> Iterator[TimeSearch]:
             search = lookup.search_by_time(log.segments, timestamp, start)
         if search is None:
             return
-        yield search
-        start = search.next_segment
+        if isinstance(search, int):
+            yield None
+            start = search
+        else:
+            yield search
+            start = search.next_segment
 
 
-def searches_for_newest(log: PartitionLog) -> Iterator[TimeSearch]:
-    """The search for the first record with the largest timestamp (KIP-734), in its batch."""
-    with log.log_dir:
-        search = lookup.search_for_newest(log.segments)
-    if search is not None:
-        yield search
+def searches_for_newest(log: PartitionLog) -> Iterator[TimeSearch | None]:
+    """The search for the first record with the largest timestamp (KIP-734), in its batch. None
+    where other work should get its turn.
+    """
+    newest, start = TimestampOffset(-1, 0), log.segments.first.base_offset
+    while True:
+        with log.log_dir:
+            found, following = lookup.newest_of_some(log.segments, start)
+        if found.timestamp > newest.timestamp:
+            newest = found
+        if following is None:
+            break
+        yield None
+        start = following
+    if newest.timestamp >= 0:
+        with log.log_dir:
+            search = lookup.search_for(log.segments, newest)
+        if search is not None:
+            yield search
 
 
 def offset_for_timestamp(log: PartitionLog, timestamp: int) -> TimestampOffset | None:
@@ -42,7 +60,7 @@ def offset_of_max_timestamp(log: PartitionLog) -> TimestampOffset | None:
     return _first_of(log, searches_for_newest(log))
 
 
-def _first_of(log: PartitionLog, searches: Iterable[TimeSearch]) -> TimestampOffset | None:
+def _first_of(log: PartitionLog, searches: Iterable[TimeSearch | None]) -> TimestampOffset | None:
     for search in searches:
         found: TimestampOffset | TimeSearch | None = search
         while isinstance(found, TimeSearch):

@@ -20,6 +20,7 @@ from penstock.log.txn_index import AbortedTxn
 from penstock.record.batch import BatchHeader, read_header
 from penstock.record.build import build_batch, numbered
 from penstock.record.compression import Codec, DecompressionLimit
+from penstock.record.record import Record
 from penstock.testing.logs import LogRig
 
 LARGE = bytes(2 * TURN_BYTES)
@@ -123,17 +124,19 @@ def test_all_partitions_of_a_fetch_read_a_limited_number_of_bytes(value: bytes) 
 
 def test_batches_of_aborted_transactions_are_found_among_very_many() -> None:
     """Each of 20,000 batches compared with each of 10,000 transactions would take minutes."""
-    data = read_header(batch_with([b"a"]))
     positions: list[tuple[int, BatchHeader]] = []
     txns = []
     for offset in range(20_000):
         producer_id = offset % 10
-        header = BatchHeader(*data.fields())
-        header.base_offset, header.producer_id, header.attributes = offset, producer_id, 0x10
-        positions.append((offset, header))
+        batch = build_batch(
+            [Record(offset, 0, None, b"", [])],
+            base_offset=offset,
+            producer_id=producer_id,
+            transactional=offset != 5,
+        )
+        positions.append((offset, read_header(batch)))
         if producer_id >= 5:
             txns.append(AbortedTxn(producer_id, offset, offset + 5, offset + 6))
-    positions[5][1].attributes = 0  # not in a transaction
     found = aborted_among(positions, txns)
     assert found == {at for at in range(20_000) if at % 10 >= 5} - {5}
     ended = [AbortedTxn(1, 1, 11, 12), AbortedTxn(1, 31, 31, 32)]

@@ -10,7 +10,7 @@ from penstock.config.topic import TopicConfig
 from penstock.errors import StorageError
 from penstock.log.follower_append import OffsetsOutOfOrder, append_as_follower
 from penstock.log.log_dir import LogDirOffline
-from penstock.log.lookup import BATCHES_A_TURN, OffsetOutOfRange, TimeSearch
+from penstock.log.lookup import BATCHES_A_TURN, SEGMENTS_A_TURN, OffsetOutOfRange, TimeSearch
 from penstock.log.old_segments import delete_old_segments
 from penstock.log.producer_state import OutOfOrderSequence
 from penstock.log.segment import MOST_INTERVAL_BYTES
@@ -18,6 +18,7 @@ from penstock.log.time_search import (
     offset_for_timestamp,
     offset_of_max_timestamp,
     searches_by_time,
+    searches_for_newest,
 )
 from penstock.log.truncation import truncate_to
 from penstock.log.txn_index import AbortedTxn
@@ -650,6 +651,26 @@ def test_a_search_by_time_yields_among_many_batches_of_one_timestamp() -> None:
         assert len(files.read_suffixes) < BATCHES_A_TURN // 10
     assert (found, turns) == ((2000, count), 4)
     assert offset_for_timestamp(rig.log, 1500) == (2000, count)
+
+
+@pytest.mark.parametrize("is_newest", [False, True])
+def test_a_search_by_time_yields_among_many_segments(*, is_newest: bool) -> None:
+    """After a restart, each has to be opened for its newest timestamp."""
+    files, count = ReadFiles(), 10 * SEGMENTS_A_TURN
+    rig = LogRig(TopicConfig(segment_ms=1), files=files)
+    for number in range(count):
+        rig.append(batch_of(b"x", timestamp=10 * number))
+    rig.restart()
+    assert len(rig.log.segments) == count
+    last_ms, reads, found = 10 * count - 10, [], None
+    files.read_suffixes.clear()
+    for search in searches_for_newest(rig.log) if is_newest else searches_by_time(rig.log, last_ms):
+        reads.append(len(files.read_suffixes))
+        files.read_suffixes.clear()
+        found = search if search is None else search.run()
+    assert found == (last_ms, count - 1)
+    assert len(reads) >= 10
+    assert max(reads) <= 5 * SEGMENTS_A_TURN
 
 
 def test_an_aborted_transaction_does_not_make_the_next_fetch_reread_the_index() -> None:

@@ -113,8 +113,9 @@ def aborted_among(
         own = by_producer.get(header.producer_id) if header.is_transactional else None
         if own is None:
             continue
-        at = bisect_left(own, header.base_offset, key=lambda txn: txn.last_offset)
-        if at < len(own) and own[at].first_offset <= header.base_offset:
+        first = int(header.base_offset)
+        at = bisect_left(own, first, key=lambda txn: txn.last_offset)
+        if at < len(own) and own[at].first_offset <= first:
             found.add(position)
     return found
 

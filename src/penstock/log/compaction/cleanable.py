@@ -2,17 +2,35 @@
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import msgspec
 
 from penstock.config.topic import TopicConfig
+from penstock.config.value import LONG_MAX
 
 Key = TypeVar("Key")
 
 
+class WeighedSegment(Protocol):
+    """A segment as compaction weighs it. Its times may have to be read from the disk."""
+
+    @property
+    def base_offset(self) -> int: ...
+
+    @property
+    def size_bytes(self) -> int: ...
+
+    @property
+    def first_ms(self) -> int:
+        """The timestamp of its first batch; -1 when unknown."""
+
+    @property
+    def newest_ms(self) -> int: ...
+
+
 class SegmentAge(msgspec.Struct, frozen=True):
-    """A segment as compaction weighs it; `first_ms` is of its first batch, -1 when unknown."""
+    """A segment whose times are known."""
 
     base_offset: int
     size_bytes: int
@@ -26,7 +44,7 @@ class LogState(msgspec.Struct, frozen=True):
     `cleaned_to` is its entry in `cleaner-offset-checkpoint`, if it has one.
     """
 
-    segments: Sequence[SegmentAge]
+    segments: Sequence[WeighedSegment]
     log_start_offset: int
     last_stable_offset: int
     log_end_offset: int
@@ -71,13 +89,16 @@ def dirty_part(log: LogState, config: TopicConfig, now_ms: int) -> DirtyPart:
     first_dirty = min(first_dirty, first_uncleanable)
     dirty = log.segments[_segment_of(log.segments, first_dirty) : end]
     clean = log.segments[: end - len(dirty)]
-    oldest_ms = min((each.first_ms for each in dirty if each.first_ms >= 0), default=now_ms)
+    overdue = False
+    if config.max_compaction_lag_ms < LONG_MAX:
+        known = (first_ms for each in dirty if (first_ms := each.first_ms) >= 0)
+        overdue = now_ms - min(known, default=now_ms) > config.max_compaction_lag_ms
     return DirtyPart(
         first_dirty,
         first_uncleanable,
         sum(each.size_bytes for each in clean),
         sum(each.size_bytes for each in dirty),
-        overdue=now_ms - oldest_ms > config.max_compaction_lag_ms,
+        overdue=overdue,
     )
 
 
@@ -91,6 +112,6 @@ def dirtiest(logs: Mapping[Key, tuple[DirtyPart, TopicConfig]]) -> Key | None:
     return max(worth, key=lambda log: logs[log][0].ratio, default=None)
 
 
-def _segment_of(segments: Sequence[SegmentAge], offset: int) -> int:
+def _segment_of(segments: Sequence[WeighedSegment], offset: int) -> int:
     """The index of the segment that has `offset`; the first one for all offsets before it."""
     return max(bisect_right(segments, offset, key=lambda each: each.base_offset) - 1, 0)

@@ -12,7 +12,13 @@ from penstock.clock import Clock
 from penstock.config.storage import StorageConfig
 from penstock.errors import KafkaError, StorageError
 from penstock.log.compaction.child import CleaningProcess
-from penstock.log.compaction.cleanable import DirtyPart, LogState, SegmentAge, dirtiest, dirty_part
+from penstock.log.compaction.cleanable import (
+    DirtyPart,
+    LogState,
+    dirtiest,
+    dirty_part,
+    is_worth_cleaning,
+)
 from penstock.log.compaction.job import (
     CleanedGroup,
     CleaningJob,
@@ -26,6 +32,8 @@ from penstock.log.compaction.swap import swap_in, unchanged
 from penstock.log.files import Files
 from penstock.log.log_dir import CLEANER_OFFSETS, LogDir
 from penstock.log.partition_log import PartitionLog
+from penstock.log.segment import Segment
+from penstock.loop import with_turns
 from penstock.types import TopicPartition
 
 DEATHS_ALLOWED = 3
@@ -33,7 +41,28 @@ DEATHS_ALLOWED = 3
 RETRY_MS = 60_000
 """The pause before a log that met a full disk is cleaned again."""
 
+LOGS_A_TURN = 100
+"""Logs weighed before other work on the loop gets its turn."""
+
 logger = logging.getLogger(__name__)
+
+
+class LiveSegment:
+    """A segment as compaction weighs it; its times are read only if they matter."""
+
+    __slots__ = ("_segment", "base_offset", "size_bytes")
+
+    def __init__(self, segment: Segment) -> None:
+        self._segment = segment
+        self.base_offset, self.size_bytes = segment.base_offset, segment.size_bytes
+
+    @property
+    def first_ms(self) -> int:
+        return self._segment.first_timestamp
+
+    @property
+    def newest_ms(self) -> int:
+        return self._segment.newest_ms
 
 
 class Compactor:
@@ -88,20 +117,27 @@ class Compactor:
     async def clean_dirtiest(self, process: CleaningProcess) -> bool:
         """Clean one log; False if none is dirty enough."""
         now_ms = self._clock.now_ms()
-        logs = {log.topic_partition: log for log in self._logs() if self._is_compacted(log)}
-        parts = {}
-        for partition, log in logs.items():
-            with self._contained(log), log.log_dir:
-                parts[partition] = dirty_part(self._state(log), log.config, now_ms), log.config
-        chosen = dirtiest(parts)
+        weighed = {}
+        async for log in with_turns(list(self._logs()), LOGS_A_TURN):
+            if self._is_compacted(log):
+                with self._contained(log), log.log_dir:
+                    part = dirty_part(self._state(log), log.config, now_ms)
+                    weighed[log] = part, log.config
+        # Since they were weighed, logs may have been deleted, or begun by another cleaner thread.
+        chosen = dirtiest({log: each for log, each in weighed.items() if self._is_compacted(log)})
         if chosen is None:
             return False
-        self._being_cleaned.add(chosen)
+        partition = chosen.topic_partition
+        self._being_cleaned.add(partition)
         try:
-            with self._contained(logs[chosen]):
-                await self._clean(process, logs[chosen], parts[chosen][0], now_ms)
+            with self._contained(chosen):
+                # Weighed again: a part of a log that was truncated meanwhile may reach too far.
+                with chosen.log_dir:
+                    part = dirty_part(self._state(chosen), chosen.config, now_ms)
+                if is_worth_cleaning(part, chosen.config):
+                    await self._clean(process, chosen, part, now_ms)
         finally:
-            self._being_cleaned.discard(chosen)
+            self._being_cleaned.discard(partition)
         return True
 
     @contextmanager
@@ -153,7 +189,8 @@ class Compactor:
     def _is_compacted(self, log: PartitionLog) -> bool:
         partition = log.topic_partition
         return (
-            "compact" in log.config.cleanup_policy
+            not log.is_gone
+            and "compact" in log.config.cleanup_policy
             and partition not in self.uncleanable
             and partition not in self._being_cleaned
             and log.log_dir.failure is None
@@ -162,10 +199,7 @@ class Compactor:
 
     def _state(self, log: PartitionLog) -> LogState:
         return LogState(
-            [
-                SegmentAge(each.base_offset, each.size_bytes, each.first_timestamp, each.newest_ms)
-                for each in log.segments
-            ],
+            [LiveSegment(each) for each in log.segments],
             log.log_start_offset,
             log.last_stable_offset,
             log.end_offset,

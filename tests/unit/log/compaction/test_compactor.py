@@ -5,8 +5,9 @@ import errno
 import os
 import subprocess
 import sys
+from collections.abc import AsyncGenerator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -16,6 +17,7 @@ from penstock.config.topic import TopicConfig
 from penstock.errors import StorageError
 from penstock.log.checkpoint import read_offsets
 from penstock.log.compaction import child
+from penstock.log.compaction import compactor as compactor_module
 from penstock.log.compaction.child import CleaningProcess
 from penstock.log.compaction.compactor import RETRY_MS, Compactor
 from penstock.log.compaction.job import Answer, CleaningJob, Died, Failed, Finished, SegmentSize
@@ -177,6 +179,8 @@ def test_a_new_log_does_not_inherit_the_error_of_a_deleted_one(log: PartitionLog
     for _ in range(3):
         compactor._died(log, -9)
     assert compactor.uncleanable == {}
+    assert not compactor._is_compacted(log)
+    log.segments.home.is_gone = False  # as that of a new log of this name
     assert compactor._is_compacted(log)
 
 
@@ -320,6 +324,56 @@ def test_a_completed_cleaning_resets_the_count_of_killed_processes(
     compactor = asyncio.run(run())
     compactor._died(log, -9)
     assert compactor.uncleanable == {}
+
+
+def test_logs_are_weighed_without_opening_their_segments() -> None:
+    """There may be thousands, and only a maximum lag or a minimum one depends on their times."""
+    rig = LogRig(TopicConfig(cleanup_policy=("compact",), min_cleanable_dirty_ratio=1.0))
+    for _ in range(3):
+        batch = build_batch([Record(0, NOW, b"k", b"v", [])])
+        rig.append(batch)
+        rig.log.roll(NOW)
+    rig.restart()
+    rig.log.set_high_watermark(rig.log.end_offset)
+    compactor = Compactor(rig.files, lambda: [rig.log], FixedClock(), StorageConfig)
+    before = rig.fake.operations
+    assert not asyncio.run(compactor.clean_dirtiest(CleaningProcess()))
+    assert rig.fake.operations - before <= 1  # the checkpoint
+
+
+def test_a_log_that_is_truncated_while_others_are_weighed_is_weighed_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """New records at the old offsets are not committed: they must not remove older ones."""
+    monkeypatch.setattr(compactor_module, "LOGS_A_TURN", 1)
+    rig = LogRig(CONFIG)
+    asked: list[CleaningJob] = []
+
+    def append(leader_epoch: int) -> None:
+        for _ in range(3):
+            rig.append(build_batch([Record(0, NOW, b"k", b"v", [])]), leader_epoch)
+            rig.log.roll(NOW)
+        rig.log.flush()
+
+    class Process:
+        async def clean(self, job: CleaningJob) -> AsyncGenerator[Answer]:
+            asked.append(job)
+            yield Finished(0, 0, 0)
+
+    async def scenario() -> None:
+        compactor = Compactor(rig.files, lambda: [rig.log], FixedClock(), StorageConfig)
+        process = cast("CleaningProcess", Process())
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(compactor.clean_dirtiest(process))
+            await asyncio.sleep(0)
+            rig.store.truncate({rig.log.topic_partition: 1})
+            append(1)
+
+    append(0)
+    rig.log.set_high_watermark(3)
+    asyncio.run(scenario())
+    assert rig.log.high_watermark == 1
+    assert [each.first_uncleanable for each in asked] == [1]
 
 
 def job(log: PartitionLog) -> CleaningJob:
