@@ -267,7 +267,8 @@ class Server:
 
     def closed(self, session: Session) -> None:
         self._unauthenticated.pop(session, None)
-        self._services.share.partitions.connection_closed(id(session.peer))
+        session.peer.is_connected = False
+        self._services.share.partitions.connection_closed(session.peer.connection)
         host = self.sessions.pop(session, None)
         if host is not None:
             self.limits.closed(session.peer.listener, host)
