@@ -63,6 +63,8 @@ class Peer(msgspec.Struct):
     software_version: str = ""
     connection: int = msgspec.field(default_factory=count(1).__next__)
     """Later connections have larger numbers."""
+    is_connected: bool = True
+    """False once the connection is closed: its last request may still be handled."""
 
     def __str__(self) -> str:
         return f"{self.host}:{self.port}"

@@ -22,4 +22,4 @@ class CoordinatorLoading(KafkaError):
 
 
 class RecordTooLarge(KafkaError):
-    """The batch exceeds the internal topic's `max.message.bytes`."""
+    """The batch exceeds the internal topic's `max.message.bytes`, or a name its field."""

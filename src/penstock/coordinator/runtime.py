@@ -8,6 +8,7 @@ instances of this.
 
 import logging
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from struct import error as StructError  # noqa: N812  an exception of the standard library
 from typing import Any, Generic, TypeVar
 
 from penstock.clock import Clock
@@ -219,7 +220,11 @@ class CoordinatorRuntime(Generic[S, Rec]):
     def _carry_out(self, led: LedPartition[S], result: CoordinatorResult[Any, Any]) -> None:
         offset = led.log.end_offset if result.reads_state else 0
         if result.records:
-            raw = [self._format.encode(record) for record in result.records]
+            try:
+                raw = [self._format.encode(record) for record in result.records]
+            except StructError:
+                # A member id made of a client's longest name, for example.
+                raise RecordTooLarge(f"a name is too long for {self.name}") from None
             try:
                 offset = self._append(led, result, raw, result.records)
             except KafkaError:

@@ -220,7 +220,7 @@ class ScramExchange:
             raise InvalidCredentials("SCRAM: the proof is not base64") from None
         if len(proof) != len(signature):
             raise InvalidCredentials("SCRAM: the proof has another length")
-        client_key = bytes(a ^ b for a, b in zip(proof, signature, strict=True))
+        client_key = (int.from_bytes(proof) ^ int.from_bytes(signature)).to_bytes(len(proof))
         if not hmac.compare_digest(hashlib.new(digest, client_key).digest(), known.stored_key):
             raise InvalidCredentials(f"SCRAM: a wrong password of {self._told}")
         verifier = hmac.digest(known.server_key, signed, digest)

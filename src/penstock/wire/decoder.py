@@ -11,6 +11,11 @@ from penstock.wire import primitives
 from penstock.wire.schema import Array, Field, Kind, Message, fields
 from penstock.wire.source import FIXED, SIZES, FunctionSource, min_size_bytes
 
+LONGEST_STRING = (1 << 15) - 1
+"""In bytes. A compact length could be longer, but Kafka accepts no longer string in any version:
+names end up in fields of older formats, where a longer one does not fit.
+"""
+
 
 class DecoderSource(FunctionSource):
     """Collects fields of fixed size in `run` until one of variable size needs the position."""
@@ -102,6 +107,9 @@ class DecoderSource(FunctionSource):
         if self.flexible:
             with self.block(f"if {size} > 127:"):
                 self.emit(f"{size}, pos = uvarint_rest(buf, pos, {size})")
+                if kind == "string":
+                    with self.block(f"if {size} > {LONGEST_STRING + 1}:"):
+                        self.emit(f'raise MalformedError(f"impossible length {{{size} - 1}}")')
             self.emit(f"{size} -= 1")
         return size
 

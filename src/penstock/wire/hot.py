@@ -64,6 +64,8 @@ def decode_ProduceRequest_9(buf: Buffer, pos: int = 0) -> tuple[Any, int]:
         pos += 1
         if transactional_id_1 > 127:
             transactional_id_1, pos = uvarint_rest(buf, pos, transactional_id_1)
+            if transactional_id_1 > 32768:
+                raise MalformedError(f"impossible length {transactional_id_1 - 1}")
         transactional_id_1 -= 1
         transactional_id_2: Any
         if transactional_id_1 == -1:
@@ -92,6 +94,8 @@ def decode_ProduceRequest_9(buf: Buffer, pos: int = 0) -> tuple[Any, int]:
             pos += 1
             if name_9 > 127:
                 name_9, pos = uvarint_rest(buf, pos, name_9)
+                if name_9 > 32768:
+                    raise MalformedError(f"impossible length {name_9 - 1}")
             name_9 -= 1
             name_10: Any
             at_11 = pos
@@ -238,6 +242,8 @@ def decode_ProduceRequest_10(buf: Buffer, pos: int = 0) -> tuple[Any, int]:
         pos += 1
         if transactional_id_1 > 127:
             transactional_id_1, pos = uvarint_rest(buf, pos, transactional_id_1)
+            if transactional_id_1 > 32768:
+                raise MalformedError(f"impossible length {transactional_id_1 - 1}")
         transactional_id_1 -= 1
         transactional_id_2: Any
         if transactional_id_1 == -1:
@@ -266,6 +272,8 @@ def decode_ProduceRequest_10(buf: Buffer, pos: int = 0) -> tuple[Any, int]:
             pos += 1
             if name_9 > 127:
                 name_9, pos = uvarint_rest(buf, pos, name_9)
+                if name_9 > 32768:
+                    raise MalformedError(f"impossible length {name_9 - 1}")
             name_9 -= 1
             name_10: Any
             at_11 = pos
@@ -318,7 +326,7 @@ def decode_ProduceRequest_10(buf: Buffer, pos: int = 0) -> tuple[Any, int]:
             pos = skip_tags(buf, pos, tags_21)
         return ProduceRequest(transactional_id=transactional_id_2, acks=acks_4, timeout_ms=timeout_ms_5, topic_data=topic_data_7), pos
     except MALFORMED as error:
-        raise malformed(error, 'ProduceRequest v10', line_fields(ProduceRequest, 10, 232), pos, end) from None
+        raise malformed(error, 'ProduceRequest v10', line_fields(ProduceRequest, 10, 236), pos, end) from None
 
 
 def encode_ProduceResponse_10(message: Any, out: bytearray) -> Sequence[Any]:
@@ -462,6 +470,8 @@ def decode_ProduceRequest_11(buf: Buffer, pos: int = 0) -> tuple[Any, int]:
         pos += 1
         if transactional_id_1 > 127:
             transactional_id_1, pos = uvarint_rest(buf, pos, transactional_id_1)
+            if transactional_id_1 > 32768:
+                raise MalformedError(f"impossible length {transactional_id_1 - 1}")
         transactional_id_1 -= 1
         transactional_id_2: Any
         if transactional_id_1 == -1:
@@ -490,6 +500,8 @@ def decode_ProduceRequest_11(buf: Buffer, pos: int = 0) -> tuple[Any, int]:
             pos += 1
             if name_9 > 127:
                 name_9, pos = uvarint_rest(buf, pos, name_9)
+                if name_9 > 32768:
+                    raise MalformedError(f"impossible length {name_9 - 1}")
             name_9 -= 1
             name_10: Any
             at_11 = pos
@@ -542,7 +554,7 @@ def decode_ProduceRequest_11(buf: Buffer, pos: int = 0) -> tuple[Any, int]:
             pos = skip_tags(buf, pos, tags_21)
         return ProduceRequest(transactional_id=transactional_id_2, acks=acks_4, timeout_ms=timeout_ms_5, topic_data=topic_data_7), pos
     except MALFORMED as error:
-        raise malformed(error, 'ProduceRequest v11', line_fields(ProduceRequest, 11, 456), pos, end) from None
+        raise malformed(error, 'ProduceRequest v11', line_fields(ProduceRequest, 11, 464), pos, end) from None
 
 
 def encode_ProduceResponse_11(message: Any, out: bytearray) -> Sequence[Any]:
@@ -686,6 +698,8 @@ def decode_ProduceRequest_12(buf: Buffer, pos: int = 0) -> tuple[Any, int]:
         pos += 1
         if transactional_id_1 > 127:
             transactional_id_1, pos = uvarint_rest(buf, pos, transactional_id_1)
+            if transactional_id_1 > 32768:
+                raise MalformedError(f"impossible length {transactional_id_1 - 1}")
         transactional_id_1 -= 1
         transactional_id_2: Any
         if transactional_id_1 == -1:
@@ -714,6 +728,8 @@ def decode_ProduceRequest_12(buf: Buffer, pos: int = 0) -> tuple[Any, int]:
             pos += 1
             if name_9 > 127:
                 name_9, pos = uvarint_rest(buf, pos, name_9)
+                if name_9 > 32768:
+                    raise MalformedError(f"impossible length {name_9 - 1}")
             name_9 -= 1
             name_10: Any
             at_11 = pos
@@ -766,7 +782,7 @@ def decode_ProduceRequest_12(buf: Buffer, pos: int = 0) -> tuple[Any, int]:
             pos = skip_tags(buf, pos, tags_21)
         return ProduceRequest(transactional_id=transactional_id_2, acks=acks_4, timeout_ms=timeout_ms_5, topic_data=topic_data_7), pos
     except MALFORMED as error:
-        raise malformed(error, 'ProduceRequest v12', line_fields(ProduceRequest, 12, 680), pos, end) from None
+        raise malformed(error, 'ProduceRequest v12', line_fields(ProduceRequest, 12, 692), pos, end) from None
 
 
 def encode_ProduceResponse_12(message: Any, out: bytearray) -> Sequence[Any]:
@@ -910,6 +926,8 @@ def decode_ProduceRequest_13(buf: Buffer, pos: int = 0) -> tuple[Any, int]:
         pos += 1
         if transactional_id_1 > 127:
             transactional_id_1, pos = uvarint_rest(buf, pos, transactional_id_1)
+            if transactional_id_1 > 32768:
+                raise MalformedError(f"impossible length {transactional_id_1 - 1}")
         transactional_id_1 -= 1
         transactional_id_2: Any
         if transactional_id_1 == -1:
@@ -977,7 +995,7 @@ def decode_ProduceRequest_13(buf: Buffer, pos: int = 0) -> tuple[Any, int]:
             pos = skip_tags(buf, pos, tags_19)
         return ProduceRequest(transactional_id=transactional_id_2, acks=acks_4, timeout_ms=timeout_ms_5, topic_data=topic_data_7), pos
     except MALFORMED as error:
-        raise malformed(error, 'ProduceRequest v13', line_fields(ProduceRequest, 13, 904), pos, end) from None
+        raise malformed(error, 'ProduceRequest v13', line_fields(ProduceRequest, 13, 920), pos, end) from None
 
 
 def encode_ProduceResponse_13(message: Any, out: bytearray) -> Sequence[Any]:
@@ -1125,6 +1143,8 @@ def decode_FetchRequest_12(buf: Buffer, pos: int = 0) -> tuple[Any, int]:
             pos += 1
             if topic_11 > 127:
                 topic_11, pos = uvarint_rest(buf, pos, topic_11)
+                if topic_11 > 32768:
+                    raise MalformedError(f"impossible length {topic_11 - 1}")
             topic_11 -= 1
             topic_12: Any
             at_13 = pos
@@ -1172,6 +1192,8 @@ def decode_FetchRequest_12(buf: Buffer, pos: int = 0) -> tuple[Any, int]:
             pos += 1
             if topic_28 > 127:
                 topic_28, pos = uvarint_rest(buf, pos, topic_28)
+                if topic_28 > 32768:
+                    raise MalformedError(f"impossible length {topic_28 - 1}")
             topic_28 -= 1
             topic_29: Any
             at_30 = pos
@@ -1201,6 +1223,8 @@ def decode_FetchRequest_12(buf: Buffer, pos: int = 0) -> tuple[Any, int]:
         pos += 1
         if rack_id_34 > 127:
             rack_id_34, pos = uvarint_rest(buf, pos, rack_id_34)
+            if rack_id_34 > 32768:
+                raise MalformedError(f"impossible length {rack_id_34 - 1}")
         rack_id_34 -= 1
         rack_id_35: Any
         at_36 = pos
@@ -1228,6 +1252,8 @@ def decode_FetchRequest_12(buf: Buffer, pos: int = 0) -> tuple[Any, int]:
                     pos += 1
                     if cluster_id_42 > 127:
                         cluster_id_42, pos = uvarint_rest(buf, pos, cluster_id_42)
+                        if cluster_id_42 > 32768:
+                            raise MalformedError(f"impossible length {cluster_id_42 - 1}")
                     cluster_id_42 -= 1
                     cluster_id_43: Any
                     if cluster_id_42 == -1:
@@ -1246,7 +1272,7 @@ def decode_FetchRequest_12(buf: Buffer, pos: int = 0) -> tuple[Any, int]:
                     raise MalformedError("contents do not match the declared size")
         return FetchRequest(replica_id=replica_id_1, max_wait_ms=max_wait_ms_2, min_bytes=min_bytes_3, max_bytes=max_bytes_4, isolation_level=isolation_level_5, session_id=session_id_6, session_epoch=session_epoch_7, topics=topics_9, forgotten_topics_data=forgotten_topics_data_26, rack_id=rack_id_35, cluster_id=cluster_id_38), pos
     except MALFORMED as error:
-        raise malformed(error, 'FetchRequest v12', line_fields(FetchRequest, 12, 1107), pos, end) from None
+        raise malformed(error, 'FetchRequest v12', line_fields(FetchRequest, 12, 1125), pos, end) from None
 
 
 def encode_FetchResponse_12(message: Any, out: bytearray) -> Sequence[Any]:
@@ -1414,6 +1440,8 @@ def decode_FetchRequest_13(buf: Buffer, pos: int = 0) -> tuple[Any, int]:
         pos += 1
         if rack_id_30 > 127:
             rack_id_30, pos = uvarint_rest(buf, pos, rack_id_30)
+            if rack_id_30 > 32768:
+                raise MalformedError(f"impossible length {rack_id_30 - 1}")
         rack_id_30 -= 1
         rack_id_31: Any
         at_32 = pos
@@ -1441,6 +1469,8 @@ def decode_FetchRequest_13(buf: Buffer, pos: int = 0) -> tuple[Any, int]:
                     pos += 1
                     if cluster_id_38 > 127:
                         cluster_id_38, pos = uvarint_rest(buf, pos, cluster_id_38)
+                        if cluster_id_38 > 32768:
+                            raise MalformedError(f"impossible length {cluster_id_38 - 1}")
                     cluster_id_38 -= 1
                     cluster_id_39: Any
                     if cluster_id_38 == -1:
@@ -1459,7 +1489,7 @@ def decode_FetchRequest_13(buf: Buffer, pos: int = 0) -> tuple[Any, int]:
                     raise MalformedError("contents do not match the declared size")
         return FetchRequest(replica_id=replica_id_1, max_wait_ms=max_wait_ms_2, min_bytes=min_bytes_3, max_bytes=max_bytes_4, isolation_level=isolation_level_5, session_id=session_id_6, session_epoch=session_epoch_7, topics=topics_9, forgotten_topics_data=forgotten_topics_data_24, rack_id=rack_id_31, cluster_id=cluster_id_34), pos
     except MALFORMED as error:
-        raise malformed(error, 'FetchRequest v13', line_fields(FetchRequest, 13, 1346), pos, end) from None
+        raise malformed(error, 'FetchRequest v13', line_fields(FetchRequest, 13, 1372), pos, end) from None
 
 
 def encode_FetchResponse_13(message: Any, out: bytearray) -> Sequence[Any]:
@@ -1619,6 +1649,8 @@ def decode_FetchRequest_14(buf: Buffer, pos: int = 0) -> tuple[Any, int]:
         pos += 1
         if rack_id_30 > 127:
             rack_id_30, pos = uvarint_rest(buf, pos, rack_id_30)
+            if rack_id_30 > 32768:
+                raise MalformedError(f"impossible length {rack_id_30 - 1}")
         rack_id_30 -= 1
         rack_id_31: Any
         at_32 = pos
@@ -1646,6 +1678,8 @@ def decode_FetchRequest_14(buf: Buffer, pos: int = 0) -> tuple[Any, int]:
                     pos += 1
                     if cluster_id_38 > 127:
                         cluster_id_38, pos = uvarint_rest(buf, pos, cluster_id_38)
+                        if cluster_id_38 > 32768:
+                            raise MalformedError(f"impossible length {cluster_id_38 - 1}")
                     cluster_id_38 -= 1
                     cluster_id_39: Any
                     if cluster_id_38 == -1:
@@ -1664,7 +1698,7 @@ def decode_FetchRequest_14(buf: Buffer, pos: int = 0) -> tuple[Any, int]:
                     raise MalformedError("contents do not match the declared size")
         return FetchRequest(replica_id=replica_id_1, max_wait_ms=max_wait_ms_2, min_bytes=min_bytes_3, max_bytes=max_bytes_4, isolation_level=isolation_level_5, session_id=session_id_6, session_epoch=session_epoch_7, topics=topics_9, forgotten_topics_data=forgotten_topics_data_24, rack_id=rack_id_31, cluster_id=cluster_id_34), pos
     except MALFORMED as error:
-        raise malformed(error, 'FetchRequest v14', line_fields(FetchRequest, 14, 1551), pos, end) from None
+        raise malformed(error, 'FetchRequest v14', line_fields(FetchRequest, 14, 1581), pos, end) from None
 
 
 def encode_FetchResponse_14(message: Any, out: bytearray) -> Sequence[Any]:
@@ -1824,6 +1858,8 @@ def decode_FetchRequest_15(buf: Buffer, pos: int = 0) -> tuple[Any, int]:
         pos += 1
         if rack_id_29 > 127:
             rack_id_29, pos = uvarint_rest(buf, pos, rack_id_29)
+            if rack_id_29 > 32768:
+                raise MalformedError(f"impossible length {rack_id_29 - 1}")
         rack_id_29 -= 1
         rack_id_30: Any
         at_31 = pos
@@ -1852,6 +1888,8 @@ def decode_FetchRequest_15(buf: Buffer, pos: int = 0) -> tuple[Any, int]:
                     pos += 1
                     if cluster_id_38 > 127:
                         cluster_id_38, pos = uvarint_rest(buf, pos, cluster_id_38)
+                        if cluster_id_38 > 32768:
+                            raise MalformedError(f"impossible length {cluster_id_38 - 1}")
                     cluster_id_38 -= 1
                     cluster_id_39: Any
                     if cluster_id_38 == -1:
@@ -1876,7 +1914,7 @@ def decode_FetchRequest_15(buf: Buffer, pos: int = 0) -> tuple[Any, int]:
                     raise MalformedError("contents do not match the declared size")
         return FetchRequest(max_wait_ms=max_wait_ms_1, min_bytes=min_bytes_2, max_bytes=max_bytes_3, isolation_level=isolation_level_4, session_id=session_id_5, session_epoch=session_epoch_6, topics=topics_8, forgotten_topics_data=forgotten_topics_data_23, rack_id=rack_id_30, cluster_id=cluster_id_33, replica_state=replica_state_34), pos
     except MALFORMED as error:
-        raise malformed(error, 'FetchRequest v15', line_fields(FetchRequest, 15, 1756), pos, end) from None
+        raise malformed(error, 'FetchRequest v15', line_fields(FetchRequest, 15, 1790), pos, end) from None
 
 
 def encode_FetchResponse_15(message: Any, out: bytearray) -> Sequence[Any]:
@@ -2036,6 +2074,8 @@ def decode_FetchRequest_16(buf: Buffer, pos: int = 0) -> tuple[Any, int]:
         pos += 1
         if rack_id_29 > 127:
             rack_id_29, pos = uvarint_rest(buf, pos, rack_id_29)
+            if rack_id_29 > 32768:
+                raise MalformedError(f"impossible length {rack_id_29 - 1}")
         rack_id_29 -= 1
         rack_id_30: Any
         at_31 = pos
@@ -2064,6 +2104,8 @@ def decode_FetchRequest_16(buf: Buffer, pos: int = 0) -> tuple[Any, int]:
                     pos += 1
                     if cluster_id_38 > 127:
                         cluster_id_38, pos = uvarint_rest(buf, pos, cluster_id_38)
+                        if cluster_id_38 > 32768:
+                            raise MalformedError(f"impossible length {cluster_id_38 - 1}")
                     cluster_id_38 -= 1
                     cluster_id_39: Any
                     if cluster_id_38 == -1:
@@ -2088,7 +2130,7 @@ def decode_FetchRequest_16(buf: Buffer, pos: int = 0) -> tuple[Any, int]:
                     raise MalformedError("contents do not match the declared size")
         return FetchRequest(max_wait_ms=max_wait_ms_1, min_bytes=min_bytes_2, max_bytes=max_bytes_3, isolation_level=isolation_level_4, session_id=session_id_5, session_epoch=session_epoch_6, topics=topics_8, forgotten_topics_data=forgotten_topics_data_23, rack_id=rack_id_30, cluster_id=cluster_id_33, replica_state=replica_state_34), pos
     except MALFORMED as error:
-        raise malformed(error, 'FetchRequest v16', line_fields(FetchRequest, 16, 1968), pos, end) from None
+        raise malformed(error, 'FetchRequest v16', line_fields(FetchRequest, 16, 2006), pos, end) from None
 
 
 def encode_FetchResponse_16(message: Any, out: bytearray) -> Sequence[Any]:
@@ -2307,6 +2349,8 @@ def decode_FetchRequest_17(buf: Buffer, pos: int = 0) -> tuple[Any, int]:
         pos += 1
         if rack_id_34 > 127:
             rack_id_34, pos = uvarint_rest(buf, pos, rack_id_34)
+            if rack_id_34 > 32768:
+                raise MalformedError(f"impossible length {rack_id_34 - 1}")
         rack_id_34 -= 1
         rack_id_35: Any
         at_36 = pos
@@ -2335,6 +2379,8 @@ def decode_FetchRequest_17(buf: Buffer, pos: int = 0) -> tuple[Any, int]:
                     pos += 1
                     if cluster_id_43 > 127:
                         cluster_id_43, pos = uvarint_rest(buf, pos, cluster_id_43)
+                        if cluster_id_43 > 32768:
+                            raise MalformedError(f"impossible length {cluster_id_43 - 1}")
                     cluster_id_43 -= 1
                     cluster_id_44: Any
                     if cluster_id_43 == -1:
@@ -2359,7 +2405,7 @@ def decode_FetchRequest_17(buf: Buffer, pos: int = 0) -> tuple[Any, int]:
                     raise MalformedError("contents do not match the declared size")
         return FetchRequest(max_wait_ms=max_wait_ms_1, min_bytes=min_bytes_2, max_bytes=max_bytes_3, isolation_level=isolation_level_4, session_id=session_id_5, session_epoch=session_epoch_6, topics=topics_8, forgotten_topics_data=forgotten_topics_data_28, rack_id=rack_id_35, cluster_id=cluster_id_38, replica_state=replica_state_39), pos
     except MALFORMED as error:
-        raise malformed(error, 'FetchRequest v17', line_fields(FetchRequest, 17, 2222), pos, end) from None
+        raise malformed(error, 'FetchRequest v17', line_fields(FetchRequest, 17, 2264), pos, end) from None
 
 
 def encode_FetchResponse_17(message: Any, out: bytearray) -> Sequence[Any]:
@@ -2583,6 +2629,8 @@ def decode_FetchRequest_18(buf: Buffer, pos: int = 0) -> tuple[Any, int]:
         pos += 1
         if rack_id_36 > 127:
             rack_id_36, pos = uvarint_rest(buf, pos, rack_id_36)
+            if rack_id_36 > 32768:
+                raise MalformedError(f"impossible length {rack_id_36 - 1}")
         rack_id_36 -= 1
         rack_id_37: Any
         at_38 = pos
@@ -2611,6 +2659,8 @@ def decode_FetchRequest_18(buf: Buffer, pos: int = 0) -> tuple[Any, int]:
                     pos += 1
                     if cluster_id_45 > 127:
                         cluster_id_45, pos = uvarint_rest(buf, pos, cluster_id_45)
+                        if cluster_id_45 > 32768:
+                            raise MalformedError(f"impossible length {cluster_id_45 - 1}")
                     cluster_id_45 -= 1
                     cluster_id_46: Any
                     if cluster_id_45 == -1:
@@ -2635,7 +2685,7 @@ def decode_FetchRequest_18(buf: Buffer, pos: int = 0) -> tuple[Any, int]:
                     raise MalformedError("contents do not match the declared size")
         return FetchRequest(max_wait_ms=max_wait_ms_1, min_bytes=min_bytes_2, max_bytes=max_bytes_3, isolation_level=isolation_level_4, session_id=session_id_5, session_epoch=session_epoch_6, topics=topics_8, forgotten_topics_data=forgotten_topics_data_30, rack_id=rack_id_37, cluster_id=cluster_id_40, replica_state=replica_state_41), pos
     except MALFORMED as error:
-        raise malformed(error, 'FetchRequest v18', line_fields(FetchRequest, 18, 2493), pos, end) from None
+        raise malformed(error, 'FetchRequest v18', line_fields(FetchRequest, 18, 2539), pos, end) from None
 
 
 def encode_FetchResponse_18(message: Any, out: bytearray) -> Sequence[Any]:
@@ -2790,6 +2840,8 @@ def decode_MetadataRequest_12(buf: Buffer, pos: int = 0) -> tuple[Any, int]:
                 pos += 17
                 if name_5 > 127:
                     name_5, pos = uvarint_rest(buf, pos, name_5)
+                    if name_5 > 32768:
+                        raise MalformedError(f"impossible length {name_5 - 1}")
                 name_5 -= 1
                 name_6: Any
                 if name_5 == -1:
@@ -2812,7 +2864,7 @@ def decode_MetadataRequest_12(buf: Buffer, pos: int = 0) -> tuple[Any, int]:
             pos = skip_tags(buf, pos, tags_11)
         return MetadataRequest(topics=topics_2, allow_auto_topic_creation=allow_auto_topic_creation_9, include_topic_authorized_operations=include_topic_authorized_operations_10), pos
     except MALFORMED as error:
-        raise malformed(error, 'MetadataRequest v12', line_fields(MetadataRequest, 12, 2769), pos, end) from None
+        raise malformed(error, 'MetadataRequest v12', line_fields(MetadataRequest, 12, 2819), pos, end) from None
 
 
 def encode_MetadataResponse_12(message: Any, out: bytearray) -> Sequence[Any]:
@@ -2967,6 +3019,8 @@ def decode_MetadataRequest_13(buf: Buffer, pos: int = 0) -> tuple[Any, int]:
                 pos += 17
                 if name_5 > 127:
                     name_5, pos = uvarint_rest(buf, pos, name_5)
+                    if name_5 > 32768:
+                        raise MalformedError(f"impossible length {name_5 - 1}")
                 name_5 -= 1
                 name_6: Any
                 if name_5 == -1:
@@ -2989,7 +3043,7 @@ def decode_MetadataRequest_13(buf: Buffer, pos: int = 0) -> tuple[Any, int]:
             pos = skip_tags(buf, pos, tags_11)
         return MetadataRequest(topics=topics_2, allow_auto_topic_creation=allow_auto_topic_creation_9, include_topic_authorized_operations=include_topic_authorized_operations_10), pos
     except MALFORMED as error:
-        raise malformed(error, 'MetadataRequest v13', line_fields(MetadataRequest, 13, 2946), pos, end) from None
+        raise malformed(error, 'MetadataRequest v13', line_fields(MetadataRequest, 13, 2998), pos, end) from None
 
 
 def encode_MetadataResponse_13(message: Any, out: bytearray) -> Sequence[Any]:

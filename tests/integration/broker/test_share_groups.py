@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from penstock.broker.context import Peer
+from penstock.broker.net.dispatch import LARGE_BYTES
 from penstock.broker.share import share_partitions
 from penstock.broker.share.persister import Persister
 from penstock.broker.time_search import Found, search
@@ -253,6 +255,44 @@ def test_the_number_of_sessions_is_limited(stage: Stage) -> None:
     codes = [each.fetch(most=1).error_code for each in members]
     assert codes[-1] == ErrorCode.SHARE_SESSION_LIMIT_REACHED
     assert not any(codes[:-1])
+
+
+def test_a_client_that_is_gone_opens_no_session(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A large request is decoded on another thread. Nothing would end the session of a client that
+    disconnects meanwhile, and a few clients would take all sessions.
+    """
+    closed, free = threading.Event(), threading.Event()
+    earlier = Peer("numbered", "test", 0).connection
+    close = share_partitions.SharePartitions.connection_closed
+
+    def noticed(partitions: share_partitions.SharePartitions, connection: int) -> None:
+        close(partitions, connection)
+        if connection > earlier:
+            closed.set()
+
+    monkeypatch.setattr(share_partitions.SharePartitions, "connection_closed", noticed)
+    services = stage.broker.running.services
+    before, worker = len(services.share.partitions.sessions), services.resources.worker
+    worker.submit(free.wait, 20)
+    with WireLink(stage.broker.bootstrap) as leaving:
+        leaving.post(ShareFetchRequest(stage.name, "gone", 0), padding=LARGE_BYTES)
+    assert closed.wait(10)
+    done = worker.submit(lambda: None)
+    free.set()
+    done.result(20)
+    for _ in range(5):  # turns of the loop, in which the decoded request is handled
+        stage.link.ask(ListGroupsRequest())
+    assert len(services.share.partitions.sessions) == before
+
+
+def test_a_session_has_no_longer_member_id_than_a_group(stage: Stage) -> None:
+    for size, code in ((36, ErrorCode.NONE), (37, ErrorCode.INVALID_REQUEST)):
+        reply = stage.link.ask(ShareFetchRequest(stage.name, "m" * size, 0))
+        assert isinstance(reply, ShareFetchResponse)
+        assert reply.error_code == code
+    stage.link.ask(ShareFetchRequest(stage.name, "m" * 36, -1))
 
 
 def test_a_session_cannot_name_more_partitions_than_exist(stage: Stage) -> None:

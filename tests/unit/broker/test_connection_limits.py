@@ -1,5 +1,7 @@
 """Which new connections are opened, delayed or closed."""
 
+from collections import Counter
+
 import pytest
 
 from penstock.broker.net import connection_limits
@@ -35,6 +37,19 @@ def test_over_max_connections_clients_wait_and_brokers_do_not() -> None:
     assert both.wait_ms("BROKERS", network, NONE, 0) == 0
     both.closed("CLIENTS", "10.0.0.1")
     assert both.wait_ms("CLIENTS", network, NONE, 0) == 0
+
+
+def test_a_new_connection_is_not_compared_with_those_of_every_address() -> None:
+    """With ten thousand addresses, each new connection would take 70 us more."""
+
+    class Addresses(Counter[str]):
+        def total(self) -> int:
+            raise AssertionError("adds up the connections of all addresses")
+
+    some = limits("CLIENTS")
+    some.by_ip = Addresses()
+    some.opened("CLIENTS", "10.0.0.1")
+    assert some.wait_ms("CLIENTS", NetworkConfig(max_connections=1), NONE, 0) == SLOT_WAIT_MS
 
 
 def test_the_only_listener_is_not_protected() -> None:

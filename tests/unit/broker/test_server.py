@@ -4,6 +4,8 @@ import asyncio
 from typing import Any, cast
 
 from penstock.broker.net.server import Server
+from penstock.clock import SystemClock
+from penstock.config.network import NetworkConfig
 from penstock.errors import ErrorCode, KafkaError, ProtocolError
 from penstock.wire.schema import Message
 
@@ -85,6 +87,42 @@ def test_an_error_without_a_field_for_it_closes_only_its_connection() -> None:
         assert session.closed == ["cannot be answered: not the controller"]
 
     asyncio.run(main())
+
+
+class Listening:
+    """A listening socket with very many clients waiting."""
+
+    def __init__(self) -> None:
+        self.accepted = 0
+
+    def accept(self) -> tuple["Listening", tuple[str, int]]:
+        self.accepted += 1
+        return self, ("10.0.0.1", self.accepted)
+
+    def close(self) -> None: ...
+
+
+class Full(Server):
+    """A server that refuses every connection."""
+
+    def _refresh(self) -> None:
+        self._texts: dict[str, str] = {}
+
+    def _may_connect(self, host: str) -> bool:
+        return not host
+
+    @property
+    def _network(self) -> NetworkConfig:
+        return NetworkConfig()
+
+
+def test_a_crowd_of_clients_does_not_hold_up_requests() -> None:
+    """Opening a connection takes as long as some requests, so few are opened in a turn."""
+    nothing, listening = cast("Any", None), Listening()
+    server = Full(nothing, nothing, nothing, nothing, SystemClock())
+    server.limits.add_listener("CLIENTS")
+    server._accept(cast("Any", listening), "CLIENTS")
+    assert listening.accepted <= 10
 
 
 class OfClients(Server):

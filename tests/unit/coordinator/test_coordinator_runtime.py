@@ -69,6 +69,15 @@ def test_assignments_that_cannot_be_written_are_not_handed_out(stage: Stage) -> 
     assert stage.groups.sync(GROUP, request).reply is not None
 
 
+def test_a_name_that_fits_into_no_record_is_refused_and_changes_nothing(stage: Stage) -> None:
+    """A member id is made of the client's own name, which may have the greatest length already."""
+    long = "g" * 32768
+    refused = stage.commit(5, long)
+    assert code(refused) is ErrorCode.UNKNOWN_SERVER_ERROR
+    assert "too long" in str(refused.reply)
+    assert stage.groups.fetch(long, None).reply == {}
+
+
 def test_an_expiry_is_retried_until_it_can_be_written(stage: Stage) -> None:
     stage.join()
     stage.loop.advance(1)

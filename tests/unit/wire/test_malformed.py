@@ -4,7 +4,7 @@ import pytest
 
 from penstock.errors import ProtocolError
 from penstock.types import Buffer
-from penstock.wire.codec import decoder, encode
+from penstock.wire.codec import decoder, encode, yielding_decoder
 from penstock.wire.messages.fetch import FetchRequest, ReplicaState
 from penstock.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from penstock.wire.messages.produce import (
@@ -12,7 +12,11 @@ from penstock.wire.messages.produce import (
     ProduceRequest,
     TopicProduceData,
 )
+from penstock.wire.messages.sasl_authenticate import SaslAuthenticateRequest
 from penstock.wire.schema import Message
+
+MAX_STRING = 32767
+"""Bytes of the longest string."""
 
 
 def refusal(message: type[Message], version: int, data: Buffer) -> str:
@@ -43,6 +47,25 @@ def test_an_impossible_compact_count_is_rejected() -> None:
     assert "topics: impossible count 4294967294" in refusal(
         MetadataRequest, 9, b"\xff\xff\xff\xff\x0f" + bytes(20)
     )
+
+
+@pytest.mark.parametrize("version", [9, 12])
+def test_a_string_longer_than_kafkas_longest_is_rejected(version: int) -> None:
+    """A longer name would not fit into the records and older responses that carry it."""
+
+    def named(size: int) -> bytes:
+        return encode(MetadataRequest(topics=[MetadataRequestTopic(name="é" * size)]), version)
+
+    longest = MAX_STRING // 2
+    found, _ = decoder(MetadataRequest, version)(named(longest), 0)
+    assert [each.name for each in found.topics or ()] == ["é" * longest]
+    assert "topics[].name: impossible length 32768" in refusal(
+        MetadataRequest, version, named(longest + 1)
+    )
+    with pytest.raises(ProtocolError, match="impossible length 32768"):
+        yielding_decoder(MetadataRequest, version)(named(longest + 1), 0)
+    sent = SaslAuthenticateRequest(bytes(MAX_STRING + 1))  # bytes may be longer
+    assert decoder(SaslAuthenticateRequest, 2)(encode(sent, 2), 0)[0] == sent
 
 
 def test_an_endless_varint_is_rejected() -> None:

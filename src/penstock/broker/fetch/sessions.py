@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from penstock.errors import ErrorCode, KafkaError
+from penstock.metadata.topic_names import MAX_NAME_LENGTH
 from penstock.types import Uuid
 from penstock.wire.messages.fetch import FetchPartition, FetchRequest, ForgottenTopic, PartitionData
 
@@ -128,6 +129,16 @@ def partition_count(request: FetchRequest) -> int:
     return count
 
 
+def has_long_name(request: FetchRequest) -> bool:
+    """Whether a name is too long for a topic. Sessions hold names even of topics that do not exist,
+    and a name in a request may have 32,767 bytes.
+    """
+    for topic in request.topics:  # noqa: SIM110  a generator costs more
+        if len(topic.topic) > MAX_NAME_LENGTH:
+            return True
+    return False
+
+
 def requested(request: FetchRequest) -> Iterable[tuple[PartitionKey, CachedPartition]]:
     for topic in request.topics:
         topic_id = Uuid(topic.topic_id)
@@ -197,7 +208,7 @@ class FetchSessions:
             if everything is None:
                 everything = dict(requested(request))
             session = FetchSession(NO_SESSION, uses_ids, INITIAL_EPOCH, 0, everything)
-            if request.session_epoch == INITIAL_EPOCH:
+            if request.session_epoch == INITIAL_EPOCH and not has_long_name(request):
                 self._keep(session)
             return session
         return self._continued(request, uses_ids=uses_ids)
@@ -229,7 +240,7 @@ class FetchSessions:
         if found.uses_ids != uses_ids:
             raise FetchSessionTopicIdError(f"fetch session {found.id} mixes names and ids")
         known = len(found.partitions)
-        if self._exceeds(partition_count(request)):
+        if self._exceeds(partition_count(request)) or has_long_name(request):
             del self._sessions[found.id]
             raise FetchSessionIdNotFound(f"fetch session {found.id} would have too many partitions")
         found.update(request)

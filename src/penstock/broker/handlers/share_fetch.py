@@ -13,7 +13,7 @@ from penstock.broker.error_code import PARTITION_ERRORS, code_of
 from penstock.broker.parked import Parked, client_wait_ms
 from penstock.broker.share import reading
 from penstock.broker.share.batch_keys import TurnBudget
-from penstock.broker.share.errors import InvalidShareRequest
+from penstock.broker.share.errors import InvalidShareRequest, ShareSessionNotFound
 from penstock.broker.share.led_share_partition import LedSharePartition
 from penstock.broker.share.reading import SharedRecords, ShareRead
 from penstock.broker.share.sessions import FINAL_EPOCH, INITIAL_EPOCH, ShareSession, changed
@@ -117,9 +117,12 @@ class ShareFetching:
             for index in topic.partitions
         ]
         if epoch == INITIAL_EPOCH:
+            if not self._ctx.peer.is_connected:
+                # A large request is decoded on another thread: no one would close its session.
+                raise ShareSessionNotFound("The client has disconnected.")
             session, _ = sessions.open(
                 key,
-                id(self._ctx.peer),
+                self._ctx.peer.connection,
                 acknowledges=any(named.values()),
                 most=services.config.share.group_share_max_share_sessions,
             )

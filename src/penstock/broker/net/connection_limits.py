@@ -90,7 +90,8 @@ class ConnectionLimits:
         is_protected = self.is_protected(listener)
         if self.by_listener[listener] >= own.connections:
             return SLOT_WAIT_MS
-        if not is_protected and self.by_ip.total() >= network.max_connections:
+        # By listener: there are few, but addresses may be many thousand.
+        if not is_protected and self.by_listener.total() >= network.max_connections:
             return SLOT_WAIT_MS
         wait_ms = _over(self.listener_rates[listener], own.rate, now_ms)
         if not is_protected:

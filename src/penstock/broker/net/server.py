@@ -41,7 +41,10 @@ _client_log = RateLimitedLog()
 Work: TypeAlias = Coroutine[Any, Any, Done]
 
 ACCEPT_PAUSE_S = 1.0
-ACCEPTS_A_TURN = 64
+ACCEPTS_A_TURN = 8
+"""Connections accepted in one loop turn, some 70 us each: clients that connect in crowds must not
+hold up requests.
+"""
 MOST_HELD = 1000
 IDLE_CHECK_S = 1.0
 TRIM_S = 10.0
@@ -267,7 +270,8 @@ class Server:
 
     def closed(self, session: Session) -> None:
         self._unauthenticated.pop(session, None)
-        self._services.share.partitions.connection_closed(id(session.peer))
+        session.peer.is_connected = False
+        self._services.share.partitions.connection_closed(session.peer.connection)
         host = self.sessions.pop(session, None)
         if host is not None:
             self.limits.closed(session.peer.listener, host)

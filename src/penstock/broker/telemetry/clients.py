@@ -123,7 +123,8 @@ class TelemetryClients:
     def client(self, instance: Uuid, client_id: str, subscription: Subscription) -> TelemetryClient:
         found = self.clients.get(instance)
         if found is None:
-            found = self.clients[instance] = TelemetryClient(instance, client_id, subscription)
+            known_as = client_id[:MAX_LABEL_CHARS]  # an id has up to 32,767, and clients are many
+            found = self.clients[instance] = TelemetryClient(instance, known_as, subscription)
             if len(self.clients) > MAX_CLIENTS:
                 self.clients.popitem(last=False)
         elif found.subscription != subscription:

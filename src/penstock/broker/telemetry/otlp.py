@@ -1,10 +1,12 @@
 """Reads the values in OpenTelemetry's `MetricsData`, as clients push it (KIP-714).
 
 Protobuf is a sequence of tagged fields, and only a dozen of them matter here: gauges and sums with
-their attributes. Histograms and unknown fields are skipped, as are data points past a limit.
+their attributes. Histograms and unknown fields are skipped, as are data points and attributes past
+a limit, and the ends of long texts.
 """
 
 from collections.abc import Iterator
+from itertools import islice
 from struct import Struct
 
 import msgspec
@@ -19,6 +21,10 @@ NAME, GAUGE, SUM = 1, 5, 7
 """Fields of `Metric`."""
 AS_DOUBLE, AS_INT, ATTRIBUTES = 4, 6, 7
 """Fields of `NumberDataPoint`."""
+MAX_ATTRIBUTES = 64
+"""Attributes of a data point that are read. Clients have a few; the loop sorts them."""
+MAX_CHARS = 1024
+"""Characters of a name or a value that are read."""
 
 
 class InvalidMetrics(KafkaError):
@@ -42,7 +48,7 @@ def data_points(data: memoryview, limit: int) -> list[DataPoint]:
     found: list[DataPoint] = []
     try:
         for metric in _metrics(data):
-            for point in _points(metric):
+            for point in _points(metric, limit):
                 if len(found) == limit:
                     return found
                 found.append(point)
@@ -57,15 +63,16 @@ def _metrics(data: memoryview) -> Iterator[memoryview]:
             yield from _messages(scope, 2)
 
 
-def _points(metric: memoryview) -> Iterator[DataPoint]:
-    name, numbers, is_counter, is_delta = "", [], False, False
+def _points(metric: memoryview, limit: int) -> Iterator[DataPoint]:
+    name, is_counter, is_delta = "", False, False
+    numbers: list[memoryview] = []
     for number, value in fields(metric):
         if isinstance(value, int):
             continue
         if number == NAME:
-            name = str(value, "utf-8")
+            name = _string(value)
         elif number in {GAUGE, SUM}:
-            numbers += list(_messages(value, 1))
+            numbers += islice(_messages(value, 1), limit - len(numbers))
             if number == SUM:
                 traits = {at: each for at, each in fields(value) if isinstance(each, int)}
                 is_delta, is_counter = traits.get(2) == DELTA, bool(traits.get(3))
@@ -86,13 +93,13 @@ def _number(point: memoryview) -> float | None:
 
 def _attributes(point: memoryview) -> tuple[tuple[str, str], ...]:
     found = []
-    for pair in _messages(point, ATTRIBUTES):
+    for pair in islice(_messages(point, ATTRIBUTES), MAX_ATTRIBUTES):
         key, text = "", ""
         for number, value in fields(pair):
             if isinstance(value, int):
                 continue
             if number == 1:
-                key = str(value, "utf-8")
+                key = _string(value)
             elif number == 2:
                 text = _text(value)
         found.append((key, text))
@@ -104,7 +111,7 @@ def _text(value: memoryview) -> str:
     for number, each in fields(value):
         match number:
             case 1 if not isinstance(each, int):
-                return str(each, "utf-8")
+                return _string(each)
             case 2:
                 return "true" if each else "false"
             case 3 if isinstance(each, int):
@@ -112,6 +119,10 @@ def _text(value: memoryview) -> str:
             case 4 if not isinstance(each, int) and len(each) == 8:
                 return str(DOUBLE.unpack(each)[0])
     return ""
+
+
+def _string(value: memoryview) -> str:
+    return str(value, "utf-8")[:MAX_CHARS]
 
 
 def _messages(data: memoryview, wanted: int) -> Iterator[memoryview]:

@@ -15,6 +15,7 @@ from penstock.broker.share.sessions import ShareSessionKey
 from penstock.broker.share.share_partition import AcknowledgeType
 from penstock.coordinator.errors import CoordinatorNotAvailable
 from penstock.coordinator.group.consumer.member import TopicIdPartition
+from penstock.coordinator.group.share.heartbeat import MEMBER_ID_LENGTH
 from penstock.errors import ErrorCode, KafkaError, StorageError
 from penstock.metadata.features import SHARE_VERSION
 from penstock.metadata.leaders import endpoints, leader_of
@@ -55,6 +56,8 @@ def not_served(ctx: Context) -> ShareNotServed | None:
 def session_key(request: Any) -> ShareSessionKey:
     if not request.group_id or not request.member_id:
         raise InvalidShareRequest("a share session needs a group and a member")
+    if len(request.member_id) > MEMBER_ID_LENGTH:  # a session holds it, and anyone may open one
+        raise InvalidShareRequest(f"the member id is longer than {MEMBER_ID_LENGTH} characters")
     return ShareSessionKey(request.group_id, request.member_id)
 
 

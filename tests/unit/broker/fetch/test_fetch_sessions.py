@@ -169,3 +169,16 @@ def test_a_high_watermark_that_a_follower_ignores_counts_as_not_sent(
     begin(kept, request(session.id, 1, 0, leader_epoch=next_epoch))
     (cached,) = session.partitions.values()
     assert cached.sent_high_watermark == remembered
+
+
+def test_a_session_holds_no_names_that_are_too_long_for_topics() -> None:
+    """A thousand sessions with a thousand names of 32 KB would fill the memory."""
+    kept = sessions()
+    named = [FetchTopic(topic="t" * 250, partitions=[FetchPartition(partition=0)])]
+    session = begin(kept, FetchRequest(session_epoch=0, topics=named))
+    assert (session.id, len(session.partitions), len(kept)) == (0, 1, 0)
+    session = begin(kept, request(0, 0, 0))
+    assert (session.id, len(kept)) == (1, 1)
+    with pytest.raises(FetchSessionIdNotFound):
+        begin(kept, FetchRequest(session_id=1, session_epoch=1, topics=named))
+    assert len(kept) == 0

@@ -4,13 +4,18 @@ from struct import pack
 
 import pytest
 
-from penstock.broker.telemetry.otlp import DataPoint, InvalidMetrics, data_points
+from penstock.broker.telemetry.otlp import (
+    MAX_ATTRIBUTES,
+    MAX_CHARS,
+    DataPoint,
+    InvalidMetrics,
+    data_points,
+)
+from penstock.wire.primitives import uvarint_bytes
 
 
 def field(number: int, data: bytes) -> bytes:
-    assert len(data) < 16384
-    size = bytes([len(data)]) if len(data) < 128 else bytes([len(data) & 127 | 128, len(data) >> 7])
-    return bytes([number << 3 | 2]) + size + data
+    return bytes([number << 3 | 2]) + uvarint_bytes(len(data)) + data
 
 
 def attribute(key: str, value: bytes) -> bytes:
@@ -38,6 +43,29 @@ def test_gauges_and_sums_are_read_with_their_attributes() -> None:
 
 def test_no_more_points_are_read_than_allowed() -> None:
     assert len(data_points(pushed(*[GAUGE] * 5), 3)) == 3
+
+
+def test_many_attributes_and_long_texts_are_cut() -> None:
+    """The event loop sorts and renders them: a megabyte would stop it for half a second."""
+    long = b"x" * 15_000
+    many = b"".join(attribute(str(n), field(1, b"v")) for n in range(1000))
+    point = b"\x21" + pack("<d", 2.5)
+    for data in (
+        field(1, long) + field(5, field(1, point)),
+        field(1, b"n") + field(5, field(1, point + attribute(long.decode(), field(1, b"v")))),
+        field(1, b"n") + field(5, field(1, point + attribute("k", field(1, long[:-100])))),
+        field(1, b"n") + field(5, field(1, point + many)),
+    ):
+        (found,) = data_points(pushed(data), 10)
+        assert len(found.attributes) <= MAX_ATTRIBUTES
+        texts = [found.name, *(text for pair in found.attributes for text in pair)]
+        assert max(map(len, texts)) <= MAX_CHARS
+
+
+def test_no_more_points_of_one_metric_are_read_than_allowed() -> None:
+    points = b"".join(field(1, b"\x21" + pack("<d", n)) for n in range(1000))
+    found = data_points(pushed(field(1, b"n") + field(5, points) + field(7, points)), 3)
+    assert [each.value for each in found] == [0, 1, 2]
 
 
 def test_unknown_fields_are_skipped() -> None:

@@ -89,6 +89,12 @@ def test_series_and_labels_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(len(series.labels) < 400 for _, series in known.by_name())
 
 
+def test_a_long_client_id_is_not_held() -> None:
+    """There may be many thousand clients, and an id has up to 32,767 characters."""
+    client = TelemetryClients().client(ID, "c" * 30_000, EVERY_SECOND)
+    assert client.client_id == "c" * clients.MAX_LABEL_CHARS
+
+
 def test_silent_clients_expire(monkeypatch: pytest.MonkeyPatch) -> None:
     known = TelemetryClients()
     known.client(ID, "c", EVERY_SECOND).ask(0)
