@@ -34,7 +34,7 @@ from penstock.controller.controller import Controller as ControllerItself
 from penstock.controller.controller_election import ControllerElection
 from penstock.controller.epoch import ControllerEpoch
 from penstock.errors import ErrorCode
-from penstock.log import follower_append
+from penstock.log import follower_append, truncation
 from penstock.log.log_dir_owner import LogDirOwner
 from penstock.log.partition_log import PartitionLog
 from penstock.log.store import LogStore
@@ -436,6 +436,11 @@ def elect_the_first_replica_uncleanly(patch: Patch) -> None:
     patch.setattr(repair, "elected", first)
 
 
+def begin_without_spare_files(patch: Patch) -> None:
+    """A truncation begins that a lack of files stops half way, which counts as a failed disk."""
+    patch.setattr(truncation, "check_spare", lambda *_: None)
+
+
 def ask_once_for_a_deletion(patch: Patch) -> None:
     """A broker that could not delete a log is not asked again."""
 
@@ -545,6 +550,10 @@ MUTANTS = [
     Mutant(
         keep_replicas_offline,
         story=stories.a_topic_is_made_while_a_broker_lacks_files,
+    ),
+    Mutant(
+        begin_without_spare_files,
+        story=stories.a_former_leader_lacks_files_as_it_has_to_truncate,
     ),
     Mutant(
         ask_once_for_a_deletion,

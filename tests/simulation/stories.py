@@ -460,6 +460,28 @@ async def a_topic_is_made_while_a_broker_lacks_files(world: World) -> None:
     await asyncio.sleep(2)
 
 
+async def a_former_leader_lacks_files_as_it_has_to_truncate(world: World) -> None:
+    """Its directory stays online: nothing is begun that could not be finished."""
+    await until_whole(world)
+    controller = controller_of(world)
+    where = next(each for each in world.partitions if leader_of(world, each) != controller)
+    number = leader_of(world, where)
+    broker = world.brokers[number]
+    others = [*(each.host for each in world.brokers if each is not broker), ZOOKEEPER]
+    links = {(broker.host, each) for each in others} | {(each, broker.host) for each in others}
+    world.network.cut |= links
+    await until(lambda: leader_of(world, where) not in {number, -1}, 20)
+    await asyncio.sleep(0.5)
+    broker.disk.lacks_files = True
+    world.network.cut -= links
+    world.network.mend()
+    await asyncio.sleep(2)
+    broker.disk.lacks_files = False
+    await asyncio.sleep(1)
+    if broker.has_offline_directory:
+        world.history.broken(f"a directory of {broker.host} is offline")
+
+
 async def a_topic_is_deleted_while_a_broker_lacks_files(world: World) -> None:
     """The broker renames the log's directory, and cannot open it to sync that."""
     await until(lambda: len(isr_of(world, ANEW)) == world.plan.replicas, 20)
@@ -809,6 +831,7 @@ STORIES: tuple[Story, ...] = (
     a_follower_lacks_files_for_a_while,
     a_topic_is_made_while_a_broker_lacks_files,
     a_topic_is_deleted_while_a_broker_lacks_files,
+    a_former_leader_lacks_files_as_it_has_to_truncate,
     a_move_is_half_ended,
     the_second_write_that_ends_a_move_is_refused,
     answers_come_while_a_controller_takes_over,

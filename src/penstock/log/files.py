@@ -16,6 +16,8 @@ from penstock.errors import ConfigError, StorageError
 from penstock.types import Buffer
 
 TEMPORARY: Final = ".tmp"
+SPARE_FILES: Final = 4
+"""As many as a truncation or a rename has open at a time."""
 
 
 class OutOfFiles(StorageError):
@@ -29,6 +31,19 @@ def finished_or_failed() -> Iterator[None]:
         yield
     except OutOfFiles as error:
         raise StorageError(str(error)) from error
+
+
+def check_spare(files: "Files", path: Path) -> None:
+    """Raise `OutOfFiles` unless some more files can be opened. Called before work that must not
+    stop half way, so that it waits instead of failing; `path` is an existing file.
+    """
+    opened = []
+    try:
+        for _ in range(SPARE_FILES):
+            opened.append(files.open(path))  # noqa: PERF401 (those opened so far are closed)
+    finally:
+        for each in opened:
+            each.close()
 
 
 class LogFile(Protocol):

@@ -95,7 +95,9 @@ class Loading:
                 logs = store.future_logs if found.role is Role.FUTURE else store.logs
                 if partition in logs:
                     raise ConfigError(
-                        f"{partition} is both in {logs[partition].path} and in {path}"
+                        f"{partition} is both in {logs[partition].path} and in {path}: a disk that "
+                        "was offline came back after the replica was made anew; move the one away "
+                        "that ends first (penstock log dump shows its records)"
                     )
                 log = load_log(
                     store.files,

@@ -15,8 +15,8 @@ from random import Random, SystemRandom
 from penstock.config.topic import TopicConfig
 from penstock.errors import ErrorCode, KafkaError, StorageError
 from penstock.log.delayed_removals import DelayedRemovals
-from penstock.log.files import Files, finished_or_failed, write
-from penstock.log.log_dir import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, LogDir
+from penstock.log.files import Files, check_spare, finished_or_failed, write
+from penstock.log.log_dir import BOOT_ID, HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, LogDir
 from penstock.log.naming import Role, dir_name
 from penstock.log.open_segments import OpenSegments
 from penstock.log.partition_log import PartitionLog
@@ -270,6 +270,7 @@ class LogStore:
         directory = log.log_dir.path / dir_name(
             log.topic_partition, role, random_uuid(self._chance).hex
         )
+        check_spare(self.files, log.log_dir.path / BOOT_ID)
         with finished_or_failed():
             log.segments.move(directory, for_good=for_good)
             if sync:

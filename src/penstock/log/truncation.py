@@ -1,7 +1,8 @@
 """Removes records from the end of a log, as a follower does whose log differs from its leader's."""
 
 from penstock.log.epochs import LeaderEpochs
-from penstock.log.files import finished_or_failed
+from penstock.log.files import check_spare, finished_or_failed
+from penstock.log.log_dir import BOOT_ID
 from penstock.log.partition_log import PartitionLog
 from penstock.log.producer_state import ProducerState
 from penstock.log.replay import heal_aborted, replay_readable
@@ -23,6 +24,8 @@ def truncate_to(log: PartitionLog, offset: int) -> bool:
     if offset < log.segments.first.base_offset:
         truncate_fully_and_start_at(log, offset, 0)
         return True
+    with log.log_dir:
+        check_spare(log.files, log.log_dir.path / BOOT_ID)
     with log.log_dir, finished_or_failed():
         heal_aborted(log.files, log.segments, log.segments.since(offset)[:1])
         log.segments.truncate_to(offset)
@@ -41,6 +44,8 @@ def truncate_to(log: PartitionLog, offset: int) -> bool:
 
 def truncate_fully_and_start_at(log: PartitionLog, offset: int, now_ms: int) -> None:
     """Drop every record and start at `offset`, as a follower does that is too far behind."""
+    with log.log_dir:
+        check_spare(log.files, log.log_dir.path / BOOT_ID)
     with log.log_dir, finished_or_failed():
         _rewind(log, offset)
         log.segments.restart_at(offset, now_ms)
