@@ -10,6 +10,7 @@ from penstock.broker.cluster import Cluster
 from penstock.broker.quotas.limits import Limit, Limits, QuotaType
 from penstock.broker.quotas.meter import Meter
 from penstock.config.quota import QuotaConfig
+from penstock.config.value import INT_MAX
 
 MOST_CLIENTS: Final = 10_000
 """The most clients remembered. They choose their names: a client with ever new names must not fill
@@ -151,7 +152,8 @@ class ClientQuotas:
     def most_fetched(self, user: str, client_id: str) -> int | None:
         """The most bytes that one fetch may return; a larger fetch could never be served."""
         meter = self.fetch.meter(user, client_id, self.monotonic_ms())
-        return None if meter is None else int(meter.bound * meter.most_in_window)
+        # A bound may be as large as a number can be: the product would be infinite.
+        return None if meter is None else int(min(meter.bound, INT_MAX) * meter.most_in_window)
 
 
 def noted(meter: Meter, delay_ms: int, now_ms: int) -> int:
