@@ -38,6 +38,10 @@ After a recovery, or in a copy that moved to another directory, thousands may ha
 """
 
 
+SMALL_SNAPSHOT_BYTES: Final = 1 << 16
+"""Producer snapshots up to this size are written at every roll."""
+
+
 class LoadedState(msgspec.Struct):
     """A log as start-up found it."""
 
@@ -102,6 +106,8 @@ class PartitionLog:
         self.generation = 0
         """Counts truncations."""
         self.leader_epoch = state.epochs.latest
+        self._unsaved_bytes = 0
+        """Size of the segments closed since the last producer snapshot."""
         self.unflushed = Unflushed(
             changed=state.changed, is_urgent=state.recovery_point < state.end_offset
         )
@@ -256,13 +262,18 @@ class PartitionLog:
         """Begin a new segment at the end, or at a later `base_offset`."""
         base_offset = max(self.end_offset, base_offset)
         if base_offset != self.segments.active.base_offset:
-            self._snapshot_producers(base_offset)
+            # Neither writing a snapshot nor doing without it costs more than the log itself: there
+            # may be many more producers than records in a segment.
+            self._unsaved_bytes += self.segments.active.size_bytes
+            if self.producers.snapshot_bytes <= SMALL_SNAPSHOT_BYTES + self._unsaved_bytes:
+                self._snapshot_producers(base_offset)
             self.segments.roll(base_offset, now_ms)
             self.unflushed.is_urgent = self.unflushed.names_changed = True
 
     def _snapshot_producers(self, offset: int) -> None:
         self.producers.map_end_offset = offset
         self.unflushed.add_file(write_snapshot(self.files, self.path, self.producers))
+        self._unsaved_bytes = 0
 
     def read(
         self, offset: int, max_bytes: int, *, up_to: int, min_one_batch: bool = True

@@ -13,6 +13,7 @@ from penstock.record.crc import crc32c
 VERSION = 1
 _HEAD = Struct(">hIi")  # version, CRC-32C of all that follows it, count
 _ENTRY = Struct(">qhiqiqiq")
+ENTRY_BYTES = _ENTRY.size
 _AFTER_CRC = 6
 
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from penstock.errors import ErrorCode, KafkaError
 from penstock.log.producer_entry import SEQUENCE_MODULUS, BatchMetadata, ProducerEntry
-from penstock.log.producer_snapshot import decode_snapshot, encode_snapshot
+from penstock.log.producer_snapshot import ENTRY_BYTES, decode_snapshot, encode_snapshot
 from penstock.record.batch import BatchHeader
 
 LAST_EPOCH: Final = 2**15 - 1
@@ -221,6 +221,11 @@ class ProducerState:
         """
         self.replicated_to(log_start_offset)
         self.map_end_offset = max(self.map_end_offset, log_start_offset)
+
+    @property
+    def snapshot_bytes(self) -> int:
+        """The approximate size of a snapshot."""
+        return len(self.producers) * ENTRY_BYTES
 
     def snapshot(self) -> bytes:
         """The bytes of a `.snapshot` file, with each producer's newest batch, as in Kafka."""

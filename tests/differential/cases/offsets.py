@@ -165,6 +165,8 @@ DELETE_RECORDS = [
     case("a compacted topic", _delete(-1), topics=(topic(cleanup_policy="compact"),)),
     case("a topic compacted and deleted", _delete(-1),
          topics=(topic(cleanup_policy="compact,delete"),)),
+    case("a topic without a cleanup policy", *FILLED, _delete(3), _after,
+         topics=(topic(cleanup_policy=""),), api=DeleteRecordsRequest),
     case("the same partition twice",
          *FILLED,
          DeleteRecordsRequest(timeout_ms=5000, topics=[DeleteRecordsTopic(name="~t", partitions=[

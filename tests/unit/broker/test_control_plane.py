@@ -1,7 +1,7 @@
 """Control requests count only in the current broker epoch and from the current controller."""
 
 import asyncio
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -61,8 +61,8 @@ class Local:
     def failed(self) -> list[TopicPartition]:
         return [FAILED]
 
-    def held(self) -> dict[TopicPartition, Uuid]:
-        return self.logs
+    def held(self, topics: Container[str] | None = None) -> dict[TopicPartition, Uuid]:
+        return {at: id_ for at, id_ in self.logs.items() if topics is None or at.topic in topics}
 
     async def set_aside(self, strays: Mapping[TopicPartition, str]) -> None:
         self.aside += strays

@@ -206,7 +206,8 @@ def test_a_stray_replica_is_neither_led_nor_followed_and_its_log_is_kept() -> No
         await rig.apply(StateChange(image=ClusterImage(), partitions=(led(TOPIC_ID, epoch=5),)))
         partition = rig.partitions.get(*PARTITION)
         local = rig.local()
-        assert local.held() == {PARTITION: TOPIC_ID}
+        assert local.held() == local.held({PARTITION.topic}) == {PARTITION: TOPIC_ID}
+        assert local.held({"another"}) == {}
         rig.noting.told.clear()
         await local.set_aside({PARTITION: "is assigned to other brokers now"})
         assert not partition.leads

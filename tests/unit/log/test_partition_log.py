@@ -12,8 +12,11 @@ from penstock.log.follower_append import OffsetsOutOfOrder, append_as_follower
 from penstock.log.log_dir import LogDirOffline
 from penstock.log.lookup import BATCHES_A_TURN, SEGMENTS_A_TURN, OffsetOutOfRange, TimeSearch
 from penstock.log.old_segments import delete_old_segments
+from penstock.log.partition_log import SMALL_SNAPSHOT_BYTES
+from penstock.log.producer_snapshot import ENTRY_BYTES
 from penstock.log.producer_state import OutOfOrderSequence
 from penstock.log.segment import MOST_INTERVAL_BYTES
+from penstock.log.snapshots import snapshot_offsets
 from penstock.log.time_search import (
     offset_for_timestamp,
     offset_of_max_timestamp,
@@ -671,6 +674,27 @@ def test_a_search_by_time_yields_among_many_segments(*, is_newest: bool) -> None
     assert found == (last_ms, count - 1)
     assert len(reads) >= 10
     assert max(reads) <= 5 * SEGMENTS_A_TURN
+
+
+def test_very_many_producers_do_not_make_every_roll_slow() -> None:
+    """A client chooses producer ids and timestamps: each small batch may bring a producer more, and
+    each may close a segment.
+    """
+    rig = LogRig(TopicConfig(segment_ms=1))
+    producers = 2 * SMALL_SNAPSHOT_BYTES // ENTRY_BYTES
+    for number in range(producers):
+        rig.append(batch_of(b"x", producer_id=number, sequence=0))
+    rig.flush()
+    rolls = 200
+    for number in range(1, rolls + 1):
+        rig.append(batch_of(b"x", timestamp=10 * number, producer_id=0, sequence=number))
+    offsets = snapshot_offsets(rig.files, rig.log.path)
+    assert len(rig.log.segments) == rolls + 1
+    assert 0 < len(offsets) < rolls // 10
+    rig.flush()
+    rig.crash()
+    assert len(rig.log.producers.producers) == producers
+    assert rig.append(batch_of(b"x", producer_id=7, sequence=0)).duplicate
 
 
 def test_an_aborted_transaction_does_not_make_the_next_fetch_reread_the_index() -> None:

@@ -124,7 +124,8 @@ def moved(topic: str, part: DeleteRecordsPartition, ctx: Context) -> Deleting:
         )
         partition.check_leader()
         log = partition.log
-        if "delete" not in log.config.cleanup_policy:
+        policy = log.config.cleanup_policy
+        if "compact" in policy and "delete" not in policy:  # with neither, it is allowed
             raise CompactedOnly(f"{topic} has cleanup.policy=compact")
         if part.offset < -1:
             raise NegativeOffset(f"offset {part.offset}")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final, TypeAlias
 
+from penstock.errors import ProtocolError
 from penstock.log.lookup import LogSlice
 from penstock.wire.schema import Splice
 
@@ -43,8 +44,18 @@ def interleaved(frame: bytearray, splices: Sequence[Splice]) -> list[memoryview 
         assert isinstance(region, LogSlice)
         if position > at:
             pieces.append(view[at:position])
-        pieces.append(memoryview(region.read()) if is_small else region)
+        pieces.append(_read(region) if is_small else region)
         at = position
     if at < len(view):
         pieces.append(view[at:])
     return pieces
+
+
+def _read(region: LogSlice) -> memoryview:
+    """The records; the response's size counts them already. They may be truncated meanwhile if the
+    response was made in turns.
+    """
+    data = region.read()
+    if len(data) < region.size_bytes:
+        raise ProtocolError(f"{region.file.path} is shorter than it was")
+    return memoryview(data)

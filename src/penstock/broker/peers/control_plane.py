@@ -181,7 +181,7 @@ class ControlPlane:
                 if each.topic_name not in before or before[each.topic_name].id != each.topic_id
             }
             if new:
-                replaced = of_replaced_topics(self._local.held(), change.image, new)
+                replaced = of_replaced_topics(self._local.held(new), change.image, new)
                 await self._local.set_aside(replaced)
             unread = (names & change.image.topics.keys()) - change.image.topic_configs.keys()
             if unread:

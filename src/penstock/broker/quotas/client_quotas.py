@@ -9,6 +9,7 @@ from typing import Final
 from penstock.broker.quotas.limits import Limit, Limits, QuotaType
 from penstock.broker.quotas.meter import Meter
 from penstock.config.quota import QuotaConfig
+from penstock.config.value import INT_MAX
 from penstock.metadata.client_entity import ClientEntity
 from penstock.metadata.image import Configs
 
@@ -154,7 +155,8 @@ class ClientQuotas:
     def most_fetched(self, user: str, client_id: str) -> int | None:
         """The most bytes that one fetch may return; a larger fetch could never be served."""
         meter = self.fetch.meter(user, client_id, self.monotonic_ms())
-        return None if meter is None else int(meter.bound * meter.most_in_window)
+        # A bound may be as large as a number can be: the product would be infinite.
+        return None if meter is None else int(min(meter.bound, INT_MAX) * meter.most_in_window)
 
 
 def noted(meter: Meter, delay_ms: int, now_ms: int) -> int:

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Mapping
 from contextlib import suppress
 
 from penstock.broker.cluster import Cluster
@@ -87,12 +87,15 @@ class LocalBroker:
             self._configure(p for p in self._partitions if p.topic_partition.topic in changed)
         return failed
 
-    def held(self) -> dict[TopicPartition, Uuid]:
-        """The logs on this broker with their topic ids (`NO_UUID` if there is none)."""
+    def held(self, topics: Container[str] | None = None) -> dict[TopicPartition, Uuid]:
+        """The logs on this broker, of all topics or some, with their topic ids (`NO_UUID` if there
+        is none).
+        """
         store = self._partitions.store
         return {
             topic_partition: store.topic_ids.get(topic_partition, NO_UUID)
             for topic_partition in store.logs
+            if topics is None or topic_partition.topic in topics
         }
 
     async def set_aside(self, strays: Mapping[TopicPartition, str]) -> None:

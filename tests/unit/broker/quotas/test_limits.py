@@ -4,7 +4,9 @@ import pytest
 
 from penstock.broker.quotas.client_quotas import MOST_CHARS, MOST_CLIENTS, TypeQuota
 from penstock.broker.quotas.limits import Limit, Limits, QuotaType, bound_of
+from penstock.config.value import INT_MAX
 from penstock.metadata.client_entity import DEFAULT, ClientEntity, entity_at, path_of
+from support.brokers.few_services import few_services
 
 IN_ORDER = (
     (ClientEntity("alice", "app"), ("alice", "app")),
@@ -41,6 +43,22 @@ def test_an_entity_applies_only_to_the_quota_types_it_limits() -> None:
     }
     assert Limits(QuotaType.PRODUCE, given).of_client("alice", "app") == Limit(7, "", "app")
     assert Limits(QuotaType.REQUEST, given).of_client("alice", "app") is None
+
+
+@pytest.mark.parametrize("kind", QuotaType)
+def test_a_limit_may_be_the_largest_number_there_is(kind: QuotaType) -> None:
+    """As what stands for no limit: Java's Double.MAX_VALUE."""
+    quotas = few_services({ClientEntity("alice"): {kind: "1.7976931348623157E308"}}).quotas
+    assert quotas.is_on is (kind is not QuotaType.CONNECTION)
+    now_ms = quotas.monotonic_ms()
+    assert quotas.most_fetched("alice", "app") in {None, INT_MAX * 10}
+    assert quotas.produce_ms("alice", "app", 1 << 20, now_ms) == 0
+    assert quotas.request_ms("alice", "app", 1 << 20, now_ms) == 0
+    assert quotas.fetch_ms("alice", "app", 1 << 20) == 0
+    meter = quotas.mutation.meter("alice", "app", now_ms)
+    if meter is not None:
+        meter.bucket.take(1000, meter.bound, now_ms)
+        assert meter.bucket.throttle_ms(meter.bound, now_ms) == 0
 
 
 def test_addresses_have_a_default_too() -> None:
