@@ -343,7 +343,9 @@ class Session:
     def reply(self, response: Message | Encoded | bytearray | None) -> None:
         """Send the response, if there is one, and go on to the next request."""
         request, self._request, self._waiter = self._request, None, None
-        self._release()
+        reservation = self._reservation
+        if reservation is not None and reservation.size_bytes:
+            reservation.release()
         if request is None or self._fd < 0:
             return
         pieces = self._pieces(request, response)
