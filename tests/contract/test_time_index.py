@@ -14,7 +14,7 @@ from peers.mariadb import MariaDb
 from peers.postgres import Postgres
 from peers.redis import RedisServer
 from peers.servers import Servers
-from penstock.retry.store.index import Entry, IndexKey, StoreUnavailable, TimeIndex
+from penstock.retry.store.index import DueStoreUnavailable, DueTimeIndex, Entry, IndexKey
 from penstock.retry.store.opening import open_store
 from penstock.types import Offset
 from support.retry.time_index import KEY, check_time_index
@@ -26,12 +26,12 @@ SERVERS = {"redis": RedisServer, "mariadb": MariaDb, "postgres": Postgres}
 
 
 @contextmanager
-def started(name: str) -> Iterator[tuple[Servers, TimeIndex]]:
+def started(name: str) -> Iterator[tuple[Servers, DueTimeIndex]]:
     with SERVERS[name]() as server:
         yield server, open_store(server.url, Path("unused"))
 
 
-async def asked_until_it_fails(index: TimeIndex) -> None:
+async def asked_until_it_fails(index: DueTimeIndex) -> None:
     """Queries until the server's death is noticed. PostgreSQL's process for a connection ends a
     moment after the server.
     """
@@ -50,7 +50,7 @@ def test_a_server_keeps_the_contract_and_its_death_is_an_error(name: str) -> Non
             await index.reset(AGAIN, Offset(0))
             await index.put(AGAIN, [Entry(5, 1)], since=Offset(0), to=Offset(2))
             server.kill(0)
-            with pytest.raises(StoreUnavailable, match=r"the \w+ store failed"):
+            with pytest.raises(DueStoreUnavailable, match=r"the \w+ store failed"):
                 await asyncio.wait_for(asked_until_it_fails(index), 10)
             server.output(0).write_text("")  # so that the old "ready" is not found again
             server.start(0)

@@ -16,7 +16,7 @@ from penstock.client.many_groups import all_groups
 from penstock.client.metadata import NO_LEADER, ClusterMetadata, TopicMetadata
 from penstock.client.offsets import list_offsets
 from penstock.client.reassignment import ongoing_reassignments
-from penstock.client.record_times import Position
+from penstock.client.record_times import RecordPosition
 from penstock.client.share_groups import SHARE, share_offsets
 from penstock.config.resource_type import ConfigResourceType
 from penstock.errors import KafkaError
@@ -141,7 +141,7 @@ async def _groups(
             each,
             unread_ms={
                 at.partition: known[at]
-                for at in map(Position._make, positions[each.group.id].items())
+                for at in map(RecordPosition._make, positions[each.group.id].items())
                 if at in known
             },
         )
@@ -151,10 +151,10 @@ async def _groups(
 
 def wanted(
     groups: Sequence[GroupState], positions: Mapping[str, Mapping[TopicPartition, Offset]]
-) -> list[Position]:
+) -> list[RecordPosition]:
     """The positions whose timestamps are needed, longest lag first: one look may not fetch all."""
     by_lag = sorted(groups, key=lambda each: -sum(each.lags.values()))
-    return [Position(*at) for each in by_lag for at in positions[each.group.id].items()]
+    return [RecordPosition(*at) for each in by_lag for at in positions[each.group.id].items()]
 
 
 def led(topics: Sequence[TopicMetadata]) -> list[TopicPartition]:

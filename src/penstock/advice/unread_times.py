@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from penstock.client.cluster import Client
-from penstock.client.record_times import Position, batches_at
+from penstock.client.record_times import RecordPosition, batches_at
 
 MOST_A_LOOK: Final = 500
 
@@ -16,9 +16,11 @@ class UnreadTimes:
     """
 
     def __init__(self) -> None:
-        self._known: dict[Position, int | None] = {}
+        self._known: dict[RecordPosition, int | None] = {}
 
-    async def of(self, client: Client, wanted: Sequence[Position]) -> dict[Position, int]:
+    async def of(
+        self, client: Client, wanted: Sequence[RecordPosition]
+    ) -> dict[RecordPosition, int]:
         """Timestamps in ms, without positions whose record is gone or was not requested yet."""
         self._known = {each: self._known[each] for each in wanted if each in self._known}
         asked = [each for each in dict.fromkeys(wanted) if each not in self._known][:MOST_A_LOOK]

@@ -16,7 +16,7 @@ from penstock.broker.context import (
     Replicas,
     Resources,
     Services,
-    Share,
+    ShareGroups,
     any_stores,
 )
 from penstock.broker.coordination.coordinator_log import PartitionCoordinatorLog
@@ -205,7 +205,7 @@ def assemble(
             markers,
             ProducerIdPool(member.link.next_producer_id_block),
         ),
-        Share(
+        ShareGroups(
             shares,
             persister,
             SharePartitions(cluster, persister, waiters, loop, clock, dead_letters, worker),

@@ -108,7 +108,7 @@ class Coordination(msgspec.Struct, frozen=True):
     producer_ids: ProducerIdPool
 
 
-class Share(msgspec.Struct, frozen=True):
+class ShareGroups(msgspec.Struct, frozen=True):
     """Share groups: the share-partitions led here, and the coordinator of their state."""
 
     coordinator: ShareCoordinator
@@ -162,7 +162,7 @@ class Services(msgspec.Struct, frozen=True):
     listeners: Listeners
     control: Control
     coordination: Coordination
-    share: Share
+    share: ShareGroups
     replicas: Replicas
     resources: Resources
     fetch_sessions: FetchSessions

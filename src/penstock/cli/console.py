@@ -18,7 +18,7 @@ from penstock.config.extra import install
 from penstock.config.http_address import http_address
 from penstock.console.oidc.settings import read_oidc
 from penstock.errors import ConfigError
-from penstock.http.access import Access, check_exposed
+from penstock.http.access import HttpAccess, check_exposed
 
 if TYPE_CHECKING:
     from penstock.console.oidc.provider import Provider
@@ -103,7 +103,7 @@ def console(
         raise ConfigError(text) from None
     address = http_address(listen, "--listen")
     check_exposed(address.host, users, "--listen")
-    access = Access(users, read_only=read_only)
+    access = HttpAccess(users, read_only=read_only)
     provider = None if oidc is None else identity_provider(oidc, users)
     tls, _ = tls_contexts(keystore, keystore_password, None)
     masks = Masks([parse_mask(each) for each in mask])

@@ -22,7 +22,7 @@ from penstock.log.disk import DiskFiles
 from penstock.log.inspection.adopt import AdoptedTopics, adopted_topics
 from penstock.log.inspection.dump import DumpOptions, dump
 from penstock.log.inspection.report import VerificationReport
-from penstock.log.inspection.row import Kind
+from penstock.log.inspection.row import RowKind
 from penstock.log.inspection.verify import verify
 from penstock.log.meta_properties import FILE_NAME as META_PROPERTIES
 from penstock.log.naming import parse_dir_name
@@ -78,7 +78,7 @@ def dump_files(
             click.echo(f"Dumping {path}")
         shown = decoder_for(decoder or _topic_of(path)) if print_data else None
         for row in dump(DiskFiles(), path, DumpOptions(deep=deep or print_data, decoder=shown)):
-            damaged |= row.kind is Kind.PROBLEM
+            damaged |= row.kind is RowKind.PROBLEM
             if output == "text":
                 click.echo(row.text)
             else:

@@ -21,7 +21,7 @@ from penstock.client.cluster import Client
 from penstock.config.http_address import http_address
 from penstock.config.value import Password
 from penstock.errors import ConfigError
-from penstock.http.access import Access, check_exposed, password_hash, token_hash
+from penstock.http.access import HttpAccess, check_exposed, password_hash, token_hash
 from penstock.http.users import NAME, Role
 
 DEFAULT_LISTEN = "127.0.0.1:8081"
@@ -95,7 +95,7 @@ def serve(
         settings = RestSettings(
             host=address.host,
             port=address.port,
-            access=Access(users, read_only=read_only),
+            access=HttpAccess(users, read_only=read_only),
             advertised=advertised,
             tls=tls,
             to_leader=to_leader,

@@ -29,7 +29,7 @@ class NextBatch(NamedTuple):
     size_bytes: int
 
 
-class Position(NamedTuple):
+class RecordPosition(NamedTuple):
     """The next offset that a group reads."""
 
     partition: TopicPartition
@@ -47,15 +47,17 @@ async def next_batches(
     client: Client, positions: Mapping[TopicPartition, Offset]
 ) -> dict[TopicPartition, NextBatch]:
     """The first batch at or after each offset, where there is one."""
-    found = await batches_at(client, [Position(*each) for each in positions.items()])
+    found = await batches_at(client, [RecordPosition(*each) for each in positions.items()])
     return {position.partition: batch for position, batch in found.items()}
 
 
-async def batches_at(client: Client, positions: Collection[Position]) -> dict[Position, NextBatch]:
+async def batches_at(
+    client: Client, positions: Collection[RecordPosition]
+) -> dict[RecordPosition, NextBatch]:
     """Like `next_batches`, but a partition may have several positions."""
 
-    async def attempt() -> dict[Position, NextBatch]:
-        found: dict[Position, NextBatch] = {}
+    async def attempt() -> dict[RecordPosition, NextBatch]:
+        found: dict[RecordPosition, NextBatch] = {}
         leaders = await client.by_leader({each.partition for each in positions})
         leader_of = {tp: leader for leader, led in leaders.items() for tp in led}
         ids = {tp.topic: (await client.topic(tp.topic)).id for tp in leader_of}

@@ -9,7 +9,7 @@ from penstock.client.acls import AclBindingFilter, list_acls
 from penstock.client.errors import BrokerRefused
 from penstock.client.quotas import describe_quotas
 from penstock.client.scram_credentials import describe_scram_users
-from penstock.console.watch import ClusterWatch, Look
+from penstock.console.watch import ClusterLook, ClusterWatch
 from penstock.errors import ErrorCode
 from penstock.security.acl_text import row
 
@@ -49,7 +49,7 @@ class AccessPage(Struct, frozen=True):
     quotas: list[Quota]
 
 
-async def access(watch: ClusterWatch, _: Look, __: Params) -> AccessPage:
+async def access(watch: ClusterWatch, _: ClusterLook, __: Params) -> AccessPage:
     users = await describe_scram_users(watch.client)
     quotas = await describe_quotas(watch.client, {}, strict=False)
     return AccessPage(

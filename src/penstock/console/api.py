@@ -33,7 +33,7 @@ from penstock.console.messages.openapi import with_messages
 from penstock.console.openapi import document
 from penstock.console.route import ApiRoute, OwnRoute
 from penstock.console.timeline import Event
-from penstock.console.watch import ClusterWatch, Look
+from penstock.console.watch import ClusterLook, ClusterWatch
 from penstock.coordinator.group.rebalance_log import Rebalances
 from penstock.errors import ConfigError, KafkaError
 
@@ -41,41 +41,41 @@ WATCHED_S = 3.0
 Params = Mapping[str, str]
 
 
-def of_look(read: Callable[[Look], object]) -> Callable[..., Awaitable[object]]:
-    async def answer(_: ClusterWatch, look: Look, __: Params) -> object:
+def of_look(read: Callable[[ClusterLook], object]) -> Callable[..., Awaitable[object]]:
+    async def answer(_: ClusterWatch, look: ClusterLook, __: Params) -> object:
         return read(look)
 
     return answer
 
 
-async def partitions(_: ClusterWatch, look: Look, given: Params) -> object:
+async def partitions(_: ClusterWatch, look: ClusterLook, given: Params) -> object:
     return model.partitions(look, given["topic"])
 
 
-async def group(_: ClusterWatch, look: Look, given: Params) -> object:
+async def group(_: ClusterWatch, look: ClusterLook, given: Params) -> object:
     return model.group(look, given["group"])
 
 
-async def group_why(watch: ClusterWatch, look: Look, given: Params) -> object:
+async def group_why(watch: ClusterWatch, look: ClusterLook, given: Params) -> object:
     if model.group(look, given["group"]) is None:
         return None
     found = why(await group_progress(watch.client, given["group"], WATCHED_S))
     return model.Why(given["group"], found.cause, found.sentence, found.advice)
 
 
-async def topics(_: ClusterWatch, look: Look, given: Params) -> object:
+async def topics(_: ClusterWatch, look: ClusterLook, given: Params) -> object:
     return picked(model.topics(look), given, "name", all_pages=True).rows
 
 
-async def groups(_: ClusterWatch, look: Look, given: Params) -> object:
+async def groups(_: ClusterWatch, look: ClusterLook, given: Params) -> object:
     return picked(model.groups(look), given, "id", all_pages=True).rows
 
 
-async def timeline(watch: ClusterWatch, _: Look, __: Params) -> object:
+async def timeline(watch: ClusterWatch, _: ClusterLook, __: Params) -> object:
     return list(watch.timeline)
 
 
-async def plan(watch: ClusterWatch, look: Look, given: Params) -> object:
+async def plan(watch: ClusterWatch, look: ClusterLook, given: Params) -> object:
     found = await planning.plan(watch, look, given)
     if found.problem is not None:
         raise ConfigError(found.problem)

@@ -25,7 +25,7 @@ from penstock.console.oidc.login import OidcLogin
 from penstock.console.pages import Pages
 from penstock.console.render import environment
 from penstock.console.watch import ClusterWatch
-from penstock.http.access import Access
+from penstock.http.access import HttpAccess
 
 if TYPE_CHECKING:
     from penstock.console.oidc.provider import Provider
@@ -35,7 +35,7 @@ STATIC = Path(__file__).parent / "static"
 
 def console(
     watch: ClusterWatch,
-    access: Access,
+    access: HttpAccess,
     *,
     audit: Audit | None = None,
     jobs: Jobs | None = None,

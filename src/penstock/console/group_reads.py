@@ -10,7 +10,7 @@ from penstock.client.groups import find_coordinator
 from penstock.client.route import ToCoordinator
 from penstock.client.share_groups import SHARE
 from penstock.console import model
-from penstock.console.watch import ClusterWatch, Look
+from penstock.console.watch import ClusterLook, ClusterWatch
 from penstock.coordinator.group.rebalance_log import Rebalances
 
 Params = Mapping[str, str]
@@ -32,7 +32,7 @@ class RecordsInFlight(Struct, frozen=True):
     """How long until the records can be acquired again."""
 
 
-async def rebalances(watch: ClusterWatch, look: Look, given: Params) -> Rebalances | None:
+async def rebalances(watch: ClusterWatch, look: ClusterLook, given: Params) -> Rebalances | None:
     """The rebalances of a group; none if its coordinator has no such page, as in Apache Kafka."""
     group = given["group"]
     if model.group(look, group) is None:
@@ -43,7 +43,9 @@ async def rebalances(watch: ClusterWatch, look: Look, given: Params) -> Rebalanc
     return found or Rebalances(group, (), None)
 
 
-async def in_flight(watch: ClusterWatch, look: Look, given: Params) -> list[RecordsInFlight] | None:
+async def in_flight(
+    watch: ClusterWatch, look: ClusterLook, given: Params
+) -> list[RecordsInFlight] | None:
     """The in-flight records of a share group, from all brokers that answer: any may lead a
     partition of it.
     """

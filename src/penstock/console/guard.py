@@ -18,7 +18,7 @@ from penstock.clock import Clock
 from penstock.console.login_limit import LoginLimit
 from penstock.console.rights import LEAST
 from penstock.console.session import COOKIE, Sessions
-from penstock.http.access import ANYBODY, Access, Denied, check_local, is_of_another_site
+from penstock.http.access import ANYBODY, Denied, HttpAccess, check_local, is_of_another_site
 from penstock.http.message import HttpRequest
 from penstock.http.users import Role, User
 
@@ -66,7 +66,7 @@ class Asker:
 class Gate:
     """State that the guard and the login page share: users, sessions, failed logins."""
 
-    def __init__(self, access: Access, clock: Clock, *, is_behind_tls: bool = False) -> None:
+    def __init__(self, access: HttpAccess, clock: Clock, *, is_behind_tls: bool = False) -> None:
         self.access, self.clock = access, clock
         self.sessions = Sessions(secrets.token_bytes(32))
         self.limit = LoginLimit()

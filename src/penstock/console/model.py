@@ -7,7 +7,7 @@ from msgspec import Struct
 from penstock.advice.finding import Finding
 from penstock.advice.snapshot import GroupState
 from penstock.client.metadata import NO_LEADER, TopicMetadata
-from penstock.console.watch import Look, lag_seconds
+from penstock.console.watch import ClusterLook, lag_seconds
 from penstock.types import TopicPartition
 
 
@@ -142,7 +142,7 @@ class Why(Struct, frozen=True):
     advice: str
 
 
-def cluster(look: Look) -> Cluster:
+def cluster(look: ClusterLook) -> Cluster:
     seen = look.snapshot
     return Cluster(
         seen.cluster.id or "",
@@ -158,7 +158,7 @@ def cluster(look: Look) -> Cluster:
     )
 
 
-def _broker(look: Look, number: int) -> Broker:
+def _broker(look: ClusterLook, number: int) -> Broker:
     seen = look.snapshot
     node = next(each for each in seen.cluster.brokers.values() if each.id == number)
     dirs = [each for each in seen.log_dirs.get(node.id, ()) if each.error is None]
@@ -173,7 +173,7 @@ def _broker(look: Look, number: int) -> Broker:
     )
 
 
-def topics(look: Look) -> list[Topic]:
+def topics(look: ClusterLook) -> list[Topic]:
     sizes: dict[str, int] = {}
     for dirs in look.snapshot.log_dirs.values():
         for each in dirs:
@@ -193,7 +193,7 @@ def topics(look: Look) -> list[Topic]:
 
 
 def _topic(
-    look: Look,
+    look: ClusterLook,
     topic: TopicMetadata,
     sizes: Mapping[str, int],
     readers: Mapping[str, int],
@@ -216,7 +216,7 @@ def _topic(
     )
 
 
-def partitions(look: Look, topic: str) -> list[Partition] | None:
+def partitions(look: ClusterLook, topic: str) -> list[Partition] | None:
     """The partitions of a topic; None if there is no such topic."""
     found = next((each for each in look.snapshot.topics if each.name == topic), None)
     if found is None:
@@ -236,7 +236,7 @@ def partitions(look: Look, topic: str) -> list[Partition] | None:
     ]
 
 
-def groups(look: Look) -> list[Group]:
+def groups(look: ClusterLook) -> list[Group]:
     return [
         _group(each, look.at_ms)
         for each in sorted(look.snapshot.groups, key=lambda each: each.group.id)
@@ -256,7 +256,7 @@ def _group(state: GroupState, now_ms: int) -> Group:
     )
 
 
-def group(look: Look, name: str) -> GroupDetail | None:
+def group(look: ClusterLook, name: str) -> GroupDetail | None:
     """A group's details; None if there is no such group."""
     state = next((each for each in look.snapshot.groups if each.group.id == name), None)
     if state is None:
@@ -282,7 +282,7 @@ def _seconds(state: GroupState, tp: TopicPartition, now_ms: int) -> float | None
     return None if since_ms is None else max(now_ms - since_ms, 0) / 1000
 
 
-def problems(look: Look) -> list[Problem]:
+def problems(look: ClusterLook) -> list[Problem]:
     return [_problem(each) for each in look.problems]
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
-from penstock.console.watch import ClusterWatch, Look
+from penstock.console.watch import ClusterLook, ClusterWatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,7 +12,7 @@ class Page:
 
     path: str
     template: str
-    read: Callable[[ClusterWatch, Look, Mapping[str, str]], Awaitable[object | None]]
+    read: Callable[[ClusterWatch, ClusterLook, Mapping[str, str]], Awaitable[object | None]]
     parameters: tuple[str, ...] = ()
     polls: bool = False
     """Whether the page reloads every few seconds; not for pages with a form, whose input

@@ -32,7 +32,7 @@ from penstock.console.jobs import Jobs
 from penstock.console.listing import picked
 from penstock.console.page import Page
 from penstock.console.replicas import picture, replica_pages
-from penstock.console.watch import ClusterWatch, Look
+from penstock.console.watch import ClusterLook, ClusterWatch
 from penstock.coordinator.group.rebalance_log import Rebalances
 from penstock.errors import ConfigError, KafkaError
 from penstock.types import TopicPartition
@@ -189,7 +189,7 @@ class Pages:
             rebalances=None if is_share else await self._rebalances(look, given),
         )
 
-    async def _rebalances(self, look: Look, given: Mapping[str, str]) -> Rebalances | None:
+    async def _rebalances(self, look: ClusterLook, given: Mapping[str, str]) -> Rebalances | None:
         """None if the coordinator does not answer; the rest of the page is still shown."""
         try:
             return await group_reads.rebalances(self._watch, look, given)

@@ -9,7 +9,7 @@ from penstock.advice.broker_page import told
 from penstock.client.producers import NO_TRANSACTION, describe_producers
 from penstock.console import model
 from penstock.console.replicas import TIMEOUT_MS, Bar, picture, replica_pages
-from penstock.console.watch import ClusterWatch, Look
+from penstock.console.watch import ClusterLook, ClusterWatch
 from penstock.errors import ConfigError, KafkaError
 from penstock.types import TopicPartition
 
@@ -74,7 +74,9 @@ class PartitionDetail(Struct, frozen=True):
         return [each for each in self.producers if each.transaction_start is not None]
 
 
-async def partition(watch: ClusterWatch, look: Look, given: Params) -> PartitionDetail | None:
+async def partition(
+    watch: ClusterWatch, look: ClusterLook, given: Params
+) -> PartitionDetail | None:
     topic, text = given["topic"], given["partition"]
     if not (text.isascii() and text.isdigit()):
         raise ConfigError(f"partition: {text!r} is no number")
@@ -124,7 +126,7 @@ async def producers(watch: ClusterWatch, tp: TopicPartition) -> tuple[list[Produ
     ], None
 
 
-def sizes(look: Look, tp: TopicPartition) -> list[ReplicaSize]:
+def sizes(look: ClusterLook, tp: TopicPartition) -> list[ReplicaSize]:
     return [
         ReplicaSize(broker, each.path, each.replicas[tp].size, each.replicas[tp].is_future)
         for broker, dirs in sorted(look.snapshot.log_dirs.items())

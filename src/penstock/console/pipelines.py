@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from penstock.console.watch import ClusterWatch, Look
+from penstock.console.watch import ClusterLook, ClusterWatch
 from penstock.process_start import process_start
 
 FILE = Path(".penstock", "run.json")
@@ -63,7 +63,7 @@ class Run(Struct, frozen=True):
     error: str | None = None
 
 
-async def pipelines(watch: ClusterWatch, _: Look, __: Mapping[str, str]) -> list[Pipeline]:
+async def pipelines(watch: ClusterWatch, _: ClusterLook, __: Mapping[str, str]) -> list[Pipeline]:
     return await asyncio.to_thread(read_projects, watch.projects)
 
 

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from penstock.advice.capacity import Workload, capacity
 from penstock.advice.workload import observed
-from penstock.console.watch import ClusterWatch, Look
+from penstock.console.watch import ClusterLook, ClusterWatch
 from penstock.errors import ConfigError
 
 FIELDS = tuple(fields(Workload))
@@ -26,7 +26,7 @@ class Plan(Struct, frozen=True):
     problem: str | None
 
 
-async def plan(watch: ClusterWatch, _: Look, given: Mapping[str, str]) -> Plan:
+async def plan(watch: ClusterWatch, _: ClusterLook, given: Mapping[str, str]) -> Plan:
     """With `from_cluster`, observed figures replace those given."""
     load: dict[str, float] = {}
     try:

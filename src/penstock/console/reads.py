@@ -17,7 +17,7 @@ from penstock.config.setting import settings as declared_settings
 from penstock.config.topic import TopicConfig
 from penstock.config.value import render
 from penstock.console import model
-from penstock.console.watch import ClusterWatch, Look
+from penstock.console.watch import ClusterLook, ClusterWatch
 
 HANGS_MS = 900_000
 """A transaction without a write for so long may hang: the default of transaction.max.timeout.ms."""
@@ -84,14 +84,18 @@ class Reassignment(Struct, frozen=True):
     total_bytes: int
 
 
-async def topic_settings(watch: ClusterWatch, look: Look, given: Params) -> list[Setting] | None:
+async def topic_settings(
+    watch: ClusterWatch, look: ClusterLook, given: Params
+) -> list[Setting] | None:
     name = given["topic"]
     if all(each.name != name for each in look.snapshot.topics):
         return None
     return await settings(watch, Resource(ConfigResourceType.TOPIC, name))
 
 
-async def broker_settings(watch: ClusterWatch, look: Look, given: Params) -> list[Setting] | None:
+async def broker_settings(
+    watch: ClusterWatch, look: ClusterLook, given: Params
+) -> list[Setting] | None:
     name = given["broker"]
     if name not in map(str, look.snapshot.cluster.brokers):
         return None
@@ -131,7 +135,7 @@ def setting(entry: ConfigEntry, own: ConfigSource) -> Setting:
 
 
 async def group_offsets(
-    watch: ClusterWatch, look: Look, given: Params
+    watch: ClusterWatch, look: ClusterLook, given: Params
 ) -> list[CommittedOffset] | None:
     if model.group(look, given["group"]) is None:
         return None
@@ -145,7 +149,7 @@ async def group_offsets(
     ]
 
 
-async def transactions(watch: ClusterWatch, look: Look, _: Params) -> Transactions:
+async def transactions(watch: ClusterWatch, look: ClusterLook, _: Params) -> Transactions:
     ids = await list_transactions(watch.client)
     open_ones = await find_hanging(
         watch.client, look.ends, older_than_ms=HANGS_MS, now_ms=watch.now_ms()
@@ -159,7 +163,7 @@ async def transactions(watch: ClusterWatch, look: Look, _: Params) -> Transactio
     )
 
 
-async def reassignments(watch: ClusterWatch, _: Look, __: Params) -> list[Reassignment]:
+async def reassignments(watch: ClusterWatch, _: ClusterLook, __: Params) -> list[Reassignment]:
     moving = await ongoing_reassignments(watch.client)
     by_partition = {(tp.topic, tp.partition): each for tp, each in moving.items()}
     return [

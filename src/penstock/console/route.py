@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.console.watch import ClusterWatch, Look
+from penstock.console.watch import ClusterLook, ClusterWatch
 from penstock.errors import ConfigError
 
 
@@ -17,7 +17,7 @@ class ApiRoute:
     summary: str
     response: Any
     """The type of the response."""
-    answer: Callable[[ClusterWatch, Look, Mapping[str, str]], Awaitable[object | None]]
+    answer: Callable[[ClusterWatch, ClusterLook, Mapping[str, str]], Awaitable[object | None]]
     parameters: tuple[str, ...] = ()
     """Required parameters."""
     optional: tuple[str, ...] = ()

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import msgspec
 from msgspec import Struct
 
-from penstock.console.watch import ClusterWatch, Look
+from penstock.console.watch import ClusterLook, ClusterWatch
 from penstock.errors import ConfigError
 from penstock.record_view.registry import RegisteredSchema, SchemaRegistry
 
@@ -32,11 +32,11 @@ class Subject(Struct, frozen=True):
     versions: list[SchemaVersion]
 
 
-async def subjects(watch: ClusterWatch, _: Look, __: Params) -> list[str]:
+async def subjects(watch: ClusterWatch, _: ClusterLook, __: Params) -> list[str]:
     return await asyncio.to_thread(registry_of(watch).subjects)
 
 
-async def subject(watch: ClusterWatch, _: Look, given: Params) -> Subject | None:
+async def subject(watch: ClusterWatch, _: ClusterLook, given: Params) -> Subject | None:
     return await asyncio.to_thread(described, registry_of(watch), given["subject"])
 
 

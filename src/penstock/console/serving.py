@@ -22,7 +22,7 @@ from penstock.console.messages.service import Messages
 from penstock.console.protocol import BoundedProtocol
 from penstock.console.subjects import follow_subjects
 from penstock.console.watch import ClusterWatch
-from penstock.http.access import Access
+from penstock.http.access import HttpAccess
 from penstock.http.server import cannot_listen
 from penstock.record_view.registry import SchemaRegistry
 
@@ -46,7 +46,7 @@ def bound(listen: HttpAddress) -> socket.socket:
 async def serve_console(
     client: Client,
     sock: socket.socket,
-    access: Access,
+    access: HttpAccess,
     on_ready: Callable[[str], object],
     *,
     audit_log: Path | None = None,

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from penstock.config.delay_route import DelayRoute
 from penstock.console.mask import MASKED
-from penstock.console.watch import ClusterWatch, Look
+from penstock.console.watch import ClusterLook, ClusterWatch
 from penstock.record.dead_letter import ERROR, FORMER, OURS, SHARE, is_named_for_letters
 from penstock.retry.due_counts import due_counts
 from penstock.retry.letters import (
@@ -103,7 +103,7 @@ class Letters(Struct, frozen=True):
     letters: list[LetterRow]
 
 
-async def waiting(watch: ClusterWatch, _: Look, __: Params) -> Waiting:
+async def waiting(watch: ClusterWatch, _: ClusterLook, __: Params) -> Waiting:
     client, now_ms = watch.client, watch.now_ms()
     routes = await find_routes(client)
     delays = []
@@ -123,7 +123,9 @@ async def waiting(watch: ClusterWatch, _: Look, __: Params) -> Waiting:
     return Waiting(delays, letters)
 
 
-async def waiting_records(watch: ClusterWatch, _: Look, given: Params) -> WaitingRecords | None:
+async def waiting_records(
+    watch: ClusterWatch, _: ClusterLook, given: Params
+) -> WaitingRecords | None:
     route = (await find_routes(watch.client)).get(given["topic"])
     if route is None:
         return None
@@ -144,7 +146,7 @@ async def waiting_records(watch: ClusterWatch, _: Look, given: Params) -> Waitin
     return WaitingRecords(route.topic, route.to, len(found), due_counts(found, now_ms), rows)
 
 
-async def letters(watch: ClusterWatch, look: Look, given: Params) -> Letters | None:
+async def letters(watch: ClusterWatch, look: ClusterLook, given: Params) -> Letters | None:
     name = given["topic"]
     if all(each.name != name for each in look.snapshot.topics):
         return None
@@ -171,7 +173,7 @@ def shown_error(watch: ClusterWatch, topic: str, error: str | None) -> str | Non
     return MASKED if is_hidden else error
 
 
-async def has_waiting(watch: ClusterWatch, look: Look) -> bool:
+async def has_waiting(watch: ClusterWatch, look: ClusterLook) -> bool:
     """Whether the cluster has delay, retry or dead letter topics."""
     if any(is_named_for_letters(each.name) for each in look.snapshot.topics):
         return True

@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class ClusterLook:
     """A cluster at one moment; `rates` are records per second since the look before, by topic."""
 
     at_ms: int
@@ -62,7 +62,7 @@ class ClusterWatch:
         self.client, self._clock = client, clock
         self.registry, self.projects = registry, tuple(projects)
         self.masks = masks or Masks()
-        self.last: Look | None = None
+        self.last: ClusterLook | None = None
         self.failure: str | None = None
         """Why the last look failed; None if it succeeded."""
         self._failed_ms = 0
@@ -121,7 +121,7 @@ class ClusterWatch:
         sizes = leader_sizes(snapshot)
         before, self.last = (
             self.last,
-            Look(
+            ClusterLook(
                 now_ms,
                 snapshot,
                 {tp: each.offset for tp, each in starts.items()},
@@ -137,7 +137,7 @@ class ClusterWatch:
         self.failure = None
         self._remember(before, self.last)
 
-    def _remember(self, before: Look | None, look: Look) -> None:
+    def _remember(self, before: ClusterLook | None, look: ClusterLook) -> None:
         self.throughput.append(Point(look.at_ms, sum(look.rates.values())))
         self.byte_throughput.append(Point(look.at_ms, sum(look.byte_rates.values())))
         if before is not None:
@@ -191,7 +191,7 @@ def leader_sizes(seen: ClusterSnapshot) -> dict[TopicPartition, int]:
 
 
 def rates(
-    before: Look | None,
+    before: ClusterLook | None,
     then: Mapping[TopicPartition, int],
     now: Mapping[TopicPartition, int],
     now_ms: int,

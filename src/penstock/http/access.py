@@ -46,7 +46,7 @@ class _Seen(NamedTuple):
     until_ms: int
 
 
-class Access:
+class HttpAccess:
     """Checks requests. Without a users file it serves only loopback: see `check_exposed`."""
 
     def __init__(
@@ -184,7 +184,7 @@ def check_exposed(host: str, file: Path | None, setting: str) -> None:
 def check_login(host: str, file: Path | None, setting: str) -> None:
     """Check the users file before a service starts."""
     check_exposed(host, file, setting)
-    Access(file)  # raises if the file is missing or wrong
+    HttpAccess(file)  # raises if the file is missing or wrong
 
 
 def is_loopback(host: str) -> bool:

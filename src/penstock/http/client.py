@@ -16,7 +16,7 @@ class RequestFailed(Exception):
     """No complete response arrived."""
 
 
-class Server(NamedTuple):
+class HttpServerAddress(NamedTuple):
     """The address of a server; TLS is used if there is a context."""
 
     host: str
@@ -35,7 +35,7 @@ def authority(host: str, port: int) -> str:
 
 
 async def ask(
-    server: Server, request: HttpRequest, headers: Mapping[str, str], timeout_s: float
+    server: HttpServerAddress, request: HttpRequest, headers: Mapping[str, str], timeout_s: float
 ) -> HttpResponse:
     """Send the request with these headers, and return the response."""
     at = server.at

@@ -32,9 +32,9 @@ OPTIONS = (
 
 
 def _line(row: "Row", *, contents_only: bool) -> str:
-    from penstock.log.inspection.row import Kind, Row
+    from penstock.log.inspection.row import Row, RowKind
 
-    if not contents_only or row.kind is not Kind.RECORD:
+    if not contents_only or row.kind is not RowKind.RECORD:
         return row.text
     contents = {name: text for name, text in row.values.items() if name in {"key", "payload"}}
     return Row(row.kind, contents).text if contents else ""
@@ -44,7 +44,7 @@ def dump_files(args: Arguments) -> int:
     from penstock.cli.decoders import decoder_for
     from penstock.log.disk import DiskFiles
     from penstock.log.inspection.dump import DumpOptions, dump
-    from penstock.log.inspection.row import Kind
+    from penstock.log.inspection.row import RowKind
 
     args.require("files")
     topic = next((DECODERS[name] for name in args.given(DECODERS)), None)
@@ -58,7 +58,7 @@ def dump_files(args: Arguments) -> int:
         print(f"Dumping {path}")
         problems = 0
         for row in dump(DiskFiles(), path, options):
-            is_problem = row.kind is Kind.PROBLEM
+            is_problem = row.kind is RowKind.PROBLEM
             problems += is_problem
             if is_problem or not quiet:
                 print(_line(row, contents_only=args.has("skip-record-metadata")))

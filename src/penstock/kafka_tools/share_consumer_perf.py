@@ -56,7 +56,7 @@ OPTIONS = (
 
 
 @dataclass(slots=True)
-class Share:
+class MemberShare:
     """The counts and times of one member."""
 
     number: int
@@ -93,7 +93,7 @@ def consume(args: Arguments) -> int:
 
 async def _consume(args: Arguments, settings: Mapping[str, str], client: "Client") -> None:
     wanted, start, began = args.number("num-records"), stamp(args), time.monotonic()
-    shares = [Share(each + 1, began, start) for each in range(args.number("threads"))]
+    shares = [MemberShare(each + 1, began, start) for each in range(args.number("threads"))]
     async with asyncio.TaskGroup() as tasks:
         for each in shares:
             tasks.create_task(_read(args, settings, client, each, shares))
@@ -128,8 +128,8 @@ async def _read(
     args: Arguments,
     settings: Mapping[str, str],
     client: "Client",
-    mine: Share,
-    shares: list[Share],
+    mine: MemberShare,
+    shares: list[MemberShare],
 ) -> None:
     """Read until all members together have enough, or until this one gets nothing for too long."""
     from penstock.client.share_consumer import ShareConsumer

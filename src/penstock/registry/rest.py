@@ -15,8 +15,8 @@ import msgspec
 from penstock.client.admin import describe_cluster
 from penstock.client.cluster import Client
 from penstock.errors import KafkaError
-from penstock.http.access import Access, Denied
-from penstock.http.client import RequestFailed, Server, ask
+from penstock.http.access import Denied, HttpAccess
+from penstock.http.client import HttpServerAddress, RequestFailed, ask
 from penstock.http.health import healthz
 from penstock.http.message import HttpRequest, HttpResponse, plain
 from penstock.http.router import Route, Router
@@ -47,7 +47,7 @@ class RestSettings:
 
     host: str
     port: int
-    access: Access
+    access: HttpAccess
     advertised: str | None = None
     tls: ssl.SSLContext | None = None
     to_leader: ssl.SSLContext | None = None
@@ -125,7 +125,9 @@ class RestApi:
         if "authorization" in request.headers:
             headers["Authorization"] = request.headers["authorization"]
         try:
-            answer = await ask(Server(leader.host, leader.port, tls), request, headers, FORWARD_S)
+            answer = await ask(
+                HttpServerAddress(leader.host, leader.port, tls), request, headers, FORWARD_S
+            )
         except RequestFailed as error:
             return _failed(RegistryError(50003, f"Forwarding to the leader failed: {error}"))
         await self._wait_for(answer.headers.get(END, ""))

@@ -24,7 +24,7 @@ from penstock.retry.policy import (
     recurring_headers,
 )
 from penstock.retry.progress import Outcome
-from penstock.retry.store.index import Entry, Kind
+from penstock.retry.store.index import DueKind, Entry
 
 log = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ def deliveries(
     planned = []
     for entry in due:
         match entry.kind:
-            case Kind.RECORD | Kind.SCHEDULE | Kind.DEAD:
+            case DueKind.RECORD | DueKind.SCHEDULE | DueKind.DEAD:
                 record = records.get(entry.offset)
                 if record is not None:
                     delivery = delivery_of(owned, entry, record, now_ms, same=same)
@@ -69,11 +69,11 @@ def deliveries(
                         owned.partition,
                         entry.offset,
                     )
-            case Kind.SPENT:
+            case DueKind.SPENT:
                 delivery = Delivery(entry)
-            case Kind.CANCELLED:
+            case DueKind.CANCELLED:
                 delivery = Delivery(entry, outcome=Outcome.CANCELLED)
-            case Kind.CANCEL:
+            case DueKind.CANCEL:
                 delivery = Delivery(entry)
                 if entry.origin in waiting:
                     delivery.also_cancelled = entry.origin
@@ -90,11 +90,11 @@ def delivery_of(
     """The delivery of a due record; `same`: it keeps its partition."""
     route, partition = owned.route, owned.partition
     verdict: Verdict
-    if entry.kind is Kind.RECORD and isinstance(route, DelayRoute):
+    if entry.kind is DueKind.RECORD and isinstance(route, DelayRoute):
         verdict = Wait(entry.due_ms)  # judged when it arrived
     else:
         verdict = judge(record, partition, route, now_ms)
-    if entry.kind is Kind.DEAD and not isinstance(verdict, Dead):
+    if entry.kind is DueKind.DEAD and not isinstance(verdict, Dead):
         # It was too far ahead when it was read, and no longer is: delivery now would be too early.
         verdict = Dead("its due time could not be used when it was read")
     if isinstance(verdict, Dead | Cancel):

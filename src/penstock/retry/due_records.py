@@ -16,7 +16,7 @@ from penstock.errors import ErrorCode
 from penstock.retry.delivery import Delivery, deliveries
 from penstock.retry.partition import DelayPartition
 from penstock.retry.positions import Reread, reread
-from penstock.retry.store.index import Entry, Kind, TimeIndex
+from penstock.retry.store.index import DueKind, DueTimeIndex, Entry
 from penstock.retry.topics import Topics, TopicWaits
 
 BATCH: Final = 2000
@@ -26,7 +26,7 @@ LEAST_SHARE_BYTES: Final = 1 << 20
 """Least share of a transaction's bytes per partition; at least one record is always moved."""
 MISSING_MS: Final = 1_000
 """How long a partition waits whose target is known to be missing."""
-WITH_RECORD: Final = frozenset({Kind.RECORD, Kind.SCHEDULE, Kind.DEAD})
+WITH_RECORD: Final = frozenset({DueKind.RECORD, DueKind.SCHEDULE, DueKind.DEAD})
 READ_S: Final = 5.0
 """How long brokers may take to read; other routes may have to wait as long."""
 
@@ -43,7 +43,7 @@ class Planned(NamedTuple):
 class DueRecords:
     """Plans the next transaction of a route."""
 
-    def __init__(self, client: Client, index: TimeIndex, topics: Topics, clock: Clock) -> None:
+    def __init__(self, client: Client, index: DueTimeIndex, topics: Topics, clock: Clock) -> None:
         self._client, self._index, self._topics, self._clock = client, index, topics, clock
 
     async def planned(self, partitions: Sequence[DelayPartition], now_ms: int) -> list[Planned]:
@@ -115,7 +115,7 @@ class DueRecords:
         refused = self._topics.leaderless(route.topic, own) or await self._topics.refusal(route.to)
         if refused is None:
             refused = self._topics.leaderless(route.to, to)
-        if refused is None and any(each.kind is Kind.SCHEDULE for each in due):
+        if refused is None and any(each.kind is DueKind.SCHEDULE for each in due):
             refused = await self._topics.refusal(route.topic)
         return refused
 
@@ -130,7 +130,7 @@ class DueRecords:
 
     async def _waiting(self, owned: DelayPartition, due: Sequence[Entry]) -> set[int]:
         """The offsets to cancel that are not done yet."""
-        origins = {each.origin for each in due if each.kind is Kind.CANCEL}
+        origins = {each.origin for each in due if each.kind is DueKind.CANCEL}
         return {each for each in origins if await self._index.waits(owned.stored, each)}
 
     def _has_same_partitions(self, route: Route) -> bool:

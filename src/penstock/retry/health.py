@@ -12,7 +12,7 @@ from penstock.http.server import Routes
 from penstock.retry.counts import LATENESS_S, DelayCounts
 from penstock.retry.partition import DelayPartition
 from penstock.retry.service import DelayService
-from penstock.retry.store.index import StoreChanged, StoreUnavailable
+from penstock.retry.store.index import DueStoreUnavailable, StoreChanged
 
 READY_S: Final = 60
 """How long a step may take: with a store or broker that hangs, the service is not ready."""
@@ -42,9 +42,9 @@ class DelayHealth:
     def failed(self, error: BaseException) -> None:
         """The service restarts, perhaps because of its store."""
         self.counts.restarts += 1
-        if isinstance(error, StoreUnavailable | StoreChanged):
+        if isinstance(error, DueStoreUnavailable | StoreChanged):
             self.counts.store_failures += 1
-        if isinstance(error, StoreUnavailable):
+        if isinstance(error, DueStoreUnavailable):
             self.store_is_up = False  # until it answers
 
     def is_working(self) -> bool:

@@ -15,7 +15,7 @@ from penstock.config.delay_route import Route
 from penstock.record.record import Record
 from penstock.retry.policy import Cancel, Dead, Recur, Wait, judge
 from penstock.retry.progress import Progress
-from penstock.retry.store.index import Entry, IndexKey, Kind
+from penstock.retry.store.index import DueKind, Entry, IndexKey
 from penstock.types import TopicPartition, Uuid
 
 AT_ONCE = 0
@@ -76,9 +76,9 @@ class DelayPartition:
 
     def is_free(self, entry: Entry) -> bool:
         """Whether the entry may be delivered now."""
-        if self.is_read or entry.kind in (Kind.RECORD, Kind.DEAD):
+        if self.is_read or entry.kind in (DueKind.RECORD, DueKind.DEAD):
             return True
-        return entry.kind is Kind.CANCEL and not any(
+        return entry.kind is DueKind.CANCEL and not any(
             chain.entry is not None and chain.entry.offset == entry.origin
             for chain in self._chains.values()
         )
@@ -103,7 +103,7 @@ class DelayPartition:
     def resume(self, schedules: list[Entry]) -> None:
         """Continue with an index that has these schedules, and tombstones that ended some."""
         for each in sorted(schedules, key=lambda entry: entry.origin):
-            entry = each if each.kind is Kind.SCHEDULE else None
+            entry = each if each.kind is DueKind.SCHEDULE else None
             self._chains[each.key] = _Chain(each.origin, entry)
 
     def read(self, record: Record, now_ms: int) -> list[Entry]:
@@ -113,13 +113,13 @@ class DelayPartition:
             case Recur():
                 assert record.key is not None
                 entry = Entry(
-                    verdict.due_ms, record.offset, Kind.SCHEDULE, record.key, verdict.origin
+                    verdict.due_ms, record.offset, DueKind.SCHEDULE, record.key, verdict.origin
                 )
                 entries = self._read_schedule(entry)
             case Cancel(offset):
-                entries = [Entry(AT_ONCE, record.offset, Kind.CANCEL, origin=offset)]
+                entries = [Entry(AT_ONCE, record.offset, DueKind.CANCEL, origin=offset)]
             case Dead():
-                entries = [Entry(AT_ONCE, record.offset, Kind.DEAD)]
+                entries = [Entry(AT_ONCE, record.offset, DueKind.DEAD)]
             case Wait(due_ms):
                 entries = self._read_tombstone(record) or [Entry(due_ms, record.offset)]
             case _:
@@ -137,13 +137,16 @@ class DelayPartition:
         chain = self._chains.get(entry.key)
         tombstone = self._tombstones.get(entry.key, -1)
         if chain is not None and entry.origin < chain.origin:
-            return [_ended(entry.offset, Kind.CANCELLED)]
+            return [_ended(entry.offset, DueKind.CANCELLED)]
         if entry.origin < tombstone:
             self._chains[entry.key] = _Chain(tombstone, None)
-            return [_ended(entry.offset, Kind.CANCELLED), _spent(tombstone, entry.key)]
+            return [_ended(entry.offset, DueKind.CANCELLED), _spent(tombstone, entry.key)]
         self._chains[entry.key] = _Chain(entry.origin, entry)
         replaced = [] if chain is None or chain.entry is None else [chain.entry]
-        return [entry, *(each._replace(due_ms=AT_ONCE, kind=Kind.CANCELLED) for each in replaced)]
+        return [
+            entry,
+            *(each._replace(due_ms=AT_ONCE, kind=DueKind.CANCELLED) for each in replaced),
+        ]
 
     def _read_tombstone(self, record: Record) -> list[Entry]:
         """Empty unless the record ends a schedule."""
@@ -154,7 +157,7 @@ class DelayPartition:
             self._tombstones[record.key] = record.offset
             return []
         self._chains[record.key] = _Chain(record.offset, None)
-        return [_ended(chain.entry.offset, Kind.CANCELLED), _spent(record.offset, record.key)]
+        return [_ended(chain.entry.offset, DueKind.CANCELLED), _spent(record.offset, record.key)]
 
 
 @lru_cache(maxsize=4096)
@@ -166,10 +169,10 @@ def stored_key(key: IndexKey, rewinds: int) -> IndexKey:
     return IndexKey(Uuid(made), key.partition)
 
 
-def _ended(offset: int, kind: Kind) -> Entry:
+def _ended(offset: int, kind: DueKind) -> Entry:
     return Entry(AT_ONCE, offset, kind)
 
 
 def _spent(tombstone: int, key: bytes) -> Entry:
     """Keeps the key: after a restart, the next record of the schedule may still lie ahead."""
-    return Entry(AT_ONCE, tombstone, Kind.SPENT, key, tombstone)
+    return Entry(AT_ONCE, tombstone, DueKind.SPENT, key, tombstone)

@@ -17,7 +17,7 @@ from penstock.retry.partition import DelayPartition
 from penstock.retry.policy import SCHEDULE
 from penstock.retry.selection import Selection
 from penstock.retry.state_topic import known_progress
-from penstock.retry.store.index import Entry, IndexKey, Kind
+from penstock.retry.store.index import DueKind, Entry, IndexKey
 from penstock.types import Offset, TopicPartition
 
 
@@ -39,7 +39,7 @@ class Pending:
 
 
 @dataclass(frozen=True, slots=True)
-class PendingRecords:
+class PendingSelection:
     """The selected waiting records, and the index keys of their partitions."""
 
     found: list[Pending]
@@ -48,7 +48,7 @@ class PendingRecords:
 
 async def find_pending(
     client: Client, route: Route, selection: Selection, now_ms: int
-) -> PendingRecords:
+) -> PendingSelection:
     """The records in order of delivery. Needs about 300 bytes of memory for each selected one."""
     topic = await client.retrying(lambda: client.topic(route.topic))
     keys = {TopicPartition(topic.name, each): IndexKey(topic.id, each) for each in topic.partitions}
@@ -72,20 +72,20 @@ async def find_pending(
             # Retries wait from when the service read them: about when they were written.
             at_ms = each.record.timestamp if isinstance(route, RetryRoute) else now_ms
             for entry in partitions[each.partition].read(each.record, at_ms):
-                if entry.kind in (Kind.RECORD, Kind.SCHEDULE, Kind.DEAD):
+                if entry.kind in (DueKind.RECORD, DueKind.SCHEDULE, DueKind.DEAD):
                     pending = _pending(each.partition, each.record, entry, route)
                     letter = read_dead_letter(each.record.headers)
                     if selection.has(each.partition, each.record, letter, entry.due_ms):
                         found[each.partition, entry.offset] = pending
                 else:
-                    gone = entry.origin if entry.kind is Kind.CANCEL else entry.offset
+                    gone = entry.origin if entry.kind is DueKind.CANCEL else entry.offset
                     found.pop((each.partition, gone), None)
-    return PendingRecords(sorted(found.values()), keys)
+    return PendingSelection(sorted(found.values()), keys)
 
 
 def _pending(partition: TopicPartition, record: Record, entry: Entry, route: Route) -> Pending:
     headers = dict(record.headers)
-    schedule = headers.get(SCHEDULE) if entry.kind is Kind.SCHEDULE else None
+    schedule = headers.get(SCHEDULE) if entry.kind is DueKind.SCHEDULE else None
     return Pending(
         entry.due_ms,
         partition,

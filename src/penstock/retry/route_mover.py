@@ -24,7 +24,7 @@ from penstock.retry.due_records import DueRecords, Planned, fewer, more
 from penstock.retry.partition import DelayPartition
 from penstock.retry.progress import Outcome
 from penstock.retry.state_topic import state_records
-from penstock.retry.store.index import TimeIndex
+from penstock.retry.store.index import DueTimeIndex
 from penstock.retry.topics import Topics, TopicWaits
 from penstock.types import Offset, TopicPartition
 
@@ -49,7 +49,7 @@ class RouteMover:
     def __init__(
         self,
         client: Client,
-        index: TimeIndex,
+        index: DueTimeIndex,
         topics: Topics,
         *,
         transactional_id: str,

@@ -14,7 +14,7 @@ from penstock.retry.health import DelayHealth
 from penstock.retry.rings import rings
 from penstock.retry.routes import Refusals, find_routes, keep_records
 from penstock.retry.service import DelayService
-from penstock.retry.store.index import IndexKey, TimeIndex
+from penstock.retry.store.index import DueTimeIndex, IndexKey
 from penstock.types import Uuid
 
 LOOK_S: Final = 1.0
@@ -33,7 +33,7 @@ FindRoutes: TypeAlias = Callable[[Client], Awaitable[dict[str, Route]]]
 
 async def serve_delays(
     client: Client,
-    index: TimeIndex,
+    index: DueTimeIndex,
     instance: str,
     on_ready: Callable[[], Awaitable[None]],
     find: FindRoutes | None = None,
@@ -77,7 +77,7 @@ def _first(error: BaseException) -> BaseException:
 
 async def _serve(
     client: Client,
-    index: TimeIndex,
+    index: DueTimeIndex,
     instance: str,
     on_ready: Callable[[], Awaitable[None]],
     find: FindRoutes,

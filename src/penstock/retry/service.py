@@ -28,7 +28,7 @@ from penstock.retry.positions import TopicMadeAnew
 from penstock.retry.progress import Progress
 from penstock.retry.route_mover import RouteMover
 from penstock.retry.state_topic import create_state_topic, load_progress
-from penstock.retry.store.index import Entry, IndexKey, StoreChanged, TimeIndex
+from penstock.retry.store.index import DueTimeIndex, Entry, IndexKey, StoreChanged
 from penstock.retry.topics import Topics
 from penstock.types import BrokerId, Offset, TopicPartition, Uuid
 
@@ -71,7 +71,7 @@ class DelayService(RebalanceListener):
     def __init__(
         self,
         client: Client,
-        index: TimeIndex,
+        index: DueTimeIndex,
         routes: Mapping[str, Route],
         *,
         instance: str,

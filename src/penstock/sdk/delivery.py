@@ -150,7 +150,7 @@ class Reporter(Protocol):
     def want_report(self) -> None: ...
 
 
-class Loop(Protocol):
+class WakingLoop(Protocol):
     """The methods of an event loop that a waker calls."""
 
     def is_closed(self) -> bool: ...
@@ -161,7 +161,7 @@ class Loop(Protocol):
 class Waker:
     """Wakes futures of one loop from other threads, many by one call into the loop."""
 
-    def __init__(self, loop: Loop) -> None:
+    def __init__(self, loop: WakingLoop) -> None:
         self.loop = loop
         self._ready: deque[asyncio.Future[None]] = deque()
         self._is_called = False

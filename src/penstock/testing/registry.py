@@ -14,7 +14,7 @@ from typing import Self
 
 from penstock.client.address import parse_addresses
 from penstock.client.cluster import Client
-from penstock.http.access import Access
+from penstock.http.access import HttpAccess
 from penstock.registry.rest import RestSettings, RunningRegistry, running_registry
 
 START_S = 30.0
@@ -76,7 +76,7 @@ class EmbeddedRegistry:
 
     async def _until_stopped(self) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        access = Access(self._users, read_only=self._read_only)
+        access = HttpAccess(self._users, read_only=self._read_only)
         settings = RestSettings(host="127.0.0.1", port=self._port, access=access)
         async with (
             Client(parse_addresses(self.bootstrap), client_id="penstock-registry") as client,

@@ -10,7 +10,7 @@ from penstock.clock import SystemClock
 from penstock.console.app import console
 from penstock.console.messages.service import Messages
 from penstock.console.watch import ClusterWatch
-from penstock.http.access import Access
+from penstock.http.access import HttpAccess
 from penstock.testing.broker import EmbeddedBroker
 from support.brokers.wire_link import WireLink
 from support.console_app import LOCAL, answered
@@ -36,7 +36,7 @@ async def told(bootstrap: str) -> tuple[list[dict[str, object]], str]:
         watch, messages = ClusterWatch(client, SystemClock()), Messages(client, SystemClock())
         async with messages.client:
             await watch.look()
-            app = console(watch, Access(None), messages=messages)
+            app = console(watch, HttpAccess(None), messages=messages)
             by_rest = await answered(app, f"GET /api/v1/group/in-flight?group={NAME}", LOCAL)
             page = await answered(app, f"GET /group?group={quote(NAME)}", LOCAL)
     return json.loads(by_rest.body), page.body.decode()

@@ -26,7 +26,7 @@ from penstock.console.oidc import provider as provider_module
 from penstock.console.oidc.attempt import Attempt
 from penstock.console.oidc.provider import Provider
 from penstock.console.watch import ClusterWatch
-from penstock.http.access import Access
+from penstock.http.access import HttpAccess
 from penstock.testing.clock import ManualClock
 from support.console_app import LOCAL, Answer, asked
 from support.security.identity_provider import CLIENT, SECRET, IdentityProvider, identity_provider
@@ -57,7 +57,7 @@ class Console:
         self.app = self.app_with(Provider(parse_oidc(text, "oidc"), self.clock))
 
     def app_with(self, provider: Provider | None) -> Starlette:
-        access = Access(self.users, clock=self.clock)
+        access = HttpAccess(self.users, clock=self.clock)
         return console(WATCH, access, audit=self.audit, clock=self.clock, provider=provider)
 
     def begin(self, page: str = "/topics?match=a") -> Answer:

@@ -20,7 +20,7 @@ from penstock.console.api import described
 from penstock.console.app import console
 from penstock.console.messages.service import Messages
 from penstock.console.watch import ClusterWatch
-from penstock.http.access import Access
+from penstock.http.access import HttpAccess
 from penstock.testing.broker import EmbeddedBroker
 from support.console import QUIET
 from support.console_app import LOCAL, Answer, answered
@@ -134,7 +134,7 @@ def served() -> Iterator[Served]:
             watch = ClusterWatch(client, SystemClock())
             runner.run(watch.look())
             messages = Messages(client, SystemClock())
-            yield Served(console(watch, Access(None), messages=messages), runner)
+            yield Served(console(watch, HttpAccess(None), messages=messages), runner)
             runner.run(messages.client.close())
             runner.run(client.close())
 

@@ -11,7 +11,7 @@ from penstock.clock import SystemClock
 from penstock.console.app import console
 from penstock.console.messages.service import Messages
 from penstock.console.watch import ClusterWatch
-from penstock.http.access import Access, token_hash
+from penstock.http.access import HttpAccess, token_hash
 from penstock.testing.broker import EmbeddedBroker
 from penstock.testing.clock import ManualClock
 
@@ -28,7 +28,7 @@ def test_a_tail_ends_when_its_user_is_removed(tmp_path: Path) -> None:
             await create_topic(client, NewTopic(name="orders", partitions=1))
             watch = ClusterWatch(client, SystemClock())
             await watch.look()
-            access = Access(users, clock=clock)
+            access = HttpAccess(users, clock=clock)
             app = console(watch, access, clock=clock, messages=messages)
             parts, begun = list[bytes](), asyncio.Event()
 

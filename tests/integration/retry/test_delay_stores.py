@@ -11,7 +11,7 @@ from penstock.config.delay_route import Route, route_of
 from penstock.retry.health import DelayHealth
 from penstock.retry.serve import serve_delays
 from penstock.retry.service import DelayService, LogShortened
-from penstock.retry.store.index import Entry, IndexKey, StoreUnavailable
+from penstock.retry.store.index import DueStoreUnavailable, Entry, IndexKey
 from penstock.retry.store.sqlite import SqliteIndex
 from penstock.types import Offset, TopicPartition
 from support.retry.serving import WEEK_MS, arrived, delayed, run, send, serving, serving_all, topics
@@ -124,7 +124,7 @@ class Away(SqliteIndex):
 
     async def indexed_to(self, key: IndexKey) -> Offset | None:
         if self.is_away:
-            raise StoreUnavailable("away")
+            raise DueStoreUnavailable("away")
         return await super().indexed_to(key)
 
 

@@ -13,7 +13,7 @@ from penstock.retry.positions import Reread
 from penstock.retry.progress import Bitmaps, StateKey, decode_floor
 from penstock.retry.route_mover import RouteMover
 from penstock.retry.state_topic import STATE_TOPIC
-from penstock.retry.store.index import TimeIndex
+from penstock.retry.store.index import DueTimeIndex
 from penstock.types import Offset, TopicPartition
 
 
@@ -131,7 +131,7 @@ class _Due(DueRecords):
 class WorldMover(RouteMover):
     """The service's transactions; `crashes` says at which point the next one crashes."""
 
-    def __init__(self, world: World, index: TimeIndex) -> None:
+    def __init__(self, world: World, index: DueTimeIndex) -> None:
         self._fake = _Producer(world)
         clock, topics = cast("Any", _Clock(world)), cast("Any", AllThere())
         no_client = cast("Any", None)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.retry.store.index import PAGE, Entry, IndexKey, Kind, StoreChanged, TimeIndex
+from penstock.retry.store.index import PAGE, DueKind, DueTimeIndex, Entry, IndexKey, StoreChanged
 from penstock.retry.store.sqlite import SqliteIndex
 from penstock.types import Offset, Uuid
 
@@ -15,14 +15,14 @@ BIG = 10**15
 """The latest possible due time."""
 
 
-async def check_time_index(index: TimeIndex) -> None:
+async def check_time_index(index: DueTimeIndex) -> None:
     for check in CHECKS:
         for key in (KEY, SIBLING):
             await index.reset(key, Offset(0))
         await check(index)
 
 
-async def _unknown(index: TimeIndex) -> None:
+async def _unknown(index: DueTimeIndex) -> None:
     other = IndexKey(Uuid(bytes(16)), 7)
     assert await index.indexed_to(other) is None
     assert await index.due(other, BIG, 10) == []
@@ -34,7 +34,7 @@ async def _unknown(index: TimeIndex) -> None:
     assert await index.indexed_to(other) is None
 
 
-async def _order(index: TimeIndex) -> None:
+async def _order(index: DueTimeIndex) -> None:
     """Entries come ordered by due time, then by offset, at most as many as requested."""
     entries = [Entry(BIG, 0), Entry(5, 12), Entry(5, 3), Entry(5, 100), Entry(0, 200), Entry(7, 1)]
     await index.put(KEY, entries, since=Offset(0), to=Offset(201))
@@ -52,14 +52,14 @@ async def _order(index: TimeIndex) -> None:
     assert await index.due(SIBLING, BIG, 10) == [Entry(1, 1)]
 
 
-async def _kinds(index: TimeIndex) -> None:
+async def _kinds(index: DueTimeIndex) -> None:
     """Every field of an entry is returned, whatever its bytes."""
     entries = [
-        Entry(1, 0, Kind.SCHEDULE, bytes(range(256)) * 300, 0),
-        Entry(2, 1, Kind.CANCELLED),
-        Entry(3, 2, Kind.SPENT, "clé".encode(), 2),
-        Entry(4, 3, Kind.CANCEL, origin=1),
-        Entry(5, 4, Kind.RECORD),
+        Entry(1, 0, DueKind.SCHEDULE, bytes(range(256)) * 300, 0),
+        Entry(2, 1, DueKind.CANCELLED),
+        Entry(3, 2, DueKind.SPENT, "clé".encode(), 2),
+        Entry(4, 3, DueKind.CANCEL, origin=1),
+        Entry(5, 4, DueKind.RECORD),
     ]
     await index.put(KEY, entries, since=Offset(0), to=Offset(5))
     assert await index.due(KEY, 9, 9) == entries
@@ -70,11 +70,11 @@ async def _kinds(index: TimeIndex) -> None:
     assert await index.due(KEY, 9, 9) == [entries[1], entries[3], entries[4]]
 
 
-async def _replace(index: TimeIndex) -> None:
+async def _replace(index: DueTimeIndex) -> None:
     """Entries of earlier offsets are replaced, even by another kind or with the same due time."""
-    first = [Entry(50, 0, Kind.SCHEDULE, b"k", 0), Entry(60, 1), Entry(70, 2)]
+    first = [Entry(50, 0, DueKind.SCHEDULE, b"k", 0), Entry(60, 1), Entry(70, 2)]
     await index.put(KEY, first, since=Offset(0), to=Offset(3))
-    again = [Entry(0, 0, Kind.CANCELLED), Entry(60, 1, Kind.CANCELLED), Entry(80, 3)]
+    again = [Entry(0, 0, DueKind.CANCELLED), Entry(60, 1, DueKind.CANCELLED), Entry(80, 3)]
     await index.put(KEY, again, since=Offset(3), to=Offset(4))
     assert await index.due(KEY, 99, 9) == sorted([*again, first[2]])
     assert await index.schedules(KEY) == []
@@ -85,7 +85,7 @@ async def _replace(index: TimeIndex) -> None:
     assert sorted([each async for page in index.pages(KEY) for each in page]) == [0, 1, 2, 3]
 
 
-async def _lost(index: TimeIndex) -> None:
+async def _lost(index: DueTimeIndex) -> None:
     """A writer whose known state differs from the store's changes nothing."""
     await index.put(KEY, [Entry(5, 1)], since=Offset(0), to=Offset(2))
     for since in (0, 1, 3):
@@ -97,7 +97,7 @@ async def _lost(index: TimeIndex) -> None:
     assert (await index.indexed_to(KEY), await index.due(KEY, 9, 9)) == (9, [])
 
 
-async def _many(index: TimeIndex) -> None:
+async def _many(index: DueTimeIndex) -> None:
     """More entries than a page are written and removed at once."""
     count = 2 * PAGE + 10
     entries = [Entry(1000 + each % 7, each) for each in range(count)]
@@ -110,7 +110,7 @@ async def _many(index: TimeIndex) -> None:
     await index.remove(KEY, [])
 
 
-CHECKS: tuple[Callable[[TimeIndex], Awaitable[None]], ...] = (
+CHECKS: tuple[Callable[[DueTimeIndex], Awaitable[None]], ...] = (
     _unknown,
     _order,
     _kinds,

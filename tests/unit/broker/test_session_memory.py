@@ -5,8 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from penstock.broker.context import Context
-from penstock.broker.net.request_memory import RequestMemory
-from penstock.broker.net.session import SLOWEST_BYTES_S, STALLED_S
+from penstock.broker.net.request_memory import SLOWEST_BYTES_S, STALLED_S, RequestMemory
 from penstock.broker.parked import Parked
 from penstock.wire.apis import APIS
 from penstock.wire.client_frame import request_frame

@@ -23,15 +23,15 @@ from penstock.console.audit import Audit, redacted
 from penstock.console.login import own_page
 from penstock.console.rights import LEAST
 from penstock.console.serving import server_config
-from penstock.console.watch import ClusterWatch, Look
-from penstock.http.access import Access, token_hash
+from penstock.console.watch import ClusterLook, ClusterWatch
+from penstock.http.access import HttpAccess, token_hash
 from penstock.http.users import Role
 from penstock.testing.clock import ManualClock
 from penstock.types import BrokerId
 from support.console_app import LOCAL, Answer, answered, asked
 
 WATCH = ClusterWatch(Client([Address("127.0.0.1", 1)], timeout_ms=1), SystemClock())
-LOOK = Look(0, ClusterSnapshot(ClusterMetadata("c", BrokerId(1), {}), []), {}, {}, {}, ())
+LOOK = ClusterLook(0, ClusterSnapshot(ClusterMetadata("c", BrokerId(1), {}), []), {}, {}, {}, ())
 QUICK = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 SECRETS = {each: f"token of {each.name}" for each in Role}
 
@@ -39,7 +39,7 @@ SECRETS = {each: f"token of {each.name}" for each in Role}
 def routes() -> list[str]:
     """All routes, so that a new one is tested too."""
     found = []
-    for route in console(WATCH, Access(None)).routes:
+    for route in console(WATCH, HttpAccess(None)).routes:
         assert isinstance(route, Route | Mount)
         methods = {"GET"} if isinstance(route, Mount) else (route.methods or set()) - {"HEAD"}
         found += [f"{each} {route.path}" for each in methods]
@@ -61,7 +61,7 @@ def locked(tmp_path: Path) -> Starlette:
     file = tmp_path / "users"
     lines = [f"{each.name} {each.name} {token_hash(SECRETS[each])}" for each in Role]
     file.write_text("\n".join([*lines, f"alice admin {QUICK.hash('right')}"]))
-    return console(WATCH, Access(file), clock=ManualClock(1_000_000))
+    return console(WATCH, HttpAccess(file), clock=ManualClock(1_000_000))
 
 
 def bearer(role: Role) -> dict[str, str]:
@@ -153,7 +153,7 @@ def test_a_change_needs_a_csrf_token_and_our_origin(locked: Starlette, route: st
 
 @pytest.mark.parametrize("route", ROUTES)
 def test_without_users_only_loopback_is_served(route: str) -> None:
-    app = console(WATCH, Access(None))
+    app = console(WATCH, HttpAccess(None))
     token = msgspec.json.decode(asked(app, "GET /api/v1/session", LOCAL).body)["csrf_token"]
     given = {**LOCAL, "x-csrf-token": token}
     assert asked(app, url_of(route), {**given, "host": "evil.example"}).status == 403
@@ -170,7 +170,7 @@ def test_a_read_only_console_hides_what_it_refuses() -> None:
     for is_read_only in (False, True):
         watch = ClusterWatch(Client([Address("127.0.0.1", 1)], timeout_ms=1), SystemClock())
         watch.last = LOOK
-        app = console(watch, Access(None, read_only=is_read_only))
+        app = console(watch, HttpAccess(None, read_only=is_read_only))
         page = asked(app, "GET /topics", LOCAL).body.decode()
         for hidden in ("New topic", 'href="/audit"', 'href="/access"'):
             assert (hidden in page) is not is_read_only, hidden
@@ -178,7 +178,7 @@ def test_a_read_only_console_hides_what_it_refuses() -> None:
 
 
 def test_a_read_only_console_refuses_changes_by_all_users() -> None:
-    app = console(WATCH, Access(None, read_only=True))
+    app = console(WATCH, HttpAccess(None, read_only=True))
     assert asked(app, "GET /audit", LOCAL).status == 403, "more than a viewer is read-only too"
     assert asked(app, "GET /topics", LOCAL).status == 503, "the cluster has not answered"
 
@@ -198,7 +198,7 @@ def test_a_session_cookie_is_hidden_from_scripts_and_other_sites(locked: Starlet
 def test_a_session_ends_by_logout_by_time_and_by_a_new_password(tmp_path: Path) -> None:
     clock, file = ManualClock(1_000_000), tmp_path / "users"
     file.write_text(f"alice admin {QUICK.hash('right')}")
-    app = console(WATCH, Access(file, clock=clock), clock=clock)
+    app = console(WATCH, HttpAccess(file, clock=clock), clock=clock)
     first, second = cookie_of(logged_in(app)), cookie_of(logged_in(app))
     token = msgspec.json.decode(asked(app, "GET /api/v1/session", first).body)["csrf_token"]
     assert asked(app, "POST /logout", {**first, "x-csrf-token": token}).status == 200
@@ -218,7 +218,7 @@ def test_password_attempts_are_limited(tmp_path: Path) -> None:
     clock, file = ManualClock(1_000_000), tmp_path / "users"
     file.write_text(f"alice admin {QUICK.hash('right')}")
     audit = Audit(None, clock)
-    app = console(WATCH, Access(file), audit=audit, clock=clock)
+    app = console(WATCH, HttpAccess(file), audit=audit, clock=clock)
     assert [logged_in(app, "wrong").status for _ in range(6)] == [401] * 5 + [429]
     found = logged_in(app)
     assert (found.status, b"try again in 60 s" in found.body) == (429, True)
@@ -233,7 +233,7 @@ def test_password_attempts_are_limited(tmp_path: Path) -> None:
 def test_concurrent_password_attempts_are_limited_like_sequential_ones(tmp_path: Path) -> None:
     clock, file = ManualClock(1_000_000), tmp_path / "users"
     file.write_text(f"alice admin {QUICK.hash('right')}")
-    app = console(WATCH, Access(file), clock=clock)
+    app = console(WATCH, HttpAccess(file), clock=clock)
     token = csrf_of(asked(app, "GET /login", LOCAL))
     basic = "Basic " + b64encode(b"alice:wrong").decode()
 
@@ -258,7 +258,7 @@ def test_concurrent_password_attempts_are_limited_like_sequential_ones(tmp_path:
 def test_failed_logins_with_made_up_names_do_not_fill_the_memory(tmp_path: Path) -> None:
     file = tmp_path / "users"
     file.write_text(f"alice admin {QUICK.hash('right')}")
-    app = console(WATCH, Access(file), clock=ManualClock(1_000_000))
+    app = console(WATCH, HttpAccess(file), clock=ManualClock(1_000_000))
     headers = {**LOCAL, "x-csrf-token": csrf_of(asked(app, "GET /login", LOCAL))}
     forms = [b"password=x&name=" + b"n" * 100_000 + str(each).encode() for each in range(6)]
     statuses = [asked(app, "POST /login", headers, each).status for each in forms]
@@ -323,7 +323,7 @@ def test_a_change_that_cannot_be_audited_is_refused(tmp_path: Path) -> None:
     folder.mkdir()
     users.write_text(f"alice admin {QUICK.hash('right')}")
     clock = ManualClock(1_000_000)
-    app = console(WATCH, Access(users), audit=Audit(folder / "audit", clock), clock=clock)
+    app = console(WATCH, HttpAccess(users), audit=Audit(folder / "audit", clock), clock=clock)
     folder.rename(tmp_path / "away")
     session = cookie_of(logged_in(app))  # logging in still works, so that the log can be repaired
     token = msgspec.json.decode(asked(app, "GET /api/v1/session", session).body)["csrf_token"]
@@ -337,7 +337,7 @@ def test_a_change_that_cannot_be_audited_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_cluster_that_has_not_answered_yet_is_reported() -> None:
-    app = console(WATCH, Access(None))
+    app = console(WATCH, HttpAccess(None))
     assert b"Waiting for the cluster" in asked(app, "GET /topics", LOCAL).body
     found = asked(app, "GET /api/v1/topics", LOCAL)
     assert (found.status, b"no answer of the cluster" in found.body) == (503, True)

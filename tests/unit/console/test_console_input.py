@@ -21,14 +21,14 @@ from penstock.console.messages.service import Messages
 from penstock.console.planning import plan
 from penstock.console.reads import broker_settings
 from penstock.console.render import time_text
-from penstock.console.watch import ClusterWatch, Look
+from penstock.console.watch import ClusterLook, ClusterWatch
 from penstock.errors import ConfigError, KafkaError
-from penstock.http.access import Access
+from penstock.http.access import HttpAccess
 from penstock.testing.clock import ManualClock
 from penstock.types import BrokerId
 from support.console_app import LOCAL, asked
 
-LOOK = Look(0, ClusterSnapshot(ClusterMetadata("c", BrokerId(1), {}), []), {}, {}, {}, ())
+LOOK = ClusterLook(0, ClusterSnapshot(ClusterMetadata("c", BrokerId(1), {}), []), {}, {}, {}, ())
 
 
 def new_watch() -> ClusterWatch:
@@ -67,7 +67,7 @@ def test_a_plan_needs_finite_figures(text: str) -> None:
     ],
 )
 def test_an_invalid_body_is_refused_by_its_field(path: str, body: bytes, told: str) -> None:
-    app = console(new_watch(), Access(None))
+    app = console(new_watch(), HttpAccess(None))
     headers = {**LOCAL, "authorization": "Basic eDp4", "content-type": "application/json"}
     found = asked(app, f"POST /api/v1/{path}", headers, body)
     assert found.status == 400
@@ -84,10 +84,10 @@ def test_an_invalid_body_is_refused_by_its_field(path: str, body: bytes, told: s
 )
 def test_a_request_without_a_route_is_refused_as_json(route: str, body: bytes, status: int) -> None:
     headers = {**LOCAL, "authorization": "Basic eDp4", "content-type": "application/json"}
-    found = asked(console(new_watch(), Access(None)), route, headers, body)
+    found = asked(console(new_watch(), HttpAccess(None)), route, headers, body)
     assert (found.status, found.headers["content-type"]) == (status, "application/json")
     assert msgspec.json.decode(found.body)["error"]
-    page = asked(console(new_watch(), Access(None)), "GET /nothing", LOCAL)
+    page = asked(console(new_watch(), HttpAccess(None)), "GET /nothing", LOCAL)
     assert page.headers["content-type"].startswith("text/plain")
 
 
@@ -106,7 +106,7 @@ def test_an_unreachable_cluster_is_a_problem() -> None:
     for _ in range(2):
         watch.failed(KafkaError("nobody listens"))
         clock.advance(5000)
-    app = console(watch, Access(None))
+    app = console(watch, HttpAccess(None))
     (found,) = msgspec.json.decode(asked(app, "GET /api/v1/problems", LOCAL).body)
     assert (found["level"], found["check"], found["since_ms"]) == ("error", "no_answer", first_ms)
     assert found["what"] == "the cluster does not answer: nobody listens"

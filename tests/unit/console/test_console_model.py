@@ -18,8 +18,8 @@ from penstock.console.api import described
 from penstock.console.app import console
 from penstock.console.render import number, seconds, size, time_text
 from penstock.console.replicas import ReplicaPage, picture
-from penstock.console.watch import ClusterWatch, Look, lag_seconds, leader_sizes, rates
-from penstock.http.access import Access
+from penstock.console.watch import ClusterLook, ClusterWatch, lag_seconds, leader_sizes, rates
+from penstock.http.access import HttpAccess
 from penstock.types import BrokerId, LeaderEpoch, TopicPartition, Uuid
 
 ONE = BrokerId(1)
@@ -37,7 +37,7 @@ SNAPSHOT = ClusterSnapshot(
     log_dirs={ONE: [DIRECTORY]},
     groups=[GROUP],
 )
-LOOK = Look(10_000, SNAPSHOT, {TP: 5}, {TP: 25}, {"t": 4.0}, (), {TP: 500}, {"t": 80.0})
+LOOK = ClusterLook(10_000, SNAPSHOT, {TP: 5}, {TP: 25}, {"t": 4.0}, (), {TP: 500}, {"t": 80.0})
 
 
 def test_a_snapshot_becomes_figures() -> None:
@@ -96,7 +96,7 @@ def test_the_api_document_describes_every_route_and_every_type() -> None:
     watch = ClusterWatch(Client([Address("127.0.0.1", 1)]), SystemClock())
     served = {
         (method.lower(), route.path)
-        for route in console(watch, Access(None)).routes
+        for route in console(watch, HttpAccess(None)).routes
         if isinstance(route, Route) and route.path.startswith("/api/v1/")
         for method in (route.methods or set()) - {"HEAD"}
     }

@@ -10,8 +10,8 @@ import pytest
 
 from penstock.errors import ConfigError
 from penstock.http.access import (
-    Access,
     Denied,
+    HttpAccess,
     check_exposed,
     is_loopback,
     password_hash,
@@ -49,7 +49,7 @@ def asked(headers: dict[str, str]) -> HttpRequest:
     return HttpRequest("GET", "/", "", {"host": "127.0.0.1:8081", **headers})
 
 
-def status(access: Access, headers: dict[str, str], needed: Role = Role.VIEWER) -> int:
+def status(access: HttpAccess, headers: dict[str, str], needed: Role = Role.VIEWER) -> int:
     try:
         asyncio.run(access.check(asked(headers), needed))
     except Denied as denied:
@@ -65,7 +65,7 @@ def users(tmp_path: Path) -> Path:
 
 
 def test_passwords_and_tokens_log_in_with_their_roles(users: Path) -> None:
-    access = Access(users)
+    access = HttpAccess(users)
     assert status(access, basic("vi", "secret")) == 200
     assert status(access, basic("vi", "secret"), Role.OPERATOR) == 403
     assert status(access, bearer("t0ken"), Role.OPERATOR) == 200
@@ -86,18 +86,18 @@ def test_passwords_and_tokens_log_in_with_their_roles(users: Path) -> None:
     ],
 )
 def test_any_other_credentials_are_refused(users: Path, headers: dict[str, str]) -> None:
-    assert status(Access(users), headers) == 401
+    assert status(HttpAccess(users), headers) == 401
 
 
 def test_a_read_only_instance_refuses_changes_by_all_users() -> None:
-    access = Access(None, read_only=True)
+    access = HttpAccess(None, read_only=True)
     assert status(access, {}) == 200
     assert status(access, {}, Role.OPERATOR) == 403
 
 
 def test_a_changed_users_file_takes_effect_soon_and_a_broken_one_does_not(users: Path) -> None:
     clock = Clock()
-    access = Access(users, clock=clock)
+    access = HttpAccess(users, clock=clock)
     assert status(access, bearer("t0ken")) == 200
     users.write_text("nonsense")
     clock.now += 2_000
@@ -129,11 +129,11 @@ def test_without_users_only_loopback_is_served(tmp_path: Path) -> None:
             check_exposed(host, None, "listen")
         check_exposed(host, tmp_path, "listen")
     with pytest.raises(ConfigError, match="No such file"):
-        Access(tmp_path / "missing")
+        HttpAccess(tmp_path / "missing")
 
 
 def test_without_users_requests_from_other_sites_are_refused() -> None:
-    access = Access(None)
+    access = HttpAccess(None)
     assert status(access, {"host": "localhost"}) == 200
     assert status(access, {"origin": "http://127.0.0.1:8081"}) == 200
     assert status(access, {"origin": "http://evil.example"}) == 403
@@ -144,7 +144,7 @@ def test_without_users_requests_from_other_sites_are_refused() -> None:
 
 def test_requests_from_other_sites_change_nothing_with_a_browsers_login(users: Path) -> None:
     users.write_text(f"op operator {HASH}\n")
-    access = Access(users)
+    access = HttpAccess(users)
     login = basic("op", "secret")
     assert status(access, login, Role.OPERATOR) == 200
     assert status(access, {**login, "origin": "http://127.0.0.1:8081"}, Role.OPERATOR) == 200
@@ -156,7 +156,7 @@ def test_a_user_removed_during_the_password_check_is_not_cached(
     users: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = Clock()
-    access = Access(users, clock=clock)
+    access = HttpAccess(users, clock=clock)
 
     async def removed_meanwhile() -> None:
         checking, goes_on = asyncio.Event(), asyncio.Event()
@@ -187,7 +187,7 @@ def test_without_the_password_library_a_file_of_tokens_refuses_passwords(
     users.write_text(f"ci operator {token_hash('t0ken')}\n")
     monkeypatch.setitem(sys.modules, "argon2", None)
     monkeypatch.setattr("penstock.http.access._NOBODY", [])
-    assert status(Access(users), basic("ci", "t0ken")) == 401
+    assert status(HttpAccess(users), basic("ci", "t0ken")) == 401
 
 
 def test_the_error_of_a_password_check_names_the_missing_library(

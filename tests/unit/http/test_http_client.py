@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from penstock.http.access import check_local
-from penstock.http.client import Server, ask
+from penstock.http.client import HttpServerAddress, ask
 from penstock.http.message import HttpRequest, read_head
 
 
@@ -26,7 +26,7 @@ def test_the_host_header_is_recognised_as_the_requested_host(host: str) -> None:
             pytest.skip(f"this machine has no {host}")
         async with listener:
             port = listener.sockets[0].getsockname()[1]
-            await ask(Server(host, port), HttpRequest("GET", "/", "", {}), {}, 30)
+            await ask(HttpServerAddress(host, port), HttpRequest("GET", "/", "", {}), {}, 30)
 
     asyncio.run(asking())
     check_local(heads[0])

@@ -8,8 +8,8 @@ from typing import Any, cast
 import pytest
 
 from penstock.client.cluster import Client
-from penstock.http.access import Access
-from penstock.http.client import RequestFailed, Server
+from penstock.http.access import HttpAccess
+from penstock.http.client import HttpServerAddress, RequestFailed
 from penstock.http.message import HttpRequest, HttpResponse
 from penstock.registry import rest
 from penstock.registry.election import Identity
@@ -24,9 +24,9 @@ def test_a_login_goes_to_the_leader_as_it_came(
 ) -> None:
     """By TLS, if this instance serves TLS, whatever the leader says of itself."""
     tls = ssl.create_default_context() if serves_tls else None
-    asked: list[Server] = []
+    asked: list[HttpServerAddress] = []
 
-    async def ask(server: Server, *_: object) -> HttpResponse:
+    async def ask(server: HttpServerAddress, *_: object) -> HttpResponse:
         asked.append(server)
         raise RequestFailed("on purpose")
 
@@ -35,11 +35,11 @@ def test_a_login_goes_to_the_leader_as_it_came(
 
     monkeypatch.setattr(rest, "ask", ask)
     service = SimpleNamespace(log=SimpleNamespace(is_loaded=True), change=change)
-    settings = RestSettings(host="127.0.0.1", port=0, access=Access(None), to_leader=tls)
+    settings = RestSettings(host="127.0.0.1", port=0, access=HttpAccess(None), to_leader=tls)
     api = RestApi(cast("RegistryService", service), settings, cast("Client", None))
     headers = {"host": "127.0.0.1", "authorization": "Basic YTpi"}
     body = b'{"compatibility": "FULL"}'
     answer = asyncio.run(api(HttpRequest("PUT", "/config", "", headers, body=body)))
     assert b'"error_code":50003' in cast("bytes", answer.body)
     fits = (scheme == "https") is serves_tls
-    assert asked == ([Server("elsewhere", 1, tls)] if fits else [])
+    assert asked == ([HttpServerAddress("elsewhere", 1, tls)] if fits else [])

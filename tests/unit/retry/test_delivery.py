@@ -11,7 +11,7 @@ from penstock.record.record import Record
 from penstock.retry.delivery import delivery_of, rejected
 from penstock.retry.partition import DelayPartition
 from penstock.retry.progress import Progress
-from penstock.retry.store.index import Entry, IndexKey, Kind
+from penstock.retry.store.index import DueKind, Entry, IndexKey
 from penstock.types import Offset, TopicPartition, Uuid
 
 NOW = 1_800_000_000_000
@@ -26,7 +26,7 @@ def test_a_record_too_far_ahead_is_a_dead_letter_even_if_it_is_written_late() ->
     partition = DelayPartition(LATER, IndexKey(Uuid(bytes(16)), 0), route, progress)
     record = Record(0, NOW + MOST_MS + 1, None, b"v", [])
     (entry,) = partition.read(record, NOW)
-    assert entry.kind is Kind.DEAD
+    assert entry.kind is DueKind.DEAD
     delivery = delivery_of(partition, entry, record, NOW + 60_000, same=True)
     assert delivery.is_dead
     assert delivery.record is not None
@@ -80,7 +80,7 @@ def test_a_schedule_without_further_times_ends(
     partition = DelayPartition(LATER, IndexKey(Uuid(bytes(16)), 0), route, progress)
     record = Record(7, timestamp, b"k", b"v", [("penstock-schedule", schedule), *forged])
     entry = partition.read(record, NOW)[0]
-    assert entry.kind is Kind.SCHEDULE
+    assert entry.kind is DueKind.SCHEDULE
     delivery = delivery_of(partition, entry, record, NOW, same=True)
     assert delivery.record is not None
     assert (delivery.record.topic, delivery.onward) == ("orders", None)

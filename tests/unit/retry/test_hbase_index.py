@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from penstock.retry.store.index import Entry, StoreChanged, StoreUnavailable
+from penstock.retry.store.index import DueStoreUnavailable, Entry, StoreChanged
 from penstock.types import Offset
 from support.retry.hbase import MemoryHBase, Table
 from support.retry.time_index import BIG, KEY, check_time_index
@@ -57,7 +57,7 @@ def test_a_late_change_loses_nothing(first: str, stalled: tuple[str, int]) -> No
             "reset": lambda: index.reset(KEY, Offset(10)),
             "remove": lambda: index.remove(KEY, [0, 1]),
         }
-        with pytest.raises(StoreUnavailable):
+        with pytest.raises(DueStoreUnavailable):
             await works[first]()
         table.stalls = lambda _: False
         again = MemoryHBase(table)
@@ -89,7 +89,7 @@ def test_a_service_that_lost_its_partition_deletes_nothing_of_its_successor(
         await former.reset(KEY, Offset(0))
         await former.put(KEY, WAITS, since=Offset(0), to=Offset(10))
         table.stalls = nth("batch", 1)  # it has deleted some entries, and continues later
-        with pytest.raises(StoreUnavailable):
+        with pytest.raises(DueStoreUnavailable):
             await former.reset(KEY, Offset(0))
         table.stalls = lambda _: False
         await index.reset(KEY, Offset(0))
@@ -112,7 +112,7 @@ def test_an_unfinished_removal_is_found_by_its_offset() -> None:
         await index.reset(KEY, Offset(0))
         await index.put(KEY, WAITS, since=Offset(0), to=Offset(10))
         table.stalls = nth("batch", 1)
-        with pytest.raises(StoreUnavailable):
+        with pytest.raises(DueStoreUnavailable):
             await index.remove(KEY, [3, 4])
         table.stalls, table.late = (lambda _: False), []
         found = [each async for page in index.pages(KEY) for each in page]

@@ -7,7 +7,7 @@ from penstock.config.delay_route import route_of
 from penstock.record.record import Record
 from penstock.retry.partition import DelayPartition
 from penstock.retry.progress import Progress
-from penstock.retry.store.index import IndexKey, Kind
+from penstock.retry.store.index import DueKind, IndexKey
 from penstock.retry.store.sqlite import SqliteIndex
 from penstock.types import Offset, TopicPartition, Uuid
 
@@ -49,7 +49,7 @@ def test_a_tombstone_ends_a_schedule_whose_next_record_is_read_after_a_restart(
             await index.put(KEY, before.read(record, NOW_MS), since=since, to=to)
         after = opened()
         after.resume(await index.schedules(KEY))
-        assert [each.kind for each in after.read(onward, NOW_MS)] == [Kind.CANCELLED]
+        assert [each.kind for each in after.read(onward, NOW_MS)] == [DueKind.CANCELLED]
         await index.close()
 
     asyncio.run(scenario())

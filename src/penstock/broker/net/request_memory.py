@@ -10,6 +10,11 @@ import os
 from collections.abc import Callable
 from typing import Final
 
+STALLED_S: Final = 30.0
+SLOWEST_BYTES_S: Final = 1 << 20
+"""While others wait for request memory, a request may take `STALLED_S`, and a second more per
+`SLOWEST_BYTES_S`, to arrive. Sending a byte now and then does not extend that.
+"""
 MACHINE_SHARE: Final = 4
 """Without a configured limit, large requests take at most one part in this many of the machine's
 memory.
@@ -48,6 +53,37 @@ class RequestMemory:
     def forget(self, on_room: Callable[[], object]) -> None:
         """Remove the callback of a closed connection."""
         self._waiting.pop(on_room, None)
+
+
+class Reservation:
+    """The memory that one connection holds for its large request."""
+
+    def __init__(self, memory: RequestMemory, on_room: Callable[[], object]) -> None:
+        self._memory, self._on_room = memory, on_room
+        self.size_bytes = 0
+        self._since_s = 0.0
+
+    def grow(self, size_bytes: int, now_s: float) -> bool:
+        """Hold so many bytes; returns False if there is no room, and `on_room` is called later."""
+        if not self._memory.reserve(size_bytes - self.size_bytes, self._on_room):
+            return False
+        self.size_bytes, self._since_s = size_bytes, now_s
+        return True
+
+    def is_overdue(self, now_s: float) -> bool:
+        """Whether it has been held for longer than receiving so many bytes may take."""
+        allowed_s = STALLED_S + self.size_bytes / SLOWEST_BYTES_S
+        return bool(self.size_bytes) and now_s - self._since_s > allowed_s
+
+    def release(self) -> None:
+        size_bytes = self.size_bytes
+        if size_bytes:
+            self.size_bytes = 0
+            self._memory.release(size_bytes)
+
+    def forget(self) -> None:
+        """Wait for room no more: the connection is closed."""
+        self._memory.forget(self._on_room)
 
 
 def request_memory(queued_max_request_bytes: int) -> RequestMemory:

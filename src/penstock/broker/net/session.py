@@ -18,7 +18,7 @@ from typing import Any, Final, Protocol, TypeAlias
 from penstock.broker.context import Peer
 from penstock.broker.net.dispatch import Dispatch, Done, Encoded, Outcome, Request
 from penstock.broker.net.rate_limited_log import RateLimitedLog
-from penstock.broker.net.request_memory import RequestMemory
+from penstock.broker.net.request_memory import RequestMemory, Reservation
 from penstock.broker.net.slices import SendSlice, gathered, interleaved, send_by_kernel
 from penstock.broker.parked import Parked
 from penstock.broker.waiters import Waiter
@@ -39,11 +39,6 @@ KEPT_BYTES: Final = 1 << 21
 REQUESTS_A_TURN: Final = 64
 TURN_NS: Final = 10_000_000
 """One connection's turn ends after so many pipelined requests or so much time."""
-STALLED_S: Final = 30.0
-SLOWEST_BYTES_S: Final = 1 << 20
-"""While others wait for request memory, a request may take `STALLED_S`, and a second more per
-`SLOWEST_BYTES_S`, to arrive. Sending a byte now and then does not extend that.
-"""
 SEND_BYTES: Final = 1 << 16
 """Once this many response bytes are buffered, they are sent before the next request is handled."""
 MSG_MORE: Final = getattr(socket, "MSG_MORE", 0)  # absent on macOS: the header leaves on its own
@@ -104,9 +99,7 @@ class Session:
         self._muted_until = 0.0
         self._reading = self._pumping = self._writing = self._yields = self._has_ended = False
         self.active_at = loop.time()
-        self._memory: RequestMemory | None = None
-        self.reserved_bytes, self._reserved_at = 0, 0.0
-        """Bytes reserved from `_memory` for a large request, and when."""
+        self._reservation: Reservation | None = None
         self._runs = False
         """A coroutine handles the request: its memory stays reserved until it ends, even if the
         client disconnects.
@@ -115,32 +108,28 @@ class Session:
 
     def limit_memory(self, memory: RequestMemory) -> None:
         """Read large requests only while `memory` has room."""
-        self._memory, self._buffer.reserve = memory, self._reserve
-        self._buffer.kept_bytes = KEPT_BYTES
+        self._reservation = Reservation(memory, self._on_room)
+        self._buffer.reserve, self._buffer.kept_bytes = self._reserve, KEPT_BYTES
 
     def _reserve(self, size_bytes: int) -> bool:
-        memory, more = self._memory, size_bytes - self.reserved_bytes
-        if memory is None or more <= 0:
+        reservation = self._reservation
+        if reservation is None or size_bytes <= reservation.size_bytes:
             return True
         if self._request is not None or self._writing:
             # Not its turn yet: `pump` reads on later, and it holds no memory meanwhile.
             return False
-        if not memory.reserve(more, self._on_room):
-            return False
-        self.reserved_bytes, self._reserved_at = size_bytes, self._loop.time()
-        return True
+        return reservation.grow(size_bytes, self._loop.time())
 
     def is_slow(self, now_s: float) -> bool:
         """Whether a partly received request has held memory for too long."""
-        if not self.reserved_bytes or self._request is not None:
+        reservation = self._reservation
+        if reservation is None or self._request is not None:
             return False
-        allowed_s = STALLED_S + self.reserved_bytes / SLOWEST_BYTES_S
-        return now_s - self._reserved_at > allowed_s and not self._buffer.has_frame
+        return reservation.is_overdue(now_s) and not self._buffer.has_frame
 
     def _release(self) -> None:
-        size_bytes, self.reserved_bytes = self.reserved_bytes, 0
-        if self._memory is not None and size_bytes:
-            self._memory.release(size_bytes)
+        if self._reservation is not None:
+            self._reservation.release()
 
     def _on_room(self) -> None:
         self._loop.call_soon(self.resume_reading)
@@ -354,8 +343,9 @@ class Session:
     def reply(self, response: Message | Encoded | bytearray | None) -> None:
         """Send the response, if there is one, and go on to the next request."""
         request, self._request, self._waiter = self._request, None, None
-        if self.reserved_bytes:
-            self._release()
+        reservation = self._reservation
+        if reservation is not None and reservation.size_bytes:
+            reservation.release()
         if request is None or self._fd < 0:
             return
         pieces = self._pieces(request, response)
@@ -478,8 +468,8 @@ class Session:
         self._not_muted()
         if not self._runs:
             self._release()
-        if self._memory is not None:
-            self._memory.forget(self._on_room)
+        if self._reservation is not None:
+            self._reservation.forget()
         self._out.clear()
         self._request = None
         if self._waiter is not None:

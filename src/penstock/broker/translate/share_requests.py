@@ -5,6 +5,7 @@ from typing import Any, Protocol
 
 from penstock.broker.context import Context
 from penstock.broker.error_code import PARTITION_ERRORS
+from penstock.broker.fetch.reading import TopicNotAuthorized
 from penstock.broker.fetch.sessions import ALWAYS_KEPT
 from penstock.broker.parked import Parked
 from penstock.broker.share.acknowledgements import AcknowledgedRange, acknowledgements
@@ -28,15 +29,6 @@ WRITTEN_MS = 30_000
 
 Acknowledged = dict[TopicIdPartition, Transition | Exception]
 """The outcome of the acknowledgements of each partition."""
-
-
-class TopicNotAuthorized(KafkaError):
-    """The client may not read this topic."""
-
-    code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-
-    def __init__(self) -> None:
-        super().__init__("Topic authorization failed.")
 
 
 class NamedPartitions(Protocol):
@@ -94,7 +86,7 @@ class ShareRequest:
         if name is None:
             raise UnknownTopicId("This server does not host this topic ID.")
         if self._access is not None and not self._access.topic(AclOperation.READ, name):
-            raise TopicNotAuthorized
+            raise TopicNotAuthorized("Topic authorization failed.")
         partition = partition_here(
             services.replicas.partitions, services.cluster.image, name, each.partition
         )

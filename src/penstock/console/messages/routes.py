@@ -27,7 +27,7 @@ from penstock.console.messages.parameters import (
 )
 from penstock.console.messages.query import LARGEST, Cursor, cursor_of, token
 from penstock.console.messages.search import Hit
-from penstock.console.messages.service import Messages, Page, UnknownTopic
+from penstock.console.messages.service import Messages, SearchPage, UnknownTopic
 from penstock.console.messages.tail import Follower
 from penstock.console.messages.view import MessagePage, detail, messages_of
 from penstock.console.watch import ClusterWatch
@@ -147,7 +147,7 @@ class MessageApi:
         return StreamingResponse(events, media_type="text/event-stream")
 
 
-async def searched(messages: Messages, request: Request) -> Page:
+async def searched(messages: Messages, request: Request) -> SearchPage:
     values = given(request.query_params.multi_items(), (*QUERY, *PAGE))
     paging, topic = paging_of(values), request.path_params["topic"]
     if paging.cursor:

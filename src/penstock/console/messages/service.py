@@ -31,7 +31,7 @@ class UnknownTopic(ConfigError):
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class SearchPage:
     """What a search found within its time; `cursor` is where it continues."""
 
     hits: list[Hit]
@@ -86,7 +86,9 @@ class Messages:
                 raise UnknownTopic(f"there is no partition {each} of {topic}")
         return [TopicPartition(topic, each) for each in sorted(chosen or found[0].partitions)]
 
-    async def search(self, cursor: Cursor, limit: int, within_ms: int, *, sees_all: bool) -> Page:
+    async def search(
+        self, cursor: Cursor, limit: int, within_ms: int, *, sees_all: bool
+    ) -> SearchPage:
         """Search for up to `limit` records, and stop soon after `within_ms`."""
         query = cursor.query
         chosen = self._filter(query)
@@ -104,7 +106,7 @@ class Messages:
         hide = self.hiding(query.topic, sees_all=sees_all)
         hits = [Hit(each.partition, hide(each.record), each.header) for each in search.hits]
         left_ms = took_ms * left // passed if passed else 0
-        return Page(hits, reached, left_ms, "" if chosen is None else unfit(chosen))
+        return SearchPage(hits, reached, left_ms, "" if chosen is None else unfit(chosen))
 
     def _until(self, deadline_ms: int) -> Callable[[], bool]:
         return lambda: self._clock.monotonic_ms() < deadline_ms

@@ -12,7 +12,7 @@ from penstock.log.corrupt import CorruptFile
 from penstock.log.files import Files
 from penstock.log.inspection.index_file import IndexCheck, offset_entries, time_entries
 from penstock.log.inspection.kraft import control_values
-from penstock.log.inspection.row import Kind, Row, Value, note, problem
+from penstock.log.inspection.row import Row, RowKind, Value, note, problem
 from penstock.log.leftovers import offset_of
 from penstock.log.producer_snapshot import decode_snapshot
 from penstock.log.scan import headers
@@ -113,7 +113,7 @@ def _dump_batches(files: Files, path: Path, options: DumpOptions) -> Iterator[Ro
 
 def _batch_row(header: BatchHeader, position: int, *, is_valid: bool) -> Row:
     return Row(
-        Kind.BATCH,
+        RowKind.BATCH,
         {
             "baseOffset": header.base_offset,
             "lastOffset": header.last_offset,
@@ -144,7 +144,7 @@ def _time_name(header: BatchHeader) -> str:
 def _record_rows(batch: Buffer, header: BatchHeader, options: DumpOptions) -> Iterator[Row]:
     try:
         for record in records(batch, header, MAX_RECORDS_BYTES):
-            yield Row(Kind.RECORD, _record_values(record, header, options))
+            yield Row(RowKind.RECORD, _record_values(record, header, options))
     except (KafkaError, ProtocolError) as error:
         yield problem(f"the batch at offset {header.base_offset} has bad records: {error}")
 
@@ -180,7 +180,7 @@ def _dump_offset_index(files: Files, path: Path, base_offset: int) -> Iterator[R
     if not entries:
         yield note(f"{path} is empty.")
     for offset, position in entries:
-        yield Row(Kind.ENTRY, {"offset": offset, "position": position})
+        yield Row(RowKind.ENTRY, {"offset": offset, "position": position})
     yield from _disagreements(files, path.with_suffix(LOG), IndexCheck(entries, []))
 
 
@@ -189,7 +189,7 @@ def _dump_time_index(files: Files, path: Path, base_offset: int) -> Iterator[Row
     if not entries:
         yield note(f"{path} is empty.")
     for timestamp, offset in entries:
-        yield Row(Kind.ENTRY, {"timestamp": timestamp, "offset": offset})
+        yield Row(RowKind.ENTRY, {"timestamp": timestamp, "offset": offset})
     yield from _disagreements(files, path.with_suffix(LOG), IndexCheck([], entries))
 
 
@@ -209,7 +209,7 @@ def _disagreements(files: Files, log: Path, check: IndexCheck) -> Iterator[Row]:
 def _dump_aborted(files: Files, path: Path, base_offset: int) -> Iterator[Row]:
     for txn in decode_aborted(files.read(path), base_offset, str(path)):
         yield Row(
-            Kind.ENTRY,
+            RowKind.ENTRY,
             {
                 "version": 0,
                 "producerId": txn.producer_id,
@@ -237,4 +237,4 @@ def _dump_producers(files: Files, path: Path, _base_offset: int) -> Iterator[Row
                 "offsetDelta": batch.offset_delta,
                 "timestamp": batch.timestamp,
             }
-        yield Row(Kind.ENTRY, values)
+        yield Row(RowKind.ENTRY, values)

@@ -10,7 +10,7 @@ Value: TypeAlias = int | bool | str | list[str] | None
 _OPTIONAL_LONGS = {"deleteHorizonMs", "currentTxnFirstOffset"}
 
 
-class Kind(StrEnum):
+class RowKind(StrEnum):
     """What a row is about."""
 
     BATCH = "batch"
@@ -23,7 +23,7 @@ class Kind(StrEnum):
 class Row(msgspec.Struct, frozen=True):
     """The values of one batch, record or entry, in the order of their names' appearance."""
 
-    kind: Kind
+    kind: RowKind
     values: dict[str, Value]
 
     @property
@@ -32,22 +32,22 @@ class Row(msgspec.Struct, frozen=True):
             f"{name}: {_spelled(name, value)}" for name, value in self.values.items()
         )
         match self.kind:
-            case Kind.RECORD:
+            case RowKind.RECORD:
                 return f"| {spelled}"
-            case Kind.NOTE:
+            case RowKind.NOTE:
                 return str(self.values["note"])
-            case Kind.PROBLEM:
+            case RowKind.PROBLEM:
                 return f"! {self.values['problem']}"
-            case Kind.BATCH | Kind.ENTRY:
+            case RowKind.BATCH | RowKind.ENTRY:
                 return spelled
 
 
 def note(text: str) -> Row:
-    return Row(Kind.NOTE, {"note": text})
+    return Row(RowKind.NOTE, {"note": text})
 
 
 def problem(text: str) -> Row:
-    return Row(Kind.PROBLEM, {"problem": text})
+    return Row(RowKind.PROBLEM, {"problem": text})
 
 
 def _spelled(name: str, value: Value) -> str:

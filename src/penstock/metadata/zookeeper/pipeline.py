@@ -26,7 +26,7 @@ class PendingRequest:
         self.request, self.on_answer, self.abandoned = request, on_answer, False
 
 
-class Pipeline:
+class RequestPipeline:
     """Every request is answered exactly once, even if the connection is lost."""
 
     def __init__(

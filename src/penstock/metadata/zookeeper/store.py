@@ -35,7 +35,7 @@ from penstock.metadata.store import (
 )
 from penstock.metadata.subscriptions import Subscriptions
 from penstock.metadata.writes import Writes
-from penstock.metadata.zookeeper.pipeline import Pipeline
+from penstock.metadata.zookeeper.pipeline import RequestPipeline
 from penstock.metadata.zookeeper.session import (
     OPEN,
     Request,
@@ -76,7 +76,7 @@ class ZooKeeperStore(Writes):
         self._session = SessionThread(
             servers, session_timeout_ms, _Bridge(self, session_file), security=security
         )
-        self._pipeline = Pipeline(self._session, self.post, max_in_flight)
+        self._pipeline = RequestPipeline(self._session, self.post, max_in_flight)
 
     @property
     def session_id(self) -> int:

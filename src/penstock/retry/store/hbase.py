@@ -22,11 +22,11 @@ from thriftpy2.thrift import TException
 from penstock.errors import ConfigError
 from penstock.retry.store.index import (
     PAGE,
+    DueKind,
+    DueStoreUnavailable,
     Entry,
     IndexKey,
-    Kind,
     StoreChanged,
-    StoreUnavailable,
 )
 from penstock.retry.store.worker import Worker
 from penstock.types import Offset
@@ -187,7 +187,7 @@ class HBaseIndex:
     async def schedules(self, key: IndexKey) -> list[Entry]:
         wanted = " OR ".join(
             f"SingleColumnValueFilter('{FAMILY}','k',=,'binary:{kind}')"
-            for kind in (int(Kind.SCHEDULE), int(Kind.SPENT))
+            for kind in (int(DueKind.SCHEDULE), int(DueKind.SPENT))
         )
         prefix = self._known(key).by_due
         rows = await self._run(
@@ -209,7 +209,7 @@ class HBaseIndex:
                     self._connection.close()
                     self._connection = None
                 told = str(error).strip().partition("\n")[0]
-                raise StoreUnavailable(f"the HBase store failed: {told}") from None
+                raise DueStoreUnavailable(f"the HBase store failed: {told}") from None
 
         return await self._worker.run(call)
 
@@ -258,7 +258,7 @@ def _entry(row: bytes, columns: dict[bytes, bytes]) -> Entry:
     return Entry(
         int(row[-32:-16], 16),
         int(row[-16:], 16),
-        Kind(int(columns[KIND])),
+        DueKind(int(columns[KIND])),
         columns[KEY],
         int(columns[ORIGIN]),
     )

@@ -1,4 +1,4 @@
-"""`TimeIndex`: the interface of a store of due times."""
+"""`DueTimeIndex`: the interface of a store of due times."""
 
 from collections.abc import AsyncIterator, Iterable, Sequence
 from enum import IntEnum
@@ -18,7 +18,7 @@ class IndexKey(NamedTuple):
     partition: int
 
 
-class Kind(IntEnum):
+class DueKind(IntEnum):
     """What to do with a record when it is due."""
 
     RECORD = 0
@@ -33,8 +33,8 @@ class Kind(IntEnum):
     """Write it as a dead letter."""
 
 
-KINDS: Final = tuple(Kind)
-"""Indexing by number is faster than calling `Kind`."""
+KINDS: Final = tuple(DueKind)
+"""Indexing by number is faster than calling `DueKind`."""
 
 
 class Entry(NamedTuple):
@@ -42,14 +42,14 @@ class Entry(NamedTuple):
 
     due_ms: int
     offset: int
-    kind: Kind = Kind.RECORD
+    kind: DueKind = DueKind.RECORD
     key: bytes = b""
     """Key of a schedule, or of the tombstone that ended it."""
     origin: int = -1
     """Of a schedule: see `penstock.retry.policy.Recur`. Of a cancellation: the offset to cancel."""
 
 
-class StoreUnavailable(KafkaError):
+class DueStoreUnavailable(KafkaError):
     """The store cannot be reached; deliveries wait."""
 
 
@@ -59,8 +59,8 @@ class StoreChanged(KafkaError):
     """
 
 
-class TimeIndex(Protocol):
-    """Entries of many partitions. Methods raise `StoreUnavailable`."""
+class DueTimeIndex(Protocol):
+    """Entries of many partitions. Methods raise `DueStoreUnavailable`."""
 
     async def indexed_to(self, key: IndexKey) -> Offset | None:
         """The offset up to which the partition is indexed; None: not at all."""

@@ -5,7 +5,7 @@ from typing import Final
 
 from penstock.config.extra import install
 from penstock.errors import ConfigError
-from penstock.retry.store.index import TimeIndex
+from penstock.retry.store.index import DueTimeIndex
 from penstock.retry.store.sqlite import SqliteIndex
 
 STORE: Final = "penstock.delay.store"
@@ -17,7 +17,7 @@ HBASE: Final = "hbase"
 FORMS: Final = "sqlite, sqlite:FILE, redis://…, postgresql://…, mysql://…, mariadb://… or hbase://…"
 
 
-def open_store(store: str, folder: Path) -> TimeIndex:
+def open_store(store: str, folder: Path) -> DueTimeIndex:
     """Open the store of this URL; `sqlite` is a file in the folder. Drivers are imported late."""
     scheme, colon, rest = store.partition(":")
     kind, _, _ = scheme.partition("+")

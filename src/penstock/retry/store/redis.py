@@ -15,11 +15,11 @@ from redis.exceptions import RedisError, WatchError
 from penstock.errors import ConfigError
 from penstock.retry.store.index import (
     PAGE,
+    DueKind,
+    DueStoreUnavailable,
     Entry,
     IndexKey,
-    Kind,
     StoreChanged,
-    StoreUnavailable,
 )
 from penstock.types import Offset, uuid_text
 
@@ -125,7 +125,7 @@ class RedisIndex:
             async for _, value in self._redis.hscan_iter(_more(key), count=PAGE):
                 entry = _decoded(0, value)
                 found[entry.offset] = entry
-            chosen = [e for e in found.values() if e.kind in (Kind.SCHEDULE, Kind.SPENT)]
+            chosen = [e for e in found.values() if e.kind in (DueKind.SCHEDULE, DueKind.SPENT)]
             if not chosen:
                 return []
             members = [_member(each.offset) + MORE for each in chosen]
@@ -168,7 +168,7 @@ def _until(score: float | None) -> Offset | None:
 
 
 def _is_plain(entry: Entry) -> bool:
-    return entry.kind is Kind.RECORD
+    return entry.kind is DueKind.RECORD
 
 
 def _encoded(entry: Entry) -> bytes:
@@ -177,7 +177,7 @@ def _encoded(entry: Entry) -> bytes:
 
 def _decoded(due_ms: int, value: bytes) -> Entry:
     offset, kind, key, origin = msgspec.msgpack.decode(value, type=tuple[int, int, bytes, int])
-    return Entry(due_ms, offset, Kind(kind), key, origin)
+    return Entry(due_ms, offset, DueKind(kind), key, origin)
 
 
 def _remove(pipe: Any, key: IndexKey, offsets: Sequence[int]) -> None:
@@ -194,4 +194,4 @@ def _errors() -> Iterator[None]:
     except WatchError:
         raise StoreChanged("another program writes the Redis store") from None
     except (RedisError, OSError) as error:
-        raise StoreUnavailable(f"the Redis store failed: {error}") from None
+        raise DueStoreUnavailable(f"the Redis store failed: {error}") from None

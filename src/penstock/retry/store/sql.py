@@ -13,11 +13,11 @@ from penstock.errors import ConfigError
 from penstock.retry.store.index import (
     KINDS,
     PAGE,
+    DueKind,
+    DueStoreUnavailable,
     Entry,
     IndexKey,
-    Kind,
     StoreChanged,
-    StoreUnavailable,
 )
 from penstock.retry.store.worker import Worker
 from penstock.types import Offset
@@ -157,7 +157,7 @@ class SqlIndex:
             yield page
 
     async def schedules(self, key: IndexKey) -> list[Entry]:
-        kinds = ENTRY.c.kind.in_([int(Kind.SCHEDULE), int(Kind.SPENT)])
+        kinds = ENTRY.c.kind.in_([int(DueKind.SCHEDULE), int(DueKind.SPENT)])
         return await self._entries(_SELECTED.where(*_of(ENTRY, key), kinds))
 
     async def close(self) -> None:
@@ -189,7 +189,7 @@ class SqlIndex:
             self._has_tables = False  # they may have been dropped
             cause = error.orig if isinstance(error, DBAPIError) else error
             told = str(cause).strip().partition("\n")[0]
-            raise StoreUnavailable(f"the {self._name} store failed: {told}") from None
+            raise DueStoreUnavailable(f"the {self._name} store failed: {told}") from None
 
 
 _SELECTED: Final = sa.select(

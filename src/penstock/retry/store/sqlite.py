@@ -11,11 +11,11 @@ from penstock.errors import ConfigError
 from penstock.retry.store.index import (
     KINDS,
     PAGE,
+    DueKind,
+    DueStoreUnavailable,
     Entry,
     IndexKey,
-    Kind,
     StoreChanged,
-    StoreUnavailable,
 )
 from penstock.types import Offset
 
@@ -85,7 +85,7 @@ class SqliteIndex:
                 Path(f"{self._path}{ending}").unlink(missing_ok=True)
             self._open()
         except (sqlite3.Error, OSError) as error:
-            raise StoreUnavailable(f"the SQLite store cannot be made anew: {error}") from None
+            raise DueStoreUnavailable(f"the SQLite store cannot be made anew: {error}") from None
 
     async def indexed_to(self, key: IndexKey) -> Offset | None:
         with self._errors():
@@ -151,7 +151,7 @@ class SqliteIndex:
 
     async def schedules(self, key: IndexKey) -> list[Entry]:
         with self._errors():
-            return self._entries("AND kind IN (?,?)", (*key, Kind.SCHEDULE, Kind.SPENT))
+            return self._entries("AND kind IN (?,?)", (*key, DueKind.SCHEDULE, DueKind.SPENT))
 
     async def close(self) -> None:
         self._db.close()
@@ -178,7 +178,7 @@ class SqliteIndex:
             yield
         except sqlite3.Error as error:
             if _code(error) not in BROKEN:
-                raise StoreUnavailable(f"the SQLite store failed: {error}") from None
+                raise DueStoreUnavailable(f"the SQLite store failed: {error}") from None
             self._begin_anew()
             raise StoreChanged(f"the SQLite store is broken and is built again: {error}") from None
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, TypeVar
 
-from penstock.retry.store.index import StoreUnavailable
+from penstock.retry.store.index import DueStoreUnavailable
 
 T = TypeVar("T")
 
@@ -26,7 +26,7 @@ class Worker:
             async with asyncio.timeout(LIMIT_S):
                 return await loop.run_in_executor(self._thread, call)
         except TimeoutError:
-            raise StoreUnavailable(f"the {self._store} store does not answer") from None
+            raise DueStoreUnavailable(f"the {self._store} store does not answer") from None
 
     def close(self) -> None:
         self._thread.shutdown(wait=False, cancel_futures=True)

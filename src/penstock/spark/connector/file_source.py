@@ -168,7 +168,7 @@ def files(pattern: str, read: Mapping[str, FilePosition], rotate_wait_s: float) 
     """The files that match the pattern, those that matched at the last look, and those that
     appeared and were rotated since.
     """
-    look = Look(pattern, read, rotate_wait_s)
+    look = FilesLook(pattern, read, rotate_wait_s)
     # A copy is examined after its original.
     for identity, each in sorted(read.items(), key=lambda known: known[1].copy_of != ""):
         known = opened(identity, each.path, pattern)
@@ -181,7 +181,7 @@ def files(pattern: str, read: Mapping[str, FilePosition], rotate_wait_s: float) 
     return list(look.found.values())
 
 
-class Look:
+class FilesLook:
     """One look at the files; a live file comes before its rotated ones."""
 
     def __init__(

@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 from kazoo.exceptions import ConnectionLoss
 
-from penstock.metadata.zookeeper.pipeline import MOST_IN_FLIGHT, Pipeline
+from penstock.metadata.zookeeper.pipeline import MOST_IN_FLIGHT, RequestPipeline
 from penstock.metadata.zookeeper.session import Request
 from penstock.metadata.zookeeper.translation import NotSent
 
@@ -34,7 +34,7 @@ class Wired:
 
     def __init__(self, limit: int = 2) -> None:
         self.session = FakeSession()
-        self.pipeline = Pipeline(
+        self.pipeline = RequestPipeline(
             self.session,  # type: ignore[arg-type]
             lambda function, *args: function(*args),
             limit,
@@ -98,7 +98,7 @@ def test_a_request_without_a_connection_fails_as_not_sent(wired: Wired) -> None:
 def test_a_request_never_fails_in_the_turn_it_was_made(wired: Wired) -> None:
     """The loop learns of the loss in a later turn; an immediate retry would prevent that."""
     posted: list[Callable[[], None]] = []
-    wired.pipeline = Pipeline(
+    wired.pipeline = RequestPipeline(
         wired.session,  # type: ignore[arg-type]
         lambda function, *args: posted.append(partial(function, *args)),
         2,
