@@ -125,12 +125,23 @@ def test_a_verdict_names_the_acl_that_decided() -> None:
             True,
         ),
         ((acl(WRITE, "*"), acl(WRITE, "pay", deny=True, prefixed=True)), True),
+        (
+            (acl(WRITE, "pay", prefixed=True), acl(WRITE, "pay", deny=True, prefixed=True)),
+            False,
+        ),
+        ((acl(READ),), False),
         ((acl(WRITE, kind=GROUP),), False),
         ((acl(WRITE, principal="User:bob"),), False),
     ],
 )
 def test_some_writable_topic_is_found(acls: tuple[Acl, ...], *, expected: bool) -> None:
     assert Acls(acls).allows_any(ALICE, HOST, WRITE, TOPIC) is expected
+
+
+def test_some_topic_is_writable_where_everyone_is_allowed_what_no_acl_covers() -> None:
+    assert Acls([acl(READ)], allow_if_none=True).allows_any(ALICE, HOST, WRITE, TOPIC)
+    others = acl(READ, "*", principal="User:bob")
+    assert not Acls([others], allow_if_none=True).allows_any(ALICE, HOST, WRITE, TOPIC)
 
 
 def test_a_filter_matches_by_pattern() -> None:
