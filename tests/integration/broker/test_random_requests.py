@@ -140,7 +140,7 @@ class Asking:
         self._socket.close()
 
 
-@pytest.mark.parametrize("seed", [5])
+@pytest.mark.parametrize("seed", [1, 5])
 def test_no_request_is_an_internal_error(seed: int, caplog: pytest.LogCaptureFixture) -> None:
     with EmbeddedBroker(settings=SETTINGS) as broker:
         for name in ("t", "u"):
