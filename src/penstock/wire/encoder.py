@@ -15,6 +15,12 @@ from penstock.wire import primitives
 from penstock.wire.schema import Array, Field, Kind, Message, fields, missing_error_codes
 from penstock.wire.source import FIXED, SIZES, FunctionSource
 
+EXPLANATIONS = ("error_message", "status_detail")
+MOST_EXPLAINED = 8191
+"""Characters of an error's explanation, which may quote a long name of the request or many names:
+no string has more than 32,767 bytes.
+"""
+
 
 class UnencodableError(Exception):
     """A bug in the caller: an error code in a field that the version does not have."""
@@ -97,7 +103,10 @@ class EncoderSource(FunctionSource):
         held, data, size = self.fresh("value"), self.fresh("data"), self.fresh("size")
         self.emit(f"{held} = {value}")
         self.emit(f"{data}: Any")
-        contents = f"{held}.encode()" if kind == "string" else held
+        contents = held
+        if kind == "string":
+            cut = f"[:{MOST_EXPLAINED}]" if value.endswith(EXPLANATIONS) else ""
+            contents = f"{held}{cut}.encode()"
         plus = " + 1" if self.flexible else ""
         if nullable:
             with self.block(f"if {held} is None:"):

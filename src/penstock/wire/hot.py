@@ -207,7 +207,7 @@ def encode_ProduceResponse_9(message: Any, out: bytearray) -> Sequence[Any]:
                 if value_19 is None:
                     data_20, size_21 = b'', 0
                 else:
-                    data_20 = value_19.encode()
+                    data_20 = value_19[:8191].encode()
                     size_21 = len(data_20) + 1
                 if size_21 < 128:
                     out += pack_iB(struct_18.batch_index, size_21)
@@ -221,7 +221,7 @@ def encode_ProduceResponse_9(message: Any, out: bytearray) -> Sequence[Any]:
             if value_22 is None:
                 data_23, size_24 = b'', 0
             else:
-                data_23 = value_22.encode()
+                data_23 = value_22[:8191].encode()
                 size_24 = len(data_23) + 1
             if size_24 < 128:
                 out.append(size_24)
@@ -385,7 +385,7 @@ def encode_ProduceResponse_10(message: Any, out: bytearray) -> Sequence[Any]:
                 if value_19 is None:
                     data_20, size_21 = b'', 0
                 else:
-                    data_20 = value_19.encode()
+                    data_20 = value_19[:8191].encode()
                     size_21 = len(data_20) + 1
                 if size_21 < 128:
                     out += pack_iB(struct_18.batch_index, size_21)
@@ -399,7 +399,7 @@ def encode_ProduceResponse_10(message: Any, out: bytearray) -> Sequence[Any]:
             if value_22 is None:
                 data_23, size_24 = b'', 0
             else:
-                data_23 = value_22.encode()
+                data_23 = value_22[:8191].encode()
                 size_24 = len(data_23) + 1
             if size_24 < 128:
                 out.append(size_24)
@@ -613,7 +613,7 @@ def encode_ProduceResponse_11(message: Any, out: bytearray) -> Sequence[Any]:
                 if value_19 is None:
                     data_20, size_21 = b'', 0
                 else:
-                    data_20 = value_19.encode()
+                    data_20 = value_19[:8191].encode()
                     size_21 = len(data_20) + 1
                 if size_21 < 128:
                     out += pack_iB(struct_18.batch_index, size_21)
@@ -627,7 +627,7 @@ def encode_ProduceResponse_11(message: Any, out: bytearray) -> Sequence[Any]:
             if value_22 is None:
                 data_23, size_24 = b'', 0
             else:
-                data_23 = value_22.encode()
+                data_23 = value_22[:8191].encode()
                 size_24 = len(data_23) + 1
             if size_24 < 128:
                 out.append(size_24)
@@ -841,7 +841,7 @@ def encode_ProduceResponse_12(message: Any, out: bytearray) -> Sequence[Any]:
                 if value_19 is None:
                     data_20, size_21 = b'', 0
                 else:
-                    data_20 = value_19.encode()
+                    data_20 = value_19[:8191].encode()
                     size_21 = len(data_20) + 1
                 if size_21 < 128:
                     out += pack_iB(struct_18.batch_index, size_21)
@@ -855,7 +855,7 @@ def encode_ProduceResponse_12(message: Any, out: bytearray) -> Sequence[Any]:
             if value_22 is None:
                 data_23, size_24 = b'', 0
             else:
-                data_23 = value_22.encode()
+                data_23 = value_22[:8191].encode()
                 size_24 = len(data_23) + 1
             if size_24 < 128:
                 out.append(size_24)
@@ -1046,7 +1046,7 @@ def encode_ProduceResponse_13(message: Any, out: bytearray) -> Sequence[Any]:
                 if value_16 is None:
                     data_17, size_18 = b'', 0
                 else:
-                    data_17 = value_16.encode()
+                    data_17 = value_16[:8191].encode()
                     size_18 = len(data_17) + 1
                 if size_18 < 128:
                     out += pack_iB(struct_15.batch_index, size_18)
@@ -1060,7 +1060,7 @@ def encode_ProduceResponse_13(message: Any, out: bytearray) -> Sequence[Any]:
             if value_19 is None:
                 data_20, size_21 = b'', 0
             else:
-                data_20 = value_19.encode()
+                data_20 = value_19[:8191].encode()
                 size_21 = len(data_20) + 1
             if size_21 < 128:
                 out.append(size_21)

@@ -5,6 +5,10 @@ import pytest
 from penstock.errors import ProtocolError
 from penstock.types import Buffer
 from penstock.wire.codec import decoder, encode, yielding_decoder
+from penstock.wire.messages.alter_configs import (
+    AlterConfigsResourceResponse,
+    AlterConfigsResponse,
+)
 from penstock.wire.messages.fetch import FetchRequest, ReplicaState
 from penstock.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from penstock.wire.messages.produce import (
@@ -99,3 +103,14 @@ def test_records_are_a_view_of_the_frame_not_a_copy() -> None:
     assert isinstance(records, memoryview)
     frame[frame.index(b"batch")] = ord("B")
     assert bytes(records) == b"Batch"
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_an_explanation_is_cut_to_the_longest_string(version: int) -> None:
+    """An error may quote a name of the request, which has the greatest length already."""
+    told = AlterConfigsResourceResponse(40, "é" * 32_767, 2, "t")
+    raw = encode(AlterConfigsResponse(responses=[told]), version)
+    found, _ = decoder(AlterConfigsResponse, version)(raw, 0)
+    (response,) = found.responses
+    assert response.error_message == "é" * 8191
+    assert (response.error_code, response.resource_name) == (40, "t")
