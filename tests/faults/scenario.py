@@ -51,5 +51,6 @@ def survives(stage: Stage, fault: Fault, kind: Kind | None = None) -> Survived:
     outcomes = Counter(each.outcome for each in load.history.transactions)
     gap_s = load.longest_gap_s()
     print(f"{len(load.acked_s)} acknowledged, longest gap {gap_s:.2f} s, {dict(outcomes)}")
-    assert violations(load.history) == []
+    found = violations(load.history)
+    assert found == [], f"{len(found)} violations, the first are {found[:5]}"
     return Survived(len(load.acked_s), sum(outcomes.values()), gap_s)
