@@ -193,7 +193,7 @@ class Segments:
             handle.sync()
 
     def drop(self, segments: list[Segment]) -> None:
-        """Remove some segments, but not all, at once."""
+        """Drop some segments, but not all. A crash may bring them back until names are synced."""
         self._remove(segments)
         self.replace(segments, [])
 
@@ -208,10 +208,10 @@ class Segments:
         self.sync_names()
 
     def _remove(self, segments: list[Segment]) -> None:
-        # Last segment first: wherever a crash stops this, the rest has no hole.
+        # Last segment first: wherever a crash stops this, the rest has no hole. Only renamed here:
+        # the file system may take long over large files, and there may be hundreds.
         for segment in reversed(segments):
-            for path in segment.rename_deleted():
-                self._files.remove(path)
+            self._remove_later(segment.rename_deleted(), 0)
 
     def move(self, directory: Path, *, for_good: bool = False) -> None:
         """Rename the directory; `for_good` when the log is deleted."""

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from itertools import chain
 
 from penstock.config.storage import StorageConfig
 from penstock.errors import KafkaError, StorageError
@@ -104,8 +105,8 @@ class Upkeep:
         return False
 
     def _remove_deleted(self, monotonic_ms: int) -> None:
-        for log in self._online_logs():
-            if log.segments.has_deleted:
+        for log in chain(self._online_logs(), self._store.future_logs.values()):
+            if log.segments.has_deleted and log.log_dir.failure is None:
                 self._flusher.run(log.segments.removal(monotonic_ms), log.log_dir.fail)
         for path in self._store.deleted.due(monotonic_ms):
             remove = partial(remove_flat_dir, self._store.files, path)

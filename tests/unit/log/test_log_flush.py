@@ -355,6 +355,30 @@ def test_very_many_old_segments_are_deleted_a_few_at_a_time_and_no_log_waits_for
     assert (rig.log.log_start_offset, other.log_start_offset) == (50, 50)
 
 
+@pytest.mark.parametrize("is_copy", [False, True])
+def test_files_of_truncated_segments_are_removed_beside_the_loop(*, is_copy: bool) -> None:
+    """A follower that is far behind drops its whole log, of hundreds of large files."""
+    rig, loop = LogRig(TopicConfig(segment_bytes=100)), Loop()
+    flusher = Flusher(loop.calls.put)
+    upkeep = Upkeep(rig.store, flusher, StorageConfig)
+    for _ in range(5):
+        rig.append(batch_of(b"x" * 50))
+    log = rig.log
+    if is_copy:
+        rig.store.future_logs[PARTITION] = rig.store.logs.pop(PARTITION)
+
+    def deleted() -> int:
+        return len([each for each in rig.files.names(log.path) if each.endswith(".log.deleted")])
+
+    rig.store.truncate({PARTITION: 2})
+    assert (len(log.segments), deleted()) == (3, 2)
+    rig.store.truncate_fully(PARTITION, 100, 0)
+    assert (log.segments.first.base_offset, len(log.segments), deleted()) == (100, 1, 5)
+    upkeep.tick(0, 0)
+    flusher.close()  # waits for the removal on its threads
+    assert deleted() == 0
+
+
 def test_a_damaged_segment_is_as_old_as_its_file() -> None:
     rig = LogRig(TopicConfig(segment_bytes=100, retention_ms=1_000))
     rig.fake.now_ms = 5_000

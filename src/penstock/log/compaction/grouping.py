@@ -7,6 +7,10 @@ import msgspec
 from penstock.log.compaction.job import SegmentSize
 
 MAX_RELATIVE_OFFSET = (1 << 31) - 1
+MOST_SEGMENTS = 20
+"""The broker's loop renames the files of all segments of a group at once, a millisecond each. Later
+cleanings join what is left.
+"""
 
 
 class SegmentFiles(msgspec.Struct, frozen=True):
@@ -37,7 +41,8 @@ def grouped(
 def _fits(group: list[SegmentFiles], segment_bytes: int, index_bytes: int) -> bool:
     first, last = group[0].segment.base_offset, group[-1].next_base_offset - 1
     return (
-        sum(each.segment.size_bytes for each in group) <= segment_bytes
+        len(group) <= MOST_SEGMENTS
+        and sum(each.segment.size_bytes for each in group) <= segment_bytes
         and sum(each.index_bytes for each in group) <= index_bytes
         and sum(each.time_index_bytes for each in group) <= index_bytes
         and last - first <= MAX_RELATIVE_OFFSET
