@@ -33,8 +33,9 @@ ORDER = {
 def broker() -> Iterator[PenstockBroker]:
     with PenstockBroker() as found:
         client = LibrdkafkaClient(found.bootstrap)
-        for topic in ("events", "named", "orders", "followed"):
+        for topic in ("events", "named", "orders", "followed", "upper"):
             client.create_topic(topic, 1)
+        client.produce("upper", [Record(b'{"Offset": "mine", "Key": "own"}', b"k")])
         client.produce("named", [Record(b'{"user": {"first-name": "Ada"}, "@id": 1, "a`b": 2}')])
         produce(client, "events", [("a", 1), ("b", 2), ("a", 3)])
         client.produce("orders", [Record(each, b"k") for each in (*map(encoded, ORDERS), b"\x02")])
@@ -96,6 +97,17 @@ def test_a_query_prints_a_table_json_or_csv(shop: Shop) -> None:
 def test_fields_of_json_may_have_any_name(shop: Shop) -> None:
     found = shop.sql("select user.`first-name`, `@id`, `a``b` from named", "--format", "json")
     assert json.loads(found) == {"first-name": "Ada", "@id": 1, "a`b": 2}
+
+
+def test_columns_that_share_a_name_keep_their_values(shop: Shop) -> None:
+    query = "select a.amount, b.amount from events a join events b on a.amount = b.amount - 2"
+    found = csv.reader(io.StringIO(shop.sql(query, "--format", "csv")))
+    assert [*found] == [["amount", "amount"], ["1", "3"]]
+
+
+def test_a_field_wins_over_a_column_that_differs_only_in_case(shop: Shop) -> None:
+    found = shop.sql("select offset, Key from upper", "--format", "json")
+    assert json.loads(found) == {"offset": "mine", "Key": "own"}
 
 
 def test_a_result_may_be_parquet(shop: Shop, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import csv
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -102,23 +103,32 @@ class Printer:
     def __init__(self, output: str) -> None:
         self._output, self._begun = output, False
 
-    def emit(self, columns: Sequence[str], rows: list[dict[str, Any]]) -> None:
+    def emit(self, columns: Sequence[str], rows: list[Sequence[Any]]) -> None:
         match self._output:
             case "json":
                 for row in rows:
-                    click.echo(msgspec.json.encode(row, enc_hook=str))
+                    click.echo(msgspec.json.encode(named(columns, row), enc_hook=str))
             case "yaml":
                 for row in rows:
-                    print_json(msgspec.to_builtins(row, enc_hook=str))
+                    print_json(msgspec.to_builtins(named(columns, row), enc_hook=str))
             case "csv":
                 writer = csv.writer(sys.stdout)
                 if not self._begun:
                     writer.writerow(columns)
-                writer.writerows([text(row[each]) for each in columns] for row in rows)
+                writer.writerows([text(each) for each in row] for row in rows)
                 sys.stdout.flush()
             case _:
-                print_table(columns, [[text(row[each]) for each in columns] for row in rows])
+                print_table(columns, [[text(each) for each in row] for row in rows])
         self._begun = True
+
+
+def named(columns: Sequence[str], row: Sequence[Any]) -> dict[str, Any]:
+    twice = [each for each, count in Counter(columns).items() if count > 1]
+    if twice:
+        raise ConfigError(
+            f"several columns are called {twice[0]}; name them, as in: {twice[0]} as a"
+        )
+    return dict(zip(columns, row, strict=True))
 
 
 def text(value: object) -> str:

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -15,6 +16,7 @@ from penstock.cli.pipeline_view import Display
 from penstock.cli.run_file import RunState, read_run, write_run
 from penstock.cli.sql import Printer, text
 from penstock.config.extra import install
+from penstock.errors import ConfigError
 from penstock.local.process import StartedProcess, start_time
 from penstock.spark.pipeline.failure import PipelineFailed
 from penstock.spark.pipeline.progress import BatchProgress
@@ -115,13 +117,22 @@ def test_progress_on_a_terminal_is_a_redrawn_table(
 
 
 def test_results_are_printed_in_every_format(capsys: pytest.CaptureFixture[str]) -> None:
-    rows: list[dict[str, object]] = [{"a": 1, "b": None}, {"a": 2, "b": [1, {"x": "y"}]}]
+    rows: list[Sequence[object]] = [(1, None), (2, [1, {"x": "y"}])]
     for form in ("csv", "json", "table"):
         Printer(form).emit(["a", "b"], rows)
     out = capsys.readouterr().out.replace("\r\n", "\n")
     assert out.startswith('a,b\n1,\n2,"[1,{""x"":""y""}]"\n{"a":1,"b":null}\n')
     assert out.endswith('a  b\n1\n2  [1,{"x":"y"}]\n')
     assert text(b"\xff") == "\ufffd"
+
+
+def test_columns_that_share_a_name_are_printed_by_position(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Printer("csv").emit(["a", "a"], [(1, 2)])
+    assert capsys.readouterr().out == "a,a\r\n1,2\r\n"
+    with pytest.raises(ConfigError, match="several columns are called a; name them"):
+        Printer("json").emit(["a", "a"], [(1, 2)])
 
 
 def test_usage_errors_of_sql_are_reported_before_spark_starts() -> None:

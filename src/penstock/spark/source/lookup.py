@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from penstock.client.commit import check_committed, commit_request
+from penstock.client.errors import BrokerRefused
 from penstock.client.listing import (
     EARLIEST,
     LATEST,
@@ -15,6 +16,7 @@ from penstock.client.listing import (
 )
 from penstock.client.metadata import TopicMetadata
 from penstock.client.route import ToBroker, ToCoordinator
+from penstock.errors import ErrorCode
 from penstock.spark.client.cluster import BlockingClient
 from penstock.spark.source.bounds import (
     NOT_FOUND,
@@ -30,9 +32,29 @@ from penstock.wire.messages.list_offsets import ListOffsetsResponse
 from penstock.wire.messages.offset_commit import OffsetCommitResponse
 
 
-def topics_of(client: BlockingClient, subscription: Subscription) -> dict[str, TopicMetadata]:
-    """The existing topics that a subscription may cover."""
-    return client.retrying(lambda: client.existing(wanted_names(subscription)))
+def topics_of(
+    client: BlockingClient, subscription: Subscription, known: Mapping[TopicPartition, Uuid] = {}
+) -> dict[str, TopicMetadata]:
+    """The existing topics that a subscription may cover.
+
+    Asks again while a broker does not know all partitions in `known`, given with the ids of their
+    topics: a topic never loses a partition.
+    """
+
+    def attempt() -> dict[str, TopicMetadata]:
+        found = client.existing(wanted_names(subscription))
+        for each, topic_id in known.items():
+            topic = found.get(each.topic)
+            if (
+                topic is not None
+                and topic.id == topic_id
+                and each.partition not in topic.partitions
+            ):
+                about = f"{each}, of which the broker has not heard yet"
+                raise BrokerRefused(ErrorCode.LEADER_NOT_AVAILABLE, about)
+        return found
+
+    return client.retrying(attempt)
 
 
 def partitions_of(

@@ -1,7 +1,7 @@
 """A streaming read: the driver's side of micro-batches. `admission` decides how much they take."""
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -214,9 +214,11 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _latest_of(self, partitions: list[TopicPartition]) -> Positions:
         return latest(self._connected(), partitions, self._settings.fetch.isolation)
 
-    def _partitions(self, known: Iterable[TopicPartition]) -> list[TopicPartition]:
+    def _partitions(self, known: Collection[TopicPartition]) -> list[TopicPartition]:
         """The current partitions; remembers topics that were recreated."""
-        topics = topics_of(self._connected(), self._settings.subscription)
+        before = {each: self._topic_ids.get(each.topic, NO_UUID) for each in known}
+        stored = {each: topic_id for each, topic_id in before.items() if topic_id != NO_UUID}
+        topics = topics_of(self._connected(), self._settings.subscription, stored)
         partitions, missing = subscribed(self._settings.subscription, topics)
         if missing:
             what = f"{', '.join(missing)} does not exist"

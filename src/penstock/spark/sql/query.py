@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyspark.errors import AnalysisException, PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 
 from penstock.spark.pipeline.failure import PipelineFailed, first_lines
 from penstock.spark.pipeline.interrupt import in_thread, restored_sigint
@@ -14,8 +14,8 @@ from penstock.spark.pipeline.value_format import ValueFormat, source_options
 from penstock.spark.sql.interactive import records, session
 from penstock.spark.sql.topic_view import as_table, inferred
 
-Emit = Callable[[Sequence[str], list[dict[str, Any]]], None]
-"""Receives the columns and rows of a result, or of a part of it."""
+Emit = Callable[[Sequence[str], list[Sequence[Any]]], None]
+"""Receives the columns and rows of a result, or of a part of it. Columns may share a name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +58,7 @@ def _run(spark: SparkSession, query: TopicQuery, emit: Emit) -> None:
     elif query.parquet is not None:
         result.write.mode("errorifexists").parquet(query.parquet)
     else:
-        emit(result.columns, [each.asDict(recursive=True) for each in result.collect()])
+        emit(result.columns, values(result))
 
 
 def _result(spark: SparkSession, query: TopicQuery) -> DataFrame:
@@ -73,11 +73,28 @@ def _result(spark: SparkSession, query: TopicQuery) -> DataFrame:
     return spark.sql(query.sql)
 
 
+def values(result: DataFrame) -> list[Sequence[Any]]:
+    """The rows by position, with structs inside of them as dicts."""
+    return [[_plain(each) for each in row] for row in result.collect()]
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case Row():
+            return value.asDict(recursive=True)
+        case list():
+            return [_plain(each) for each in value]
+        case dict():
+            return {key: _plain(each) for key, each in value.items()}
+        case _:
+            return value
+
+
 def _follow(result: DataFrame, emit: Emit) -> None:
     """Emit rows as they come; for an aggregation, the groups that changed."""
 
     def emit_batch(rows: DataFrame, _batch: int) -> None:
-        found = [each.asDict(recursive=True) for each in rows.collect()]
+        found = values(rows)
         if found:
             emit(rows.columns, found)
 

@@ -7,6 +7,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StructType
 
+from penstock.errors import ConfigError
 from penstock.spark.data_source import ddl, quoted
 from penstock.spark.pipeline.value_format import (
     FIELDS,
@@ -23,13 +24,31 @@ SAMPLE = 1000
 
 
 def mentioned(query: str, topics: Iterable[str]) -> list[str]:
-    """The topics that a query names, with or without backquotes."""
-    return [
-        each
-        for each in topics
-        if f"`{each}`" in query
-        or re.search(rf"(?<![\w.`-]){re.escape(each)}(?![\w.`-])", query, re.IGNORECASE)
-    ]
+    """The topics that a query names, with or without backquotes, in any case.
+
+    SQL does not tell names apart that differ only in case, so the query must name one of them.
+    """
+    found: dict[str, list[str]] = {}
+    for each in topics:
+        if _names(query, each, re.IGNORECASE):
+            found.setdefault(each.lower(), []).append(each)
+    return [_spelled(query, alike) for alike in found.values()]
+
+
+def _spelled(query: str, alike: list[str]) -> str:
+    """The topic that the query names in its own spelling, of those that differ only in case."""
+    exact = [each for each in alike if len(alike) == 1 or _names(query, each)]
+    if len(exact) == 1:
+        return exact[0]
+    raise ConfigError(
+        f"the topics {' and '.join(alike)} differ only in case, and SQL takes them for one: name "
+        "one of them as it is written"
+    )
+
+
+def _names(query: str, topic: str, flags: re.RegexFlag = re.NOFLAG) -> bool:
+    quoted_or_plain = rf"`{re.escape(topic)}`|(?<![\w.`-]){re.escape(topic)}(?![\w.`-])"
+    return re.search(quoted_or_plain, query, flags) is not None
 
 
 def inferred(records: DataFrame) -> ValueFormat:
@@ -65,7 +84,8 @@ def as_table(records: DataFrame, value_format: ValueFormat) -> DataFrame:
     """
     read = parsed(records, value_format)
     fields = [each for each in read.select(f"{FIELDS}.*").columns if each != "_corrupt"]
-    beside = [each for each in (*RECORD_FIELDS, "_error") if each not in fields]
+    taken = {each.lower() for each in fields}  # SQL takes Key and key for one column
+    beside = [each for each in (*RECORD_FIELDS, "_error") if each not in taken]
     return read.select(
         *(F.col(f"{FIELDS}.{quoted(each)}").alias(each) for each in fields),
         *(_beside(each) for each in beside),

@@ -1,0 +1,52 @@
+"""The driver's lookups, with responses of brokers that know less than others."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from penstock.client.errors import ALWAYS_RETRIABLE, BrokerRefused
+from penstock.client.metadata import TopicMetadata
+from penstock.spark.source.lookup import topics_of
+from penstock.spark.source.subscription import Topics
+from penstock.types import TopicPartition, Uuid
+
+FIRST, SECOND = Uuid(b"1" * 16), Uuid(b"2" * 16)
+KNOWN = {TopicPartition("t", 0): FIRST, TopicPartition("t", 1): FIRST}
+
+
+class Brokers:
+    """Answers metadata requests with these numbers of partitions and ids, one after the other."""
+
+    def __init__(self, *answers: tuple[int, Uuid]) -> None:
+        self.left = list(answers)
+
+    def existing(self, _names: object) -> dict[str, TopicMetadata]:
+        count, topic_id = self.left.pop(0)
+        partitions: Any = dict.fromkeys(range(count))
+        return {"t": TopicMetadata("t", topic_id, False, partitions)} if count else {}
+
+    def retrying(self, attempt: Callable[[], Any]) -> Any:
+        while True:
+            try:
+                return attempt()
+            except BrokerRefused as error:
+                if error.code not in ALWAYS_RETRIABLE or not self.left:
+                    raise
+
+
+@pytest.mark.parametrize(
+    ("answers", "asked"),
+    [
+        ([(1, FIRST), (1, FIRST), (2, FIRST)], 3),  # it did not know the new partition
+        ([(3, FIRST), (2, FIRST)], 1),
+        ([(1, SECOND), (2, FIRST)], 1),  # recreated with fewer partitions
+        ([(0, FIRST), (2, FIRST)], 1),  # deleted
+    ],
+)
+def test_a_partition_of_the_same_topic_is_not_taken_for_gone(
+    answers: list[tuple[int, Uuid]], asked: int
+) -> None:
+    brokers: Any = Brokers(*answers)
+    topics_of(brokers, Topics(("t",)), KNOWN)
+    assert len(answers) - len(brokers.left) == asked
