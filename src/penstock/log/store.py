@@ -16,7 +16,8 @@ from penstock.config.topic import TopicConfig
 from penstock.errors import ErrorCode, KafkaError, StorageError
 from penstock.log.delayed_removals import DelayedRemovals
 from penstock.log.files import Files, check_spare, finished_or_failed, write
-from penstock.log.log_dir import BOOT_ID, HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, LogDir
+from penstock.log.log_dir import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, LogDir
+from penstock.log.log_dir_owner import BOOT_ID
 from penstock.log.naming import Role, dir_name
 from penstock.log.open_segments import OpenSegments
 from penstock.log.partition_log import PartitionLog

@@ -2,7 +2,7 @@
 
 from penstock.log.epochs import LeaderEpochs
 from penstock.log.files import check_spare, finished_or_failed
-from penstock.log.log_dir import BOOT_ID
+from penstock.log.log_dir_owner import BOOT_ID
 from penstock.log.partition_log import PartitionLog
 from penstock.log.producer_state import ProducerState
 from penstock.log.replay import heal_aborted, replay_readable
