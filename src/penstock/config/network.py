@@ -11,6 +11,8 @@ OVERRIDES = Form(
     rf"{_OVERRIDE}(,{_OVERRIDE})*|", "a comma-separated list of address:count, without host names"
 )
 
+DEFAULT_RECEIVE_BUFFER_BYTES = 102_400
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkConfig:
@@ -29,8 +31,9 @@ class NetworkConfig:
     )
     socket_receive_buffer_bytes: int = setting(
         "socket.receive.buffer.bytes",
-        102_400,
-        "`SO_RCVBUF` of accepted connections; -1 leaves it to the system.",
+        DEFAULT_RECEIVE_BUFFER_BYTES,
+        "`SO_RCVBUF` of accepted connections. -1 and the default leave it to the system, which "
+        "gives more to a connection with large requests, up to 1 MB.",
     )
     socket_listen_backlog_size: int = setting(
         "socket.listen.backlog.size",
