@@ -5,6 +5,9 @@ from typing import Any
 import pytest
 
 from penstock.coordinator.errors import CoordinatorNotAvailable, RecordTooLarge
+from penstock.coordinator.group.classic.join import GroupJoin
+from penstock.coordinator.group.classic.member import ProtocolMetadata
+from penstock.coordinator.group.errors import GroupSubscribedToTopic, NonEmptyGroup
 from penstock.coordinator.group.offsets import CommittedOffset, Committer
 from penstock.coordinator.group.operation.offset import remove_deleted
 from penstock.coordinator.group.records import OffsetRecord
@@ -28,6 +31,32 @@ def test_offsets_of_deleted_topics_are_removed(stage: Stage) -> None:
     stage.groups = stage.started()
     stage.loop.advance()
     assert stage.groups.fetch(GROUP, None).reply == {}
+
+
+@pytest.mark.parametrize("protocol_type", ["consumer", "connect"])
+def test_offsets_stay_if_the_subscriptions_of_members_cannot_be_read(
+    stage: Stage, protocol_type: str
+) -> None:
+    """Consumers with unknown subscriptions may read any topic; other clients read unknown ones."""
+    stage.commit(5)
+    stage.groups.join(
+        GROUP,
+        GroupJoin(
+            new_member_id="a",
+            session_timeout_ms=10_000,
+            rebalance_timeout_ms=10_000,
+            protocol_type=protocol_type,
+            protocols=(ProtocolMetadata("range", b""),),
+        ),
+    )
+    stage.loop.advance(1)
+    reply = stage.groups.delete_offsets(GROUP, (TOPIC_PARTITION,)).reply
+    if protocol_type == "consumer":
+        assert isinstance(reply, tuple)
+        assert isinstance(reply[0], GroupSubscribedToTopic)
+    else:
+        assert isinstance(reply, NonEmptyGroup)
+    assert stage.groups.fetch(GROUP, None).reply != {}
 
 
 OLD, NEW = Uuid(b"o" * 16), Uuid(b"n" * 16)

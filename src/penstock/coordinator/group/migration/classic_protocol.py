@@ -45,6 +45,10 @@ from penstock.wire.messages.consumer_protocol_subscription import ConsumerProtoc
 def join(draft: ConsumerGroupDraft, request: GroupJoin) -> Joined:
     """Join, or join again; the reply comes at once, since no other member is waited for."""
     config = draft.context.config
+    if config.group_consumer_migration_policy == "disabled":
+        raise InconsistentGroupProtocol(
+            f"group.consumer.migration.policy=disabled: {draft.group.id} takes no classic members"
+        )
     member_id = request.member_id or request.new_member_id
     check_session_timeout(request, config)
     is_full = len(draft.group.members) >= config.group_consumer_max_size

@@ -2,6 +2,8 @@
 
 from collections.abc import Collection, Iterable
 
+from penstock.coordinator.group.classic.embedded_protocol import CONSUMER
+from penstock.coordinator.group.classic.group import ClassicGroup
 from penstock.coordinator.group.classic.state import ClassicGroupState
 from penstock.coordinator.group.consumer.offsets import ADMINISTRATOR, OffsetReader, check_consumer
 from penstock.coordinator.group.errors import (
@@ -134,11 +136,15 @@ def delete_offsets(
         shard.consumer_groups.get(group) or shard.streams_groups.get(group) or shard.classic(group)
     )
     read = known.subscribed_topics
-    if read is None and known.state is not ClassicGroupState.EMPTY:
-        raise NonEmptyGroup(f"{group} has members whose subscriptions cannot be read")
+    reads_any = False
+    if read is None and isinstance(known, ClassicGroup):
+        # Consumers whose subscriptions cannot be read may read any topic.
+        reads_any = known.protocol_type == CONSUMER
+        if not reads_any and known.state is not ClassicGroupState.EMPTY:
+            raise NonEmptyGroup(f"{group} has members that are no consumers")
     refused = tuple(
         GroupSubscribedToTopic(f"{group} reads {topic_partition.topic}")
-        if topic_partition.topic in (read or ())
+        if reads_any or topic_partition.topic in (read or ())
         else None
         for topic_partition in wanted
     )
