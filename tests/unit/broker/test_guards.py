@@ -28,6 +28,7 @@ from penstock.security.acls import Acls
 from penstock.security.principal import Principal, user
 from penstock.types import Uuid
 from penstock.wire.apis import APIS
+from penstock.wire.codec import encode
 from penstock.wire.messages import create_topics as creating
 from penstock.wire.messages import incremental_alter_configs as incremental
 from penstock.wire.messages import share_group_describe as share_groups
@@ -288,3 +289,26 @@ def test_a_route_needs_read_permission_on_its_source() -> None:
         altered,
     )
     assert asked[0].resources == resources[:1]
+
+
+CLUSTER_ONLY = (27, 29, 30, 31, 34, 35, 43, 45, 46, 48, 49, 50, 51, 57, 74, 83, 84, 85, 86, 87)
+"""APIs that need a permission on the cluster."""
+
+
+@pytest.mark.parametrize("key", CLUSTER_ONLY)
+def test_a_refusal_fits_its_version(key: int) -> None:
+    """An error in a field that the version lacks would be a traceback for each request."""
+    api = APIS[key]
+    for version in range(api.low, api.high + 1):
+
+        class OfVersion(Asked):
+            pass
+
+        OfVersion.version = version
+        try:
+            answer = GUARDS[key](
+                api.request(), cast("Context", OfVersion), cast("Any", None), access()
+            )
+        except NotAuthorized:
+            continue  # the dispatcher makes the response
+        encode(answer, version)

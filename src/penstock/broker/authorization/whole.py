@@ -154,7 +154,16 @@ def quotas_refused(request: Any) -> Any:
     )
 
 
-def elections_refused(request: electing.ElectLeadersRequest) -> Any:
+def elect_leaders(request: Any, ctx: Context, handler: AnyHandler, access: Access) -> Any:
+    try:
+        check_cluster(access, (Op.ALTER,))
+    except NotAuthorized:
+        return elections_refused(request, ctx.version)
+    return handler(request, ctx)
+
+
+def elections_refused(request: electing.ElectLeadersRequest, version: int) -> Any:
+    """Version 0 has errors of partitions only."""
     refusal = Refusal(
         lambda topic, parts: electing.ReplicaElectionResult(topic.topic, parts),
         attrgetter("partitions"),
@@ -164,7 +173,7 @@ def elections_refused(request: electing.ElectLeadersRequest) -> Any:
         request.topic_partitions or (),
         refusal,
         lambda results: electing.ElectLeadersResponse(
-            error_code=CLUSTER, replica_election_results=results
+            error_code=CLUSTER if version >= 1 else 0, replica_election_results=results
         ),
     )
 
