@@ -26,7 +26,6 @@ INTENDED = {
     "process.roles": "optional: only KRaft needs it",
     "controller.listener.names": "optional: only KRaft needs it",
     "metric.reporters": "there is no JMX",
-    "group.coordinator.rebalance.protocols": "share and streams groups follow their features",
     "group.streams.initial.rebalance.delay.ms": "0.1 s: 3 s would be the longest part of a start",
     "zookeeper.session.timeout.ms": "6 s, as Kafka had it for most of ZooKeeper's time",
 }

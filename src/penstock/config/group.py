@@ -34,9 +34,9 @@ class GroupConfig:
     )
     group_coordinator_rebalance_protocols: tuple[str, ...] = setting(
         "group.coordinator.rebalance.protocols",
-        ("classic", "consumer"),
-        "Group protocols served; share and streams groups follow `share.version` and "
-        "`streams.version`.",
+        ("classic", "consumer", "streams"),
+        "Group protocols served. Streams groups also need the feature `streams.version`; share "
+        "groups follow `share.version` alone.",
         choices=("consumer", "classic", "share", "streams"),
     )
     group_coordinator_append_linger_ms: int = setting(

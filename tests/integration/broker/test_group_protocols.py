@@ -14,6 +14,10 @@ from penstock.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponse,
 )
 from penstock.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from penstock.wire.messages.streams_group_describe import (
+    StreamsGroupDescribeRequest,
+    StreamsGroupDescribeResponse,
+)
 from support.brokers.wire_link import WireLink
 
 SETTING = "group.coordinator.rebalance.protocols"
@@ -45,6 +49,22 @@ def test_the_consumer_protocol_can_be_disabled(
         described = link.ask(ConsumerGroupDescribeRequest(["g"]))
         assert isinstance(described, ConsumerGroupDescribeResponse)
         assert [each.error_code for each in described.groups] == [description]
+
+
+@pytest.mark.parametrize(
+    ("protocols", "code"),
+    [
+        ("classic,consumer", ErrorCode.UNSUPPORTED_VERSION),
+        ("classic,consumer,streams", ErrorCode.GROUP_ID_NOT_FOUND),
+    ],
+)
+def test_the_streams_protocol_can_be_disabled(protocols: str, code: ErrorCode) -> None:
+    settings = {SETTING: protocols, "offsets.topic.num.partitions": "1"}
+    with EmbeddedBroker(settings=settings) as broker, WireLink(broker.bootstrap) as link:
+        find_coordinator(link)
+        described = link.ask(StreamsGroupDescribeRequest(["g"]))
+        assert isinstance(described, StreamsGroupDescribeResponse)
+        assert [each.error_code for each in described.groups] == [code]
 
 
 def find_coordinator(link: WireLink) -> None:

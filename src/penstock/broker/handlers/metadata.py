@@ -211,7 +211,9 @@ def known(topic: Topic, ctx: Context, *, tells_operations: bool) -> MetadataResp
         name=topic.name,
         topic_id=topic.id,
         is_internal=topic.name in INTERNAL_TOPICS,
-        partitions=[partition(index, each) for index, each in sorted(topic.partitions.items())],
+        partitions=[
+            partition(index, each, ctx.version) for index, each in sorted(topic.partitions.items())
+        ],
         topic_authorized_operations=operations,
     )
     encoded = encode_struct(message, ctx.version, MetadataResponse)
@@ -221,13 +223,20 @@ def known(topic: Topic, ctx: Context, *, tells_operations: bool) -> MetadataResp
     return encoded
 
 
-def partition(index: int, state: PartitionRegistration) -> MetadataResponsePartition:
+def partition(index: int, state: PartitionRegistration, version: int) -> MetadataResponsePartition:
+    code = ErrorCode.NONE if state.leader >= 0 else ErrorCode.LEADER_NOT_AVAILABLE
+    replicas, isr = list(state.replicas), list(state.isr)
+    if version == 0 and state.offline_replicas:
+        # Clients of version 0 connect to every replica that they are told, so these must be alive.
+        replicas = [each for each in replicas if each not in state.offline_replicas]
+        isr = [each for each in isr if each not in state.offline_replicas]
+        code = code or ErrorCode.REPLICA_NOT_AVAILABLE
     return MetadataResponsePartition(
-        error_code=ErrorCode.NONE if state.leader >= 0 else ErrorCode.LEADER_NOT_AVAILABLE,
+        error_code=code,
         partition_index=index,
         leader_id=state.leader,
         leader_epoch=state.leader_epoch,
-        replica_nodes=list(state.replicas),
-        isr_nodes=list(state.isr),
+        replica_nodes=replicas,
+        isr_nodes=isr,
         offline_replicas=list(state.offline_replicas),
     )

@@ -17,6 +17,8 @@ from penstock.wire.messages import streams_group_topology_value as stored
 
 def not_served(ctx: Context) -> NotServed | None:
     """The error if streams groups are not enabled, or None."""
+    if "streams" not in ctx.services.config.group.group_coordinator_rebalance_protocols:
+        return NotServed("group.coordinator.rebalance.protocols leaves the streams protocol out")
     if ctx.services.cluster.image.features.level(STREAMS_VERSION) < 1:
         return NotServed("streams groups need the feature streams.version at level 1")
     return None

@@ -45,6 +45,20 @@ def test_the_partition_count_of_a_repartition_topic_follows_its_sources() -> Non
     ) == {"a": 4, "b": 4, "c": 7}
 
 
+def test_a_subtopology_may_read_what_it_writes() -> None:
+    """Kafka counts the sources that it knows; so does a loop of two, and what they feed."""
+    assert missing(
+        reading(
+            "0", "four", repartition_source_topics=[internal("a")], repartition_sink_topics=["a"]
+        ),
+        reading("1", repartition_source_topics=[internal("c")], repartition_sink_topics=["b", "d"]),
+        reading(
+            "2", "two", repartition_source_topics=[internal("b")], repartition_sink_topics=["c"]
+        ),
+        reading("3", repartition_source_topics=[internal("d")]),
+    ) == {"a": 4, "b": 2, "c": 2, "d": 2}
+
+
 def test_joined_topics_must_have_equally_many_partitions() -> None:
     joined = [CopartitionGroup(source_topics=[0, 1])]
     assert configured(topology(reading("0", "two", "too", copartition_groups=joined)), TOPICS).tasks

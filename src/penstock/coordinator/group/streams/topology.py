@@ -185,36 +185,64 @@ def _repartition_counts(topology: Topology, counts: dict[str, int]) -> frozenset
             "Failed to compute number of partitions for all repartition topics, because a "
             "repartition source topic is never used as a sink topic."
         )
-    # Visit each subtopology once, when all its sources are known: a topology may be long.
-    readers: dict[str, list[Subtopology]] = {}
-    feeders = Counter(
-        name for each in topology.subtopologies for name in {*each.repartition_sink_topics} & open_
-    )
-    unknown = {id(each): {*sources(each)} & open_ for each in topology.subtopologies}
-    for each in topology.subtopologies:
-        for name in unknown[id(each)]:
-            readers.setdefault(name, []).append(each)
-    ready = [each for each in topology.subtopologies if not unknown[id(each)]]
-    most: dict[str, int] = {}
-    while ready:
-        feeding = ready.pop()
-        count = max((counts[name] for name in sources(feeding)), default=0)
-        for name in {*feeding.repartition_sink_topics} & open_:
-            most[name] = max(most.get(name, 0), count)
-            feeders[name] -= 1
-            if feeders[name]:
-                continue
-            counts[name] = most[name]
-            for reader in readers.get(name, ()):
-                unknown[id(reader)].discard(name)
-                if not unknown[id(reader)]:
-                    ready.append(reader)
+    _settle(topology, open_, counts)
     if not open_ <= counts.keys():
         raise InvalidTopology(
             "Failed to compute number of partitions for all repartition topics. There may be "
             "loops in the topology that cannot be resolved."
         )
     return frozenset(name for name, count in said.items() if count > 0)
+
+
+def _settle(topology: Topology, open_: set[str], counts: dict[str, int]) -> None:
+    """Add the counts of the topics in `open_`: the most partitions of whatever feeds them.
+
+    Visits each subtopology once, when all its sources are known: a topology may be long. Only in
+    a loop, such as a subtopology that reads what it writes, do sources count that are known so
+    far, as in Kafka.
+    """
+    sinks = {id(each): {*each.repartition_sink_topics} & open_ for each in topology.subtopologies}
+    unknown = {id(each): {*sources(each)} & open_ for each in topology.subtopologies}
+    readers: dict[str, list[Subtopology]] = {}
+    feeders: dict[str, list[Subtopology]] = {}
+    for each in topology.subtopologies:
+        for name in unknown[id(each)]:
+            readers.setdefault(name, []).append(each)
+        for name in sinks[id(each)]:
+            feeders.setdefault(name, []).append(each)
+    waiting = Counter({name: len(feeding) for name, feeding in feeders.items()})
+    ready = [each for each in topology.subtopologies if not unknown[id(each)]]
+    partly = [
+        name
+        for each in topology.subtopologies
+        if any(source in counts for source in sources(each))
+        for name in sinks[id(each)]
+    ]
+
+    def settle(name: str) -> None:
+        counts[name] = max(
+            (
+                counts[source]
+                for each in feeders[name]
+                for source in sources(each)
+                if source in counts
+            ),
+            default=0,
+        )
+        for reader in readers.get(name, ()):
+            unknown[id(reader)].discard(name)
+            if not unknown[id(reader)]:
+                ready.append(reader)
+            partly.extend(sinks[id(reader)])
+
+    while ready or partly:
+        if ready:
+            for name in sinks[id(ready.pop())]:
+                waiting[name] -= 1
+                if not waiting[name] and name not in counts:
+                    settle(name)
+        elif (name := partly.pop()) not in counts:
+            settle(name)
 
 
 def _copartition(
