@@ -225,7 +225,8 @@ def known(topic: Topic, ctx: Context, *, tells_operations: bool) -> MetadataResp
 
 def partition(index: int, state: PartitionRegistration, version: int) -> MetadataResponsePartition:
     code = ErrorCode.NONE if state.leader >= 0 else ErrorCode.LEADER_NOT_AVAILABLE
-    replicas, isr = list(state.replicas), list(state.isr)
+    replicas: list[int] = [*state.replicas]
+    isr: list[int] = [*state.isr]
     if version == 0 and state.offline_replicas:
         # Clients of version 0 connect to every replica that they are told, so these must be alive.
         replicas = [each for each in replicas if each not in state.offline_replicas]
