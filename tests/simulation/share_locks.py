@@ -44,6 +44,7 @@ from simulation.world import SETTINGS, Plan, World
 HELD = TopicPartition("held", 0)
 STATE = TopicPartition("__share_group_state", 0)
 LOCKS = 1000
+LOCK_S = 10
 HOLDERS = 4
 VICTIMS = ("leader", "coordinator", "member") * 2
 
@@ -53,16 +54,25 @@ class Holder:
     """A member that locks as many records as it can, and acknowledges on request."""
 
     member: Member
-    held: list[int] = field(default_factory=list)
+    held: dict[int, float] = field(default_factory=dict)
+    """Locked offsets, and when each was delivered."""
     place: tuple[Address, Uuid] | None = None
 
     @property
     def queue(self) -> Queue:
         return self.member.queue
 
+    def forget_expired(self) -> None:
+        """A late acknowledgement may be answered without an error: the leader ignores offsets that
+        others have finished meanwhile, as Kafka's does.
+        """
+        since_s = asyncio.get_running_loop().time() - LOCK_S + 1
+        self.held = {each: at_s for each, at_s in sorted(self.held.items()) if at_s > since_s}
+
     async def lock(self) -> None:
         """One fetch. If it fails, its session and its locks are gone."""
         member, link = self.member, self.member.link
+        self.forget_expired()
         try:
             if not member.is_joined:
                 await member._join()
@@ -96,16 +106,16 @@ class Holder:
             self.queue.delivered(offsets, member.name, address)
             if each.delivery_count > LIMIT:
                 self.queue.history.broken(f"{HELD} {offsets}: delivery {each.delivery_count}")
-            self.held += offsets
+            self.held |= dict.fromkeys(offsets, asyncio.get_running_loop().time())
 
     async def acknowledge(self) -> None:
         """Acknowledge the older half: most are accepted, a few rejected. The rest stays locked."""
         member, queue = self.member, self.queue
+        self.forget_expired()
         if self.place is None or not self.held:
             return
         address, topic_id = self.place
-        self.held.sort()
-        half = self.held[: len(self.held) // 2 + 1]
+        half = list(self.held)[: len(self.held) // 2 + 1]
         said = {each: REJECT if member.link.chance.random() < 0.01 else ACCEPT for each in half}
         queue.tried |= {each for each, kind in said.items() if kind == ACCEPT}
         given = [AcknowledgementBatch(each, each, [kind]) for each, kind in said.items()]
@@ -125,7 +135,8 @@ class Holder:
             self.gone()
             return
         member.epoch += 1
-        self.held = self.held[len(half) :]
+        for each in half:
+            self.held.pop(each, None)
         for each, kind in said.items():
             if kind == REJECT:
                 queue.rejected.add(each)
@@ -137,7 +148,7 @@ class Holder:
 
     def gone(self) -> None:
         self.member.link.close()
-        self.held, self.place = [], None
+        self.held, self.place = {}, None
 
 
 async def filled(world: World, link: Link, batches: int) -> None:
@@ -247,7 +258,10 @@ def locked_world(plan: Plan) -> World:
     world = World(plan)
     once = {
         "share.coordinator.state.topic.num.partitions": "1",
-        "group.share.record.lock.duration.ms": "10000",
+        "group.share.record.lock.duration.ms": str(LOCK_S * 1000),
+        # All that a run writes: finished records behind a lock count too.
+        "group.share.max.partition.max.record.locks": "10000",
+        "group.share.partition.max.record.locks": "10000",
     }
     for broker in world.brokers:
         broker._settings = {**SETTINGS, **SHARE_SETTINGS, **once}

@@ -208,7 +208,16 @@ def assemble(
         ShareGroups(
             shares,
             persister,
-            SharePartitions(cluster, persister, waiters, loop, clock, dead_letters, worker),
+            SharePartitions(
+                cluster,
+                None if storage.is_standalone else storage.metadata,
+                persister,
+                waiters,
+                loop,
+                clock,
+                dead_letters,
+                worker,
+            ),
             dead_letters,
             WeakValueDictionary(),
         ),

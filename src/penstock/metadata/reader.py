@@ -160,6 +160,17 @@ async def read_named_configs(store: MetadataStore, parent: str) -> dict[str, Con
     return {paths.entity_of(name) or name: given for name, given in found.items()}
 
 
+async def read_group_config(store: MetadataStore, group: str) -> Configs:
+    """A group's settings, as all answered changes until now left them."""
+    await catch_up(store)
+    path = paths.group_config(group)
+    node = (await store.get_many((path,))).get(path)
+    if node is None or node.data is None:
+        return {}
+    overrides = decode_or_skip(ConfigOverrides, node)
+    return {} if overrides is None else overrides.config
+
+
 async def read_client_configs(store: MetadataStore) -> dict[ClientEntity, Configs]:
     """The settings of users, of client ids, of both together, and of addresses."""
     users = [f"{paths.CONFIG_USERS}/{name}" for name in await _children(store, paths.CONFIG_USERS)]

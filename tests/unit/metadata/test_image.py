@@ -7,7 +7,7 @@ from penstock.config.listener import Endpoint, SecurityProtocol
 from penstock.metadata import paths
 from penstock.metadata.embedded import EmbeddedStore
 from penstock.metadata.image import Broker, ClusterImage, ImageDelta, PartitionRegistration, Topic
-from penstock.metadata.reader import read_image
+from penstock.metadata.reader import read_group_config, read_image
 from penstock.metadata.records import (
     NO_LEADER,
     ClusterId,
@@ -195,6 +195,24 @@ def test_the_image_equals_the_contents_of_the_store() -> None:
             default_broker_config={"c": "3"},
             deleting=frozenset({"u"}),
         )
+        tree.close()
+
+    asyncio.run(scenario())
+
+
+def test_a_groups_settings_are_read_from_the_store() -> None:
+    async def scenario() -> None:
+        tree = Tree.in_memory(SystemClock())
+        store = EmbeddedStore(tree, asyncio.get_running_loop().call_soon)
+        await fill(store)
+        assert await read_group_config(store, "a/b") == {}
+        path = paths.group_config("a/b")
+        given = encode(ConfigOverrides(config={"share.auto.offset.reset": "earliest"}))
+        await store.multi([Create(paths.CONFIG_GROUPS), Create(path, given)])
+        assert await read_group_config(store, "a/b") == {"share.auto.offset.reset": "earliest"}
+        assert await read_group_config(store, "other") == {}
+        await store.set(path, b"not JSON")
+        assert await read_group_config(store, "a/b") == {}
         tree.close()
 
     asyncio.run(scenario())

@@ -15,11 +15,19 @@ from penstock.broker.share.share_partition import DueLetter, ShareLimits
 from penstock.broker.time_search import search
 from penstock.broker.waiters import Waiters
 from penstock.clock import Clock
-from penstock.config.share_group import EARLIEST, duration_ms
+from penstock.config.share_group import (
+    EARLIEST,
+    ShareGroupConfig,
+    duration_ms,
+    effective_share_config,
+)
 from penstock.coordinator.group.consumer.member import TopicIdPartition
 from penstock.coordinator.share.state import SharePartitionKey
 from penstock.loop import Loop
+from penstock.metadata.errors import StoreError
 from penstock.metadata.features import SHARE_VERSION
+from penstock.metadata.reader import read_group_config
+from penstock.metadata.store import MetadataStore
 from penstock.replication.partition import NotLeader, Partition
 
 DEAD_LETTERS = 2
@@ -29,11 +37,14 @@ DEAD_LETTERS = 2
 class SharePartitions:
     """Belongs to the event loop. A share-partition is loaded by its first request, and dropped when
     the last session of its group ends: its offsets may be altered then.
+
+    `store`: None if no other broker uses it, so that this broker knows all settings.
     """
 
     def __init__(
         self,
         cluster: Cluster,
+        store: MetadataStore | None,
         persister: Persister,
         waiters: Waiters,
         loop: Loop,
@@ -41,7 +52,8 @@ class SharePartitions:
         dead_letters: DeadLetterWriter,
         worker: Executor,
     ) -> None:
-        self._cluster, self._persister, self._waiters = cluster, persister, waiters
+        self._cluster, self._store = cluster, store
+        self._persister, self._waiters = persister, waiters
         self._dead_letters = dead_letters
         self._loop, self._clock = loop, clock
         self._worker = worker
@@ -165,21 +177,44 @@ class SharePartitions:
         self, group: str, partition: Partition, then: Callable[[int | Exception], object]
     ) -> None:
         """Find the start offset for a group without state here."""
-        reset = self._cluster.share_group_config(group).share_auto_offset_reset
-        back_ms = duration_ms(reset)
-        if back_ms is not None:
-            since_ms = max(self._clock.now_ms() - back_ms, 0)
-            self._persister.run(self._search(partition, since_ms, then))
-        elif reset == EARLIEST:
-            then(partition.log.log_start_offset)
+        # Before anything waits: records that arrive meanwhile are read.
+        end, now_ms = partition.log.high_watermark, self._clock.now_ms()
+
+        def begin(config: ShareGroupConfig) -> None:
+            back_ms = duration_ms(config.share_auto_offset_reset)
+            if back_ms is not None:
+                since_ms = max(now_ms - back_ms, 0)
+                self._persister.run(self._search(partition, since_ms, end, then))
+            elif config.share_auto_offset_reset == EARLIEST:
+                then(partition.log.log_start_offset)
+            else:
+                then(end)
+
+        if self._store is None:
+            begin(self._cluster.share_group_config(group))
         else:
-            then(partition.log.high_watermark)
+            self._persister.run(self._with_stored_config(self._store, group, begin))
+
+    async def _with_stored_config(
+        self, store: MetadataStore, group: str, begin: Callable[[ShareGroupConfig], None]
+    ) -> None:
+        """A broker may not have been notified yet that the group was altered to begin at the
+        earliest record; it would skip all that there are.
+        """
+        try:
+            overrides = await read_group_config(store, group)
+        except StoreError:
+            begin(self._cluster.share_group_config(group))
+        else:
+            begin(effective_share_config(overrides, self._cluster.config.share))
 
     async def _search(
-        self, partition: Partition, since_ms: int, then: Callable[[int | Exception], object]
+        self,
+        partition: Partition,
+        since_ms: int,
+        end: int,
+        then: Callable[[int | Exception], object],
     ) -> None:
-        # Before the search: records that arrive meanwhile are read.
-        end = partition.log.high_watermark
         found = await search(partition.log, since_ms, self._worker)
         if isinstance(found, Exception):
             then(found)
