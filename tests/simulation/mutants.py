@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from penstock.broker import storage
 from penstock.broker.peers import (
-    config_watch,
     control_changes,
     control_plane,
     controller_channel,
@@ -360,7 +359,7 @@ def read_settings_that_are_behind(patch: Patch) -> None:
 
     async def not_needed(_: object) -> None: ...
 
-    patch.setattr(config_watch, "catch_up", not_needed)
+    patch.setattr(reader, "catch_up", not_needed)
 
 
 def take_a_lack_of_files_for_a_failed_disk(patch: Patch) -> None:

@@ -160,15 +160,20 @@ async def read_named_configs(store: MetadataStore, parent: str) -> dict[str, Con
     return {paths.entity_of(name) or name: given for name, given in found.items()}
 
 
-async def read_group_config(store: MetadataStore, group: str) -> Configs:
-    """A group's settings, as all answered changes until now left them."""
+async def read_current_configs(store: MetadataStore, listed: Iterable[str]) -> dict[str, Configs]:
+    """The settings by path, as all answered changes until now left them; none without a node."""
     await catch_up(store)
+    found: dict[str, Configs] = {path: {} for path in listed}
+    for path, node in (await store.get_many(found)).items():
+        if node.data is not None:
+            overrides = decode_or_skip(ConfigOverrides, node)
+            found[path] = {} if overrides is None else overrides.config
+    return found
+
+
+async def read_group_config(store: MetadataStore, group: str) -> Configs:
     path = paths.group_config(group)
-    node = (await store.get_many((path,))).get(path)
-    if node is None or node.data is None:
-        return {}
-    overrides = decode_or_skip(ConfigOverrides, node)
-    return {} if overrides is None else overrides.config
+    return (await read_current_configs(store, (path,)))[path]
 
 
 async def read_client_configs(store: MetadataStore) -> dict[ClientEntity, Configs]:

@@ -9,12 +9,11 @@ from penstock.metadata.config_delta import changed_configs
 from penstock.metadata.errors import StoreError
 from penstock.metadata.image import ClusterImage, Configs, ImageDelta
 from penstock.metadata.reader import (
-    catch_up,
     read_client_configs,
     read_configs,
+    read_current_configs,
     read_named_configs,
 )
-from penstock.metadata.records import ConfigOverrides, decode_or_skip
 from penstock.metadata.store import MetadataStore
 
 logger = logging.getLogger(__name__)
@@ -105,12 +104,6 @@ class ConfigWatch:
         would return no settings, or those of a deleted topic with the same name, so the store
         catches up first.
         """
-        await catch_up(self._store)
         listed = {paths.topic_config(name): name for name in names}
-        nodes = await self._store.get_many(listed)
-        found: dict[str, Configs] = {name: {} for name in listed.values()}
-        for path, node in nodes.items():
-            if node.data is not None:
-                overrides = decode_or_skip(ConfigOverrides, node)
-                found[listed[path]] = {} if overrides is None else overrides.config
-        return found
+        found = await read_current_configs(self._store, listed)
+        return {listed[path]: given for path, given in found.items()}
