@@ -138,7 +138,7 @@ def test_a_checkpoint_that_is_one_epoch_behind_may_not_skip_new_rows() -> None:
 
     for counts in ((4, 3), (7,), (0,)):  # retention may have removed rows of the source meanwhile
         assert skipped(written.marker, *counts) == NothingToCommit()
-    with pytest.raises(EpochFailed, match="written 7 rows as micro-batch 4 before, .* older copy"):
+    with pytest.raises(EpochFailed, match=r"written 7 rows as micro-batch 4 before, .* older copy"):
         skipped(written.marker, 4, 4)
     assert skipped(EpochMarker("q", 5), 4, 4) == NothingToCommit(), "its rows were not counted"
 
