@@ -185,6 +185,32 @@ def test_a_task_reads_only_the_topic_that_it_was_planned_for() -> None:
     assert list(read_by(ScriptedClient({}, {}), own, fail=True)) == list(range(RANGE.end))
 
 
+class DeletedTopic(ScriptedClient):
+    """Answers twice; then the topic is unknown, for so many requests."""
+
+    def __init__(self, unknown: int) -> None:
+        super().__init__({}, {})
+        self._unknown = unknown
+
+    def topic(self, name: str, *, create: bool = False) -> Any:
+        if self.received == 2 and self._unknown:
+            self._unknown -= 1
+            raise BrokerRefused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name)
+        return super().topic(name, create=create)
+
+
+def test_the_rest_of_a_deleted_topic_is_an_error_or_left_out() -> None:
+    with pytest.raises(BrokerRefused, match="UNKNOWN_TOPIC_OR_PARTITION"):
+        list(read_by(DeletedTopic(99), fail=True))
+    deleted = DeletedTopic(99)
+    object.__setattr__(deleted.settings, "timeout_ms", 0)
+    assert list(read_by(deleted, fail=False)) == list(range(2 * ROWS))
+
+
+def test_a_topic_that_a_broker_has_not_heard_of_is_not_left_out() -> None:
+    assert list(read_by(DeletedTopic(2), fail=False)) == list(range(RANGE.end))
+
+
 class OverQuota(ScriptedClient):
     """Sends every other response without partitions: the client is over its quota, and waits."""
 

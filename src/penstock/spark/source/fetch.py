@@ -45,6 +45,7 @@ READ_AHEAD = 1
 _SLACK_BYTES = 64 << 10
 """Room for the rest of a response, and for a last batch that exceeds the limit."""
 _RETRY_ON = RETRIABLE - {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+_GONE = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})
 _NO_FOLLOWER = -1
 _START = Struct(">qi")
 _LAST_OFFSET_DELTA = Struct(">i")
@@ -96,7 +97,7 @@ class RangeFetch:
 
     def __iter__(self) -> Iterator[Fetched]:
         while not isinstance(self._step(), RangeDone):
-            fetched = self._client.retrying(self._next, retry_on=_RETRY_ON)
+            fetched = self._existing()
             if fetched is not None:
                 self._send_ahead()
                 yield fetched
@@ -116,6 +117,23 @@ class RangeFetch:
                     raise ConnectionFailed("the read was closed")
                 self._changed.wait()
         return step
+
+    def _existing(self) -> Fetched | None:
+        """The next response; None if it holds no new batch, or the topic was deleted and that is no
+        error: then the range ends. That takes the whole timeout: a broker may not have heard of a
+        topic yet.
+        """
+        try:
+            return self._client.retrying(
+                self._next, retry_on=_RETRY_ON if self._fail else RETRIABLE
+            )
+        except BrokerRefused as error:
+            if self._fail or error.code not in _GONE:
+                raise
+            report(f"{self._range}: its topic was deleted", fail=False)
+            with self._changed:
+                self._read.skip_to(self._range.end)
+            return None
 
     def _next(self) -> Fetched | None:
         """The next response; None if it holds no new batch."""
