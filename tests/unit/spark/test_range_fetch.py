@@ -249,9 +249,10 @@ class InRack(ScriptedClient):
         elif reads_follower and isinstance(self._then, KafkaError):
             raise self._then
         elif reads_follower or has_rack:
+            fails = reads_follower and isinstance(self._then, ErrorCode)
             data = PartitionData(
                 partition_index=0,
-                error_code=(self._then or ErrorCode.NONE) if reads_follower else ErrorCode.NONE,
+                error_code=ErrorCode.OFFSET_OUT_OF_RANGE if fails else ErrorCode.NONE,
                 preferred_read_replica=-1 if reads_follower else 2,
                 records=b"",
             )
