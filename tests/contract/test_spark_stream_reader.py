@@ -1,13 +1,14 @@
 """The driver side of a stream, called as Spark calls it but without Spark."""
 
 import pickle
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
 from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as Position
+from pyspark.sql.datasource import InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, ReadMinRows
 
 from clients.brokers import Target
@@ -300,3 +301,27 @@ def test_a_deleted_topic_is_data_loss_or_left_out(
         end = lenient.latestOffset(start, EVERYTHING)
         assert end == {names[1]: {"0": 6}}
         assert planned(lenient, start, end) == [f"{names[1]}-0 [4, 6)"]
+
+
+def test_a_planned_topic_that_was_deleted_is_left_out_by_the_next_run_too(
+    target: Target, referee: Referee, topic: str
+) -> None:
+    names = [f"{topic}-a", f"{topic}-b"]
+    for name in names:
+        referee.create_topic(name)
+        write(target, name, 4)
+    options = {"failOnDataLoss": False, "kafka.default.api.timeout.ms": 2_000}
+    with reading(target, ",".join(names), **options) as reader:
+        start = reader.initialOffset()
+        end = reader.latestOffset(start, EVERYTHING)
+        tasks = reader.partitions(start, end)
+    referee.delete_topic(names[0])
+    wait_until(lambda: names[0] not in referee.topics(), 20, "the topic to be gone")
+
+    def rows(reader: StreamReader, tasks: Iterable[InputPartition]) -> int:
+        return sum(batch.num_rows for each in tasks for batch in reader.read(each))
+
+    with reading(target, ",".join(names), **options) as again:
+        assert rows(again, tasks) == 4
+        assert rows(again, again.partitions(again.initialOffset(), end)) == 4
+        assert again.latestOffset(end, EVERYTHING) == {names[1]: {"0": 4}}

@@ -66,9 +66,14 @@ def test_a_query_is_named_by_its_checkpoint() -> None:
     assert found.startswith("penstock-sink-")
 
 
-def test_a_marker_is_read_back_as_written() -> None:
-    marker = EpochMarker("9c5f", 12)
+@pytest.mark.parametrize("rows", [None, 0, 70])
+def test_a_marker_is_read_back_as_written(rows: int | None) -> None:
+    marker = EpochMarker("9c5f", 12, rows)
     assert read_marker(12, marker.metadata) == marker
+
+
+def test_a_marker_of_the_first_version_has_no_count() -> None:
+    assert read_marker(5, "penstock-sink 1 q") == EpochMarker("q", 5)
 
 
 @pytest.mark.parametrize("metadata", [None, "", "someone's own", "penstock-sink 1", "a b c"])
@@ -81,8 +86,8 @@ def test_a_missing_offset_is_not_a_marker() -> None:
 
 
 def test_a_marker_of_a_newer_version_is_an_error() -> None:
-    with pytest.raises(EpochFailed, match="version 2: a newer penstock"):
-        read_marker(5, "penstock-sink 2 q")
+    with pytest.raises(EpochFailed, match="version 3: a newer penstock"):
+        read_marker(5, "penstock-sink 3 q/7")
 
 
 @pytest.mark.parametrize(
@@ -116,6 +121,26 @@ def test_a_checkpoint_that_was_set_back_may_not_skip_epochs() -> None:
         with pytest.raises(EpochFailed, match=rf"runs micro-batch {batch_id}, .* micro-batch 4"):
             check_checkpoint(transaction, "q", batch_id)
     check_checkpoint(transaction, "a new checkpoint", 0)
+
+
+def test_a_checkpoint_that_is_one_epoch_behind_may_not_skip_new_rows() -> None:
+    """Spark has planned the epoch anew, with what has come since."""
+    written = to_commit([report(0, {P0: 4}, count=4), report(1, {P1: 3}, count=3)], 4)
+    assert isinstance(written, EpochCommit)
+    assert written.marker == EpochMarker("q", 5, 7)
+
+    def skipped(marker: EpochMarker, *counts: int) -> NothingToCommit | EpochCommit:
+        known = SparkTransaction("sink", 7, 3, markers=(*OTHERS, marker))
+        tasks = enumerate(counts)
+        return to_commit(
+            [report(i, transaction=known, count=each, skipped=True) for i, each in tasks], 4
+        )
+
+    for counts in ((4, 3), (7,), (0,)):  # retention may have removed rows of the source meanwhile
+        assert skipped(written.marker, *counts) == NothingToCommit()
+    with pytest.raises(EpochFailed, match=r"written 7 rows as micro-batch 4 before, .* older copy"):
+        skipped(written.marker, 4, 4)
+    assert skipped(EpochMarker("q", 5), 4, 4) == NothingToCommit(), "its rows were not counted"
 
 
 @pytest.mark.parametrize("topic", ["out", None])
@@ -160,7 +185,7 @@ def test_each_topic_of_an_epoch_gets_a_marker() -> None:
 def test_an_epoch_without_rows_leaves_a_marker_if_its_topic_is_known() -> None:
     decided = to_commit([report(0), report(1)], 8, "out")
     assert isinstance(decided, EpochCommit)
-    assert (decided.marker, decided.marker_topics) == (EpochMarker("q", 9), {"out"})
+    assert (decided.marker, decided.marker_topics) == (EpochMarker("q", 9, 0), {"out"})
 
 
 def state(epoch: int, last_sequence: int, start: int, producer: int = 7) -> ProducerState:
@@ -203,8 +228,8 @@ def test_an_ended_transaction_fails_the_task(states: list[ProducerState], words:
 
 
 def test_reports_of_one_transaction_are_committed_with_the_next_batch_as_marker() -> None:
-    reports = [report(0, {P0: 5}), report(1, {P1: 2}), report(2)]
-    assert to_commit(reports, 8) == EpochCommit(OURS, EpochMarker("q", 9), {P0: 5, P1: 2})
+    reports = [report(0, {P0: 5}, count=5), report(1, {P1: 2}, count=2), report(2)]
+    assert to_commit(reports, 8) == EpochCommit(OURS, EpochMarker("q", 9, 7), {P0: 5, P1: 2})
 
 
 @pytest.mark.parametrize(

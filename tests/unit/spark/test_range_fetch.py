@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from penstock.client.errors import BrokerRefused, ConnectionFailed
+from penstock.client.route import ToBroker
 from penstock.errors import ErrorCode, KafkaError
 from penstock.record.batch import assign
 from penstock.record.build import build_batch
@@ -184,6 +185,32 @@ def test_a_task_reads_only_the_topic_that_it_was_planned_for() -> None:
     assert list(read_by(ScriptedClient({}, {}), own, fail=True)) == list(range(RANGE.end))
 
 
+class DeletedTopic(ScriptedClient):
+    """Answers twice; then the topic is unknown, for so many requests."""
+
+    def __init__(self, unknown: int) -> None:
+        super().__init__({}, {})
+        self._unknown = unknown
+
+    def topic(self, name: str, *, create: bool = False) -> Any:
+        if self.received == 2 and self._unknown:
+            self._unknown -= 1
+            raise BrokerRefused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name)
+        return super().topic(name, create=create)
+
+
+def test_the_rest_of_a_deleted_topic_is_an_error_or_left_out() -> None:
+    with pytest.raises(BrokerRefused, match="UNKNOWN_TOPIC_OR_PARTITION"):
+        list(read_by(DeletedTopic(99), fail=True))
+    deleted = DeletedTopic(99)
+    object.__setattr__(deleted.settings, "timeout_ms", 0)
+    assert list(read_by(deleted, fail=False)) == list(range(2 * ROWS))
+
+
+def test_a_topic_that_a_broker_has_not_heard_of_is_not_left_out() -> None:
+    assert list(read_by(DeletedTopic(2), fail=False)) == list(range(RANGE.end))
+
+
 class OverQuota(ScriptedClient):
     """Sends every other response without partitions: the client is over its quota, and waits."""
 
@@ -194,3 +221,55 @@ class OverQuota(ScriptedClient):
 
 def test_a_client_over_its_quota_gets_its_records_later() -> None:
     assert list(read_by(OverQuota({}, {}), fail=True)) == list(range(RANGE.end))
+
+
+class InRack(ScriptedClient):
+    """A leader that sends consumers of its rack to a follower, broker 2, which answers so often
+    and then has no more, or fails.
+    """
+
+    def __init__(self, *, follows: int, then: KafkaError | ErrorCode | None) -> None:
+        super().__init__({}, {})
+        self._follows, self._then = follows, then
+        self._to: Any = None
+        self.of_follower = 0
+
+    def connection(self, to: Any) -> Any:
+        self._to = to
+        return self
+
+    def send(self, request: Any, answer: Any) -> Any:
+        reads_follower = isinstance(self._to, ToBroker)
+        return reads_follower, bool(request.rack_id), super().send(request, answer)
+
+    def receive(self, ticket: Any, *, timeout_ms: int, into: memoryview) -> FetchResponse:
+        reads_follower, has_rack, offset = ticket
+        if reads_follower and self.of_follower < self._follows:
+            self.of_follower += 1
+        elif reads_follower and isinstance(self._then, KafkaError):
+            raise self._then
+        elif reads_follower or has_rack:
+            fails = reads_follower and isinstance(self._then, ErrorCode)
+            data = PartitionData(
+                partition_index=0,
+                error_code=ErrorCode.OFFSET_OUT_OF_RANGE if fails else ErrorCode.NONE,
+                preferred_read_replica=-1 if reads_follower else 2,
+                records=b"",
+            )
+            topic = FetchableTopicResponse(topic="t", partitions=[data])
+            return FetchResponse(responses=[topic])
+        return super().receive(offset, timeout_ms=timeout_ms, into=into)
+
+
+@pytest.mark.parametrize("follows", [0, 2, ANSWERS])
+@pytest.mark.parametrize("then", [None, LOST, MOVED, ErrorCode.OFFSET_OUT_OF_RANGE])
+def test_a_follower_in_the_rack_is_read_as_far_as_it_can(
+    follows: int, then: KafkaError | ErrorCode | None
+) -> None:
+    client = InRack(follows=follows, then=then)
+    found: list[int] = []
+    for fetched in RangeFetch(client, RANGE, replace(SMALL, rack="a"), fail=True):
+        found += offsets(fetched)
+        fetched.done()
+    assert found == list(range(RANGE.end))
+    assert client.of_follower == follows

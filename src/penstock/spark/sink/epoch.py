@@ -17,7 +17,8 @@ from penstock.record.batch import SEQUENCES
 from penstock.types import TopicPartition
 from penstock.wire.messages.describe_producers import ProducerState
 
-MARKER_VERSION: Final = 1
+MARKER_VERSION: Final = 2
+"""Version 1 has no count of rows."""
 _MARKER_WORD: Final = "penstock-sink"
 REPARTITION: Final = (
     "let one task write each output partition: "
@@ -29,6 +30,11 @@ REPEATABLE: Final = (
     "sources that cannot be read again, keep the columns partition and offset (or name others in "
     "option orderBy), and start the query again"
 )
+_OLDER_COPY: Final = (
+    "its checkpoint is an older copy, or parts of it were removed. Use the checkpoint that belongs "
+    "to the topic; or delete group {group} and set option ifMarkerIsMissing=write, which writes "
+    "rows again that are in the topic"
+)
 
 
 class EpochFailed(KafkaError):
@@ -37,17 +43,21 @@ class EpochFailed(KafkaError):
 
 @dataclass(frozen=True, slots=True)
 class EpochMarker:
-    """What a committed epoch leaves in the sink's group: its query, and the next batch id.
+    """What a committed epoch leaves in the sink's group: its query, the next batch id, its rows.
 
     It is the metadata of a committed offset, not a control record.
     """
 
     query: str
     next_batch: int
+    rows: int | None = None
+    """How many rows the epoch wrote; None: a version without that count wrote the marker."""
 
     @property
     def metadata(self) -> str:
-        return f"{_MARKER_WORD} {MARKER_VERSION} {self.query}"
+        if self.rows is None:
+            return f"{_MARKER_WORD} 1 {self.query}"
+        return f"{_MARKER_WORD} {MARKER_VERSION} {self.query}/{self.rows}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +81,8 @@ class TaskReport:
     query: str
     task: int
     rows: Mapping[TopicPartition, int] = field(default_factory=dict)
+    count: int = 0
+    """How many rows the task had, written by this attempt or not."""
     skipped: bool = False
 
 
@@ -93,9 +105,12 @@ def read_marker(offset: int, metadata: str | None) -> EpochMarker | None:
     parts = (metadata or "").split(" ")
     if offset < 0 or len(parts) != 3 or parts[0] != _MARKER_WORD:
         return None
-    if not parts[1].isdigit() or int(parts[1]) > MARKER_VERSION:
+    if parts[1] == "1":
+        return EpochMarker(parts[2], offset)
+    query, _, rows = parts[2].rpartition("/")
+    if parts[1] != str(MARKER_VERSION) or not rows.isdigit():
         raise EpochFailed(f"the sink's marker has version {parts[1]}: a newer penstock wrote it")
-    return EpochMarker(parts[2], offset)
+    return EpochMarker(query, offset, int(rows))
 
 
 def is_committed(markers: Iterable[EpochMarker], query: str, batch_id: int) -> bool:
@@ -116,11 +131,25 @@ def check_checkpoint(transaction: SparkTransaction, query: str, batch_id: int) -
     if next_batch > batch_id + 1:
         raise EpochFailed(
             f"query {query} runs micro-batch {batch_id}, but has written micro-batch "
-            f"{next_batch - 1} before: its checkpoint is an older copy, or parts of it were "
-            "removed. Use the checkpoint that belongs to the topic; or delete group "
-            f"{transaction.id} and set option ifMarkerIsMissing=write, which writes rows again "
-            "that are in the topic"
+            f"{next_batch - 1} before: {_OLDER_COPY.format(group=transaction.id)}"
         )
+
+
+def check_skipped(reports: Sequence[TaskReport], batch_id: int) -> None:
+    """Fail if the epoch, found committed, has more rows than were written.
+
+    A checkpoint that is an older copy by just one micro-batch passes `check_checkpoint`, but Spark
+    plans that micro-batch anew, with what has come since: skipping it would lose these rows. Fewer
+    rows are no sign of that: retention or compaction may have removed some from the source.
+    """
+    first, count = reports[0], sum(report.count for report in reports)
+    for marker in first.transaction.markers:
+        is_same = marker.query == first.query and marker.next_batch == batch_id + 1
+        if is_same and marker.rows is not None and marker.rows < count:
+            raise EpochFailed(
+                f"query {first.query} has written {marker.rows} rows as micro-batch {batch_id} "
+                f"before, but now it has {count}: {_OLDER_COPY.format(group=first.transaction.id)}"
+            )
 
 
 def check_marker_exists(
@@ -253,6 +282,8 @@ def to_commit(
     skipped = [report for report in reports if report.skipped]
     if skipped and len(skipped) < len(reports):
         raise EpochFailed(f"epoch {batch_id}: some tasks wrote it, others found it committed")
+    if skipped:
+        check_skipped(skipped, batch_id)
     if skipped or not reports:
         return NothingToCommit()
     first = reports[0]
@@ -270,7 +301,8 @@ def to_commit(
             rows[tp], writers[tp] = count, report.task
     if not rows and topic is None:
         return NothingToCommit()
-    return EpochCommit(first.transaction, EpochMarker(first.query, batch_id + 1), rows, topic)
+    marker = EpochMarker(first.query, batch_id + 1, sum(report.count for report in reports))
+    return EpochCommit(first.transaction, marker, rows, topic)
 
 
 def _identity(report: TaskReport) -> tuple[str, int, int, str]:

@@ -69,9 +69,8 @@ def write_in_transaction(
     """Write the rows in the epoch's transaction, after those of an earlier attempt."""
     check_checkpoint(transaction, query, batch_id)
     if is_committed(transaction.markers, query, batch_id):
-        for _ in batches:
-            pass  # Spark waits until all rows are consumed
-        return TaskReport(transaction, query, task, skipped=True)
+        count = sum(batch.num_rows for batch in batches)  # Spark waits until all are consumed
+        return TaskReport(transaction, query, task, count=count, skipped=True)
     with BlockingClient(settings.client) as client:
         producer = SinkProducer(
             client,
@@ -109,7 +108,7 @@ def write_in_transaction(
         for tp, found in transaction_progress(client, transaction, rows.sent).items():
             there = written_batches(client, tp, transaction, found)
             check_own_batches(tp, rows.sent[tp], there)
-        return TaskReport(transaction, query, task, rows.written)
+        return TaskReport(transaction, query, task, rows.written, rows.count)
 
 
 def varied(batch_bytes: int) -> Callable[[], int]:

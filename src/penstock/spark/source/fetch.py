@@ -12,7 +12,7 @@ import numpy as np
 
 from penstock.client.errors import RETRIABLE, BrokerRefused, ConnectionFailed, check
 from penstock.client.listing import EARLIEST, LATEST, IsolationLevel
-from penstock.client.route import ToLeader
+from penstock.client.route import ToBroker, ToLeader
 from penstock.errors import ErrorCode, KafkaError
 from penstock.record.batch import HEADER_BYTES, LENGTH_END, CorruptBatch
 from penstock.spark.client.cluster import BlockingClient
@@ -30,7 +30,7 @@ from penstock.spark.source.range_read import (
 )
 from penstock.spark.source.ranges import OffsetRange
 from penstock.spark.source.settings import FetchSettings
-from penstock.types import NO_UUID, Buffer
+from penstock.types import NO_UUID, BrokerId, Buffer
 from penstock.wire.messages.fetch import (
     AbortedTransaction,
     FetchPartition,
@@ -45,6 +45,8 @@ READ_AHEAD = 1
 _SLACK_BYTES = 64 << 10
 """Room for the rest of a response, and for a last batch that exceeds the limit."""
 _RETRY_ON = RETRIABLE - {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+_GONE = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})
+_NO_FOLLOWER = -1
 _START = Struct(">qi")
 _LAST_OFFSET_DELTA = Struct(">i")
 _LAST_OFFSET_DELTA_AT = 23
@@ -80,6 +82,9 @@ class RangeFetch:
     ) -> None:
         self._client, self._range, self._settings, self._fail = client, wanted, settings, fail
         self._topic_id = wanted.topic_id
+        self._rack = settings.rack
+        self._follower: BrokerId | None = None
+        """The follower in this rack that the leader named (KIP-392); None: the leader is read."""
         self._in_flight: tuple[BlockingConnection, SentRequest[FetchResponse]] | None = None
         count, size = READ_AHEAD + 2, settings.partition_bytes + _SLACK_BYTES
         # numpy's memory is used only as it is written to, and most ranges are small.
@@ -92,7 +97,7 @@ class RangeFetch:
 
     def __iter__(self) -> Iterator[Fetched]:
         while not isinstance(self._step(), RangeDone):
-            fetched = self._client.retrying(self._next, retry_on=_RETRY_ON)
+            fetched = self._existing()
             if fetched is not None:
                 self._send_ahead()
                 yield fetched
@@ -113,6 +118,23 @@ class RangeFetch:
                 self._changed.wait()
         return step
 
+    def _existing(self) -> Fetched | None:
+        """The next response; None if it holds no new batch, or the topic was deleted and that is no
+        error: then the range ends. That takes the whole timeout: a broker may not have heard of a
+        topic yet.
+        """
+        try:
+            return self._client.retrying(
+                self._next, retry_on=_RETRY_ON if self._fail else RETRIABLE
+            )
+        except BrokerRefused as error:
+            if self._fail or error.code not in _GONE:
+                raise
+            report(f"{self._range}: its topic was deleted", fail=False)
+            with self._changed:
+                self._read.skip_to(self._range.end)
+            return None
+
     def _next(self) -> Fetched | None:
         """The next response; None if it holds no new batch."""
         try:
@@ -127,6 +149,7 @@ class RangeFetch:
             self._in_flight = None
             with self._changed:
                 self._read.failed()
+            self._leave_follower()
             raise
 
     def _received(self, into: memoryview) -> Fetched | None:
@@ -143,7 +166,8 @@ class RangeFetch:
                 raise
             with self._changed:
                 self._read.empty()
-            self._continue_after_loss()
+            if not self._leave_follower():
+                self._continue_after_loss()
             return None
         found = None if partition is None else partition.records
         assert isinstance(found, Buffer | None), "a decoded response holds its records"
@@ -152,7 +176,10 @@ class RangeFetch:
         if partition is None or behind is None or behind <= position:
             with self._changed:
                 self._read.empty()
-            self._check_patience(partition)
+            if partition is not None and partition.preferred_read_replica != _NO_FOLLOWER:
+                self._follower = BrokerId(partition.preferred_read_replica)
+            elif not self._leave_follower():
+                self._check_patience(partition)
             return None
         with self._changed:
             lease = self._read.received(behind)
@@ -160,6 +187,15 @@ class RangeFetch:
         committed = self._settings.isolation is IsolationLevel.READ_COMMITTED
         aborted = (partition.aborted_transactions or []) if committed else []
         return Fetched(lease.start, records, aborted, partial(self._returned, lease))
+
+    def _leave_follower(self) -> bool:
+        """Read the rest of the range from the leader, if a follower was read: it may lag, or be
+        gone, and the leader would name it again.
+        """
+        is_left = self._follower is not None
+        if is_left:
+            self._follower, self._rack = None, ""
+        return is_left
 
     def _returned(self, lease: Lease) -> None:
         with self._changed:
@@ -185,7 +221,10 @@ class RangeFetch:
             with self._changed:
                 self._read.skip_to(self._range.end)
             return
-        connection = self._client.connection(ToLeader(tp))
+        follower = self._follower
+        connection = self._client.connection(
+            ToLeader(tp) if follower is None else ToBroker(follower)
+        )
         partition = FetchPartition(
             partition=tp.partition,
             current_leader_epoch=topic.partitions[tp.partition].leader_epoch,
@@ -198,7 +237,7 @@ class RangeFetch:
             max_bytes=settings.partition_bytes,
             isolation_level=settings.isolation,
             topics=[FetchTopic(topic=tp.topic, topic_id=topic.id, partitions=[partition])],
-            rack_id=settings.rack,
+            rack_id=self._rack,
         )
         self._in_flight = connection, connection.send(request, FetchResponse)
         with self._changed:
