@@ -32,6 +32,7 @@ from penstock.wire.codec import encode
 from penstock.wire.messages import create_topics as creating
 from penstock.wire.messages import incremental_alter_configs as incremental
 from penstock.wire.messages import share_group_describe as share_groups
+from penstock.wire.messages import streams_group_describe as streams_groups
 from penstock.wire.messages.delete_topics import (
     DeleteTopicsRequest,
     DeleteTopicsResponse,
@@ -235,6 +236,29 @@ def test_a_share_group_with_an_assigned_topic_that_may_not_be_described_is_hidde
         GUARDS[77],
         share_groups.ShareGroupDescribeRequest(group_ids=["mine"]),
         share_groups.ShareGroupDescribeResponse(groups=[group]),
+    )
+    assert [each.error_code for each in answer.groups] == [ErrorCode.TOPIC_AUTHORIZATION_FAILED]
+    assert "hidden" not in repr(answer)
+
+
+@pytest.mark.parametrize("kind", ["source", "sink", "global source", "global processor"])
+def test_a_streams_group_whose_description_names_a_hidden_topic_is_hidden(kind: str) -> None:
+    mine = streams_groups.TopologyDescriptionNode(source_topics=["mine"])
+    hidden = streams_groups.TopologyDescriptionNode(source_topics=["hidden"])
+    if kind == "sink":
+        hidden = streams_groups.TopologyDescriptionNode(sink_topic="hidden")
+    described = streams_groups.TopologyDescription(
+        [streams_groups.TopologyDescriptionSubtopology("0", [mine, hidden])]
+    )
+    if "global" in kind:
+        pair = (hidden, mine) if kind == "global source" else (mine, hidden)
+        store = streams_groups.TopologyDescriptionGlobalStore(*pair)
+        described = streams_groups.TopologyDescription([], [store])
+    group = streams_groups.DescribedGroup(group_id="mine", topology_description=described)
+    _, answer = guarded(
+        GUARDS[89],
+        streams_groups.StreamsGroupDescribeRequest(group_ids=["mine"]),
+        streams_groups.StreamsGroupDescribeResponse(groups=[group]),
     )
     assert [each.error_code for each in answer.groups] == [ErrorCode.TOPIC_AUTHORIZATION_FAILED]
     assert "hidden" not in repr(answer)
