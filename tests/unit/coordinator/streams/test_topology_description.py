@@ -1,5 +1,7 @@
 """A topology as its application describes it (KIP-1331)."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from penstock.coordinator.group.errors import UnknownMemberId
@@ -65,8 +67,10 @@ def test_an_invalid_description_is_refused(
     assert cluster.group.description is None
 
 
-def nodes(count: int, **fields: list[str]) -> TopologyDescription:
-    node = TopologyDescriptionNode("n", 2, **fields)
+def nodes(
+    count: int, stores: Sequence[str] = (), successors: Sequence[str] = ()
+) -> TopologyDescription:
+    node = TopologyDescriptionNode("n", 2, stores=list(stores), successors=list(successors))
     return TopologyDescription([TopologyDescriptionSubtopology("0", [node] * count)])
 
 
