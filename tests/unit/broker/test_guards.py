@@ -29,6 +29,7 @@ from penstock.security.principal import Principal, user
 from penstock.types import Uuid
 from penstock.wire.apis import APIS
 from penstock.wire.codec import encode
+from penstock.wire.messages import alter_configs as altering
 from penstock.wire.messages import create_topics as creating
 from penstock.wire.messages import incremental_alter_configs as incremental
 from penstock.wire.messages import share_group_describe as share_groups
@@ -313,6 +314,61 @@ def test_a_route_needs_read_permission_on_its_source() -> None:
         altered,
     )
     assert asked[0].resources == resources[:1]
+
+
+def allowed_on(topic: str, *operations: AclOperation) -> list[Acl]:
+    rules = (AccessRule("User:mallory", "*", each, Permission.ALLOW) for each in operations)
+    return [Acl(ResourcePattern(ResourceType.TOPIC, topic), rule) for rule in rules]
+
+
+def test_a_route_needs_write_permission_on_its_default_dead_letter_topic() -> None:
+    """The service would otherwise write into `payments.dlq` for a user who may use `payments`."""
+    op = AclOperation
+    payments = allowed_on("payments", op.CREATE, op.READ, op.ALTER_CONFIGS)
+    letters = allowed_on("payments.dlq", op.WRITE)
+    to, dlq = "penstock.delay.to", "penstock.dlq.topic"
+
+    def may(key: int, settings: dict[str, str | None], before: dict[str, str], *more: Acl) -> bool:
+        image = ClusterImage(topic_configs={"payments": before})
+        Services.cluster.image, replaced = image, Services.cluster.image
+        resource: Any = incremental.AlterConfigsResource(
+            ConfigResourceType.TOPIC,
+            "payments",
+            [
+                incremental.AlterableConfig(name, 0 if value else 1, value)
+                for name, value in settings.items()
+            ],
+        )
+        request: Any = incremental.IncrementalAlterConfigsRequest([resource])
+        response: Any = incremental.IncrementalAlterConfigsResponse()
+        if key == 33:
+            configs: Any = [altering.AlterableConfig(*each) for each in settings.items()]
+            resource = altering.AlterConfigsResource(ConfigResourceType.TOPIC, "payments", configs)
+            request = altering.AlterConfigsRequest([resource])
+            response = altering.AlterConfigsResponse()
+        elif key == 19:
+            configs = [creating.CreatableTopicConfig(*each) for each in settings.items()]
+            topic = creating.CreatableTopic(name="payments", configs=configs)
+            request = creating.CreateTopicsRequest(topics=[topic])
+            response = creating.CreateTopicsResponse()
+        try:
+            asked, _ = guarded(GUARDS[key], request, response, *payments, *more)
+        finally:
+            Services.cluster.image = replaced
+        return bool(asked)
+
+    for key in (19, 33, 44):
+        assert not may(key, {to: "mine"}, {})
+        assert may(key, {to: "mine"}, {}, *letters)
+        assert may(key, {to: "mine", dlq: "mine-too"}, {})
+    route = {to: "mine", dlq: "mine-too"}
+    assert may(44, {to: "mine"}, route), "the dead letters stay where they are"
+    assert not may(33, {to: "mine"}, route), "the setting that is not repeated ends"
+    assert not may(44, {dlq: None}, route)
+    assert may(44, {dlq: None}, route, *letters)
+    assert may(44, {dlq: None, to: None}, route)
+    assert may(44, {to: "mine-two"}, {to: "mine"}), "the topic had these dead letters before"
+    assert may(44, {dlq: None}, {}), "it has no route"
 
 
 CLUSTER_ONLY = (27, 29, 30, 31, 34, 35, 43, 45, 46, 48, 49, 50, 51, 57, 74, 83, 84, 85, 86, 87)
