@@ -99,10 +99,12 @@ class Cluster:
         known = self._shares
         if known is None or known[0] is not broker or known[1] is not altered:
             self._shares, self._share_configs = (broker, altered), {}
+            self._share_default = effective_share_config(NOTHING, broker)
+        if group not in altered:
+            return self._share_default  # clients choose names: remembering each fills the memory
         found = self._share_configs.get(group)
         if found is None:
-            found = effective_share_config(altered.get(group, NOTHING), broker)
-            self._share_configs[group] = found
+            found = self._share_configs[group] = effective_share_config(altered[group], broker)
         return found
 
     def streams_group_config(self, group: str) -> StreamsGroupConfig:

@@ -82,6 +82,11 @@ class RetryRoute:
 Route: TypeAlias = DelayRoute | RetryRoute
 
 
+def default_dead_letters(topic: str) -> str:
+    """The topic of dead letters without a setting."""
+    return f"{topic}.dlq"
+
+
 def route_of(topic: str, settings: Mapping[str, str]) -> Route | None:
     """The topic's route from its settings, or None; empty settings count as absent. Errors
     name the setting.
@@ -94,7 +99,7 @@ def route_of(topic: str, settings: Mapping[str, str]) -> Route | None:
         return None
     if topic.startswith(RESERVED):  # its records would be moved, then deleted
         raise ConfigError(f"{topic} is a topic of brokers and services: it cannot delay or retry")
-    dead_letters = given.get(DLQ_TOPIC, f"{topic}.dlq")
+    dead_letters = given.get(DLQ_TOPIC, default_dead_letters(topic))
     if DLQ_TOPIC not in given and not _TOPIC.fullmatch(dead_letters):
         raise ConfigError(f"{DLQ_TOPIC} must be set: {topic!r} with .dlq is no name of a topic")
     for name, target in (

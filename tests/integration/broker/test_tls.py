@@ -309,6 +309,31 @@ def test_a_client_that_does_not_speak_tls_is_disconnected_and_others_are_served(
         served_certificate(broker.bootstrap, keys)
 
 
+@pytest.mark.parametrize(
+    "name",
+    [None, "other.example", "10.0.0.256", "a" * 63 + ".b" * 96],
+    ids=["none", "another", "like an address", "of 255 characters"],
+)
+def test_a_client_is_served_whatever_server_name_it_sends(keys: KeyFiles, name: str | None) -> None:
+    """The name (SNI) chooses nothing: a listener has one certificate, as in Kafka."""
+    settings = {
+        "listeners": "SSL://127.0.0.1:0",
+        "security.inter.broker.protocol": "SSL",
+        "ssl.keystore.location": str(keys.store),
+    }
+    context = ssl.create_default_context(cafile=str(keys.certificate))
+    context.check_hostname = False  # the certificate is for 127.0.0.1
+    api_versions = bytes.fromhex("0000000a 0012 0000 00000007 ffff")
+    with EmbeddedBroker(settings=settings) as broker:
+        host, _, port = broker.bootstrap.rpartition(":")
+        with (
+            socket.create_connection((host, int(port)), timeout=10) as plain,
+            context.wrap_socket(plain, server_hostname=name) as sock,
+        ):
+            sock.sendall(api_versions)
+            assert sock.recv(10)[4:] == bytes.fromhex("00000007 0000")
+
+
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 
 

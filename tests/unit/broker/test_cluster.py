@@ -93,3 +93,16 @@ def test_altered_settings_that_contradict_the_static_ones_are_left_out(
     assert cluster.config.topic_defaults.min_compaction_lag_ms == 10
     assert "the altered settings of the brokers are ignored: " in caplog.text
     assert cluster.layers.dynamic_default == {}
+
+
+def test_settings_are_remembered_for_altered_groups_only() -> None:
+    """Any client may name groups: they must not fill the memory."""
+    altered = {"g": {"share.delivery.count.limit": "7"}}
+    cluster = Cluster(ME, {}, ClusterImage(group_configs=altered))
+    assert cluster.share_group_config("g").share_delivery_count_limit == 7
+    assert cluster.share_group_config("g") is cluster.share_group_config("g")
+    for read in (cluster.group_config, cluster.share_group_config):
+        assert read("a") is read("b")
+    broker = ImageDelta(default_broker_config={"group.share.delivery.count.limit": "3"})
+    cluster.image = cluster.image.apply(broker)
+    assert cluster.share_group_config("a").share_delivery_count_limit == 3

@@ -29,9 +29,11 @@ from penstock.security.principal import Principal, user
 from penstock.types import Uuid
 from penstock.wire.apis import APIS
 from penstock.wire.codec import encode
+from penstock.wire.messages import alter_configs as altering
 from penstock.wire.messages import create_topics as creating
 from penstock.wire.messages import incremental_alter_configs as incremental
 from penstock.wire.messages import share_group_describe as share_groups
+from penstock.wire.messages import streams_group_describe as streams_groups
 from penstock.wire.messages.delete_topics import (
     DeleteTopicsRequest,
     DeleteTopicsResponse,
@@ -240,6 +242,29 @@ def test_a_share_group_with_an_assigned_topic_that_may_not_be_described_is_hidde
     assert "hidden" not in repr(answer)
 
 
+@pytest.mark.parametrize("kind", ["source", "sink", "global source", "global processor"])
+def test_a_streams_group_whose_description_names_a_hidden_topic_is_hidden(kind: str) -> None:
+    mine = streams_groups.TopologyDescriptionNode(source_topics=["mine"])
+    hidden = streams_groups.TopologyDescriptionNode(source_topics=["hidden"])
+    if kind == "sink":
+        hidden = streams_groups.TopologyDescriptionNode(sink_topic="hidden")
+    described = streams_groups.TopologyDescription(
+        [streams_groups.TopologyDescriptionSubtopology("0", [mine, hidden])]
+    )
+    if "global" in kind:
+        pair = (hidden, mine) if kind == "global source" else (mine, hidden)
+        store = streams_groups.TopologyDescriptionGlobalStore(*pair)
+        described = streams_groups.TopologyDescription([], [store])
+    group = streams_groups.DescribedGroup(group_id="mine", topology_description=described)
+    _, answer = guarded(
+        GUARDS[89],
+        streams_groups.StreamsGroupDescribeRequest(group_ids=["mine"]),
+        streams_groups.StreamsGroupDescribeResponse(groups=[group]),
+    )
+    assert [each.error_code for each in answer.groups] == [ErrorCode.TOPIC_AUTHORIZATION_FAILED]
+    assert "hidden" not in repr(answer)
+
+
 def reroute(topic: str, setting: str, target: str) -> incremental.AlterConfigsResource:
     config = incremental.AlterableConfig(name=setting, config_operation=0, value=target)
     return incremental.AlterConfigsResource(ConfigResourceType.TOPIC, topic, [config])
@@ -289,6 +314,61 @@ def test_a_route_needs_read_permission_on_its_source() -> None:
         altered,
     )
     assert asked[0].resources == resources[:1]
+
+
+def allowed_on(topic: str, *operations: AclOperation) -> list[Acl]:
+    rules = (AccessRule("User:mallory", "*", each, Permission.ALLOW) for each in operations)
+    return [Acl(ResourcePattern(ResourceType.TOPIC, topic), rule) for rule in rules]
+
+
+def test_a_route_needs_write_permission_on_its_default_dead_letter_topic() -> None:
+    """The service would otherwise write into `payments.dlq` for a user who may use `payments`."""
+    op = AclOperation
+    payments = allowed_on("payments", op.CREATE, op.READ, op.ALTER_CONFIGS)
+    letters = allowed_on("payments.dlq", op.WRITE)
+    to, dlq = "penstock.delay.to", "penstock.dlq.topic"
+
+    def may(key: int, settings: dict[str, str | None], before: dict[str, str], *more: Acl) -> bool:
+        image = ClusterImage(topic_configs={"payments": before})
+        Services.cluster.image, replaced = image, Services.cluster.image
+        resource: Any = incremental.AlterConfigsResource(
+            ConfigResourceType.TOPIC,
+            "payments",
+            [
+                incremental.AlterableConfig(name, 0 if value else 1, value)
+                for name, value in settings.items()
+            ],
+        )
+        request: Any = incremental.IncrementalAlterConfigsRequest([resource])
+        response: Any = incremental.IncrementalAlterConfigsResponse()
+        if key == 33:
+            configs: Any = [altering.AlterableConfig(*each) for each in settings.items()]
+            resource = altering.AlterConfigsResource(ConfigResourceType.TOPIC, "payments", configs)
+            request = altering.AlterConfigsRequest([resource])
+            response = altering.AlterConfigsResponse()
+        elif key == 19:
+            configs = [creating.CreatableTopicConfig(*each) for each in settings.items()]
+            topic = creating.CreatableTopic(name="payments", configs=configs)
+            request = creating.CreateTopicsRequest(topics=[topic])
+            response = creating.CreateTopicsResponse()
+        try:
+            asked, _ = guarded(GUARDS[key], request, response, *payments, *more)
+        finally:
+            Services.cluster.image = replaced
+        return bool(asked)
+
+    for key in (19, 33, 44):
+        assert not may(key, {to: "mine"}, {})
+        assert may(key, {to: "mine"}, {}, *letters)
+        assert may(key, {to: "mine", dlq: "mine-too"}, {})
+    route = {to: "mine", dlq: "mine-too"}
+    assert may(44, {to: "mine"}, route), "the dead letters stay where they are"
+    assert not may(33, {to: "mine"}, route), "the setting that is not repeated ends"
+    assert not may(44, {dlq: None}, route)
+    assert may(44, {dlq: None}, route, *letters)
+    assert may(44, {dlq: None, to: None}, route)
+    assert may(44, {to: "mine-two"}, {to: "mine"}), "the topic had these dead letters before"
+    assert may(44, {dlq: None}, {}), "it has no route"
 
 
 CLUSTER_ONLY = (27, 29, 30, 31, 34, 35, 43, 45, 46, 48, 49, 50, 51, 57, 74, 83, 84, 85, 86, 87)

@@ -1,6 +1,7 @@
 """Which dead letters of a share group are written, and when none is."""
 
 import asyncio
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -12,6 +13,7 @@ from penstock.broker.share import dead_letter_writer
 from penstock.broker.share.dead_letter_writer import DeadLetterWriter, LetterRules, PostedLetter
 from penstock.broker.share.dead_letters import ShareLetter
 from penstock.broker.share.reading import is_marker, read_record
+from penstock.client.errors import RequestTimedOut
 from penstock.coordinator.share.state import SharePartitionKey
 from penstock.errors import StorageError
 from penstock.metadata.records import PartitionState
@@ -27,7 +29,7 @@ from penstock.wire.messages.produce import (
 )
 
 LETTER = ShareLetter(
-    key=SharePartitionKey("g", Uuid(b"t" * 16), 0),
+    key=SharePartitionKey("g", Uuid(b"t" * 16), 3),
     state_epoch=1,
     topic="orders",
     offset=3,
@@ -42,11 +44,15 @@ class Peer:
 
     def __init__(self) -> None:
         self.sizes: list[int] = []
+        self.indexes: list[int] = []
+        self.on_call: Callable[[], None] = lambda: None
 
     async def call(self, request: ProduceRequest, *_: Any, **__: Any) -> ProduceResponse:
-        records = request.topic_data[0].partition_data[0].records
-        assert isinstance(records, memoryview)
-        self.sizes.append(len(records))
+        (data,) = request.topic_data[0].partition_data
+        assert isinstance(data.records, memoryview)
+        self.sizes.append(len(data.records))
+        self.indexes.append(data.index)
+        self.on_call()
         part = PartitionProduceResponse(0)
         return ProduceResponse([TopicProduceResponse("dlq", partition_responses=[part])])
 
@@ -56,7 +62,7 @@ class Peer:
 class FakeCluster:
     def __init__(self) -> None:
         self.image = self
-        self.topics = {"dlq": SimpleNamespace(partitions=[0])}
+        self.topics = {"dlq": SimpleNamespace(partitions=range(2))}
 
     def partition(self, _: object) -> PartitionState:
         return cast("PartitionState", SimpleNamespace(leader=0))
@@ -69,7 +75,15 @@ class FakeCluster:
 
 def written(*reads: Record | Exception | None, marker: bool = False) -> list[int]:
     """The sizes of the batches written; each attempt reads the next item of `reads`."""
-    peer, done, left = Peer(), asyncio.Event(), list(reads)
+    peer = Peer()
+    write(peer, FakeCluster(), *reads, marker=marker)
+    return peer.sizes
+
+
+def write(
+    peer: Peer, cluster: FakeCluster, *reads: Record | Exception | None, marker: bool = False
+) -> None:
+    done, left = asyncio.Event(), list(reads)
 
     async def read() -> Record | None:
         found = left.pop(0)
@@ -80,7 +94,7 @@ def written(*reads: Record | Exception | None, marker: bool = False) -> list[int
     async def main() -> None:
         async with asyncio.TaskGroup() as tasks:
             writer = DeadLetterWriter(
-                cast("Cluster", FakeCluster()),
+                cast("Cluster", cluster),
                 ManualClock(),
                 tasks,
                 lambda _: cast("PeerConnection", peer),
@@ -97,7 +111,6 @@ def written(*reads: Record | Exception | None, marker: bool = False) -> list[int
             await asyncio.wait_for(done.wait(), 30)
 
     asyncio.run(main())
-    return peer.sizes
 
 
 def record(value: bytes) -> Record:
@@ -115,6 +128,24 @@ def test_a_disk_failure_while_a_record_is_read_does_not_end_the_broker(
 ) -> None:
     monkeypatch.setattr(dead_letter_writer, "RETRY_S", 0)
     assert len(written(StorageError("too many open files"), record(b"v"))) == 1
+
+
+@pytest.mark.parametrize(("partitions", "indexes"), [(5, [1, 1]), (1, [1, 0])])
+def test_a_repeated_letter_goes_to_the_partition_of_the_first_attempt(
+    partitions: int, indexes: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its log has the letter already. Only a topic created again may lack the partition."""
+    monkeypatch.setattr(dead_letter_writer, "RETRY_S", 0)
+    peer, cluster = Peer(), FakeCluster()
+
+    def lose_response() -> None:
+        cluster.topics["dlq"] = SimpleNamespace(partitions=range(partitions))
+        peer.on_call = lambda: None
+        raise RequestTimedOut("the response is lost")
+
+    peer.on_call = lose_response
+    write(peer, cluster, record(b"v"), record(b"v"))
+    assert peer.indexes == indexes
 
 
 def test_a_transaction_marker_does_not_become_a_dead_letter() -> None:

@@ -28,21 +28,29 @@ CODES = {ConfigResourceType.TOPIC: TOPIC, ConfigResourceType.GROUP: GROUP}
 
 
 def configs(
-    operation: AclOperation, answers: str, refused: Callable[[Any, ErrorCode], Any], empty: Any
+    operation: AclOperation,
+    answers: str,
+    refused: Callable[[Any, ErrorCode], Any],
+    empty: Any,
+    *,
+    replaces: bool = False,
 ) -> Guard:
+    """`replaces`: the request has all settings of a resource, and resets the others."""
+
     def code(resource: Any) -> ErrorCode:
         return {ConfigResourceType.TOPIC: TOPIC, ConfigResourceType.GROUP: GROUP}.get(
             resource.resource_type, CLUSTER
         )
 
-    def may(access: Access, resource: Any, _: Context) -> bool:
+    def may(access: Access, resource: Any, ctx: Context) -> bool:
         match resource.resource_type:
             case ConfigResourceType.TOPIC:
                 name = resource.resource_name
                 if not access.topic(operation, name):
                     return False
+                before = ctx.services.cluster.image.topic_configs.get(name, {})
                 return operation is not Op.ALTER_CONFIGS or may_reroute(
-                    access, name, resource.configs
+                    access, name, resource.configs, before, replaces=replaces
                 )
             case ConfigResourceType.GROUP:
                 return access.group(operation, resource.resource_name)
@@ -74,6 +82,7 @@ alter_configs = configs(
     "responses",
     partial(alter_refused, altering.AlterConfigsResourceResponse),
     altering.AlterConfigsResponse,
+    replaces=True,
 )
 incremental_alter_configs = configs(
     Op.ALTER_CONFIGS,

@@ -46,9 +46,21 @@ _describe = each_item(
 )
 
 
+def described_topics(description: describing.TopologyDescription | None) -> set[str]:
+    """Every topic in a description, which also names topics that the topology leaves out: sinks,
+    and sources of global stores.
+    """
+    if description is None:
+        return set()
+    nodes = [node for each in description.subtopologies for node in each.nodes]
+    nodes += [node for each in description.global_stores for node in (each.source, each.processor)]
+    return {name for node in nodes for name in (*node.source_topics, node.sink_topic) if name}
+
+
 def describe(request: Any, ctx: Context, handler: AnyHandler, access: Access) -> Any:
     def names(group: Any) -> set[str]:
-        return topics(group.topology.subtopologies) if group.topology is not None else set()
+        found = topics(group.topology.subtopologies) if group.topology is not None else set()
+        return found | described_topics(group.topology_description)
 
     reply = _describe(request, ctx, handler, access)
     return without_hidden_groups(reply, access, names, describing.DescribedGroup)

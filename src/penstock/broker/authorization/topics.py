@@ -207,7 +207,7 @@ def create_topics(request: Any, ctx: Context, handler: AnyHandler, access: Acces
         "topics",
         lambda access, topic, _: (
             (may_create_all or access.topic(Op.CREATE, topic.name))
-            and may_route(access, topic.configs)
+            and may_route(access, topic.name, topic.configs)
         ),
         Refusal(
             lambda topic, _: CreatableTopicResult(

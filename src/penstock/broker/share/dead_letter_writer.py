@@ -100,6 +100,7 @@ class DeadLetterWriter:
     async def _written(self, posted: PostedLetter) -> bool:
         """Whether the letter was written; False if it is no longer needed."""
         note = ""
+        indexes: dict[str, int] = {}
         while posted.is_needed():
             rules = posted.rules()
             if not rules.topic:
@@ -112,7 +113,8 @@ class DeadLetterWriter:
             try:
                 if posted.is_marker():
                     return True
-                code = await self._produce(rules, posted, note)
+                index = self._index(posted.letter, rules.topic, indexes)
+                code = await self._produce(rules, posted, index, note)
             except TimeoutError:
                 code = ErrorCode.REQUEST_TIMED_OUT
             except PARTITION_ERRORS as error:  # includes errors of the disk that has the record
@@ -145,9 +147,20 @@ class DeadLetterWriter:
             return f"errors.deadletterqueue.group.enable is false for topic {topic}"
         return None
 
-    async def _produce(self, rules: LetterRules, posted: PostedLetter, note: str) -> ErrorCode:
+    def _index(self, letter: ShareLetter, topic: str, chosen: dict[str, int]) -> int:
+        """The partition for the letter, as Kafka chooses it. All attempts choose the same one, even
+        if partitions are added meanwhile: another one's log would not drop the duplicate of an
+        attempt whose response was lost.
+        """
+        partitions = self._cluster.image.topics[topic].partitions
+        if chosen.get(topic) not in partitions:  # the first attempt, or the topic is another now
+            chosen[topic] = letter.key.partition % len(partitions)
+        return chosen[topic]
+
+    async def _produce(
+        self, rules: LetterRules, posted: PostedLetter, index: int, note: str
+    ) -> ErrorCode:
         letter, image = posted.letter, self._cluster.image
-        index = letter.key.partition % len(image.topics[rules.topic].partitions)
         known = image.partition(TopicPartition(rules.topic, index))
         if known is None or known.leader == NO_LEADER:
             return ErrorCode.LEADER_NOT_AVAILABLE

@@ -11,7 +11,9 @@ letter, and no member gets it again:
 If a leader is lost between 1 and 3, the next leader does 2 and 3. The log of the dead letters drops
 the duplicate then, even if the former leader's request arrives late: the batch has a producer id
 derived from the record, and sequence 0, and a log drops repeated batches of a producer. It
-remembers producers for `producer.id.expiration.ms` (a day).
+remembers producers for `producer.id.expiration.ms` (a day). Only if the group gets another dead
+letter topic, or its topic more partitions, while a leader is lost between 1 and 3, may both write
+one: the logs differ then.
 """
 
 from hashlib import sha256

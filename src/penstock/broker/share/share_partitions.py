@@ -57,7 +57,8 @@ class SharePartitions:
         self._dead_letters = dead_letters
         self._loop, self._clock = loop, clock
         self._worker = worker
-        self._by_key: dict[SharePartitionKey, LedSharePartition] = {}
+        self._by_group: dict[str, dict[SharePartitionKey, LedSharePartition]] = {}
+        """By group: a connection may end thousands of sessions, each in another group."""
         self.sessions = ShareSessions()
 
     def get(
@@ -65,7 +66,7 @@ class SharePartitions:
     ) -> LedSharePartition:
         """The share-partition, which may still be loading."""
         key = SharePartitionKey(group, *topic_id_partition)
-        known = self._by_key.get(key)
+        known = self.known(group, topic_id_partition)
         if known is not None:
             is_led = known.is_led and known.partition is partition
             if is_led and not known.only_writes_letters:
@@ -85,15 +86,16 @@ class SharePartitions:
             lambda then: self._find_start(group, partition, then),
             self._lost,
         )
-        self._by_key[key] = made
+        self._by_group.setdefault(group, {})[key] = made
         made.load()
         return made
 
     def __iter__(self) -> Iterator[LedSharePartition]:
-        return iter(list(self._by_key.values()))
+        return iter([each for group in self._by_group.values() for each in group.values()])
 
     def known(self, group: str, topic_id_partition: TopicIdPartition) -> LedSharePartition | None:
-        return self._by_key.get(SharePartitionKey(group, *topic_id_partition))
+        key = SharePartitionKey(group, *topic_id_partition)
+        return self._by_group.get(group, {}).get(key)
 
     def limits(self, group: str, topic: str) -> ShareLimits:
         config = self._cluster.share_group_config(group)
@@ -160,18 +162,21 @@ class SharePartitions:
         session = self.sessions.close(key)
         if session is None:
             return
-        for each in [each for each in self._by_key.values() if each.key.group == key.group]:
+        for each in self._of_group(key.group):
             each.release(key.member)
         if not self.sessions.has_group(key.group):
-            self._drop_group(key.group)
+            for each in self._of_group(key.group):
+                each.retire()
 
-    def _drop_group(self, group: str) -> None:
-        for each in [each for each in self._by_key.values() if each.key.group == group]:
-            each.retire()
+    def _of_group(self, group: str) -> list[LedSharePartition]:
+        return list(self._by_group.get(group, {}).values())
 
     def _lost(self, lost: LedSharePartition) -> None:
-        if self._by_key.get(lost.key) is lost:
-            del self._by_key[lost.key]
+        known = self._by_group.get(lost.key.group, {})
+        if known.get(lost.key) is lost:
+            del known[lost.key]
+            if not known:
+                del self._by_group[lost.key.group]
 
     def _find_start(
         self, group: str, partition: Partition, then: Callable[[int | Exception], object]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from penstock.coordinator.group.errors import InconsistentGroupProtocol, UnknownMemberId
 from penstock.coordinator.group.streams.errors import InvalidTopology
-from penstock.coordinator.group.streams.member import Endpoint
+from penstock.coordinator.group.streams.member import Endpoint, TaskPosition
 from penstock.coordinator.group.streams.migration.user_data import read_user_data
 from penstock.coordinator.group.streams.records import Topology
 from penstock.coordinator.group.streams.task import TaskId
@@ -126,6 +126,18 @@ def test_partitions_that_do_not_exist_are_not_tasks() -> None:
     new = StreamsThread(cluster, "new", process=TWO)
     new.join()
     assert cluster.group.members[bad.id].assigned.active == {TaskId("0", 0), TaskId("0", 1)}
+
+
+def test_positions_of_tasks_that_do_not_exist_are_forgotten() -> None:
+    cluster = StreamsCluster()
+    new = StreamsThread(cluster, "new")
+    new.join()
+    named = [TaskId("0", 3), TaskId("0", 3), TaskId("0", 4), TaskId("0", -1), TaskId("1", 3)]
+    reported = tuple(TaskPosition(task, at) for at, task in enumerate(named))
+    new.beat(offsets=reported, end_offsets=reported[::-1])
+    member = cluster.group.members["new"]
+    assert member.offsets == (TaskPosition(TaskId("0", 3), 1),)
+    assert member.end_offsets == (TaskPosition(TaskId("0", 3), 0),)
 
 
 def test_a_classic_member_cannot_take_the_id_of_a_streams_member() -> None:

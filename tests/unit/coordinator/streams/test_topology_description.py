@@ -1,12 +1,16 @@
 """A topology as its application describes it (KIP-1331)."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from penstock.coordinator.group.errors import UnknownMemberId
+from penstock.coordinator.group.streams.description import MOST_CHARS
 from penstock.coordinator.result import EmptyReply
 from penstock.errors import InvalidRequest, KafkaError
 from penstock.wire.messages.streams_group_topology_description_update import (
     TopologyDescription,
+    TopologyDescriptionGlobalStore,
     TopologyDescriptionNode,
     TopologyDescriptionSubtopology,
 )
@@ -61,3 +65,34 @@ def test_an_invalid_description_is_refused(
     StreamsThread(cluster, "a").join()
     assert isinstance(put(cluster, member_id, epoch, node_type), error)
     assert cluster.group.description is None
+
+
+def nodes(
+    count: int, stores: Sequence[str] = (), successors: Sequence[str] = ()
+) -> TopologyDescription:
+    node = TopologyDescriptionNode("n", 2, stores=list(stores), successors=list(successors))
+    return TopologyDescription([TopologyDescriptionSubtopology("0", [node] * count)])
+
+
+@pytest.mark.parametrize(
+    "large",
+    [
+        nodes(1, stores=["s" * 30_000] * 40),
+        nodes(1, successors=[""] * (MOST_CHARS // 10)),
+        nodes(MOST_CHARS // 20),
+        TopologyDescription([TopologyDescriptionSubtopology()] * (MOST_CHARS // 10)),
+        TopologyDescription(
+            [],
+            [TopologyDescriptionGlobalStore(*nodes(2).subtopologies[0].nodes)] * (MOST_CHARS // 40),
+        ),
+    ],
+    ids=["long names", "many names", "many nodes", "many subtopologies", "many global stores"],
+)
+def test_a_description_that_is_too_large_is_refused(
+    cluster: StreamsCluster, large: TopologyDescription
+) -> None:
+    StreamsThread(cluster, "a").join()
+    refused = cluster.groups.describe_topology(GROUP, "a", 0, large).reply
+    assert isinstance(refused, InvalidRequest)
+    assert cluster.group.description is None
+    assert cluster.groups.describe_topology(GROUP, "a", 0, nodes(20_000)).reply == EmptyReply()

@@ -237,11 +237,22 @@ def _report(draft: StreamsGroupDraft, request: StreamsHeartbeat) -> None:
     """Apply the parts of a heartbeat that are in no record: session, positions, shutdown."""
     draft.renew_session(request.member_id)
     if request.offsets is not None:
-        draft.change_member(request.member_id, offsets=request.offsets)
+        draft.change_member(request.member_id, offsets=_known_tasks(draft, request.offsets))
     if request.end_offsets is not None:
-        draft.change_member(request.member_id, end_offsets=request.end_offsets)
+        draft.change_member(request.member_id, end_offsets=_known_tasks(draft, request.end_offsets))
     if request.shuts_down:
         draft.change(shutdown_by=request.member_id)
+
+
+def _known_tasks(
+    draft: StreamsGroupDraft, reported: tuple[TaskPosition, ...]
+) -> tuple[TaskPosition, ...]:
+    """One position for each task of the topology: a member may report millions of others, which
+    would stay in memory and be described again and again.
+    """
+    assert draft.group.configured is not None, "`refresh` comes before"
+    tasks = frozenset(draft.group.configured.tasks)
+    return tuple({each.task: each for each in reported if each.task in tasks}.values())
 
 
 def _describes(draft: StreamsGroupDraft, request: StreamsHeartbeat) -> bool:
