@@ -5,6 +5,7 @@ and the log takes every number once. It also knows the open transactions, hence 
 offset. Pure: it reads no file and no clock.
 """
 
+from collections import deque
 from dataclasses import dataclass
 from typing import Final
 
@@ -68,7 +69,11 @@ class ProducerState:
         """Smallest first offset of open or not yet replicated transactions; the last stable
         offset is the smaller of this and the high watermark."""
         self._ongoing: dict[int, int] = {}  # first offset -> producer id, ascending
-        self._unreplicated: dict[int, int] = {}  # first offset -> marker's offset
+        self._unreplicated: deque[tuple[int, int]] = deque()
+        """First offset and marker's offset of ended transactions, both ascending: one that began
+        after another, and ended before it, never holds the last stable offset alone. A replay may
+        have a million of them.
+        """
 
     def check(self, header: BatchHeader, *, from_client: bool) -> BatchMetadata | None:
         """The batch that this one repeats; None for a new one. Raises if it must not be appended.
@@ -177,7 +182,9 @@ class ProducerState:
         if first_offset is None:
             return None
         del self._ongoing[first_offset]
-        self._unreplicated[first_offset] = marker_offset
+        while self._unreplicated and self._unreplicated[-1][0] > first_offset:
+            self._unreplicated.pop()
+        self._unreplicated.append((first_offset, marker_offset))
         self._find_first_unstable()
         return CompletedTxn(
             producer_id,
@@ -191,11 +198,9 @@ class ProducerState:
         """Forget completed transactions below the high watermark: the last stable offset moves."""
         if not self._unreplicated:
             return
-        done = [first for first, last in self._unreplicated.items() if last < high_watermark]
-        for first in done:
-            del self._unreplicated[first]
-        if done:
-            self._find_first_unstable()
+        while self._unreplicated and self._unreplicated[0][1] < high_watermark:
+            self._unreplicated.popleft()
+        self._find_first_unstable()
 
     def expire(self, now_ms: int, expiration_ms: int) -> None:
         """Forget producers that have not written for `expiration_ms`, except in a transaction."""
@@ -252,7 +257,7 @@ class ProducerState:
     def _find_first_unstable(self) -> None:
         first = next(iter(self._ongoing), None)
         if self._unreplicated:
-            ended = min(self._unreplicated)
+            ended = self._unreplicated[0][0]
             first = ended if first is None else min(first, ended)
         self.first_unstable_offset = first
 

@@ -285,6 +285,25 @@ async def test_slow_pipelined_requests_yield_sooner() -> None:
 
 
 @served
+async def test_a_client_that_keeps_sending_gets_no_more_turns() -> None:
+    handled = 0
+
+    def small(_request: Any, _ctx: Context) -> None:
+        nonlocal handled
+        handled += 1
+
+    async with connected({3: small}) as client:
+        frame = request_frame(APIS[3], 4, 1, None, MetadataRequest(topics=[]))
+        most = 0
+        for _ in range(20):
+            client.sock.send(bytes(frame) * (2 * REQUESTS_A_TURN))
+            before = handled
+            await asyncio.sleep(0)  # one turn of the loop
+            most = max(most, handled - before)
+        assert 0 < most <= 2 * REQUESTS_A_TURN  # a turn that was due, and one for new requests
+
+
+@served
 async def test_read_ahead_of_a_waiting_request_is_bounded() -> None:
     def never(_request: Any, _ctx: Context) -> Parked[MetadataResponse]:
         return Parked([], 60_000, lambda: None, MetadataResponse)

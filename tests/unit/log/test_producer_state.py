@@ -187,6 +187,32 @@ def test_the_first_of_several_open_transactions_counts(state: ProducerState) -> 
     assert state.first_unstable_offset == 2
 
 
+def test_the_first_of_several_ended_transactions_counts_until_it_is_replicated(
+    state: ProducerState,
+) -> None:
+    for at, producer in ((0, 7), (1, 8), (2, 9)):
+        state.append(batch(0, at=at, producer=producer, transactional=True))
+    for at, producer in ((3, 8), (4, 7), (5, 9)):  # the second one ends within the first
+        state.complete_transaction(producer, 0, 0, committed=True, marker_offset=at, timestamp=50)
+    stable = []
+    for high_watermark in (3, 4, 5, 6):
+        state.replicated_to(high_watermark)
+        stable.append(state.first_unstable_offset)
+    assert stable == [0, 0, 2, None]
+
+
+def test_very_many_transactions_are_replayed(state: ProducerState) -> None:
+    """Looking at all ended ones for each would take longer than a test may."""
+    for at in range(0, 160_000, 2):
+        state.append(batch(0, at=at, transactional=True))
+        state.complete_transaction(
+            PRODUCER, 0, 0, committed=True, marker_offset=at + 1, timestamp=50
+        )
+    assert state.first_unstable_offset == 0
+    state.replicated_to(160_000)
+    assert state.first_unstable_offset is None
+
+
 def test_a_marker_without_a_transaction_completes_none(state: ProducerState) -> None:
     assert end(state, 0) is None
     assert state.producers[PRODUCER].producer_epoch == 0

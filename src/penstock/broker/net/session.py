@@ -258,9 +258,11 @@ class Session:
         Stops early to give other connections a turn, and to bound memory: a client may pipeline
         many small requests and read no response.
         """
-        if self._pumping:
-            return  # called from a handler's reply; the outer call continues
-        self._pumping, self._yields = True, False
+        if self._pumping or self._yields:
+            # Called from a handler's reply: the outer call continues. Or the next turn is scheduled:
+            # if each arrival and each reply added one, a connection would take all the time.
+            return
+        self._pumping = True
         self.active_at = self._loop.time()
         left, turn_ends_ns = REQUESTS_A_TURN, 0
         try:
@@ -271,7 +273,7 @@ class Session:
                     break
                 if not left or self._out_bytes > SEND_BYTES:
                     self._yields = True
-                    self._loop.call_soon(self.pump)
+                    self._loop.call_soon(self._take_turn)
                     break
                 frame = self._buffer.next()
                 if frame is None:
@@ -296,6 +298,10 @@ class Session:
             self.close("internal error")
         finally:
             self._pumping = False
+
+    def _take_turn(self) -> None:
+        self._yields = False
+        self.pump()
 
     def _end_after(self, error: Exception) -> None:
         """Close after a waiting request raised: the boundary around one client, as in `pump`."""
