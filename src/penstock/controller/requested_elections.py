@@ -4,7 +4,12 @@ from collections.abc import Iterable
 from enum import IntEnum
 
 from penstock.controller.context import ControllerContext
-from penstock.controller.leader_election import Elected, forced, preferred
+from penstock.controller.leader_election import (
+    Elected,
+    EligibleLeadersNotAvailable,
+    forced,
+    preferred,
+)
 from penstock.controller.partition_states import write_elected
 from penstock.controller.topic_rules import UnknownTopic
 from penstock.errors import ErrorCode, KafkaError
@@ -66,6 +71,10 @@ def _outcome(
     in_doubt = context.replicas_in_doubt(topic_partition)
     if election_type is ElectionType.PREFERRED:
         return preferred(partition, live, in_doubt)
+    if partition.partition_epoch < 0:
+        # Its state cannot be read, or was never written. An election would begin at the first
+        # leader epoch again, while brokers may lead and follow in a later one.
+        raise EligibleLeadersNotAvailable(f"the state of {topic_partition} is not known")
     with_stopping = context.live_or_shutting_down_replicas(topic_partition, partition.replicas)
     return forced(partition, live, with_stopping, in_doubt)
 

@@ -13,6 +13,7 @@ from penstock.controller.context import ControllerContext
 from penstock.controller.controller_election import ControllerElection
 from penstock.controller.epoch import NotController
 from penstock.controller.isr_changes import IsrMember, RequestedIsr
+from penstock.controller.leader_election import EligibleLeadersNotAvailable
 from penstock.controller.requested_elections import ElectionType
 from penstock.controller.topics import PlannedTopic, TopicSpec
 from penstock.errors import ErrorCode, KafkaError
@@ -507,6 +508,27 @@ def test_one_malformed_node_stops_nothing(tree: Tree, path: str, data: bytes | N
             assert isinstance(
                 (await running.controller.create_topics([TopicSpec("u")]))[0], PlannedTopic
             )
+
+    asyncio.run(make())
+    asyncio.run(take_over())
+
+
+def test_an_unclean_election_does_not_replace_a_state_that_cannot_be_read(tree: Tree) -> None:
+    """The leader epoch would go back to the first one: brokers ignore it, and two may lead in it
+    later.
+    """
+
+    async def make() -> None:
+        async with running_controller(tree, brokers=(0, 1)) as running:
+            await running.controller.create_topics([TopicSpec("t", assignments=((0, (1, 0)),))])
+            await running.store.set(STATE, b"no JSON")
+
+    async def take_over() -> None:
+        async with running_controller(tree, brokers=(0, 1)) as running:
+            await running.settled()
+            answers = await running.controller.elect_leaders(ElectionType.UNCLEAN, [FIRST])
+            assert isinstance(answers[FIRST], EligibleLeadersNotAvailable)
+            assert (await running.store.get(STATE)).data == b"no JSON"
 
     asyncio.run(make())
     asyncio.run(take_over())
