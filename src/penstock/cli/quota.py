@@ -18,7 +18,9 @@ KEYS = (
     "connection_creation_rate",
 )
 ANY = "<default>"
-USER = click.option("--user", metavar="USER", help=f"A user; {ANY}: all without their own.")
+USER = click.option(
+    "--user", metavar="USER", help=f"A user; {ANY}: all users without quotas of their own."
+)
 CLIENT = click.option("--client-id", metavar="ID", help=f"A client id, or {ANY}.")
 IP = click.option("--ip", metavar="ADDRESS", help=f"An address, or {ANY}.")
 

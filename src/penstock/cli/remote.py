@@ -122,7 +122,7 @@ OPTIONS: tuple[Callable[[Callable[..., None]], Callable[..., None]], ...] = (
         cls=ConnectionOption,
         metavar="NAME=VALUE",
         multiple=True,
-        help="A client setting of Kafka; wins over those below. Repeatable.",
+        help="A Kafka client setting; overrides those below. Repeatable.",
     ),
     click.option(
         "--command-config",
@@ -136,7 +136,8 @@ OPTIONS: tuple[Callable[[Callable[..., None]], Callable[..., None]], ...] = (
         "--profile",
         cls=ConnectionOption,
         metavar="NAME",
-        help="Client settings by `penstock profile`. [$PENSTOCK_PROFILE, else the one in use]",
+        help="Client settings saved by `penstock profile`. [$PENSTOCK_PROFILE, else the one in "
+        "use]",
     ),
     click.option(
         "--timeout",

@@ -21,7 +21,7 @@ from penstock.local.backup.restore import restore as restore_backup
     default=Path("penstock-data"),
     show_default=True,
     type=DirectoryType(),
-    help="The data directory to make; it must be new or empty.",
+    help="The data directory to create; it must be new or empty.",
 )
 @click.option(
     "--log-dirs",
