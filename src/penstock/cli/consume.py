@@ -182,8 +182,8 @@ def consume(
         with until_reader_leaves():
             await read_from(client, names)
 
-    told = ", ".join(topics)
-    with summary(lambda: sink.printed, lambda: f"consumed {sink.printed} records of {told}"):
+    topic_names = ", ".join(topics)
+    with summary(lambda: sink.printed, lambda: f"consumed {sink.printed} records of {topic_names}"):
         remote.run(read)
     if wanted is not None and wanted.failures:
         warn(f"--filter did not fit {wanted.failures} records, as {wanted.first_failure}")

@@ -118,8 +118,8 @@ def parsed(pair: str) -> tuple[str, float | None]:
     try:
         return key, float(text)
     except ValueError:
-        told = f"{text!r} is no number" if equals else "has no value"
-        raise ConfigError(f"{key}: {told}; write {key}=NUMBER") from None
+        problem = f"{text!r} is no number" if equals else "has no value"
+        raise ConfigError(f"{key}: {problem}; write {key}=NUMBER") from None
 
 
 @quota.command("unset", example="penstock quota unset --user bob producer_byte_rate")

@@ -130,7 +130,9 @@ def tls_contexts(
     """TLS contexts for clients, and for other instances of the registry."""
     if keystore is None:
         if truststore is not None:
-            raise ConfigError("--truststore needs --keystore: without TLS nobody shows one")
+            raise ConfigError(
+                "--truststore needs --keystore: without TLS, clients present no certificate"
+            )
         return None, None
     secret = None if password is None else Password(password.read_text().strip())
     own = read_store("--keystore", keystore, "--keystore-password", secret)

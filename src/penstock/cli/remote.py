@@ -26,8 +26,8 @@ NOTICE_S = 2.0
 NEXT_STEP = "start a broker with `penstock serve`, or name one that runs with --bootstrap"
 TLS_STEP = "pass its security settings: --command-config FILE, or -X security.protocol=SSL"
 OTHER_TLS_STEP = (
-    "look at security.protocol, ssl.truststore.location (whom to trust) and ssl.keystore.location "
-    "(a certificate to show): --command-config FILE, or -X NAME=VALUE"
+    "look at security.protocol, ssl.truststore.location (which certificates to trust) and "
+    "ssl.keystore.location (a certificate to show): --command-config FILE, or -X NAME=VALUE"
 )
 
 
@@ -180,10 +180,10 @@ def remote_of(given: Mapping[str, Any]) -> Remote:
         environ=os.environ,
     )
     if given["properties"]:  # only -X is checked: a file or profile may serve other clients too
-        from penstock.client.setting_names import doubts  # late: rarely needed
+        from penstock.client.setting_names import no_effect_warnings  # late: rarely needed
 
-        for doubt in doubts(name for name, _ in from_pairs(given["properties"])):
-            warn(f"-X: {doubt}")
+        for warning in no_effect_warnings(name for name, _ in from_pairs(given["properties"])):
+            warn(f"-X: {warning}")
     from penstock.client.security import client_security
 
     timeout_ms = max(1, round(given["seconds"] * 1000))

@@ -37,8 +37,8 @@ def restore(source: Path, directory: Path, log_dirs: str | None, dry_run: bool) 
     """
     if dry_run:
         manifest = verify(source)
-        told = f"{len(manifest.files)} files, {human_bytes(manifest.size_bytes)}: no damage"
-        print_result(told, {"folder": str(source), "files": len(manifest.files)})
+        summary = f"{len(manifest.files)} files, {human_bytes(manifest.size_bytes)}: no damage"
+        print_result(summary, {"folder": str(source), "files": len(manifest.files)})
         return
     named = [Path(each) for each in log_dirs.split(",") if each] if log_dirs else []
     manifest = restore_backup(source, directory, named, SystemClock())

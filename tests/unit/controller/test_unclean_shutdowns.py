@@ -147,8 +147,8 @@ def test_a_replica_that_lost_records_leaves_the_isr_even_if_its_state_cannot_be_
         await back_at_once(running, crashed)
         assert state(running).leader == (-1 if crashed == 1 else 1)
         assert crashed not in state(running).isr
-        told = [each for each in running.brokers.changes if crashed in each.joined][-1]
-        known = told.image.partition(FIRST)
+        sent = [each for each in running.brokers.changes if crashed in each.joined][-1]
+        known = sent.image.partition(FIRST)
         assert known is not None
         assert known.leader != crashed
         running.store.denied = None
@@ -184,13 +184,13 @@ def test_a_new_controller_demotes_a_leader_that_lost_records_even_if_it_cannot_w
         running.brokers.changes.clear()
         await controller.start()
         await running.settled()
-        told = [
+        sent = [
             each.state
             for change in running.brokers.changes
             for each in change.partitions
             if each.topic_partition == FIRST
         ]
-        assert [(each.leader, each.isr) for each in told] == [(-1, (2, 0))]
+        assert [(each.leader, each.isr) for each in sent] == [(-1, (2, 0))]
         assert controller.image.brokers[BrokerId(1)].unclean_shutdown
         running.store.denied = None
         await controller._submit(lambda context: repair(context, lambda _: False))
@@ -220,8 +220,8 @@ def test_another_writer_does_not_bring_back_a_replica_that_lost_records(
         await running.controller._submit(lambda context: repair(context, lambda _: False))
         await running.settled()
         leader = 2 if crashed == 1 else 1
-        told = [each.state for change in running.brokers.changes for each in change.partitions]
-        assert [(each.leader, set(each.isr)) for each in told] == [(leader, {leader, 0})]
+        sent = [each.state for change in running.brokers.changes for each in change.partitions]
+        assert [(each.leader, set(each.isr)) for each in sent] == [(leader, {leader, 0})]
 
     with_topic(tree, work, replicas=((1, 2, 0),))
 
