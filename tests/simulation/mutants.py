@@ -47,8 +47,8 @@ from penstock.replication import fetcher, isr_proposals, partitions, read_fencin
 from penstock.replication.isr import Isr, out_of_sync
 from penstock.replication.partition import Partition
 from penstock.replication.proposal import OUTDATED, InSyncReplica
-from simulation import stories, worker_stories
-from simulation.stories import Story
+from simulation import stories, topic_stories, worker_stories
+from simulation.steps import Story
 
 Patch = pytest.MonkeyPatch
 
@@ -518,20 +518,20 @@ MUTANTS = [
         story=stories.a_leader_expires_while_the_controller_has_no_store,
     ),
     Mutant(forget_half_begun_reassignments, ("depose",), seed=7),
-    Mutant(inherit_settings, story=stories.deleted_while_a_broker_stands_still),
-    Mutant(miss_deletions, story=stories.deleted_while_a_broker_stands_still),
-    Mutant(keep_strays, story=stories.a_replica_is_moved_while_its_broker_stands_still),
+    Mutant(inherit_settings, story=topic_stories.deleted_while_a_broker_stands_still),
+    Mutant(miss_deletions, story=topic_stories.deleted_while_a_broker_stands_still),
+    Mutant(keep_strays, story=topic_stories.a_replica_is_moved_while_its_broker_stands_still),
     Mutant(
         look_for_strays_in_full_sets_only,
-        story=stories.a_replica_is_moved_and_its_topic_deleted_while_its_broker_stands_still,
+        story=topic_stories.a_replica_is_moved_and_its_topic_deleted_while_its_broker_stands_still,
     ),
     Mutant(
         keep_logs_of_replaced_topics,
-        story=stories.a_topic_is_made_anew_as_a_broker_comes_back_with_its_replica,
+        story=topic_stories.a_topic_is_made_anew_as_a_broker_comes_back_with_its_replica,
     ),
     Mutant(
         serve_the_log_of_a_deleted_topic,
-        story=stories.a_replica_is_moved_and_its_topic_made_anew_while_its_broker_is_down,
+        story=topic_stories.a_replica_is_moved_and_its_topic_made_anew_while_its_broker_is_down,
     ),
     Mutant(
         take_lost_connections_for_refusals, story=stories.the_store_is_lost_as_a_leader_is_written
@@ -546,7 +546,7 @@ MUTANTS = [
     ),
     Mutant(
         read_settings_that_are_behind,
-        story=stories.a_topic_is_made_anew_while_a_server_of_the_store_is_behind,
+        story=topic_stories.a_topic_is_made_anew_while_a_server_of_the_store_is_behind,
     ),
     Mutant(
         take_a_lack_of_files_for_a_failed_disk,
@@ -554,7 +554,7 @@ MUTANTS = [
     ),
     Mutant(
         keep_replicas_offline,
-        story=stories.a_topic_is_made_while_a_broker_lacks_files,
+        story=topic_stories.a_topic_is_made_while_a_broker_lacks_files,
     ),
     Mutant(
         begin_without_spare_files,
@@ -562,22 +562,24 @@ MUTANTS = [
     ),
     Mutant(
         ask_once_for_a_deletion,
-        story=stories.a_topic_is_deleted_while_a_broker_lacks_files,
+        story=topic_stories.a_topic_is_deleted_while_a_broker_lacks_files,
     ),
     Mutant(trust_the_image, story=stories.a_state_is_written_by_hand),
-    Mutant(send_control_requests_once, story=stories.a_topic_is_made_while_a_broker_has_no_store),
+    Mutant(
+        send_control_requests_once, story=topic_stories.a_topic_is_made_while_a_broker_has_no_store
+    ),
     Mutant(
         refuse_a_batch_without_its_first_records,
-        story=stories.records_are_deleted_within_a_batch_and_a_replica_is_moved,
+        story=topic_stories.records_are_deleted_within_a_batch_and_a_replica_is_moved,
     ),
     Mutant(
         expect_settings_of_deleted_topics,
-        story=stories.a_setting_is_altered_while_a_deletion_waits,
+        story=topic_stories.a_setting_is_altered_while_a_deletion_waits,
     ),
-    Mutant(fail_by_one_reassignment, story=stories.a_move_is_half_ended),
+    Mutant(fail_by_one_reassignment, story=topic_stories.a_move_is_half_ended),
     Mutant(
         take_a_refused_move_for_complete,
-        story=stories.the_second_write_that_ends_a_move_is_refused,
+        story=topic_stories.the_second_write_that_ends_a_move_is_refused,
     ),
     Mutant(
         drop_responses_during_a_takeover, story=stories.answers_come_while_a_controller_takes_over
@@ -604,7 +606,7 @@ MUTANTS = [
         lead_in_older_epochs_than_the_logs,
         story=stories.the_store_is_restored_and_has_older_leader_epochs,
     ),
-    Mutant(stop_all_replicas_at_once, story=stories.very_many_replicas_are_deleted),
+    Mutant(stop_all_replicas_at_once, story=topic_stories.very_many_replicas_are_deleted),
     Mutant(
         acknowledge_copies_before_they_are_flushed,
         story=worker_stories.a_partition_has_moved_as_the_machine_loses_power,

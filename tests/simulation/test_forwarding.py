@@ -8,7 +8,7 @@ from penstock.client.connection import connect
 from penstock.client.errors import ConnectionFailed
 from penstock.wire.messages.create_topics import CreateTopicsResponse
 from simulation.broker import PORT
-from simulation.stories import asked, controller_of
+from simulation.steps import asked, controller_of
 from simulation.world import Plan, World
 
 

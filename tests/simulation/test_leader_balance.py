@@ -2,7 +2,7 @@
 
 import pytest
 
-from simulation.stories import leader_of, until
+from simulation.steps import leader_of, until
 from simulation.world import SETTINGS, Plan, World
 
 

@@ -13,7 +13,9 @@ from penstock.errors import StorageError
 from simulation.history import History, Violation
 from simulation.mutants import MUTANTS, Mutant
 from simulation.nemesis import Nemesis, everything
-from simulation.stories import STORIES, Story, controller_of, until
+from simulation.steps import Story, controller_of, until
+from simulation.stories import STORIES
+from simulation.topic_stories import TOPIC_STORIES
 from simulation.worker_stories import PLAN as WORKERS
 from simulation.worker_stories import WORKER_STORIES
 from simulation.world import Plan, World
@@ -88,7 +90,9 @@ def run_story(story: Callable[[World], Awaitable[None]]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("story", [*STORIES, *WORKER_STORIES], ids=lambda each: each.__name__)
+@pytest.mark.parametrize(
+    "story", [*STORIES, *TOPIC_STORIES, *WORKER_STORIES], ids=lambda each: each.__name__
+)
 def test_a_story_ends_well(story: Story) -> None:
     run_story(story)
 

@@ -10,7 +10,7 @@ from penstock.wire.messages.incremental_alter_configs import (
     IncrementalAlterConfigsResponse,
 )
 from simulation.clients import Producer
-from simulation.stories import asked, made, moved
+from simulation.steps import asked, made, moved
 from simulation.world import Plan, World
 
 BULK = TopicPartition("bulk", 0)

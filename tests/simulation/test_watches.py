@@ -5,7 +5,7 @@ import pytest
 from penstock.metadata import paths
 from penstock.metadata.store import ChildrenChanged, DataChanged
 from penstock.types import BrokerId
-from simulation.stories import controller_of
+from simulation.steps import controller_of
 from simulation.world import Plan, World
 
 

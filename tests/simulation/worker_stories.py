@@ -8,7 +8,7 @@ from penstock.metadata import paths
 from penstock.metadata.store import Change, DataChanged
 from penstock.types import BrokerId, TopicPartition
 from simulation.nemesis import Nemesis
-from simulation.stories import Story, asked, leader_of, until
+from simulation.steps import Story, asked, leader_of, until
 from simulation.world import SESSION_S, Plan, World
 
 PLAN = Plan(1, 0, brokers=2, replicas=1, workers=True, heal_s=20)

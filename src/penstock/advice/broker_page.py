@@ -12,7 +12,7 @@ from penstock.errors import ConfigError, KafkaError, ProtocolError
 T = TypeVar("T")
 
 
-async def told(
+async def page_of(
     client: Client,
     broker: BrokerNode,
     path: str,

@@ -109,7 +109,8 @@ def one_replica(seen: ClusterSnapshot) -> Iterator[Finding]:
             Level.WARNING,
             "one_replica",
             f"{len(found)} topics have partitions with one replica: {some(found)}",
-            "their records are gone for as long as one broker is, or for good",
+            "their records are unavailable while a broker is down, and lost if it does not come "
+            "back",
             "`penstock reassign plan --replication-factor 3 --save plan.json`, then "
             "`penstock reassign run plan.json`",
         )
@@ -304,7 +305,7 @@ def untold(seen: ClusterSnapshot) -> Iterator[Finding]:
         yield Finding(
             Level.WARNING,
             "untold",
-            f"{len(seen.untold)} questions were not answered: {some(seen.untold, 2)}",
+            f"{len(seen.untold)} requests were not answered: {some(seen.untold, 2)}",
             "what depends on them was not checked",
             "ask again with more permissions, or when all brokers are up",
         )

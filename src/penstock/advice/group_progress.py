@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 
 import msgspec
 
-from penstock.advice.broker_page import told
+from penstock.advice.broker_page import page_of
 from penstock.advice.group_lag import GroupProgress, PartitionProgress
 from penstock.client.cluster import Client
 from penstock.client.group_description import GroupDescription
@@ -47,7 +47,9 @@ async def group_progress(
     await asyncio.sleep(seconds)
     after = await _look(client, described)
     coordinator = await find_coordinator(client, ToCoordinator(group))
-    activity = await told(client, coordinator, "/groups/activity", {"group": group}, GroupActivity)
+    activity = await page_of(
+        client, coordinator, "/groups/activity", {"group": group}, GroupActivity
+    )
     times = {
         TopicPartition(each.topic, each.partition): each.commit_ms
         for each in (activity.commits if activity else ())
@@ -106,6 +108,6 @@ async def _fetches(
     for leader, led in (await client.by_leader(partitions)).items():
         for topic in sorted({each.topic for each in led}):
             query, kind = {"topic": topic}, list[FetchesPage]
-            page = await told(client, brokers[leader], "/fetches", query, kind)
+            page = await page_of(client, brokers[leader], "/fetches", query, kind)
             found |= {TopicPartition(each.topic, each.partition): each for each in page or ()}
     return found

@@ -255,7 +255,7 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
 
 
 def refuse_unserved(config: BrokerConfig) -> None:
-    """Refuse settings without the other settings that they need, before anything is opened."""
+    """Refuse settings that lack other settings they depend on, before anything is opened."""
     super_users(config.authorization.super_users)  # raises if an entry is malformed
     if config.zookeeper.zookeeper_set_acl and config.zookeeper.zookeeper_connect is None:
         raise ConfigError(

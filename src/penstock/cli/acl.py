@@ -124,7 +124,7 @@ def explain(
 ) -> None:
     """Say whether a user may do something, and which rule decides.
 
-    By the broker's own rules, from its ACLs and settings as they are now.
+    Uses the broker's own code, with its current ACLs and settings.
     """
     del output
     who, what, of = principal_of(principal), operation_of(operation), resource_of(resource)

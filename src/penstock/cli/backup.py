@@ -27,8 +27,8 @@ def backup(target: Path, directory: Path) -> None:
 
     The broker may run: it is paused for some milliseconds, while its files are opened. All records
     acknowledged before that are in the backup. FOLDER must be new or empty; it is a backup once it
-    has manifest.json. It has credentials of users, so that only its owner may read it. Keys of TLS
-    and files of settings are not in it.
+    has manifest.json. It contains users' credentials, so only its owner may read it. TLS keys and
+    settings files are not in it.
     """
     made = back_up(directory, target, SystemClock())
     pause = f"; the broker was paused for {made.paused_ms} ms" if made.paused_ms else ""

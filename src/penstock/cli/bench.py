@@ -38,7 +38,7 @@ AT_ONCE_BYTES = 1 << 20
 
 @click.group(cls=Noun)
 def bench() -> None:
-    """Measure producing, consuming and the time from end to end, as kafka-*-perf-test do."""
+    """Measure producing, consuming and end-to-end latency, like Kafka's kafka-*-perf-test."""
 
 
 def show(row: dict[str, object], output: str) -> None:
@@ -100,7 +100,7 @@ def produce(
 @FORMAT
 @remote
 def consume(remote: Remote, topic: str, records: int, output: str) -> None:
-    """Read records from the beginning, until so many are read or the end is reached."""
+    """Read records from the beginning, up to --records or to the end."""
 
     async def work(client: Client) -> Run:
         (found,) = await describe_topics(client, [topic])
@@ -140,7 +140,7 @@ async def offsets(
 @FORMAT
 @remote
 def end_to_end(remote: Remote, topic: str, records: int, size: int, output: str) -> None:
-    """Write one record after the other, and read each before the next: the latency of both."""
+    """Write records one by one, and read each before the next is written."""
 
     async def work(client: Client) -> Run:
         (found,) = await describe_topics(client, [topic])

@@ -156,7 +156,7 @@ def unset(
     validate_only: bool,
     output: str,
 ) -> None:
-    """Reset settings to what they are by default."""
+    """Reset settings to their defaults."""
     changes: dict[str, str | None] = dict.fromkeys(settings)
     alter(remote, kind, name, changes, validate_only=validate_only, output=output)
 

@@ -45,7 +45,7 @@ DEFAULT_LISTEN = "127.0.0.1:8080"
     "--audit-log",
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Append a JSON line for each change: who, what, and what came of it.",
+    help="Append a JSON line for each change: who, what, and the outcome.",
 )
 @KEYSTORE
 @KEYSTORE_PASSWORD
@@ -92,7 +92,7 @@ def console(
     """Show a cluster in the browser: brokers, problems, topics, replicas, groups and their lag.
 
     The same as JSON is under /api/v1, described by /api/v1/openapi.json. Needs the extra `console`.
-    Works with Apache Kafka too, but for the replicas' offsets.
+    Also works with Apache Kafka, except for the replicas' offsets.
     """
     try:
         from penstock.console.mask import Masks, parse_mask

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     "-l",
     "--last",
     type=click.IntRange(min=1),
-    help="Only the newest so many records of all partitions, by their timestamps.",
+    help="Only this many of the newest records of all partitions, by timestamp.",
 )
 @click.option("-f", "--follow", is_flag=True, help="Wait for more records at the end.")
 @click.option("-n", "--count", type=click.IntRange(min=1), help="Stop after this many records.")
@@ -85,7 +85,7 @@ if TYPE_CHECKING:
 @click.option("-t", "--timestamps", is_flag=True, help="Show timestamps.")
 @click.option("--offsets", is_flag=True, help="Show partitions and offsets.")
 @click.option(
-    "-s", "--separator", type=SeparatorType(), default="\t", help="Separates these. [a tab]"
+    "-s", "--separator", type=SeparatorType(), default="\t", help="Separates the columns. [a tab]"
 )
 @RECORD_FORMAT
 @remote
@@ -182,8 +182,8 @@ def consume(
         with until_reader_leaves():
             await read_from(client, names)
 
-    told = ", ".join(topics)
-    with summary(lambda: sink.printed, lambda: f"consumed {sink.printed} records of {told}"):
+    topic_names = ", ".join(topics)
+    with summary(lambda: sink.printed, lambda: f"consumed {sink.printed} records of {topic_names}"):
         remote.run(read)
     if wanted is not None and wanted.failures:
         warn(f"--filter did not fit {wanted.failures} records, as {wanted.first_failure}")

@@ -39,7 +39,7 @@ def decoding_options(command: Callable[..., None]) -> Callable[..., None]:
             type=click.Choice(FORMATS),
             default="none",
             show_default=True,
-            help="Format of values; auto finds it. Internal topics are decoded always.",
+            help="Format of values; auto detects it. Internal topics are always decoded.",
         ),
         click.option(
             "--decode-key",

@@ -24,7 +24,7 @@ from penstock.errors import ConfigError
     "--audit-log",
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Append a JSON line for each call: who, what, and what came of it.",
+    help="Append a JSON line for each call: who, what, and the outcome.",
 )
 @click.option(
     "--registry",
@@ -42,7 +42,7 @@ def mcp(
 ) -> None:
     """Offer what the console shows as tools, by the Model Context Protocol, until the input ends.
 
-    An assistant starts it, and can do what the client settings allow. It only reads, unless
+    An AI assistant starts it, and can do what the client settings allow. It only reads, unless
     --allow-changes is given. Each call is logged. Needs the extra `console`.
     """
     try:

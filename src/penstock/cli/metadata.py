@@ -75,7 +75,7 @@ def replace_file(path: Path, lines: Iterable[bytes]) -> None:
 
 
 @metadata.command("import", example="penstock metadata import backup.jsonl --dir penstock-data")
-@directory_option(exists=False, help_text="The broker's data directory; made if it is missing.")
+@directory_option(exists=False, help_text="The broker's data directory; created if missing.")
 @click.argument("file", type=click.File("rb"), default="-")
 def import_(directory: Path, file: BinaryIO) -> None:
     """Read the metadata from FILE, or from standard input, into a directory without metadata.

@@ -133,7 +133,7 @@ def validate(project: Path, **given: Any) -> None:
 @click.option("--full-refresh", multiple=True, metavar="TABLE", help="Recompute this table.")
 @click.option("--full-refresh-all", is_flag=True, help="Recompute all tables.")
 def run(project: Path, **given: Any) -> None:
-    """Process what the project's sources hold now or, with --follow, also all that comes.
+    """Process what the project's sources hold now and, with --follow, all that is added later.
 
     On a terminal a table shows the progress; elsewhere each micro-batch is a JSON object.
     """

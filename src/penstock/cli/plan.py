@@ -57,14 +57,16 @@ SIZE, SPAN = SizeType(), SpanType()
 @click.option("--size", type=SIZE, help="Bytes of a message, before compression.")
 @click.option("--retention", type=SPAN, help="How long they stay: 12h, 7d.")
 @click.option("--replicas", type=click.IntRange(min=1), help="Replication factor. [3]")
-@click.option("--compression", type=float, help="Bytes before for each byte after. [1]")
+@click.option(
+    "--compression", type=float, help="Compression ratio: bytes before for each byte after. [1]"
+)
 @click.option("--spare", type=float, help="Share of the disk that stays free. [0.2]")
 @click.option("--groups", type=click.IntRange(min=0), help="Groups that read all of it. [1]")
 @click.option("--brokers", type=click.IntRange(min=1), help="Number of brokers. [3]")
 @click.option("--partition-in", type=SIZE, help="Bytes per second into a partition. [10M]")
 @click.option("--partition-out", type=SIZE, help="Bytes per second out of a partition. [20M]")
-@click.option("--from-cluster", is_flag=True, help="What is not given is taken from a cluster.")
-@click.option("-t", "--topic", type=TOPIC_NAME, help="With --from-cluster: only of this topic.")
+@click.option("--from-cluster", is_flag=True, help="Take values that are not given from a cluster.")
+@click.option("-t", "--topic", type=TOPIC_NAME, help="With --from-cluster: only this topic.")
 @FORMAT
 @remote
 def plan(

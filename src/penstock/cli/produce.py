@@ -53,7 +53,8 @@ class InputType(click.ParamType[str]):
     show_default=True,
     help="text: a line is a value. json: as `consume --format json` prints. ndjson: a line is a "
     "value in JSON. csv: the first line names columns: key, value, partition, timestamp, "
-    "header.NAME; without value, the others are it. With a % it is a template, as '%k:%s'.",
+    "header.NAME; without a value column, the other columns form the value. With a % it is "
+    "a template, such as '%k:%s'.",
 )
 @click.option(
     "-s",
@@ -61,7 +62,9 @@ class InputType(click.ParamType[str]):
     type=SeparatorType(),
     help=r"Separates key and value in a line; '\t' is a tab.",
 )
-@click.option("--key-field", metavar="NAME", help="ndjson: the field that is the key, as user.id.")
+@click.option(
+    "--key-field", metavar="NAME", help="ndjson: the field that is the key, such as user.id."
+)
 @click.option("-k", "--key", help="The key of every record.")
 @click.option(
     "-H",
@@ -85,12 +88,13 @@ class InputType(click.ParamType[str]):
     "-a",
     "--acks",
     type=click.Choice(["0", "1", "all"]),
-    help="Who must have a record: nobody, its leader, or all in-sync replicas. [all]",
+    help="Which replicas must have a record before it is acknowledged: none, the leader, or all "
+    "in sync. [all]",
 )
 @click.option(
     "--idempotent/--no-idempotent",
     default=None,
-    help="No duplicates by retries; needs --acks all. [idempotent]",
+    help="Retries write no duplicates; needs --acks all. [idempotent]",
 )
 @click.option(
     "--transactional-id",
@@ -98,7 +102,9 @@ class InputType(click.ParamType[str]):
     help="Write everything in one transaction, or nothing if a line fails.",
 )
 @click.option(
-    "--rate", type=click.FloatRange(min=0, min_open=True), help="At most so many records a second."
+    "--rate",
+    type=click.FloatRange(min=0, min_open=True),
+    help="At most this many records per second.",
 )
 @click.option(
     "--on-error",

@@ -156,11 +156,11 @@ def produce_lines(remote: Remote, options: ProduceOptions) -> None:
                 written = 0  # the transaction is aborted, or its commit failed
             raise
 
-    def told() -> str:
+    def summary_text() -> str:
         left_out = f", skipped {skipped} lines" if skipped else ""
         return f"produced {written} records to {topic}{left_out}"
 
-    with summary(lambda: written + skipped, told):
+    with summary(lambda: written + skipped, summary_text):
         try:
             remote.run(write)
         except (BadLine, LineRejected) as line:

@@ -18,7 +18,9 @@ KEYS = (
     "connection_creation_rate",
 )
 ANY = "<default>"
-USER = click.option("--user", metavar="USER", help=f"A user; {ANY}: all without their own.")
+USER = click.option(
+    "--user", metavar="USER", help=f"A user; {ANY}: all users without quotas of their own."
+)
 CLIENT = click.option("--client-id", metavar="ID", help=f"A client id, or {ANY}.")
 IP = click.option("--ip", metavar="ADDRESS", help=f"An address, or {ANY}.")
 
@@ -116,8 +118,8 @@ def parsed(pair: str) -> tuple[str, float | None]:
     try:
         return key, float(text)
     except ValueError:
-        told = f"{text!r} is no number" if equals else "has no value"
-        raise ConfigError(f"{key}: {told}; write {key}=NUMBER") from None
+        problem = f"{text!r} is no number" if equals else "has no value"
+        raise ConfigError(f"{key}: {problem}; write {key}=NUMBER") from None
 
 
 @quota.command("unset", example="penstock quota unset --user bob producer_byte_rate")

@@ -65,7 +65,9 @@ def reassign() -> None:
 )
 @click.option("-t", "--topic", "topics", multiple=True, type=TOPIC_NAME, help="Only this topic.")
 @click.option("--to", "brokers", metavar="B,B,...", help="Only to these brokers.")
-@click.option("--replication-factor", type=click.IntRange(1, 100), help="Change the replicas.")
+@click.option(
+    "--replication-factor", type=click.IntRange(1, 100), help="Change the number of replicas."
+)
 @click.option(
     "--save",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -149,7 +151,7 @@ def run(remote: Remote, file: Path, throttle: int | None, output: str) -> None:
 @click.option("--once", is_flag=True, help="Show the moves, and do not wait.")
 @remote
 def watch(remote: Remote, once: bool) -> None:
-    """Show the moves that are going on, and wait until they are done."""
+    """Show the moves in progress, and wait until they are done."""
 
     async def work(client: Client) -> list[dict[str, Any]]:
         moving = await ongoing_reassignments(client)
@@ -186,11 +188,13 @@ async def wait_with_progress(client: Client, partitions: Collection[TopicPartiti
 
 
 @reassign.command("cancel", example="penstock reassign cancel --yes")
-@click.option("-t", "--topic", "topics", multiple=True, type=TOPIC_NAME, help="Only of this topic.")
+@click.option(
+    "-t", "--topic", "topics", multiple=True, type=TOPIC_NAME, help="Only moves of this topic."
+)
 @FORMAT
 @remote
 def cancel(remote: Remote, topics: tuple[str, ...], output: str) -> None:
-    """Cancel moves that are going on; partitions keep the replicas they had."""
+    """Cancel moves in progress; partitions keep the replicas they had."""
     confirm("Cancel the moves of partitions?")
 
     async def work(client: Client) -> list[TopicPartition]:

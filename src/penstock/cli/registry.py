@@ -30,7 +30,7 @@ READY_S = 0.05
 
 @click.group(cls=Noun)
 def registry() -> None:
-    """Serve schemas by Confluent's REST API.
+    """Serve schemas over Confluent's REST API.
 
     They are kept in the topic _schemas, as Confluent's registry keeps them.
     """
@@ -62,7 +62,7 @@ def registry() -> None:
     "--group",
     default="schema-registry",
     show_default=True,
-    help="Instances of one registry elect in this group the one that writes.",
+    help="Group in which the instances of one registry elect the one that writes.",
 )
 @click.option("--log-level", type=click.Choice(LEVELS, case_sensitive=False), default="info")
 @click.option("--parent", type=int, hidden=True, help="End when this process has ended.")
@@ -130,7 +130,9 @@ def tls_contexts(
     """TLS contexts for clients, and for other instances of the registry."""
     if keystore is None:
         if truststore is not None:
-            raise ConfigError("--truststore needs --keystore: without TLS nobody shows one")
+            raise ConfigError(
+                "--truststore needs --keystore: without TLS, clients present no certificate"
+            )
         return None, None
     secret = None if password is None else Password(password.read_text().strip())
     own = read_store("--keystore", keystore, "--keystore-password", secret)

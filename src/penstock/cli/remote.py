@@ -26,8 +26,8 @@ NOTICE_S = 2.0
 NEXT_STEP = "start a broker with `penstock serve`, or name one that runs with --bootstrap"
 TLS_STEP = "pass its security settings: --command-config FILE, or -X security.protocol=SSL"
 OTHER_TLS_STEP = (
-    "look at security.protocol, ssl.truststore.location (whom to trust) and ssl.keystore.location "
-    "(a certificate to show): --command-config FILE, or -X NAME=VALUE"
+    "look at security.protocol, ssl.truststore.location (which certificates to trust) and "
+    "ssl.keystore.location (a certificate to show): --command-config FILE, or -X NAME=VALUE"
 )
 
 
@@ -122,7 +122,7 @@ OPTIONS: tuple[Callable[[Callable[..., None]], Callable[..., None]], ...] = (
         cls=ConnectionOption,
         metavar="NAME=VALUE",
         multiple=True,
-        help="A client setting of Kafka; wins over those below. Repeatable.",
+        help="A Kafka client setting; overrides those below. Repeatable.",
     ),
     click.option(
         "--command-config",
@@ -136,7 +136,8 @@ OPTIONS: tuple[Callable[[Callable[..., None]], Callable[..., None]], ...] = (
         "--profile",
         cls=ConnectionOption,
         metavar="NAME",
-        help="Client settings by `penstock profile`. [$PENSTOCK_PROFILE, else the one in use]",
+        help="Client settings saved by `penstock profile`. [$PENSTOCK_PROFILE, else the one in "
+        "use]",
     ),
     click.option(
         "--timeout",
@@ -179,10 +180,10 @@ def remote_of(given: Mapping[str, Any]) -> Remote:
         environ=os.environ,
     )
     if given["properties"]:  # only -X is checked: a file or profile may serve other clients too
-        from penstock.client.setting_names import doubts  # late: rarely needed
+        from penstock.client.setting_names import no_effect_warnings  # late: rarely needed
 
-        for doubt in doubts(name for name, _ in from_pairs(given["properties"])):
-            warn(f"-X: {doubt}")
+        for warning in no_effect_warnings(name for name, _ in from_pairs(given["properties"])):
+            warn(f"-X: {warning}")
     from penstock.client.security import client_security
 
     timeout_ms = max(1, round(given["seconds"] * 1000))

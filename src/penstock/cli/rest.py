@@ -23,7 +23,7 @@ DEFAULT_LISTEN = "127.0.0.1:8082"
 
 @click.group(cls=Noun)
 def rest() -> None:
-    """Take records over HTTP: POST /topics/NAME and POST /log."""
+    """Accept records over HTTP: POST /topics/NAME and POST /log."""
 
 
 @rest.command(example="penstock rest serve --bootstrap-server kafka1:9092 --token-file rest.token")
@@ -36,7 +36,7 @@ def rest() -> None:
     f"[{TOKEN_VARIABLE} in the environment]",
 )
 @click.option(
-    "--no-token", is_flag=True, help="Take records from everybody: on loopback addresses only."
+    "--no-token", is_flag=True, help="Accept records from anyone; on loopback addresses only."
 )
 @click.option("--log-topic", default="log", show_default=True, help="Where POST /log writes.")
 @click.option("--log-level", type=click.Choice(LEVELS, case_sensitive=False), default="info")

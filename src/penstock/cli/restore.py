@@ -21,7 +21,7 @@ from penstock.local.backup.restore import restore as restore_backup
     default=Path("penstock-data"),
     show_default=True,
     type=DirectoryType(),
-    help="The data directory to make; it must be new or empty.",
+    help="The data directory to create; it must be new or empty.",
 )
 @click.option(
     "--log-dirs",
@@ -37,8 +37,8 @@ def restore(source: Path, directory: Path, log_dirs: str | None, dry_run: bool) 
     """
     if dry_run:
         manifest = verify(source)
-        told = f"{len(manifest.files)} files, {human_bytes(manifest.size_bytes)}: no damage"
-        print_result(told, {"folder": str(source), "files": len(manifest.files)})
+        summary = f"{len(manifest.files)} files, {human_bytes(manifest.size_bytes)}: no damage"
+        print_result(summary, {"folder": str(source), "files": len(manifest.files)})
         return
     named = [Path(each) for each in log_dirs.split(",") if each] if log_dirs else []
     manifest = restore_backup(source, directory, named, SystemClock())

@@ -15,8 +15,8 @@ ROUTES = click.option(
     "route_file",
     metavar="FILE",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Delay and retry topics, where topic settings cannot say it (Apache Kafka): a section "
-    "[TOPIC] with the same settings.",
+    help="A file of delay and retry topics, for Apache Kafka, which has no such topic settings: "
+    "a section [TOPIC] with the same settings.",
 )
 
 

@@ -51,16 +51,24 @@ def selection_options(
     """
     options = (
         click.option("-k", "--key", help="Only records with this key."),
-        click.option("--error", metavar="TEXT", help="Only with this in penstock-error."),
+        click.option(
+            "--error",
+            metavar="TEXT",
+            help="Only records whose header penstock-error contains this.",
+        ),
         click.option(
             since,
             "since_ms",
             metavar="TIME",
             type=TimeType(),
-            help=f"Only {time} then or later: ms since 1970, ISO-8601, -1h or +1h.",
+            help=f"Only records {time} at this time or later: ms since 1970, ISO-8601, -1h or +1h.",
         ),
         click.option(
-            until, "until_ms", metavar="TIME", type=TimeType(), help=f"Only {time} before then."
+            until,
+            "until_ms",
+            metavar="TIME",
+            type=TimeType(),
+            help=f"Only records {time} before this time.",
         ),
         click.option(
             "--filter",

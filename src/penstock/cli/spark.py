@@ -16,5 +16,5 @@ def spark_part(name: str) -> ModuleType:
         if package in {"", "penstock"}:
             raise
         raise ConfigError(
-            f"{package} is not installed, which pipelines need: {install('spark')}"
+            f"{package} is not installed, which Spark commands need: {install('spark')}"
         ) from error

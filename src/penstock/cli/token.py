@@ -46,7 +46,9 @@ def token() -> None:
 
 
 @token.command("create", example="penstock token create --renewer User:spark")
-@click.option("--owner", metavar="User:NAME", callback=principal, help="Its owner. [yourself]")
+@click.option(
+    "--owner", metavar="User:NAME", callback=principal, help="Owner of the token. [yourself]"
+)
 @click.option(
     "--renewer",
     "renewers",
@@ -59,7 +61,7 @@ def token() -> None:
     "--max-lifetime-ms",
     type=PERIOD,
     default=0,
-    help="Its end beyond all renewals. [that of the brokers]",
+    help="Lifetime in ms that no renewal can exceed. [the brokers' setting]",
 )
 @remote
 def create(
@@ -88,10 +90,10 @@ def list_(remote: Remote) -> None:
 
 @token.command("renew", example="penstock token renew 0uTvhzlFQPq9ZI9Vuu1Q5w")
 @TOKEN
-@click.option("--period-ms", type=PERIOD, help="From now on. [that of the brokers]")
+@click.option("--period-ms", type=PERIOD, help="For this many ms from now. [the brokers' setting]")
 @remote
 def renew(remote: Remote, token_id: str, period_ms: int | None) -> None:
-    """Give a token a later end."""
+    """Renew a token: it expires later."""
     period_ms = -1 if period_ms is None else period_ms
     end_ms = remote.run(of_token(token_id, lambda client, h: renew_token(client, h, period_ms)))
     print_end(token_id, end_ms)
@@ -99,10 +101,10 @@ def renew(remote: Remote, token_id: str, period_ms: int | None) -> None:
 
 @token.command("expire", example="penstock token expire 0uTvhzlFQPq9ZI9Vuu1Q5w")
 @TOKEN
-@click.option("--period-ms", type=PERIOD, help="From now on. [at once]")
+@click.option("--period-ms", type=PERIOD, help="In this many ms. [at once]")
 @remote
 def expire(remote: Remote, token_id: str, period_ms: int | None) -> None:
-    """End a token, at once or after a period."""
+    """Expire a token, at once or after a period."""
     period_ms = -1 if period_ms is None else period_ms
     end_ms = remote.run(of_token(token_id, lambda client, h: expire_token(client, h, period_ms)))
     print_end(token_id, end_ms)

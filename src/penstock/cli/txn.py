@@ -35,7 +35,9 @@ def txn() -> None:
 
 
 @txn.command("list", example="penstock txn list --state Ongoing")
-@click.option("--state", "states", multiple=True, help="Only in this state; repeatable.")
+@click.option(
+    "--state", "states", multiple=True, help="Only transactions in this state; repeatable."
+)
 @click.option("--longer-than", type=SECONDS, metavar="SECONDS", help="Only those open for longer.")
 @remote
 def list_(remote: Remote, states: tuple[str, ...], longer_than: float | None) -> None:
@@ -95,7 +97,8 @@ def described(found: TransactionDescription) -> dict[str, Any]:
     default=900.0,
     show_default=True,
     metavar="SECONDS",
-    help="No write for so long: transaction.max.timeout.ms of the brokers, at least.",
+    help="Only transactions without a write for this long; at least transaction.max.timeout.ms "
+    "of the brokers.",
 )
 @remote
 def hanging(remote: Remote, topics: tuple[str, ...], older_than: float) -> None:
@@ -134,7 +137,7 @@ def hanging(remote: Remote, topics: tuple[str, ...], older_than: float) -> None:
 @FORMAT
 @remote
 def abort(remote: Remote, topic: str, partition: int, start_offset: int, output: str) -> None:
-    """Abort a transaction that hangs, by a marker in the partition."""
+    """Abort a hanging transaction by writing a marker to its partition."""
     confirm(f"Abort the transaction of {topic}-{partition} that begins at {start_offset}?")
     tp = TopicPartition(topic, partition)
 

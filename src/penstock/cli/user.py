@@ -93,7 +93,7 @@ def describe(remote: Remote, name: str, output: str) -> None:
 @FORMAT
 @remote
 def create(remote: Remote, name: str, mechanism: str, iterations: int, output: str) -> None:
-    """Create a user, or give it a new password, which is asked for or read from the input.
+    """Create a user, or set a new password, read from a prompt or standard input.
 
     The password never leaves this machine: the broker gets it salted and hashed.
     """
@@ -131,7 +131,7 @@ def ask_password(name: str) -> str:
 @FORMAT
 @remote
 def delete(remote: Remote, name: str, output: str) -> None:
-    """Delete all credentials of a user: nobody can log in as it any more."""
+    """Delete all credentials of a user, who then cannot log in any more."""
     del output
     confirm(f"Delete user {name}?")
 

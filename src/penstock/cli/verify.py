@@ -28,9 +28,10 @@ AT_ONCE = 500
 @FORMAT
 @remote
 def verify(remote: Remote, topic: str, records: int, output: str) -> None:
-    """Write numbered records to TOPIC, read them back and check that none is lost, twice or late.
+    """Write numbered records to TOPIC, read them back, and check that none is lost, duplicated or
+    out of order.
 
-    Records of others in the topic do no harm. The exit code is 1 if something is wrong.
+    Other records in the topic do no harm. The exit code is 1 if something is wrong.
     """
     run = secrets.token_hex(4)
 

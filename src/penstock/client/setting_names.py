@@ -94,7 +94,7 @@ CHECKED_ELSEWHERE: Final = ("ssl.", "sasl.", "security.", "config.providers", "p
 """Unknown security settings of a connection are refused elsewhere; the others are for services."""
 
 
-def doubts(names: Iterable[str]) -> Iterator[str]:
+def no_effect_warnings(names: Iterable[str]) -> Iterator[str]:
     """A message about each setting that has no effect."""
     for name in dict.fromkeys(names):
         if name in EFFECTIVE or name.startswith(CHECKED_ELSEWHERE):

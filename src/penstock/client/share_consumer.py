@@ -211,10 +211,10 @@ class ShareConsumer:
     ) -> None:
         """Acknowledge gaps at once: the group limits how many records are unacknowledged."""
         connection, session = self._sessions[leader]
-        told = {each: batches(offsets) for each, offsets in gaps.items()}
+        gap_batches = {each: batches(offsets) for each, offsets in gaps.items()}
         try:
             response = await connection.call(
-                session.acknowledge(told),
+                session.acknowledge(gap_batches),
                 ShareAcknowledgeResponse,
                 timeout_ms=self._client.request_timeout_ms,
             )

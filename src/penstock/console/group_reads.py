@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from penstock.advice.broker_page import told
+from penstock.advice.broker_page import page_of
 from penstock.client.groups import find_coordinator
 from penstock.client.route import ToCoordinator
 from penstock.client.share_groups import SHARE
@@ -39,7 +39,7 @@ async def rebalances(watch: ClusterWatch, look: ClusterLook, given: Params) -> R
         return None
     coordinator = await find_coordinator(watch.client, ToCoordinator(group))
     query = {"group": group}
-    found = await told(watch.client, coordinator, "/groups/rebalances", query, Rebalances)
+    found = await page_of(watch.client, coordinator, "/groups/rebalances", query, Rebalances)
     return found or Rebalances(group, (), None)
 
 
@@ -58,7 +58,7 @@ async def in_flight(
     query, client = {"group": group}, watch.client
     async with asyncio.TaskGroup() as tasks:
         asking = [
-            tasks.create_task(told(client, each, "/groups/in-flight", query, kind))
+            tasks.create_task(page_of(client, each, "/groups/in-flight", query, kind))
             for each in look.snapshot.cluster.brokers.values()
         ]
     found = [each for task in asking for each in task.result() or ()]

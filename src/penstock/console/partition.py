@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from penstock.advice.broker_page import told
+from penstock.advice.broker_page import page_of
 from penstock.client.producers import NO_TRANSACTION, describe_producers
 from penstock.console import model
 from penstock.console.replicas import TIMEOUT_MS, Bar, picture, replica_pages
@@ -89,7 +89,7 @@ async def partition(
     query, kind = {"topic": topic}, list[Segment]
     async with asyncio.TaskGroup() as tasks:
         asking = [
-            tasks.create_task(told(watch.client, each, "/segments", query, kind, TIMEOUT_MS))
+            tasks.create_task(page_of(watch.client, each, "/segments", query, kind, TIMEOUT_MS))
             for each in holders
         ]
         pages = tasks.create_task(replica_pages(watch.client, holders, topic))

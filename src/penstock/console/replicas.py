@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from penstock.advice.broker_page import told
+from penstock.advice.broker_page import page_of
 from penstock.client.cluster import Client
 from penstock.client.metadata import BrokerNode
 from penstock.console.model import Partition
@@ -44,7 +44,7 @@ async def replica_pages(
     query, kind = {"topic": topic}, list[ReplicaPage]
     async with asyncio.TaskGroup() as tasks:
         asking = [
-            tasks.create_task(told(client, each, "/replicas", query, kind, TIMEOUT_MS))
+            tasks.create_task(page_of(client, each, "/replicas", query, kind, TIMEOUT_MS))
             for each in brokers
         ]
     return [each for task in asking for each in task.result() or ()]

@@ -134,7 +134,7 @@ class ControllerContext:
         """Brokers that may have lost records that they had acknowledged."""
         return [each.id for each in self.image.brokers.values() if each.unclean_shutdown]
 
-    def replicas_in_doubt(self, topic_partition: TopicPartition) -> Collection[BrokerId]:
+    def unclean_replicas(self, topic_partition: TopicPartition) -> Collection[BrokerId]:
         """Brokers that may have lost records of this partition, and have not caught up since."""
         return [
             each

@@ -135,8 +135,8 @@ async def reread(context: ControllerContext, refused: Mapping[TopicPartition, St
         if node is not None and before is not None:
             after = state_of(before, node)
             if after is not None:
-                doubtful = context.replicas_in_doubt(topic_partition)
-                states[topic_partition] = _without(after, doubtful)
+                untrusted = context.unclean_replicas(topic_partition)
+                states[topic_partition] = _without(after, untrusted)
     if states:
         context.image = context.image.apply(ImageDelta(partitions=states))
         context.changed_elsewhere |= states.keys()
@@ -144,12 +144,12 @@ async def reread(context: ControllerContext, refused: Mapping[TopicPartition, St
 
 
 def _without(
-    partition: PartitionRegistration, doubtful: Collection[BrokerId]
+    partition: PartitionRegistration, untrusted: Collection[BrokerId]
 ) -> PartitionRegistration:
     """The partition without replicas that may lack records, unless no other is in its ISR. They had
     left it, which the other writer did not know.
     """
-    isr = tuple(each for each in partition.isr if each not in doubtful)
+    isr = tuple(each for each in partition.isr if each not in untrusted)
     if not isr:
         return partition
     leader = partition.leader if partition.leader in isr else NO_LEADER

@@ -221,7 +221,7 @@ def _elected_without(
         remaining,
         live,
         allow_unclean=False,
-        unclean_shutdown=context.replicas_in_doubt(topic_partition),
+        unclean_shutdown=context.unclean_replicas(topic_partition),
     )
     if outcome.leader == NO_LEADER:
         raise EligibleLeadersNotAvailable(f"no remaining replica of {topic_partition} is in sync")

@@ -64,7 +64,7 @@ def _repaired(
     suspected: Collection[BrokerId],
 ) -> Elected | None:
     """The partition's leader and ISR; None if it can stay as it is."""
-    unclean = context.replicas_in_doubt(topic_partition)
+    unclean = context.unclean_replicas(topic_partition)
     live = context.live_replicas(topic_partition, partition.replicas)
     trusted = [each for each in live if each not in suspected]
     if any(each in trusted for each in partition.isr):

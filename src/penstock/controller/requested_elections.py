@@ -68,15 +68,15 @@ def _outcome(
         )
         raise UnknownTopic(f"No such {unknown or f'topic as {topic_partition.topic}'}")
     live = context.live_replicas(topic_partition, partition.replicas)
-    in_doubt = context.replicas_in_doubt(topic_partition)
+    unclean = context.unclean_replicas(topic_partition)
     if election_type is ElectionType.PREFERRED:
-        return preferred(partition, live, in_doubt)
+        return preferred(partition, live, unclean)
     if partition.partition_epoch < 0:
         # Its state cannot be read, or was never written. An election would begin at the first
         # leader epoch again, while brokers may lead and follow in a later one.
         raise EligibleLeadersNotAvailable(f"the state of {topic_partition} is not known")
     with_stopping = context.live_or_shutting_down_replicas(topic_partition, partition.replicas)
-    return forced(partition, live, with_stopping, in_doubt)
+    return forced(partition, live, with_stopping, unclean)
 
 
 async def balance(context: ControllerContext, percentage: int) -> None:

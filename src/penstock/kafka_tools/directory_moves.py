@@ -46,7 +46,7 @@ async def directory_moves(client: Client, plan: ReassignmentPlan) -> dict[Replic
     return moves
 
 
-def told(moves: Mapping[Replica, DirectoryMove]) -> str:
+def progress_lines(moves: Mapping[Replica, DirectoryMove]) -> str:
     return "\n".join(_line(replica, move) for replica, move in moves.items())
 
 

@@ -106,10 +106,10 @@ def _failed(called: Tool, raised: Exception, words: Sequence[str]) -> int:
         error = InternalError(error)
     elif isinstance(error, OSError):
         error = type(error)(sentence(error))
-    told = called.failed(error, words)
+    message = called.failed(error, words)
     try:
         if called.failed_on_stdout:
-            print(told)
+            print(message)
         sys.stdout.flush()
         is_told = called.failed_on_stdout
     except OSError:  # the disk is full or the pipe closed; buffered output is lost
@@ -117,7 +117,7 @@ def _failed(called: Tool, raised: Exception, words: Sequence[str]) -> int:
         is_told = False
     if not is_told:
         with suppress(OSError):
-            print(told, file=sys.stderr)
+            print(message, file=sys.stderr)
     return 1
 
 

@@ -24,7 +24,7 @@ from penstock.client.replication_throttle import (
 )
 from penstock.config.resource_type import ConfigResourceType
 from penstock.errors import ErrorCode, KafkaError
-from penstock.kafka_tools.directory_moves import directory_moves, targets, told
+from penstock.kafka_tools.directory_moves import directory_moves, progress_lines, targets
 from penstock.kafka_tools.messages import refusal_text
 from penstock.kafka_tools.parser import Arguments
 from penstock.kafka_tools.reassign_plan import with_directories
@@ -183,7 +183,7 @@ async def verify(args: Arguments, client: Client, plan: ReassignmentPlan) -> Non
                 f"rather than {','.join(map(str, target.brokers))}."
             )
     moves = await directory_moves(client, plan)
-    print(told(moves))
+    print(progress_lines(moves))
     is_done = not ongoing and all(each.is_done for each in moves.values())
     if is_done and not args.has("preserve-throttles"):
         await _clear_throttles(client, plan)

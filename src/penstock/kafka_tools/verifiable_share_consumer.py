@@ -62,14 +62,14 @@ async def _consume(args: Arguments, client: "Client") -> None:
             offsets = _consumed(records, verbose=args.has("verbose"))
             consumer.acknowledge(records, AcknowledgeType.ACCEPT)
             for partition, error in (await consumer.commit()).items():
-                told = _partitions({partition: offsets[partition]})
+                listed = _partitions({partition: offsets[partition]})
                 outcome: dict[str, Any] = {"success": error is None}
                 if error is not None:
                     outcome["error"] = str(error)
                 event(
                     "offsets_acknowledged",
                     count=len(offsets[partition]),
-                    partitions=told,
+                    partitions=listed,
                     **outcome,
                 )
 

@@ -173,9 +173,10 @@ class Election:
         assignments: list[SyncGroupRequestAssignment] = []
         if joined.leader == self._member:
             members = {each.member_id: identity_of(each.metadata) for each in joined.members}
-            told = msgspec.json.encode(elected(members))
+            assignment = msgspec.json.encode(elected(members))
             assignments = [
-                SyncGroupRequestAssignment(member_id=each, assignment=told) for each in members
+                SyncGroupRequestAssignment(member_id=each, assignment=assignment)
+                for each in members
             ]
         connection = await self._client.connection(ToCoordinator(self._group))
         response = await connection.call(

@@ -12,7 +12,7 @@ LAG_TIME_MAX_MS = 30_000
 
 
 class NoController(Exception):
-    """A bug: a broker that is alone proposed another in-sync set."""
+    """A bug: the only broker of a cluster proposed a change of an ISR."""
 
 
 def _no_controller(proposal: IsrProposal) -> None:

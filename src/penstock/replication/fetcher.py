@@ -179,7 +179,7 @@ class Fetcher:
             try:
                 await asyncio.wrap_future(flush)
             except (OutOfFiles, KafkaError) as error:  # no more files, or a damaged batch
-                logger.warning("%s waits to be fetched: %s", topic_partition, error)
+                logger.warning("cannot fetch %s yet: %s", topic_partition, error)
                 self._unflushed.add(topic_partition)
                 self._schedule(topic_partition, states[topic_partition], NextStep.LATER)
             except StorageError as error:
@@ -243,7 +243,7 @@ class Fetcher:
                 return
             check(response.error_code, f"Fetch of broker {self.leader}")
         except (KafkaError, ProtocolError) as error:
-            logger.warning("broker %d cannot be copied from: %s", self.leader, error)
+            logger.warning("cannot fetch from broker %d: %s", self.leader, error)
             self.break_connection()
             await asyncio.sleep(config.replica_fetch_backoff_ms / 1000)
             return
@@ -309,7 +309,7 @@ class Fetcher:
             )
         except OutOfFiles as error:  # its directory is online, so nothing else would retry
             level = logging.DEBUG if state.backoff_ms else logging.WARNING  # once, not each try
-            logger.log(level, "%s waits to be fetched: %s", topic_partition, error)
+            logger.log(level, "cannot fetch %s yet: %s", topic_partition, error)
             step = NextStep.LATER
         except StorageError as error:
             self._give_up(topic_partition, error)
@@ -354,7 +354,7 @@ class Fetcher:
                 move_into_leader_range(partition, start, end, context.logs, context.clock.now_ms())
                 state.ready_ms = 0
         except OutOfFiles as error:
-            logger.warning("%s waits to be fetched: %s", topic_partition, error)
+            logger.warning("cannot fetch %s yet: %s", topic_partition, error)
         except StorageError as error:
             self._give_up(topic_partition, error)
         except KafkaError as error:

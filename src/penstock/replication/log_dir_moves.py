@@ -152,7 +152,7 @@ class LogDirMoves:
         if log.log_dir.failure is not None or future.log_dir.failure is not None:
             del self._store.future_logs[topic_partition]
         else:
-            with suppress(StorageError):  # its directory goes offline, and logs that
+            with suppress(StorageError):  # the directory goes offline, and that is logged
                 self._store.delete(topic_partition, future=True)
 
     def _take_over(self, partition: Partition, future: PartitionLog) -> None:

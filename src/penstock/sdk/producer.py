@@ -35,7 +35,7 @@ from penstock.sdk.partitioner import Partitioner
 from penstock.sdk.partitions import PartitionCounts
 from penstock.sdk.record import Header, K, Outgoing, RecordMetadata, V
 from penstock.sdk.serde.protocol import Serializer
-from penstock.sdk.stages import INTERVAL_MS, StagesHook, told
+from penstock.sdk.stages import INTERVAL_MS, StagesHook, stats_callback
 from penstock.sdk.trace import Stage, TraceHook, traced
 
 logger = logging.getLogger(__name__)
@@ -90,7 +90,7 @@ class Producer(Generic[K, V]):
         self._wanted = threading.Event()
         self._closed = threading.Event()
         if stages is not None:
-            mine = {"stats_cb": told(stages, config.get("stats_cb"))}
+            mine = {"stats_cb": stats_callback(stages, config.get("stats_cb"))}
             config = {"statistics.interval.ms": INTERVAL_MS, **config, **mine}
         self.client = confluent_kafka.Producer(producer_config(config))
         """confluent-kafka's own producer, for calls that this class does not wrap."""

@@ -101,7 +101,9 @@ def stages_of(statistics: str) -> ProducerStages:
     )
 
 
-def told(hook: StagesHook, also: Callable[[str], None] | None = None) -> Callable[[str], None]:
+def stats_callback(
+    hook: StagesHook, also: Callable[[str], None] | None = None
+) -> Callable[[str], None]:
     """A `stats_cb` for librdkafka that calls `hook`, after the application's own callback."""
 
     def tell(statistics: str) -> None:

@@ -1,11 +1,8 @@
 """How a leader and a follower answer clients and other brokers."""
 
 import asyncio
-import dataclasses
-import random
 import threading
 from collections import Counter
-from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -14,7 +11,6 @@ import pytest
 
 from penstock.broker.context import Services
 from penstock.broker.coordination.coordinator_log import PartitionCoordinatorLog
-from penstock.broker.produce import appending as produce_appending
 from penstock.broker.produce.appending import TURN_BYTES
 from penstock.broker.transaction.markers import ClusterMarkers, MarkerRound
 from penstock.client.address import parse_addresses
@@ -29,11 +25,9 @@ from penstock.log.lookup import LogSlice
 from penstock.log.partition_log import PartitionLog
 from penstock.log.truncation import truncate_to
 from penstock.metadata.image import Broker, PartitionRegistration, Topic
-from penstock.record.batch import read_header
 from penstock.record.build import build_batch
 from penstock.record.compression import Codec
 from penstock.record.record import Record
-from penstock.record.validate import stored
 from penstock.replication.isr import FollowerFetch
 from penstock.replication.isr_proposals import note_fetch
 from penstock.testing.logs import batch_of
@@ -64,46 +58,9 @@ from penstock.wire.messages.produce import (
     ProduceResponse,
     TopicProduceData,
 )
-from support.brokers.leading_broker import TOPIC, Leading, leading
+from support.brokers.leading_broker import TOPIC, Leading, appended, code_of, produce, run
 
 FETCH, LIST_OFFSETS = 1, 2
-Test = Callable[[Leading, Connection], Awaitable[None]]
-
-
-def run(
-    folder: Path, test: Test, settings: dict[str, str] | None = None, partitions: int = 1
-) -> None:
-    async def main() -> None:
-        async with leading(folder, partitions, settings) as leader:
-            connection = await connect(leader.address, client_id="test")
-            try:
-                await test(leader, connection)
-            finally:
-                await connection.close()
-
-    asyncio.run(main())
-
-
-def produce(
-    leader: Leading, connection: Connection, timeout_ms: int = 30_000
-) -> asyncio.Future[ProduceResponse]:
-    part = PartitionProduceData(index=0, records=memoryview(batch_of(b"x")))
-    topic = TopicProduceData(
-        name=TOPIC, topic_id=leader.partition().topic_id, partition_data=[part]
-    )
-    request = ProduceRequest(acks=-1, timeout_ms=timeout_ms, topic_data=[topic])
-    return connection.send(request, ProduceResponse)
-
-
-async def code_of(sent: asyncio.Future[ProduceResponse]) -> int:
-    response = await sent
-    return response.responses[0].partition_responses[0].error_code
-
-
-async def appended(leader: Leading, end_offset: int = 1) -> None:
-    async with asyncio.timeout(10):
-        while leader.partition().log.end_offset < end_offset:
-            await asyncio.sleep(0)
 
 
 async def fetched(
@@ -560,39 +517,6 @@ def test_bytes_are_counted_once_when_sent_and_only_for_consumers(tmp_path: Path)
     run(tmp_path, test)
 
 
-@pytest.mark.parametrize("codec", [Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD])
-def test_a_batch_of_very_many_records_is_checked_off_the_loop(tmp_path: Path, codec: Codec) -> None:
-    async def test(leader: Leading, connection: Connection) -> None:
-        may_go_on = threading.Event()
-        leader.services.resources.worker.submit(may_go_on.wait, 30)
-        topic_id = leader.partition().topic_id
-
-        def produced(*written: bytes) -> asyncio.Future[ProduceResponse]:
-            parts = [
-                PartitionProduceData(
-                    index=0,
-                    records=memoryview(build_batch([Record(0, 0, None, each, [])], codec=codec)),
-                )
-                for each in written
-            ]
-            topic = TopicProduceData(name=TOPIC, topic_id=topic_id, partition_data=parts)
-            request = ProduceRequest(acks=1, timeout_ms=30_000, topic_data=[topic])
-            return connection.send(request, ProduceResponse)
-
-        sent = produced(b"a", bytes(TURN_BYTES), b"b")
-        await appended(leader, 1)
-        leader.append(b"from another client")
-        may_go_on.set()
-        answers = (await sent).responses[0].partition_responses
-        assert [(each.error_code, each.base_offset) for each in answers] == [(0, 0), (0, 2), (0, 3)]
-
-        leader.partition().rules = dataclasses.replace(leader.partition().rules, keys_required=True)
-        answers = (await produced(bytes(TURN_BYTES))).responses[0].partition_responses
-        assert answers[0].error_code == ErrorCode.INVALID_RECORD
-
-    run(tmp_path, test)
-
-
 @pytest.mark.pure
 def test_a_fetch_that_waits_for_many_bytes_checks_only_changed_partitions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -633,174 +557,3 @@ def test_a_fetch_that_waits_for_many_bytes_checks_only_changed_partitions(
         assert [len(cast("bytes", each.records)) for each in topic.partitions] == [4 * size, size]
 
     run(tmp_path, test, partitions=2)
-
-
-@pytest.mark.parametrize(("asked", "offset"), [(15, 1), (30, 2), (31, -1), (-3, 2)])
-def test_a_search_by_timestamp_does_not_block_other_requests(
-    tmp_path: Path, asked: int, offset: int
-) -> None:
-    async def test(leader: Leading, connection: Connection) -> None:
-        batch = batch_of(b"a", b"b", b"c", timestamps=[10, 20, 30])
-        leader.partition().append(batch, read_header(batch), 1, 0)
-        may_go_on = threading.Event()
-        leader.services.resources.worker.submit(may_go_on.wait, 30)
-        part = ListOffsetsPartition(partition_index=0, current_leader_epoch=-1, timestamp=asked)
-        request = ListOffsetsRequest(
-            replica_id=-1, topics=[ListOffsetsTopic(name=TOPIC, partitions=[part])]
-        )
-        sent = connection.send(request, ListOffsetsResponse)
-        other = await connect(leader.address, client_id="test")
-        await produce(leader, other)
-        await other.close()
-        assert sent.done() == (asked == 31)  # then no batch has to be searched
-        may_go_on.set()
-        assert (await sent).topics[0].partitions[0].offset == offset
-
-    run(tmp_path, test)
-
-
-def test_other_requests_get_turns_between_batches_of_many_records(tmp_path: Path) -> None:
-    async def test(leader: Leading, connection: Connection) -> None:
-        batch = build_batch([Record(0, 0, None, bytes(TURN_BYTES // 2), [])], codec=Codec.ZSTD)
-        parts = [PartitionProduceData(index=0, records=memoryview(batch)) for _ in range(6)]
-        topic = TopicProduceData(
-            name=TOPIC, topic_id=leader.partition().topic_id, partition_data=parts
-        )
-        request = ProduceRequest(acks=1, timeout_ms=30_000, topic_data=[topic])
-        sent = connection.send(request, ProduceResponse)
-        for end_offset in (2, 4):
-            await appended(leader, end_offset)
-            assert leader.partition().log.end_offset == end_offset
-        answers = (await sent).responses[0].partition_responses
-        assert [(each.error_code, each.base_offset) for each in answers] == [
-            (0, offset) for offset in range(6)
-        ]
-
-    run(tmp_path, test)
-
-
-def test_deleting_a_topic_during_a_search_by_timestamp_does_not_fail_its_disk(
-    tmp_path: Path,
-) -> None:
-    async def test(leader: Leading, connection: Connection) -> None:
-        log, searched = leader.partition().log, threading.Event()
-        for timestamps in (
-            [500, 1],
-            [600],
-        ):  # 500 is gone from the first batch, so two batches are searched
-            batch = batch_of(*[b"x"] * len(timestamps), timestamps=timestamps)
-            leader.partition().append(batch, read_header(batch), 1, 0)
-        log.maybe_increment_log_start(1)
-        leader.services.resources.worker.submit(searched.wait, 30)
-        part = ListOffsetsPartition(partition_index=0, timestamp=300)
-        request = ListOffsetsRequest(topics=[ListOffsetsTopic(name=TOPIC, partitions=[part])])
-        asked = connection.send(request, ListOffsetsResponse)
-        await asyncio.sleep(0.05)
-        await delete_topic(leader.client, TOPIC)
-        async with asyncio.timeout(10):
-            while log.path.exists():
-                await asyncio.sleep(0.05)
-        searched.set()
-        (answer,) = (await asked).topics[0].partitions
-        assert answer.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        assert log.log_dir.failure is None
-
-    run(tmp_path, test, {"log.segment.delete.delay.ms": "0"})
-
-
-def test_a_batch_checked_off_the_loop_does_not_block_the_next_request_while_it_waits_for_acks(
-    tmp_path: Path,
-) -> None:
-    async def test(leader: Leading, connection: Connection) -> None:
-        leader.lead(0, 3)
-        large = build_batch([Record(0, 0, None, bytes(TURN_BYTES), [])], codec=Codec.ZSTD)
-        topic_id = leader.partition().topic_id
-        part = PartitionProduceData(index=0, records=memoryview(large))
-        topic = TopicProduceData(name=TOPIC, topic_id=topic_id, partition_data=[part])
-        request = ProduceRequest(acks=-1, timeout_ms=30_000, topic_data=[topic])
-        first = connection.send(request, ProduceResponse)
-        second = produce(leader, connection)
-        await appended(leader, 2)
-        assert not first.done()
-        assert not second.done()
-        note_fetch(leader.partition(), FollowerFetch(1, 2))
-        assert [await code_of(each) for each in (first, second)] == [0, 0]
-
-    run(tmp_path, test)
-
-
-def test_a_large_compressed_batch_is_copied_once_and_decompressed_off_the_loop(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    checked: list[tuple[bool, type]] = []
-
-    def watched(batch: memoryview | bytearray, *args: Any, **more: Any) -> Any:
-        checked.append((threading.current_thread() is threading.main_thread(), type(batch)))
-        return stored(batch, *args, **more)
-
-    monkeypatch.setattr(produce_appending, "stored", watched)
-
-    async def test(leader: Leading, connection: Connection) -> None:
-        value = random.Random(0).randbytes(TURN_BYTES + 1)
-        large = build_batch([Record(0, 0, None, value, [])], codec=Codec.ZSTD)
-        part = PartitionProduceData(index=0, records=memoryview(large))
-        topic = TopicProduceData(
-            name=TOPIC, topic_id=leader.partition().topic_id, partition_data=[part]
-        )
-        request = ProduceRequest(acks=1, timeout_ms=30_000, topic_data=[topic])
-        assert await code_of(connection.send(request, ProduceResponse)) == 0
-        assert checked == [(False, memoryview)]  # a bytearray would be another copy
-
-    run(tmp_path, test, {"message.max.bytes": f"{2 * TURN_BYTES}"})
-
-
-@pytest.mark.pure
-@pytest.mark.parametrize(("level", "is_on_loop"), [("3", True), ("19", False)])
-def test_recompressing_at_the_topics_level_does_not_block_the_loop(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, level: str, is_on_loop: bool
-) -> None:
-    made: list[bool] = []
-
-    def watched(batch: memoryview | bytearray, *args: Any, **more: Any) -> Any:
-        found = stored(batch, *args, **more)
-        made.append(threading.current_thread() is threading.main_thread())
-        return found
-
-    monkeypatch.setattr(produce_appending, "stored", watched)
-
-    async def test(leader: Leading, connection: Connection) -> None:
-        plain = build_batch([Record(0, 0, None, bytes(TURN_BYTES // 5), [])])
-        part = PartitionProduceData(index=0, records=memoryview(plain))
-        topic = TopicProduceData(
-            name=TOPIC, topic_id=leader.partition().topic_id, partition_data=[part]
-        )
-        request = ProduceRequest(acks=1, timeout_ms=30_000, topic_data=[topic])
-        assert await code_of(connection.send(request, ProduceResponse)) == 0
-        assert made == [is_on_loop]
-
-    run(tmp_path, test, {"compression.type": "zstd", "compression.zstd.level": level})
-
-
-def test_a_batch_checked_off_the_loop_gets_the_time_of_its_append(tmp_path: Path) -> None:
-    async def test(leader: Leading, connection: Connection) -> None:
-        may_go_on = threading.Event()
-        leader.services.resources.worker.submit(may_go_on.wait, 30)
-        large = build_batch([Record(0, 0, None, bytes(TURN_BYTES), [])], codec=Codec.ZSTD)
-        part = PartitionProduceData(index=0, records=memoryview(large))
-        topic = TopicProduceData(
-            name=TOPIC, topic_id=leader.partition().topic_id, partition_data=[part]
-        )
-        request = ProduceRequest(acks=1, timeout_ms=30_000, topic_data=[topic])
-        sent = connection.send(request, ProduceResponse)
-        await asyncio.sleep(0.02)
-        other = await connect(leader.address, client_id="test")
-        earlier = await produce(leader, other)
-        await other.close()
-        may_go_on.set()
-        appended_ms = [
-            response.responses[0].partition_responses[0].log_append_time_ms
-            for response in (earlier, await sent)
-        ]
-        assert appended_ms == sorted(appended_ms)
-
-    run(tmp_path, test, {"log.message.timestamp.type": "LogAppendTime"})

@@ -97,7 +97,7 @@ def test_an_untrusted_certificate_is_reported(command: Command) -> None:
     refused = CliRunner().invoke(main, words)
     assert refused.exit_code == ExitCode.UNREACHABLE
     assert "its certificate is not accepted: self-signed certificate" in refused.output
-    assert "ssl.truststore.location (whom to trust)" in refused.output
+    assert "ssl.truststore.location (which certificates to trust)" in refused.output
 
 
 def test_a_login_that_is_missing_is_told(command: Command) -> None:

@@ -90,7 +90,7 @@ def test_without_pyspark_the_error_says_what_to_install(tmp_path: Path, command:
     )
     assert ended.returncode == 2
     assert ended.stderr == (
-        f"penstock: pyspark is not installed, which pipelines need: {install('spark')}\n"
+        f"penstock: pyspark is not installed, which Spark commands need: {install('spark')}\n"
     )
 
 

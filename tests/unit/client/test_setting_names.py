@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from penstock.client.properties import group_settings, producer_settings
-from penstock.client.setting_names import EFFECTIVE, WITHOUT_EFFECT, doubts
+from penstock.client.setting_names import EFFECTIVE, WITHOUT_EFFECT, no_effect_warnings
 
 
 class Asked(Mapping[str, str]):
@@ -33,4 +33,6 @@ def test_every_setting_that_is_read_has_an_effect() -> None:
 
 
 def test_settings_that_are_checked_elsewhere_cause_no_warning() -> None:
-    assert not [*doubts(["acks", "ssl.protocol", "penstock.delay.store", "config.providers.a"])]
+    assert not [
+        *no_effect_warnings(["acks", "ssl.protocol", "penstock.delay.store", "config.providers.a"])
+    ]

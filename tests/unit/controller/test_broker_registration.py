@@ -1,12 +1,10 @@
 """Registration of a broker, and ids that are in use."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import closing
+from collections.abc import Awaitable, Callable
 
 import pytest
 
-from penstock.clock import SystemClock
 from penstock.config.listener import Endpoint, SecurityProtocol
 from penstock.controller.broker_registration import BrokerIdInUse, prepare_tree, register
 from penstock.metadata import paths
@@ -19,12 +17,6 @@ from penstock.metadata.tree import Tree
 from penstock.types import BrokerId
 
 BROKER = BrokerId(1)
-
-
-@pytest.fixture
-def tree() -> Iterator[Tree]:
-    with closing(Tree.in_memory(SystemClock())) as tree:
-        yield tree
 
 
 def at(port: int, timestamp_ms: int = 0) -> BrokerRegistration:

@@ -1,11 +1,10 @@
 """How the controller alters settings of topics and brokers."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 
 import pytest
 
-from penstock.clock import SystemClock
 from penstock.controller.configs import (
     AlterOperation,
     BrokerResource,
@@ -36,13 +35,6 @@ class OwnClock:
 
     def monotonic_ms(self) -> int:
         return self.ms
-
-
-@pytest.fixture
-def tree() -> Iterator[Tree]:
-    tree = Tree.in_memory(SystemClock())
-    yield tree
-    tree.close()
 
 
 def with_topic(tree: Tree, work: Callable[[RunningController], Awaitable[None]]) -> None:

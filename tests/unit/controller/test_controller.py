@@ -1,12 +1,11 @@
 """The controller's work on topics (create, grow, delete, register) and its own failover."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypeVar
 
 import pytest
 
-from penstock.clock import SystemClock
 from penstock.controller.broker_registration import InconsistentClusterId, cluster_id, new_broker_id
 from penstock.controller.epoch import ControllerEpoch, NotController
 from penstock.controller.found_topics import FoundTopic
@@ -21,13 +20,6 @@ from penstock.testing.controllers import RunningController, running_controller
 from penstock.types import BrokerId, TopicPartition, Uuid, uuid_text
 
 T = TypeVar("T")
-
-
-@pytest.fixture
-def tree() -> Iterator[Tree]:
-    tree = Tree.in_memory(SystemClock())
-    yield tree
-    tree.close()
 
 
 def with_controller(

@@ -48,7 +48,7 @@ async def won_epoch() -> AsyncIterator[tuple[CountingStore, ControllerEpoch]]:
         tree.close()
 
 
-def with_term(work: Callable[[CountingStore, ControllerEpoch], Awaitable[None]]) -> None:
+def with_epoch(work: Callable[[CountingStore, ControllerEpoch], Awaitable[None]]) -> None:
     async def run() -> None:
         async with won_epoch() as (store, epoch):
             await work(store, epoch)
@@ -63,7 +63,7 @@ def test_many_transactions_are_grouped_and_each_gets_its_own_answer() -> None:
         assert answers == [[f"/{n}", f"/{n}/child"] for n in range(1000)]
         assert store.transactions == 2000 // GROUP_OPERATIONS
 
-    with_term(work)
+    with_epoch(work)
 
 
 def test_a_failed_transaction_does_not_fail_others_in_its_group() -> None:
@@ -79,7 +79,7 @@ def test_a_failed_transaction_does_not_fail_others_in_its_group() -> None:
         assert not await store.exists("/5/c")
         assert await store.exists("/199/c")
 
-    with_term(work)
+    with_epoch(work)
 
 
 def test_a_former_controller_writes_nothing_in_a_group() -> None:
@@ -90,7 +90,7 @@ def test_a_former_controller_writes_nothing_in_a_group() -> None:
             await epoch.write_each([[Create(f"/{n}")] for n in range(10)])
         assert not await store.exists("/0")
 
-    with_term(work)
+    with_epoch(work)
 
 
 def sizes(*multis: list[Operation]) -> list[int]:

@@ -1,11 +1,9 @@
 """Feature levels: how they are set, stored and refused."""
 
 import asyncio
-from collections.abc import Iterator
 
 import pytest
 
-from penstock.clock import SystemClock
 from penstock.controller.features import (
     FeatureUpdate,
     InvalidUpdateVersion,
@@ -21,13 +19,6 @@ from penstock.testing.controllers import running_controller
 
 HIGHEST = {"group.version": 1, "share.version": 2, "streams.version": 1, "transaction.version": 2}
 DOWN = UpgradeType.SAFE_DOWNGRADE
-
-
-@pytest.fixture
-def tree() -> Iterator[Tree]:
-    tree = Tree.in_memory(SystemClock())
-    yield tree
-    tree.close()
 
 
 def test_a_new_cluster_begins_at_the_highest_levels(tree: Tree) -> None:

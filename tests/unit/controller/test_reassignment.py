@@ -1,12 +1,11 @@
 """Reassignments, and elections on request."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 import pytest
 from msgspec.structs import replace
 
-from penstock.clock import SystemClock
 from penstock.controller.isr_changes import IsrMember, RequestedIsr
 from penstock.controller.requested_elections import ElectionType
 from penstock.controller.topics import TopicSpec
@@ -17,13 +16,6 @@ from penstock.testing.controllers import RunningController, running_controller
 from penstock.types import BrokerId, TopicPartition
 
 FIRST = TopicPartition("t", 0)
-
-
-@pytest.fixture
-def tree() -> Iterator[Tree]:
-    tree = Tree.in_memory(SystemClock())
-    yield tree
-    tree.close()
 
 
 def with_topic(

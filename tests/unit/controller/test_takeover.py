@@ -1,18 +1,16 @@
 """A controller that lost the store, or takes over half-done work, continues."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 
 import pytest
 from msgspec.structs import replace
 
-from penstock.clock import SystemClock
 from penstock.controller import controller
 from penstock.controller.context import ControllerContext
 from penstock.controller.controller_election import ControllerElection
 from penstock.controller.epoch import NotController
-from penstock.controller.isr_changes import IsrMember, RequestedIsr
 from penstock.controller.leader_election import EligibleLeadersNotAvailable
 from penstock.controller.requested_elections import ElectionType
 from penstock.controller.topics import PlannedTopic, TopicSpec
@@ -32,17 +30,10 @@ from penstock.metadata.records import (
 from penstock.metadata.tree import Tree
 from penstock.replication.proposal import OUTDATED
 from penstock.testing.controllers import LossyStore, RunningController, running_controller
-from penstock.types import NO_UUID, BrokerId, TopicPartition, Uuid
+from penstock.types import NO_UUID, BrokerId, Uuid
+from support.brokers.controlled_topic import FIRST, state, wanted
 
-FIRST = TopicPartition("t", 0)
 STATE = paths.partition_state(FIRST)
-
-
-@pytest.fixture
-def tree() -> Iterator[Tree]:
-    tree = Tree.in_memory(SystemClock())
-    yield tree
-    tree.close()
 
 
 @asynccontextmanager
@@ -78,19 +69,8 @@ def with_topic(
     asyncio.run(run())
 
 
-def state(running: RunningController) -> PartitionRegistration:
-    found = running.controller.image.partition(FIRST)
-    assert found is not None
-    return found
-
-
 def is_led_by(running: RunningController, broker: int) -> bool:
     return running.controller.is_active and state(running).leader == broker
-
-
-def wanted(known: PartitionRegistration, isr: Sequence[int]) -> RequestedIsr:
-    members = tuple(IsrMember(BrokerId(each)) for each in isr)
-    return RequestedIsr(FIRST, known.leader_epoch, known.partition_epoch, members)
 
 
 @pytest.mark.parametrize("takes_place", [False, True])

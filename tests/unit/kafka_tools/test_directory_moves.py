@@ -4,7 +4,7 @@ import pytest
 
 from penstock.client.log_dirs import Replica
 from penstock.client.reassignment_plan import parse_plan
-from penstock.kafka_tools.directory_moves import DirectoryMove, targets, told
+from penstock.kafka_tools.directory_moves import DirectoryMove, progress_lines, targets
 from penstock.types import BrokerId, TopicPartition
 
 REPLICA = Replica(TopicPartition("t", 0), BrokerId(1))
@@ -40,10 +40,10 @@ REPLICA = Replica(TopicPartition("t", 0), BrokerId(1))
     ],
 )
 def test_each_state_has_kafkas_wording(move: DirectoryMove, line: str, is_done: bool) -> None:
-    assert (told({REPLICA: move}), move.is_done) == (line, is_done)
+    assert (progress_lines({REPLICA: move}), move.is_done) == (line, is_done)
 
 
 def test_a_plan_names_directories_or_any() -> None:
     row = b'{"topic":"t","partition":0,"replicas":[1,2],"log_dirs":["/b","any"]}'
     assert targets(parse_plan(b'{"version":1,"partitions":[%s]}' % row)) == {REPLICA: "/b"}
-    assert told({}) == ""
+    assert progress_lines({}) == ""

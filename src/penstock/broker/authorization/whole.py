@@ -40,8 +40,6 @@ from penstock.wire.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsResult,
 )
 
-Op = AclOperation
-
 
 def left_to_handler(request: Any, ctx: Context, handler: AnyHandler, _access: Access) -> Any:
     """For APIs that need no permission, and those whose handlers check themselves."""
@@ -66,20 +64,20 @@ def check_cluster(access: Access, operations: Sequence[AclOperation]) -> None:
         raise NotAuthorized(CLUSTER)
 
 
-def cluster_each(respond: Callable[[Any], Any], *operations: AclOperation) -> Guard:
-    """Like `cluster`; `respond` makes the response, which refuses each item."""
+def cluster_each(respond: Callable[[Any, int], Any], *operations: AclOperation) -> Guard:
+    """Like `cluster`; `respond(request, version)` makes the response, which refuses each item."""
 
     def guard(request: Any, ctx: Context, handler: AnyHandler, access: Access) -> Any:
         try:
             check_cluster(access, operations)
         except NotAuthorized:
-            return respond(request)
+            return respond(request, ctx.version)
         return handler(request, ctx)
 
     return guard
 
 
-def markers_refused(request: marking.WriteTxnMarkersRequest) -> Any:
+def markers_refused(request: marking.WriteTxnMarkersRequest, _version: int) -> Any:
     def steps() -> Generator[None, None, marking.WriteTxnMarkersResponse]:
         markers = []
         count = 0
@@ -104,7 +102,7 @@ def markers_refused(request: marking.WriteTxnMarkersRequest) -> Any:
     return in_turns(steps())
 
 
-def moves_refused(request: moving.AlterReplicaLogDirsRequest) -> Any:
+def moves_refused(request: moving.AlterReplicaLogDirsRequest, _version: int) -> Any:
     refusal = Refusal(
         lambda topic, parts: moving.AlterReplicaLogDirTopicResult(
             topic_name=topic.name, partitions=parts
@@ -119,7 +117,7 @@ def moves_refused(request: moving.AlterReplicaLogDirsRequest) -> Any:
     )
 
 
-def users_refused(request: Any) -> Any:
+def users_refused(request: Any, _version: int) -> Any:
     return when_refused(
         list(dict.fromkeys(each.name for each in (*request.deletions, *request.upsertions))),
         Refusal(lambda name, _: AlterUserScramCredentialsResult(name, CLUSTER, MESSAGES[CLUSTER])),
@@ -127,7 +125,7 @@ def users_refused(request: Any) -> Any:
     )
 
 
-def described_users_refused(request: Any) -> DescribeUserScramCredentialsResponse:
+def described_users_refused(request: Any, _version: int) -> DescribeUserScramCredentialsResponse:
     unnamed = DescribeUserScramCredentialsResult("", CLUSTER, MESSAGES[CLUSTER])  # as in Kafka
     return DescribeUserScramCredentialsResponse(
         error_code=CLUSTER,
@@ -136,13 +134,15 @@ def described_users_refused(request: Any) -> DescribeUserScramCredentialsRespons
     )
 
 
-def described_quotas_refused(_request: Any) -> describing_quotas.DescribeClientQuotasResponse:
+def described_quotas_refused(
+    _request: Any, _version: int
+) -> describing_quotas.DescribeClientQuotasResponse:
     return describing_quotas.DescribeClientQuotasResponse(
         error_code=CLUSTER, error_message=MESSAGES[CLUSTER], entries=None
     )
 
 
-def quotas_refused(request: Any) -> Any:
+def quotas_refused(request: Any, _version: int) -> Any:
     return when_refused(
         request.entries,
         Refusal(
@@ -152,14 +152,6 @@ def quotas_refused(request: Any) -> Any:
         ),
         lambda entries: altering_quotas.AlterClientQuotasResponse(entries=entries),
     )
-
-
-def elect_leaders(request: Any, ctx: Context, handler: AnyHandler, access: Access) -> Any:
-    try:
-        check_cluster(access, (Op.ALTER,))
-    except NotAuthorized:
-        return elections_refused(request, ctx.version)
-    return handler(request, ctx)
 
 
 def elections_refused(request: electing.ElectLeadersRequest, version: int) -> Any:
@@ -178,7 +170,9 @@ def elections_refused(request: electing.ElectLeadersRequest, version: int) -> An
     )
 
 
-def reassignments_refused(request: reassigning.AlterPartitionReassignmentsRequest) -> Any:
+def reassignments_refused(
+    request: reassigning.AlterPartitionReassignmentsRequest, _version: int
+) -> Any:
     refusal = Refusal(
         lambda topic, parts: reassigning.ReassignableTopicResponse(topic.name, parts),
         attrgetter("partitions"),
@@ -195,11 +189,11 @@ def reassignments_refused(request: reassigning.AlterPartitionReassignmentsReques
     )
 
 
-def creations_refused(request: Any) -> creating_acls.CreateAclsResponse:
+def creations_refused(request: Any, _version: int) -> creating_acls.CreateAclsResponse:
     refused = creating_acls.AclCreationResult(CLUSTER, MESSAGES[CLUSTER])
     return creating_acls.CreateAclsResponse(results=[refused] * len(request.creations))
 
 
-def deletions_refused(request: Any) -> deleting_acls.DeleteAclsResponse:
+def deletions_refused(request: Any, _version: int) -> deleting_acls.DeleteAclsResponse:
     refused = deleting_acls.DeleteAclsFilterResult(CLUSTER, MESSAGES[CLUSTER], [])
     return deleting_acls.DeleteAclsResponse(filter_results=[refused] * len(request.filters))

@@ -204,7 +204,7 @@ class Server:
         others = [each for each in self.sessions if each.peer.listener != listener]
         if others:
             idle = min(others, key=lambda each: (each.is_busy, each.active_at))
-            idle.close("brokers need the place (max.connections)")
+            idle.close("a broker needs the connection (max.connections)")
 
     def _close_later(self, sock: socket.socket, delay_ms: int) -> None:
         if not delay_ms or len(self._held) >= MOST_HELD:

@@ -39,13 +39,13 @@ class FailedDirectories:
             task.cancel()
 
     async def _report(self, path: Path) -> None:
-        told = ""
+        logged = ""
         while True:
             try:
                 await self._write()
             except (StoreError, StorageError) as error:  # the store's disk may be full, too
-                if str(error) != told:
-                    told = str(error)
+                if str(error) != logged:
+                    logged = str(error)
                     logger.warning(
                         "cannot notify the controller of the failed directory %s, trying again: %s",
                         path,

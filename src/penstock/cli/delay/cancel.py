@@ -60,11 +60,11 @@ def cancel(
     route_file: Path | None,
     **chosen: Any,
 ) -> None:
-    """Cancel records of a delay or retry TOPIC that wait: either they are cancelled or delivered.
+    """Cancel waiting records of a delay or retry TOPIC: each is either cancelled or delivered.
 
-    RESULT is `cancelled`; `delivered` if that was faster; `ordered` if no service has carried it
-    out in time: one will, before it delivers. The exit code is 1 if none is cancelled, 5 if some
-    are.
+    RESULT is `cancelled`; `delivered` if it was too late; `ordered` if no delay service has
+    confirmed in time: one will cancel the record before it delivers others. The exit code is 1 if
+    none is cancelled, 5 if some are.
     """
     records = chosen_records(**chosen)
     if records.selection.is_everything and not everything:

@@ -25,13 +25,13 @@ from penstock.retry.pending import Pending, find_pending
 )
 @click.argument("topic", required=False, type=TOPIC_NAME)
 @selection_options("--due-after", "--due-before", "due")
-@click.option("-n", "--count", type=click.IntRange(min=1), help="At most so many. [all]")
+@click.option("-n", "--count", type=click.IntRange(min=1), help="At most this many. [all]")
 @ROUTES
 @remote
 def list_(
     remote: Remote, topic: str | None, count: int | None, route_file: Path | None, **chosen: Any
 ) -> None:
-    """List the records of a delay or retry TOPIC that wait, those due first.
+    """List the waiting records of a delay or retry TOPIC, those due first.
 
     Without TOPIC: the delay and retry topics.
     """

@@ -45,7 +45,7 @@ def peek(
     output: str,
     **chosen: Any,
 ) -> None:
-    """Print records of a delay or retry TOPIC that wait, those due first; they go on waiting."""
+    """Print waiting records of a delay or retry TOPIC, those due first; they stay in it."""
     records = chosen_records(**chosen)
     decoding = decoding_of(
         decode=decode, decode_key=decode_key, schema=schema, message=message, registry=registry

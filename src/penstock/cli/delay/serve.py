@@ -49,7 +49,7 @@ logger = logging.getLogger(__name__)
     envvar="PENSTOCK_DELAY_STORE",
     metavar="URL",
     help="Where due times are kept: sqlite, sqlite:FILE, redis://…, postgresql://…, mysql://… or "
-    f"hbase://…. Else by {STORE} among the client settings, where it may hold a password. "
+    f"hbase://…. Or {STORE} among the client settings, where it may contain a password. "
     f"[{EMBEDDED}]",
 )
 @click.option(
@@ -57,7 +57,7 @@ logger = logging.getLogger(__name__)
     type=click.Path(file_okay=False, path_type=Path),
     default=FOLDER,
     show_default=True,
-    help="Of the store sqlite, and of the service's name, which must outlive restarts.",
+    help="Folder of the sqlite store and of the service's name, which must survive restarts.",
 )
 @ROUTES
 @click.option(

@@ -16,7 +16,7 @@ from penstock.cli.frame.command import LazyNoun
     },
 )
 def dlq() -> None:
-    """List, peek at, redrive and purge dead letters: records that were given up.
+    """List, peek at, redrive and purge dead letters: records that were given up on.
 
     Headers say why, and where a record came from: those of delay and retry topics, of Spark
     pipelines, and of Kafka's share groups (KIP-1191).

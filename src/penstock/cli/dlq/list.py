@@ -29,7 +29,7 @@ TOPIC_COLUMNS = (
 )
 @click.argument("topic", required=False, type=TOPIC_NAME)
 @letter_options
-@click.option("-n", "--count", type=click.IntRange(min=1), help="At most so many. [all]")
+@click.option("-n", "--count", type=click.IntRange(min=1), help="At most this many. [all]")
 @click.option("--all", "done", is_flag=True, help="Also those that were redriven or purged.")
 @ROUTES
 @remote

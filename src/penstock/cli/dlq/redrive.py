@@ -39,9 +39,9 @@ COLUMNS = (Column("TO", "to"), Column("RECORDS", "records"), Column("DONE", "don
 @click.option(
     "--rate",
     type=click.FloatRange(min=0, min_open=True),
-    help="At most so many records per second. [no limit]",
+    help="At most this many records per second. [no limit]",
 )
-@click.option("-n", "--count", type=click.IntRange(min=1), help="At most so many. [all]")
+@click.option("-n", "--count", type=click.IntRange(min=1), help="At most this many. [all]")
 @click.option("--dry-run", is_flag=True, help="Only show how many would go where.")
 @ROUTES
 @remote
@@ -57,13 +57,14 @@ def redrive(
 ) -> None:
     """Send the dead letters of TOPIC back to their origins, each exactly once.
 
-    A record gets its own headers back, and begins with attempt 0; one of a retry topic goes to the
-    topic that retries come back to. Letters that were redriven before are left out. Run it again
-    after an interruption: it goes on. What has no origin, or one that does not exist, stays, and
-    the exit code is 5.
+    A record gets its own headers back and starts again at attempt 0; one from a retry topic goes to
+    the topic that its retries return to. Letters that were redriven before are left out. After an
+    interruption, run it again: it continues. Letters without an existing origin stay, and the exit
+    code is 5.
 
-    Letters are written with your rights, and who may write to TOPIC may name any origin. So on a
-    terminal you are asked for the targets first; scripts name those they trust by --to or --origin.
+    Letters are written with your permissions, and anyone who may write to TOPIC can name any
+    origin. So on a terminal you confirm the targets first; scripts name the ones they trust with
+    --to or --origin.
     """
     records = chosen_records(**chosen)
 

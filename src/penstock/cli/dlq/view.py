@@ -56,4 +56,4 @@ def letter_options(command: Callable[..., None]) -> Callable[..., None]:
     origin = click.option(
         "--origin", type=TOPIC_NAME, metavar="TOPIC", help="Only those that came from this topic."
     )
-    return selection_options("--since", "--until", "with timestamps")(origin(command))
+    return selection_options("--since", "--until", "timestamped")(origin(command))

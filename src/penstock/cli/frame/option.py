@@ -67,7 +67,7 @@ COMMON: Final[list[click.Option]] = [
         is_flag=True,
         expose_value=False,
         callback=_store(YES_KEY),
-        help="Do not ask before something is deleted. Only a terminal is asked.",
+        help="Delete without asking. Commands ask on a terminal only.",
     ),
 ]
 

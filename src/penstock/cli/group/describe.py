@@ -37,7 +37,8 @@ from penstock.cli.remote import Remote, remote
     "--records",
     "wants_records",
     is_flag=True,
-    help="Show the records that a share group has in flight instead: who has them, and how long.",
+    help="Show the records that a share group has in flight instead: which member has them, and "
+    "for how long.",
 )
 @FORMAT
 @remote

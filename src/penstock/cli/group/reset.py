@@ -52,9 +52,11 @@ COLUMNS = (
     type=TargetType(),
     help="beginning, end, current, N, +N from the beginning, -N from the end, or @TIME.",
 )
-@click.option("--shift-by", type=int, metavar="N", help="N records on, or back if N is negative.")
 @click.option(
-    "--by-duration", metavar="DURATION", help="To where the topic was so long ago: 2h, PT2H30M."
+    "--shift-by", type=int, metavar="N", help="Forward by N records, or back if N is negative."
+)
+@click.option(
+    "--by-duration", metavar="DURATION", help="To the position as of this long ago: 2h, PT2H30M."
 )
 @click.option(
     "--from-file",
@@ -85,11 +87,11 @@ def reset(
     execute: bool,
     output: str,
 ) -> None:
-    """Reset the offsets of groups without members. Without --execute only show the new offsets,
-    and warn if a group has members.
+    """Reset the offsets of groups without members. Without --execute only show the new offsets, and
+    warn if a group has members.
 
     An offset outside a partition's range becomes the nearest one inside, with a warning. A share
-    group begins at the new offset and forgets what its members had decided from there on.
+    group begins at the new offset and forgets all acknowledgements from there on.
     """
     ways = [target, shift_by, by_duration, from_file]
     if sum(each is not None for each in ways) != 1:

@@ -85,7 +85,7 @@ def _is_number(cell: str) -> bool:
 
 
 def since(duration: str) -> Target:
-    """The position of so long ago. A time before 1970 becomes 0, the beginning of the log, because
-    negative timestamps are special values.
+    """The position as of that long ago. A time before 1970 becomes 0, the beginning of the log,
+    because negative timestamps are special values.
     """
     return Target(Position(Since.EPOCH, max(SystemClock().now_ms() - duration_ms(duration), 0)))

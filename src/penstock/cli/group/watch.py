@@ -25,9 +25,14 @@ COLUMNS = (Column("TIME", "time"), *SUMMARY, Column("PER SECOND", "change_per_se
 @click.argument("names", metavar="[GROUP]...", nargs=-1, type=GROUP_NAME)
 @STATE
 @click.option(
-    "-i", "--interval", type=SECONDS, default=2.0, show_default=True, help="Seconds between."
+    "-i",
+    "--interval",
+    type=SECONDS,
+    default=2.0,
+    show_default=True,
+    help="Seconds between two updates.",
 )
-@click.option("-n", "--count", type=click.IntRange(min=1), help="Stop after so many times.")
+@click.option("-n", "--count", type=click.IntRange(min=1), help="Stop after this many updates.")
 @FORMAT
 @remote
 def watch(
@@ -38,7 +43,7 @@ def watch(
     count: int | None,
     output: str,
 ) -> None:
-    """Show the lag of groups again and again, and how fast it grows, until Ctrl-C."""
+    """Show the lag of groups, and how fast it grows, again and again until Ctrl-C."""
     before: dict[str, Any] = {}
     shown = 0
     while True:

@@ -19,7 +19,7 @@ from penstock.cli.remote import Remote, remote
     type=click.FloatRange(0.1, 600),
     default=5.0,
     show_default=True,
-    help="Watch the group for so long.",
+    help="How long to watch the group, in seconds.",
 )
 @remote
 def why(remote: Remote, name: str, watched_s: float) -> None:

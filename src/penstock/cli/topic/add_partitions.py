@@ -34,7 +34,9 @@ def add_partitions(
     validate_only: bool,
     output: str,
 ) -> None:
-    """Add partitions to topics. Keys move: records of a key are then in two partitions."""
+    """Add partitions to topics. New records of a key may then go to another partition than its
+    earlier ones.
+    """
     placed = [] if replica_assignment is None else assignment(replica_assignment)
     if placed and len(placed) != num:
         raise ConfigError(f"--replica-assignment names {len(placed)} partitions, --num {num}")

@@ -57,7 +57,7 @@ def assignment(text: str) -> list[list[BrokerId]]:
     help="Brokers of each partition, the preferred leader first: 0:1,1:2,2:0.",
 )
 @CONFIGS
-@click.option("--if-not-exists", is_flag=True, help="Leave a topic as it is that is there.")
+@click.option("--if-not-exists", is_flag=True, help="Leave an existing topic as it is.")
 @VALIDATE_ONLY
 @FORMAT
 @remote

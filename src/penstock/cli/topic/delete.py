@@ -18,7 +18,7 @@ from penstock.errors import ErrorCode, KafkaError
 )
 @NAMES
 @REGEX
-@click.option("--if-exists", is_flag=True, help="A topic that is not there is no error.")
+@click.option("--if-exists", is_flag=True, help="Do not fail if a topic does not exist.")
 @FORMAT
 @remote
 def delete(

@@ -36,8 +36,8 @@ def describe(
 ) -> None:
     """Show settings, leaders, replicas and offsets of topics.
 
-    All topics are shown if none is named; with --under-replicated and the like only partitions that
-    are so, and topics that have one.
+    All topics are shown if none is named; with --under-replicated and similar options, only the
+    partitions that match, and their topics.
     """
     condition = condition_of(given)
     wanted = chosen(remote, names, regex=regex)

@@ -18,7 +18,7 @@ from penstock.client.trimming import emptied
 @REGEX
 @remote
 def empty(remote: Remote, names: tuple[str, ...], regex: bool) -> None:
-    """Delete all records of topics; offsets go on where they are. Settings stay."""
+    """Delete all records of topics. Settings stay, and offsets continue where they are."""
     wanted = chosen(remote, names, regex=regex)
     confirm_for(wanted, "Delete all records of")
     rows: list[dict[str, Any]] = []

@@ -35,7 +35,9 @@ WIDE = (Column("INTERNAL", "internal", is_wide=True), Column("ID", "id", is_wide
 @click.option("--with-overrides", is_flag=True, help="Only topics with settings of their own.")
 @conditions
 @click.option("--size", is_flag=True, help="Show the bytes of all replicas on disk.")
-@click.option("--records", is_flag=True, help="Show the offsets between beginning and end.")
+@click.option(
+    "--records", is_flag=True, help="Show the number of offsets between beginning and end."
+)
 @click.option("--lag", is_flag=True, help="Show the records that groups have not read, summed up.")
 @remote
 def list_(

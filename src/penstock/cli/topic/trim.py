@@ -41,7 +41,12 @@ from penstock.types import TopicPartition
     help="The first record to keep: N, +N from the beginning, -N from the end, end, or @TIME.",
 )
 @click.option(
-    "-p", "--partition", "indexes", multiple=True, type=PARTITION, help="Only this; repeatable."
+    "-p",
+    "--partition",
+    "indexes",
+    multiple=True,
+    type=PARTITION,
+    help="Only this partition; repeatable.",
 )
 @click.option("--dry-run", is_flag=True, help="Only show what would be deleted.")
 @remote

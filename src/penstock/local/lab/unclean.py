@@ -8,7 +8,7 @@ from penstock.local.lab.stage import ALL, Stage, stage
 
 
 def unclean(narrator: Narrator) -> None:
-    """unclean.leader.election.enable: available with committed records lost, or wait for them."""
+    """unclean.leader.election.enable: lose committed records and serve, or wait for them."""
     with stage({"replica.lag.time.max.ms": str(LAG_MS)}) as on:
         narrator.title("unclean.leader.election.enable=false: the partition waits")
         alone_with_it(narrator, on, "safe", "false")

@@ -48,8 +48,8 @@ class DigestLogin:
         ).encode()
 
     def check(self, verdict: bytes) -> None:
-        told = _fields(verdict).get("rspauth", "").encode()
-        if not hmac.compare_digest(told, self._expected):
+        rspauth = _fields(verdict).get("rspauth", "").encode()
+        if not hmac.compare_digest(rspauth, self._expected):
             raise LoginRefused("it does not know the password")
 
 

@@ -208,8 +208,8 @@ class HBaseIndex:
                 if self._connection is not None:
                     self._connection.close()
                     self._connection = None
-                told = str(error).strip().partition("\n")[0]
-                raise DueStoreUnavailable(f"the HBase store failed: {told}") from None
+                reason = str(error).strip().partition("\n")[0]
+                raise DueStoreUnavailable(f"the HBase store failed: {reason}") from None
 
         return await self._worker.run(call)
 

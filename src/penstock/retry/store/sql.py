@@ -188,8 +188,8 @@ class SqlIndex:
         except SQLAlchemyError as error:
             self._has_tables = False  # they may have been dropped
             cause = error.orig if isinstance(error, DBAPIError) else error
-            told = str(cause).strip().partition("\n")[0]
-            raise DueStoreUnavailable(f"the {self._name} store failed: {told}") from None
+            reason = str(cause).strip().partition("\n")[0]
+            raise DueStoreUnavailable(f"the {self._name} store failed: {reason}") from None
 
 
 _SELECTED: Final = sa.select(

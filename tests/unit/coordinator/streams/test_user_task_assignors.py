@@ -127,7 +127,7 @@ BOTH = TaskAssignment(tasks(FIRST, SECOND))
     ("given", "words"),
     [
         ({"a": BOTH, "z": TaskAssignment()}, "no members z"),
-        ({"a": TaskAssignment(tasks(FIRST))}, "1_0 is active with nobody"),
+        ({"a": TaskAssignment(tasks(FIRST))}, "1_0 is active on no member"),
         ({"a": BOTH, "c": TaskAssignment(tasks(FIRST))}, "0_0 is active with a and c"),
         ({"a": TaskAssignment(tasks(FIRST, SECOND, TaskId("1", 7)))}, "no task 1_7"),
         ({"a": TaskAssignment(BOTH.active, tasks(SECOND))}, "in a process that has the task"),

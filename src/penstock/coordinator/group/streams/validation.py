@@ -44,7 +44,7 @@ def validated_tasks(
     found = dict.fromkeys(members, NOTHING)
     for member_id, given in assignments.items():
         if given.warmup:
-            raise InvalidTaskAssignment(f"{member_id} has warm-up tasks, which nobody runs yet")
+            raise InvalidTaskAssignment(f"{member_id} has warm-up tasks, which no client runs yet")
         found[member_id] = TaskAssignment(_tasks(given.active), _tasks(given.standby))
     _check_active(found, topology)
     _check_processes(found, members, frozenset(topology.with_state()))
@@ -69,7 +69,7 @@ def _check_active(found: Mapping[str, TaskAssignment], topology: TopologyTasks) 
                 )
     left_out = known - holders.keys()
     if left_out:
-        raise InvalidTaskAssignment(f"task {_shown(min(left_out))} is active with nobody")
+        raise InvalidTaskAssignment(f"task {_shown(min(left_out))} is active on no member")
 
 
 def _check_processes(
