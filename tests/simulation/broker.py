@@ -112,6 +112,8 @@ class LoopFlusher(Flusher):
         def done() -> None:
             if self._pending.pop(future, None) is None:
                 return
+            if not future.set_running_or_notify_cancel():
+                return  # nobody waits for it any more
             try:
                 work()
             except StorageError as error:

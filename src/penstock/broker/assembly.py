@@ -176,6 +176,7 @@ def assemble(
             compactor,
             coordinators,
             clock,
+            flusher.off_loop,
             alive,
             quotas.use,
         ),

@@ -4,7 +4,8 @@ A `Flush` says what to sync, as a value: the loop makes it, a thread runs it, th
 result.
 """
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Awaitable, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
@@ -18,6 +19,9 @@ from penstock.log.home import Home
 
 Deliver: TypeAlias = Callable[[Callable[[], None]], object]
 """How a thread hands a call to the owner of the logs: `loop.call_soon_threadsafe`."""
+
+OffLoop: TypeAlias = Callable[[Callable[[], None]], Awaitable[None]]
+"""Does blocking work on a thread, and waits for it: `Flusher.off_loop`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +166,10 @@ class Flusher:
                 self._deliver(lambda: _rise(error))
 
         self._threads.submit(work).add_done_callback(done)
+
+    async def off_loop(self, work: Callable[[], None]) -> None:
+        """Do other blocking work on the same threads, and wait for it."""
+        await asyncio.wrap_future(self._threads.submit(work))
 
     def close(self) -> None:
         """Wait for running flushes."""

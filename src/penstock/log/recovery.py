@@ -46,7 +46,7 @@ def load_log(
     durable before anything is appended.
     """
     if not files.exists(path):
-        return _new_log(files, log_dir, path, topic_partition, config, open_segments, now_ms)
+        return new_log(files, log_dir, path, topic_partition, config, open_segments, now_ms)
     resolve_leftovers(files, path)
     bases = base_offsets(files.names(path))
     fresh = not bases
@@ -100,7 +100,7 @@ def load_log(
     return PartitionLog(files, log_dir, topic_partition, config, state)
 
 
-def _new_log(
+def new_log(
     files: Files,
     log_dir: LogDir,
     path: Path,
@@ -109,7 +109,7 @@ def _new_log(
     open_segments: OpenSegments,
     now_ms: int,
 ) -> PartitionLog:
-    """A new log, without a search for files that cannot exist.
+    """A new log, without a search for files that cannot exist; on any thread.
 
     A topic may have thousands of partitions, and clients wait for all of them.
     """

@@ -6,16 +6,19 @@ and the others go on.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from random import Random, SystemRandom
 
 from penstock.config.topic import TopicConfig
 from penstock.errors import ErrorCode, KafkaError, StorageError
 from penstock.log.delayed_removals import DelayedRemovals
-from penstock.log.files import Files, check_spare, finished_or_failed, write
+from penstock.log.files import Files, OutOfFiles, check_spare, finished_or_failed, write
+from penstock.log.flush import OffLoop
 from penstock.log.log_dir import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, LogDir
 from penstock.log.log_dir_owner import BOOT_ID
 from penstock.log.naming import Role, dir_name
@@ -23,7 +26,7 @@ from penstock.log.open_segments import OpenSegments
 from penstock.log.partition_log import PartitionLog
 from penstock.log.partition_metadata import FILE_NAME as PARTITION_METADATA
 from penstock.log.partition_metadata import encode_partition_metadata
-from penstock.log.recovery import load_log
+from penstock.log.recovery import load_log, new_log
 from penstock.log.truncation import truncate_fully_and_start_at, truncate_to
 from penstock.types import TopicPartition, Uuid, random_uuid
 
@@ -31,6 +34,8 @@ CLOSING_THREADS = 8
 """Threads that sync logs at a clean stop: the disk merges concurrent syncs."""
 CLOSED_AT_A_TIME = 16
 """Logs closed together: each holds a handful of files open until it is synced."""
+
+NOTHING_PLANNED: Mapping[LogDir, Sized] = {}
 
 logger = logging.getLogger(__name__)
 
@@ -90,6 +95,10 @@ class LogStore:
         self.on_offline, self.before_create = on_offline, before_create
         self.unread: list[LogDir] = []
         """Directories that failed while their logs were loaded."""
+        self._made: deque[tuple[PartitionLog, Uuid]] = deque()
+        """Logs that another thread has created. They are added later if the caller was cancelled:
+        a clean stop has to sync them.
+        """
         self._unsynced: dict[LogDir, set[TopicPartition]] = {}
         """Deleted partitions that a crash may bring back."""
 
@@ -165,6 +174,67 @@ class LogStore:
         self.name_topic(log, topic_id)
         return log
 
+    async def create_off_loop(
+        self, new: Mapping[TopicPartition, Uuid], now_ms: int, off_loop: OffLoop
+    ) -> Mapping[TopicPartition, StorageError]:
+        """Create the logs of these partitions, with their topic ids, on another thread: a file
+        system takes up to a millisecond for each file. One call at a time.
+
+        Returns what was begun in a directory that failed: begun again in another one, the log would
+        exist twice. All else that is missing then is left to `create`.
+        """
+        self._add_made()
+        failed: dict[TopicPartition, StorageError] = {}
+        planned: dict[LogDir, dict[TopicPartition, Uuid]] = {}
+        for partition, topic_id in new.items():
+            if partition not in self.logs and self.online and self._begun(partition) is None:
+                planned.setdefault(self._roomiest(planned), {})[partition] = topic_id
+        for log_dir, logs in planned.items():
+            with suppress(StorageError), log_dir:
+                stale = set(log_dir.stale_names)
+                if not stale.isdisjoint(logs):  # as in `create`
+                    await off_loop(self._checkpoint_writer(log_dir))
+                    log_dir.stale_names -= stale
+                makes = [self._maker(log_dir, *each, now_ms, failed) for each in logs.items()]
+                await off_loop(partial(_call_each, makes))
+        self._add_made()
+        return {each: error for each, error in failed.items() if not isinstance(error, OutOfFiles)}
+
+    def _maker(
+        self,
+        log_dir: LogDir,
+        partition: TopicPartition,
+        topic_id: Uuid,
+        now_ms: int,
+        failed: dict[TopicPartition, StorageError],
+    ) -> Callable[[], None]:
+        """A function, for any thread, that creates the log. `_add_made` adds it then."""
+        if self.before_create is not None:
+            self.before_create(log_dir, partition)
+        files, directory = self.files, log_dir.path / str(partition)
+        config, open_segments = self.config_for(partition.topic), self.open_segments
+
+        def make() -> None:
+            try:
+                # The id first: a directory without a segment counts as new, wherever this stops.
+                files.make_dir(directory)
+                write(files, directory / PARTITION_METADATA, encode_partition_metadata(topic_id))
+                log = new_log(files, log_dir, directory, partition, config, open_segments, now_ms)
+            except StorageError as error:
+                failed[partition] = error
+                raise
+            log.sync_later(PARTITION_METADATA)
+            self._made.append((log, topic_id))
+
+        return make
+
+    def _add_made(self) -> None:
+        while self._made:
+            log, topic_id = self._made.popleft()
+            if log.topic_partition not in self.logs:
+                self.logs[log.topic_partition] = log
+                self.topic_ids[log.topic_partition] = topic_id
+
     def name_topic(self, log: PartitionLog, topic_id: Uuid) -> None:
         """Write the topic id into the log's directory. The next flush syncs it; the metadata
         store knows it as well.
@@ -180,17 +250,21 @@ class LogStore:
 
         A log must not exist twice.
         """
-        begun = (each for each in self.online if self.files.exists(each.path / str(partition)))
-        return next(begun, None) or self._roomiest()
+        return self._begun(partition) or self._roomiest()
 
-    def _roomiest(self) -> LogDir:
+    def _begun(self, partition: TopicPartition) -> LogDir | None:
+        begun = (each for each in self.online if self.files.exists(each.path / str(partition)))
+        return next(begun, None)
+
+    def _roomiest(self, planned: Mapping[LogDir, Sized] = NOTHING_PLANNED) -> LogDir:
+        """The directory with the fewest logs, `planned` ones included."""
         if not self.online:
             raise PartitionOffline("every log directory is offline")
         # If all are cordoned, one has to take what the controller has placed here.
         online = [each for each in self.online if not self.is_cordoned(each.path)] or self.online
         if len(online) == 1:
             return online[0]  # counting thousands of logs is slow
-        return min(online, key=lambda log_dir: len(self.logs_in(log_dir)))
+        return min(online, key=lambda each: len(self.logs_in(each)) + len(planned.get(each, ())))
 
     def _dir(self, path: Path) -> LogDir:
         for log_dir in self.online:
@@ -218,11 +292,14 @@ class LogStore:
             self.topic_ids.pop(partition, None)
         self._remove_later(log)
 
-    def sync_deletions(self) -> set[TopicPartition]:
-        """Sync deletions; returns those that a crash may undo, in directories that failed."""
+    async def sync_deletions(self, off_loop: OffLoop) -> set[TopicPartition]:
+        """Sync deletions; returns those that a crash may undo, in directories that failed.
+
+        One call at a time, and no deletion without `sync` meanwhile.
+        """
         for log_dir in list(self._unsynced):
             with suppress(StorageError), log_dir:
-                self.files.sync_dir(log_dir.path)
+                await off_loop(partial(self.files.sync_dir, log_dir.path))
                 del self._unsynced[log_dir]
         return set[TopicPartition]().union(*self._unsynced.values())
 
@@ -344,10 +421,17 @@ class LogStore:
     def checkpoint(self, log_dir: LogDir, *names: str) -> None:
         """Write checkpoint files now: all of them, unless some are named."""
         with log_dir:
-            for name in names or OFFSETS:
-                log_dir.checkpoints.writer(name, self.offsets(log_dir, name))()
+            self._checkpoint_writer(log_dir, *names)()
         if not names:
             log_dir.stale_names.clear()
+
+    def _checkpoint_writer(self, log_dir: LogDir, *names: str) -> Callable[[], None]:
+        """A function, for any thread, that writes checkpoint files as of now."""
+        writers = [
+            log_dir.checkpoints.writer(name, self.offsets(log_dir, name))
+            for name in names or OFFSETS
+        ]
+        return partial(_call_each, writers)
 
     def offsets(self, log_dir: LogDir, name: str) -> dict[TopicPartition, int]:
         """The current contents of a checkpoint file."""
@@ -378,6 +462,7 @@ class LogStore:
 
     def close(self, broker_epoch: int = -1) -> None:
         """A clean stop: everything synced, checkpoints written, each directory marked."""
+        self._add_made()
         for log_dir in self.dirs:
             try:
                 with log_dir:
@@ -387,6 +472,11 @@ class LogStore:
             except (StorageError, KafkaError) as error:  # the disk fails, or a batch is damaged
                 logger.error("a log directory was not stopped cleanly: %s", error)
                 log_dir.owner.release(broker_epoch=None)
+
+
+def _call_each(calls: Iterable[Callable[[], None]]) -> None:
+    for call in calls:
+        call()
 
 
 def _log_start(log: PartitionLog) -> int | None:

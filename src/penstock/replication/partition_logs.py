@@ -22,6 +22,15 @@ def why_stray(
     return f"has the topic id {uuid_text(known)}, but its topic now has {uuid_text(topic_id)}"
 
 
+def needs_log(store: LogStore, topic_partition: TopicPartition, *, is_new: bool) -> bool:
+    """Whether `log_of` will create the partition's log."""
+    return (
+        topic_partition not in store.logs
+        and topic_partition not in store.future_logs
+        and (is_new or len(store.online) == len(store.dirs))
+    )
+
+
 def log_of(
     store: LogStore, topic_partition: TopicPartition, topic_id: Uuid, now_ms: int, *, is_new: bool
 ) -> PartitionLog:

@@ -2,21 +2,27 @@
 
 import asyncio
 import errno
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
+
+import pytest
 
 from penstock.broker.cluster import Cluster
 from penstock.broker.peers import control_changes
-from penstock.broker.replicas.local import PARTITIONS_PER_TURN, LocalBroker
+from penstock.broker.replicas.local import LOGS_AT_A_TIME, PARTITIONS_PER_TURN, LocalBroker
 from penstock.broker.waiters import Waiters
-from penstock.clock import SystemClock
+from penstock.clock import Clock, SystemClock
 from penstock.controller.control_requests import PARTITIONS_PER_REQUEST, control_requests
 from penstock.controller.state_change import PartitionChange, StateChange, StoppedReplicas
 from penstock.errors import StorageError
+from penstock.log.flush import OffLoop
 from penstock.log.log_dir import LogDir
 from penstock.metadata.image import Broker, ClusterImage, ImageDelta, PartitionRegistration, Topic
 from penstock.replication.partitions import Partitions
+from penstock.testing.clock import ManualClock
+from penstock.testing.files import FakeFile, FakeFiles
 from penstock.testing.logs import PARTITION, TOPIC_ID, LogRig, batch_of
 from penstock.types import NO_UUID, BrokerId, LeaderEpoch, TopicPartition, Uuid
 from penstock.wire.messages.update_metadata import UpdateMetadataRequest
@@ -51,13 +57,20 @@ class Noting:
         self.forgotten.append(list(partitions))
 
 
+async def off_loop(work: Callable[[], None]) -> None:
+    """Does the work a turn later, as a thread would."""
+    await asyncio.sleep(0)
+    work()
+
+
 class Rig:
     def __init__(self) -> None:
         self.logs, self.noting = LogRig(), Noting()
         self.partitions = Partitions(BROKER, self.logs.store)
         self.cluster = Cluster(BROKER, {}, ClusterImage())
+        self.clock: Clock = SystemClock()
 
-    def local(self) -> LocalBroker:
+    def local(self, off_loop: OffLoop = off_loop) -> LocalBroker:
         noting: Any = self.noting
         waiters = Waiters(asyncio.get_running_loop())
         return LocalBroker(
@@ -68,7 +81,8 @@ class Rig:
             waiters,
             noting,
             noting,
-            SystemClock(),
+            self.clock,
+            off_loop,
             lambda _: None,
             lambda _: None,
         )
@@ -81,9 +95,20 @@ def image_of(*topics: Topic) -> ClusterImage:
     return ClusterImage().apply(ImageDelta(topics={each.name: each for each in topics}))
 
 
-def led(topic_id: Uuid, *, epoch: int) -> PartitionChange:
+def led(
+    topic_id: Uuid, *, epoch: int, topic_partition: TopicPartition = PARTITION, is_new: bool = False
+) -> PartitionChange:
     state = PartitionRegistration((BROKER,), (BROKER,), BROKER, LeaderEpoch(epoch), 0)
-    return PartitionChange(PARTITION, topic_id, state)
+    return PartitionChange(topic_partition, topic_id, state, is_new)
+
+
+def new_topic(partitions: int) -> StateChange:
+    """The creation of a topic with new partitions on this broker."""
+    changes = [
+        led(TOPIC_ID, epoch=0, topic_partition=TopicPartition("big", index), is_new=True)
+        for index in range(partitions)
+    ]
+    return StateChange(image=ClusterImage(), partitions=tuple(changes))
 
 
 def test_an_added_in_sync_replica_gets_no_empty_log_while_its_directory_is_offline() -> None:
@@ -156,6 +181,34 @@ def test_requests_are_served_while_many_replicas_stop() -> None:
         assert left[-1] == 0
         assert rig.noting.forgotten == [places], "one write of the cleaner's marks for all"
 
+    asyncio.run(main())
+
+
+def test_requests_are_served_after_each_replica_while_the_file_system_is_slow() -> None:
+    class SlowFiles(FakeFiles):
+        def rename(self, old: Path, new: Path) -> None:
+            clock.advance(1)
+            super().rename(old, new)
+
+    async def main() -> None:
+        rig, count = Rig(), 2 * PARTITIONS_PER_TURN
+        rig.logs = LogRig(files=SlowFiles())
+        rig.partitions, rig.clock = Partitions(BROKER, rig.logs.store), clock
+        places = [TopicPartition("big", index) for index in range(count)]
+        for where in places:
+            rig.partitions.create(*where, TOPIC_ID, 0)
+        stopped = tuple(StoppedReplicas(each, TOPIC_ID, (BROKER,)) for each in places)
+        left = [len(rig.partitions)]
+        async with asyncio.TaskGroup() as tasks:
+            change = StateChange(image=ClusterImage(), stopped=stopped)
+            stopping = tasks.create_task(rig.apply(change))
+            while not stopping.done():
+                await asyncio.sleep(0)
+                left.append(len(rig.partitions))
+        assert max(before - after for before, after in pairwise(left)) == 1
+        assert left[-1] == 0
+
+    clock = ManualClock()
     asyncio.run(main())
 
 
@@ -280,5 +333,92 @@ def test_a_log_that_may_be_in_an_unread_directory_is_not_reported_as_deleted() -
         stopped = StoppedReplicas(PARTITION, TOPIC_ID, (BROKER,))
         failed = await rig.apply(StateChange(image=ClusterImage(), stopped=(stopped,)))
         assert failed == [PARTITION]
+
+    asyncio.run(main())
+
+
+def test_files_of_new_logs_and_syncs_of_deletions_do_not_hold_up_the_loop() -> None:
+    """A file system took milliseconds for each, and requests waited for twenty and more."""
+
+    async def main() -> None:
+        rig, count = Rig(), 2 * LOGS_AT_A_TIME + 1
+        fake, on_threads = rig.logs.fake, 0
+
+        async def counted(work: Callable[[], None]) -> None:
+            nonlocal on_threads
+            before = fake.operations
+            await off_loop(work)
+            on_threads += fake.operations - before
+
+        before = fake.operations
+        assert await rig.local(counted).apply(new_topic(count)) == []
+        assert on_threads == fake.operations - before > 0
+        assert all(rig.partitions.get("big", index).leads for index in range(count))
+
+        rig.partitions.drop("big", 0, sync=False)
+        before, on_threads = fake.operations, 0
+        stopped = StoppedReplicas(TopicPartition("big", 0), TOPIC_ID, (BROKER,))
+        await rig.local(counted).apply(StateChange(image=ClusterImage(), stopped=(stopped,)))
+        assert on_threads == fake.operations - before > 0
+
+    asyncio.run(main())
+
+
+def test_new_logs_survive_a_crash_once_they_are_flushed() -> None:
+    async def main() -> None:
+        rig = Rig()
+        await rig.apply(new_topic(1))
+        rig.logs.store.logs[TopicPartition("big", 0)].flush()
+        rig.logs.crash()
+        assert rig.logs.store.topic_ids[TopicPartition("big", 0)] == TOPIC_ID
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("operation", ["make_dir", "open"])
+def test_a_log_whose_directory_fails_at_its_creation_is_not_created_in_another(
+    operation: str,
+) -> None:
+    """The next start would find it in both, and refuse to run. Other logs are not begun yet."""
+
+    async def main() -> None:
+        rig = Rig()
+        rig.logs = LogRig(dirs=("d0", "d1"))  # d0 has the first log, so d1 gets the next
+        rig.partitions = Partitions(BROKER, rig.logs.store)
+        rig.logs.fake.fail_next(operation, errno.EIO)
+        assert await rig.apply(new_topic(4)) == [TopicPartition("big", 0)]
+        assert [each.path.name for each in rig.logs.store.online] == ["d0"]
+        placed = {each: log.log_dir.path.name for each, log in rig.logs.store.logs.items()}
+        assert placed == {
+            PARTITION: "d0",
+            **{TopicPartition("big", index): "d0" for index in range(1, 4)},
+        }
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("at", [1, 2])
+def test_a_log_that_lacks_descriptors_at_first_is_whole_when_it_is_created(at: int) -> None:
+    class ScarceFiles(FakeFiles):
+        opens_left = -1
+
+        def open(self, path: Path, *, create: bool = False) -> FakeFile:
+            self.opens_left -= 1
+            if self.opens_left == 0:
+                self.fail_next("open", errno.EMFILE)
+            return super().open(path, create=create)
+
+    async def main() -> None:
+        rig, files = Rig(), ScarceFiles()
+        rig.logs = LogRig(files=files)
+        rig.logs.fake, rig.partitions = files, Partitions(BROKER, rig.logs.store)
+        files.opens_left = at
+        assert await rig.apply(new_topic(2)) == []
+        for index in range(2):
+            assert rig.partitions.get("big", index).leads
+            rig.logs.store.logs[TopicPartition("big", index)].flush()
+        rig.logs.crash()
+        ids = rig.logs.store.topic_ids
+        assert [ids[TopicPartition("big", index)] for index in range(2)] == [TOPIC_ID] * 2
 
     asyncio.run(main())

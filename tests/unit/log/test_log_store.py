@@ -1,6 +1,9 @@
 """Log directories: where partitions go, move, are deleted, and what a failure takes offline."""
 
+import asyncio
 import errno
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -44,6 +47,28 @@ def test_a_new_partition_goes_to_the_directory_with_the_fewest_partitions() -> N
     assert chosen.path == ROOT / "d1" / "orders-6"
     with pytest.raises(LogDirNotFound):
         rig.store.create(part(7), TOPIC_ID, 0, path=ROOT / "d2")
+
+
+def test_new_logs_that_a_thread_creates_go_to_the_directories_with_the_fewest_partitions() -> None:
+    rig = LogRig(dirs=TWO)
+    wanted = {part(number): TOPIC_ID for number in range(1, 6)}
+    assert asyncio.run(rig.store.create_off_loop(wanted, 0, at_once)) == {}
+    placed = Counter(log.log_dir.path.name for log in rig.store.logs.values())
+    assert placed == {"d0": 3, "d1": 3}
+    assert rig.store.topic_ids == wanted | {PARTITION: TOPIC_ID}
+
+
+def test_a_log_created_while_the_broker_stops_is_synced_by_the_stop() -> None:
+    async def cancelled(work: Callable[[], None]) -> None:
+        work()
+        raise asyncio.CancelledError
+
+    rig = LogRig()
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(rig.store.create_off_loop({part(1): TOPIC_ID}, 0, cancelled))
+    rig.store.close()
+    rig.crash()
+    assert rig.store.topic_ids == {PARTITION: TOPIC_ID, part(1): TOPIC_ID}
 
 
 def test_a_clean_stop_leaves_a_marker_beside_the_checkpoints_and_a_start_removes_it() -> None:
@@ -597,11 +622,26 @@ def grown(rig: LogRig, *, records: int, start: int) -> None:
     rig.flush()
 
 
-def test_a_topic_created_again_does_not_inherit_checkpointed_offsets() -> None:
+def create_here(rig: LogRig) -> None:
+    rig.store.create(PARTITION, ANOTHER_ID, 0)
+
+
+def create_off_loop(rig: LogRig) -> None:
+    asyncio.run(rig.store.create_off_loop({PARTITION: ANOTHER_ID}, 0, at_once))
+
+
+async def at_once(work: Callable[[], None]) -> None:
+    work()
+
+
+@pytest.mark.parametrize("create", [create_here, create_off_loop])
+def test_a_topic_created_again_does_not_inherit_checkpointed_offsets(
+    create: Callable[[LogRig], None],
+) -> None:
     rig = LogRig()
     grown(rig, records=20, start=18)
     rig.store.delete(PARTITION)
-    rig.store.create(PARTITION, ANOTHER_ID, 0)
+    create(rig)
     rig.append(batch_of(b"new"))
     rig.log.flush()
     rig.crash()

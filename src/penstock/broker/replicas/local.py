@@ -12,11 +12,13 @@ from penstock.clock import Clock
 from penstock.controller.state_change import PartitionChange, StateChange, StoppedReplicas
 from penstock.errors import KafkaError, StorageError
 from penstock.log.compaction.compactor import Compactor
+from penstock.log.flush import OffLoop
 from penstock.metadata.client_entity import ClientEntity
 from penstock.metadata.image import ClusterImage, Configs
 from penstock.metadata.records import NO_LEADER
 from penstock.replication.fetchers import Fetchers
 from penstock.replication.partition import Partition, StaleState
+from penstock.replication.partition_logs import needs_log
 from penstock.replication.partitions import Partitions
 from penstock.types import NO_UUID, BrokerId, TopicPartition, Uuid
 
@@ -25,7 +27,29 @@ state_change = logging.getLogger("penstock.state_change")
 """Leadership changes, like Kafka's state.change.logger."""
 
 PARTITIONS_PER_TURN = 5
-"""Partitions changed per loop turn, as creating or deleting a log takes a millisecond."""
+LOGS_AT_A_TIME = 20
+"""Logs created by one call of a thread that flushes need too. Each takes it a few milliseconds."""
+
+
+class Turn:
+    """Lets requests in after a few partitions, or after a millisecond: the rename of a deleted log
+    may wait that long for the file system.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._begin()
+
+    def _begin(self) -> None:
+        self._partitions, self._began_ms = 0, self._clock.monotonic_ms()
+
+    async def end_if_over(self) -> None:
+        """Called after each partition."""
+        self._partitions += 1
+        is_late = self._clock.monotonic_ms() > self._began_ms
+        if is_late or self._partitions >= PARTITIONS_PER_TURN:
+            await asyncio.sleep(0)
+            self._begin()
 
 
 class LocalBroker:
@@ -41,12 +65,14 @@ class LocalBroker:
         compactor: Compactor,
         coordinators: Coordinators,
         clock: Clock,
+        off_loop: OffLoop,
         on_brokers: Callable[[Collection[BrokerId]], object],
         on_client_configs: Callable[[Mapping[ClientEntity, Configs]], object],
     ) -> None:
         self._broker_id, self._cluster, self._partitions = broker_id, cluster, partitions
         self._fetchers, self._waiters, self._clock = fetchers, waiters, clock
         self._compactor, self._coordinators = compactor, coordinators
+        self._off_loop = off_loop
         self._on_brokers = on_brokers
         """Called with the live brokers at each change."""
         self._on_client_configs = on_client_configs
@@ -67,11 +93,15 @@ class LocalBroker:
         self._on_brokers(change.image.brokers)
         self._on_client_configs(change.image.client_configs)
         failed = []
-        for count, each in enumerate(change.partitions, 1):
-            if self._broker_id in each.state.replicas and not self._lead_or_follow(each):
+        not_created: dict[TopicPartition, StorageError] = {}
+        changes = [each for each in change.partitions if self._broker_id in each.state.replicas]
+        turn = Turn(self._clock)
+        for count, each in enumerate(changes):
+            if count % LOGS_AT_A_TIME == 0:
+                not_created |= await self._create_logs(changes[count : count + LOGS_AT_A_TIME])
+            if not self._lead_or_follow(each, not_created.get(each.topic_partition)):
                 failed.append(each.topic_partition)
-            if count % PARTITIONS_PER_TURN == 0:
-                await asyncio.sleep(0)
+            await turn.end_if_over()
         failed += await self._stop_all(
             [each for each in change.stopped if self._broker_id in each.replicas]
         )
@@ -100,7 +130,8 @@ class LocalBroker:
 
     async def set_aside(self, strays: Mapping[TopicPartition, str]) -> None:
         """Stop replicas that are not assigned to this broker, and keep their logs as strays."""
-        for count, (topic_partition, why) in enumerate(strays.items(), 1):
+        turn = Turn(self._clock)
+        for topic_partition, why in strays.items():
             self._coordinators.not_led(topic_partition)
             self._fetchers.stop(topic_partition)
             try:
@@ -108,8 +139,7 @@ class LocalBroker:
             except StorageError as error:
                 logger.warning("cannot set the stray replica %s aside: %s", topic_partition, error)
             self._waiters.changed(topic_partition)
-            if count % PARTITIONS_PER_TURN == 0:
-                await asyncio.sleep(0)
+            await turn.end_if_over()
 
     def failed(self) -> list[TopicPartition]:
         """The replicas whose log directory has failed."""
@@ -119,11 +149,32 @@ class LocalBroker:
             if each.log.log_dir.failure is not None
         ]
 
-    def _lead_or_follow(self, change: PartitionChange) -> bool:
-        """Make the replica lead or follow; returns False if it has no usable log."""
+    async def _create_logs(
+        self, changes: Iterable[PartitionChange]
+    ) -> Mapping[TopicPartition, StorageError]:
+        """Create the logs of new replicas off the loop; see `LogStore.create_off_loop`."""
+        store = self._partitions.store
+        new = {
+            each.topic_partition: each.topic_id
+            for each in changes
+            if needs_log(store, each.topic_partition, is_new=each.is_new_on(self._broker_id))
+        }
+        if not new:
+            return {}
+        return await store.create_off_loop(new, self._clock.now_ms(), self._off_loop)
+
+    def _lead_or_follow(
+        self, change: PartitionChange, not_created: StorageError | None = None
+    ) -> bool:
+        """Make the replica lead or follow; returns False if it has no usable log.
+
+        `not_created`: why its log could not be created.
+        """
         topic_partition, state = change.topic_partition, change.state
         before = self._partitions.find(*topic_partition)
         try:
+            if not_created is not None:
+                raise not_created
             partition = self._partitions.create(
                 *topic_partition,
                 change.topic_id,
@@ -190,12 +241,12 @@ class LocalBroker:
         """Stop replicas; returns those whose deletion failed, or may be undone by a crash."""
         store, failed = self._partitions.store, set()
         found = [each.topic_partition for each in all_stopped if each.topic_partition in store.logs]
-        for count, each in enumerate(all_stopped, 1):
+        turn = Turn(self._clock)
+        for each in all_stopped:
             if not self._stop(each):
                 failed.add(each.topic_partition)
-            if count % PARTITIONS_PER_TURN == 0:
-                await asyncio.sleep(0)
-        undone = store.sync_deletions()
+            await turn.end_if_over()
+        undone = await store.sync_deletions(self._off_loop)
         self._forget_cleaned([each for each in found if each not in store.logs])
         return [
             each.topic_partition
