@@ -55,6 +55,14 @@ def test_warnings_about_bad_clients_are_rate_limited(caplog: pytest.LogCaptureFi
     assert caplog.messages[LINES:] == ["left out 5 more lines about clients", "a client"]
 
 
+def test_tracebacks_of_failed_requests_are_rate_limited(caplog: pytest.LogCaptureFixture) -> None:
+    failures = RateLimitedLog()
+    for _ in range(LINES + 5):
+        failures.failed(1.0, ValueError("on purpose"), "a request failed")
+    assert caplog.messages == ["a request failed"] * LINES
+    assert all(each.exc_info for each in caplog.records)
+
+
 def test_a_line_break_in_a_name_does_not_start_a_new_line() -> None:
     """Clients choose names that appear in the log; they must not be able to forge lines."""
     forged = "x\n[2026-01-01 00:00:00,000] INFO Principal = User:eve is Allowed\r\x1b[2J\u2028y"

@@ -14,11 +14,19 @@ class RateLimitedLog:
         self._since, self._count = float("-inf"), 0
 
     def warn(self, now_s: float, text: str, *values: object) -> None:
+        if self._may_log(now_s):
+            logger.warning(text, *values)
+
+    def failed(self, now_s: float, error: Exception, text: str, *values: object) -> None:
+        """Log a failure of ours, with its traceback: a client may repeat the request for ever."""
+        if self._may_log(now_s):
+            logger.error(text, *values, exc_info=error)
+
+    def _may_log(self, now_s: float) -> bool:
         if now_s - self._since >= PERIOD_S:
             left_out = self._count - LINES
             if left_out > 0:
                 logger.warning("left out %d more lines about clients", left_out)
             self._since, self._count = now_s, 0
         self._count += 1
-        if self._count <= LINES:
-            logger.warning(text, *values)
+        return self._count <= LINES

@@ -334,9 +334,8 @@ class Server:
                 session.pump()  # the next request need not wait if this one only waits for acks
         except ProtocolError as error:
             session.close(str(error))  # for example, the API has no field for the error
-        except Exception:  # the boundary around one client, as in Session.pump
-            logger.exception("a request failed")
-            session.close("internal error")
+        except Exception as error:  # noqa: BLE001  the boundary, as in Session.pump
+            session.end_after(error)
 
     async def close_idle(self) -> None:
         """Close connections that sent no request for `connections.max.idle.ms`, until cancelled."""

@@ -29,6 +29,8 @@ from penstock.wire.schema import Message
 
 logger = logging.getLogger(__name__)
 _client_log = RateLimitedLog()
+_failure_log = RateLimitedLog()
+"""Apart from `_client_log`: bad clients must not hide a bug of ours."""
 
 READ_AHEAD_BYTES: Final = 1 << 16
 PRODUCE: Final = 0
@@ -259,8 +261,8 @@ class Session:
         many small requests and read no response.
         """
         if self._pumping or self._yields:
-            # Called from a handler's reply: the outer call continues. Or the next turn is scheduled:
-            # if each arrival and each reply added one, a connection would take all the time.
+            # Called from a handler's reply, while the outer call continues. Or the next turn is
+            # scheduled: if each arrival and each reply added one, others would wait for all.
             return
         self._pumping = True
         self.active_at = self._loop.time()
@@ -293,9 +295,8 @@ class Session:
             now_s = self._loop.time()
             _client_log.warn(now_s, "closing the connection of %s: %s", self._dispatch.peer, error)
             self.close(str(error))
-        except Exception:  # the boundary around one client: its request must not stop the broker
-            logger.exception("a request from %s failed", self._dispatch.peer)
-            self.close("internal error")
+        except Exception as error:  # noqa: BLE001  the boundary around one client
+            self.end_after(error)
         finally:
             self._pumping = False
 
@@ -303,9 +304,10 @@ class Session:
         self._yields = False
         self.pump()
 
-    def _end_after(self, error: Exception) -> None:
-        """Close after a waiting request raised: the boundary around one client, as in `pump`."""
-        logger.error("a request from %s failed", self._dispatch.peer, exc_info=error)
+    def end_after(self, error: Exception) -> None:
+        """Close after a request raised."""
+        now_s = self._loop.time()
+        _failure_log.failed(now_s, error, "a request from %s failed", self._dispatch.peer)
         self.close("internal error")
 
     def _fail(self, error: Exception) -> None:
@@ -313,7 +315,7 @@ class Session:
         if isinstance(error, KafkaError):
             self.refuse(error)
         else:
-            self._end_after(error)
+            self.end_after(error)
 
     def _handle(self, frame: memoryview) -> int:
         """Handle one request; returns the time at which it began."""
@@ -337,7 +339,7 @@ class Session:
                 in_line, self._request = InLine(request), None
                 self._line.append(in_line)
                 done = partial(self._reply_in_line, in_line)
-                in_line.waiter = self._owner.park(outcome, done, self._end_after)
+                in_line.waiter = self._owner.park(outcome, done, self.end_after)
             else:
                 self._waiter = self._owner.park(outcome, self.reply, self._fail)
         else:
