@@ -55,7 +55,7 @@ def last_lines(paths: Iterable[Path], count: int, level: str | None) -> list[Log
     return list(deque(together, maxlen=count))
 
 
-class Follower:
+class FileTail:
     """Reads what is appended to a file, and continues in the new file after a rotation."""
 
     def __init__(self, path: Path) -> None:

@@ -9,7 +9,7 @@ import click
 from penstock.cli.daemon import LOG_NAME
 from penstock.cli.directory import DIRECTORY
 from penstock.cli.frame.command import Verb
-from penstock.cli.log_files import Follower, last_lines, log_files, parsed, wanted
+from penstock.cli.log_files import FileTail, last_lines, log_files, parsed, wanted
 from penstock.cli.log_level import LEVELS
 from penstock.cli.output import is_data, print_json
 from penstock.errors import ConfigError
@@ -45,11 +45,11 @@ def logs(directory: Path, lines: int, follow: bool, level: str | None) -> None:
             "to a file, unless --log-file names one"
         )
     with ExitStack() as stack:
-        followers = [stack.enter_context(closing(Follower(each))) for each in paths if follow]
+        tails = [stack.enter_context(closing(FileTail(each))) for each in paths if follow]
         for line in last_lines(paths, lines, level):
             show(line.text)
         while follow:
-            for each in followers:
+            for each in tails:
                 for line in wanted(parsed(each.added()), level):
                     show(line.text)
             time.sleep(POLL_S)

@@ -6,7 +6,7 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from penstock.cli.doctor import folder_snapshot
-from penstock.cli.log_files import Follower, last_lines, log_files
+from penstock.cli.log_files import FileTail, last_lines, log_files
 from penstock.cli.main import main
 
 WORKERS = {
@@ -37,16 +37,16 @@ def shown(folder: Path, *words: str) -> list[str]:
 def test_lines_added_before_and_after_a_rotation_are_read(tmp_path: Path) -> None:
     path = tmp_path / "penstock.log"
     path.write_text("before\n")
-    with closing(Follower(path)) as follower:
+    with closing(FileTail(path)) as tail:
         with path.open("a") as log:
             log.write("last\nha")
             log.flush()
-            assert list(follower.added()) == [b"last\n"]
+            assert list(tail.added()) == [b"last\n"]
             log.write("lf\n")
         path.rename(tmp_path / "penstock.log.1")
         path.write_text("in the new file\n")
-        assert list(follower.added()) == [b"half\n", b"in the new file\n"]
-        assert list(follower.added()) == []
+        assert list(tail.added()) == [b"half\n", b"in the new file\n"]
+        assert list(tail.added()) == []
 
 
 def test_the_logs_of_workers_are_merged_by_time(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ class RecordsGone(KafkaError):
     code = ErrorCode.OFFSET_OUT_OF_RANGE
 
 
-class Fetcher(Protocol):
+class BatchReader(Protocol):
     """Fetches pieces of a topic."""
 
     async def fetch(self, partition: int, offset: int) -> Fetched: ...
@@ -35,7 +35,7 @@ class Fetcher(Protocol):
 
 
 async def advance(
-    search: Search, fetcher: Fetcher, goes_on: Callable[[], bool], window: int = FIRST_WINDOW
+    search: Search, reader: BatchReader, goes_on: Callable[[], bool], window: int = FIRST_WINDOW
 ) -> None:
     """Search until it is full or done. Stops when `goes_on` returns False, but only
     after some progress.
@@ -44,9 +44,9 @@ async def advance(
     while (span := search.wanted()) is not None:
         if search.goes_down:
             size = windows.get(span.partition, window)
-            batches, reached, windows[span.partition] = await _below(fetcher, span, size)
+            batches, reached, windows[span.partition] = await _below(reader, span, size)
         else:
-            batches, reached = await _above(fetcher, span)
+            batches, reached = await _above(reader, span)
         if search.decodes:
             await asyncio.to_thread(search.take, span.partition, batches, reached)
         else:
@@ -55,33 +55,33 @@ async def advance(
             return
 
 
-async def _above(fetcher: Fetcher, span: Span) -> tuple[list[Batch], int]:
-    found = await fetcher.fetch(span.partition, span.position)
+async def _above(reader: BatchReader, span: Span) -> tuple[list[Batch], int]:
+    found = await reader.fetch(span.partition, span.position)
     reached = _next(found, span.partition, span.position, span.end)
     if reached < span.end:
-        await fetcher.ahead(span.partition, reached)
+        await reader.ahead(span.partition, reached)
     return found.batches, reached
 
 
-async def _below(fetcher: Fetcher, span: Span, size: int) -> tuple[list[Batch], int, int]:
+async def _below(reader: BatchReader, span: Span, size: int) -> tuple[list[Batch], int, int]:
     """The batches of the window below the position, its lower end, and the next window's size."""
     low = max(span.start, span.position - size)
     at, batches, size_bytes = low, list[Batch](), 0
     while at < span.position:
-        found = await fetcher.fetch(span.partition, at)
+        found = await reader.fetch(span.partition, at)
         at = _next(found, span.partition, at, span.position)
         batches += (each for each in found.batches if each.header.base_offset < span.position)
         size_bytes += found.size_bytes
         if size_bytes > WIDEST_BYTES and span.position - low > 1:
-            return await _below(fetcher, span, (span.position - low) // 2)
+            return await _below(reader, span, (span.position - low) // 2)
         if at < span.position:
-            await fetcher.ahead(span.partition, at)
+            await reader.ahead(span.partition, at)
     read = span.position - low
     wider = min(read * WINDOW_BYTES // max(size_bytes, 1), read * 8)
     below = max(wider, 1)
     reached = min(low, batches[0].header.base_offset) if batches else low
     if reached > span.start:
-        await fetcher.ahead(span.partition, max(span.start, reached - below))
+        await reader.ahead(span.partition, max(span.start, reached - below))
     return batches, reached, below
 
 

@@ -28,7 +28,7 @@ from penstock.console.messages.parameters import (
 from penstock.console.messages.query import LARGEST, Cursor, cursor_of, token
 from penstock.console.messages.search import Hit
 from penstock.console.messages.service import Messages, SearchPage, UnknownTopic
-from penstock.console.messages.tail import Follower
+from penstock.console.messages.tail import TopicTail
 from penstock.console.messages.view import MessagePage, detail, messages_of
 from penstock.console.watch import ClusterWatch
 from penstock.errors import ConfigError, KafkaError
@@ -140,10 +140,10 @@ class MessageApi:
         values = given(request.query_params.multi_items(), TAIL)
         after = values.pop("after", "") or request.headers.get("last-event-id", "")
         query = query_of(request.path_params["topic"], values)
-        follower = Follower(self._messages, query, sees_all=sees_all(request))
-        positions = await follower.positions(after)
+        tail = TopicTail(self._messages, query, sees_all=sees_all(request))
+        positions = await tail.positions(after)
         asker: Asker = request.state.asker
-        events = follower.events(positions, asker.still)
+        events = tail.events(positions, asker.still)
         return StreamingResponse(events, media_type="text/event-stream")
 
 

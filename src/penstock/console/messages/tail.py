@@ -27,7 +27,7 @@ QUIET_MS: Final = 5_000
 """After so long without records, an empty event reports the positions."""
 
 
-class Follower:
+class TopicTail:
     """The new records of a topic that match a query; the query's offset range is ignored."""
 
     def __init__(self, messages: Messages, query: Query, *, sees_all: bool) -> None:
