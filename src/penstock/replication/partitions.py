@@ -62,6 +62,7 @@ class Partitions:
         found = self._partitions.get(topic_partition)
         if found is None:
             log = log_of(self.store, topic_partition, topic_id, now_ms, is_new=is_new)
+            log.config = self.store.config_for(topic)  # altered since a thread began to create it
             found = self._partitions[topic_partition] = Partition(
                 self._broker_id, topic_partition, topic_id, log, self._environment
             )

@@ -14,6 +14,7 @@ from penstock.broker.peers import control_changes
 from penstock.broker.replicas.local import LOGS_AT_A_TIME, PARTITIONS_PER_TURN, LocalBroker
 from penstock.broker.waiters import Waiters
 from penstock.clock import Clock, SystemClock
+from penstock.config.topic import TopicConfig
 from penstock.controller.control_requests import PARTITIONS_PER_REQUEST, control_requests
 from penstock.controller.state_change import PartitionChange, StateChange, StoppedReplicas
 from penstock.errors import StorageError
@@ -360,6 +361,25 @@ def test_files_of_new_logs_and_syncs_of_deletions_do_not_hold_up_the_loop() -> N
         stopped = StoppedReplicas(TopicPartition("big", 0), TOPIC_ID, (BROKER,))
         await rig.local(counted).apply(StateChange(image=ClusterImage(), stopped=(stopped,)))
         assert on_threads == fake.operations - before > 0
+
+    asyncio.run(main())
+
+
+def test_settings_altered_while_a_log_is_created_apply_to_it() -> None:
+    """Retention by the old ones would delete records."""
+
+    async def main() -> None:
+        rig = Rig()
+
+        async def altering(work: Callable[[], None]) -> None:
+            await off_loop(work)
+            rig.logs.config = TopicConfig(retention_ms=-1, max_message_bytes=7)
+
+        assert await rig.local(altering).apply(new_topic(2)) == []
+        for index in range(2):
+            partition = rig.partitions.get("big", index)
+            assert partition.log.config.retention_ms == -1
+            assert partition.rules.max_message_bytes == 7
 
     asyncio.run(main())
 
