@@ -85,8 +85,8 @@ async def produce(doing: Doing, wanted: NewMessage) -> Written:
     await check_partition(doing.client, wanted.topic, wanted.partition)
     producer = IdempotentProducer(doing.client)
     (found,) = all_written(await producer.deliver([record_of(wanted)]))
-    told = f"Written to {found.partition} at offset {found.offset}."
-    return Written(told, *found.partition, found.offset)
+    text = f"Written to {found.partition} at offset {found.offset}."
+    return Written(text, *found.partition, found.offset)
 
 
 PRODUCE: Final = Change(
