@@ -105,8 +105,8 @@ class Tools:
                 raise _Refused(INVALID_PARAMS, "params must be an object")
             result = await self._result(asked["method"], params)
         except _Refused as refused:
-            error = {"code": refused.code, "message": str(refused)}
-            return msgspec.json.encode({"jsonrpc": "2.0", "id": ident, "error": error})
+            reason = {"code": refused.code, "message": str(refused)}
+            return msgspec.json.encode({"jsonrpc": "2.0", "id": ident, "error": reason})
         return msgspec.json.encode({"jsonrpc": "2.0", "id": ident, "result": result})
 
     async def _result(self, method: str, params: Arguments) -> object:
