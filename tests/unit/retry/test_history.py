@@ -10,7 +10,7 @@ import pytest
 
 from penstock.client.cluster import Client
 from penstock.client.errors import ConnectionFailed, RequestTimedOut
-from penstock.client.leader_logs import EpochStart, LeaderLog
+from penstock.client.leader_logs import LeaderEpochStart, LeaderLog
 from penstock.clock import SystemClock
 from penstock.config.delay_route import route_of
 from penstock.retry import service as service_module
@@ -33,7 +33,7 @@ READ = [Run(1, 0, 39), Run(2, 40, 49), Run(3, 51, 99)]
 
 
 def log(end: int, *starts: tuple[int, int], epoch: int | None = None) -> LeaderLog:
-    known = [EpochStart(*each) for each in starts]
+    known = [LeaderEpochStart(*each) for each in starts]
     return LeaderLog(known[-1].epoch if epoch is None else epoch, Offset(end), known)
 
 
