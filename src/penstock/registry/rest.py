@@ -22,7 +22,7 @@ from penstock.http.message import HttpRequest, HttpResponse, plain
 from penstock.http.router import Route, Router
 from penstock.http.server import BoundAddress, Limits, serving
 from penstock.http.users import Role
-from penstock.registry.api import OPERATIONS, Answer, Asked, Operation, RawText, query_of
+from penstock.registry.api import OPERATIONS, Asked, Operation, RawText, RegistryAnswer, query_of
 from penstock.registry.election import Identity
 from penstock.registry.errors import RegistryError, store_failed
 from penstock.registry.records import TOPIC
@@ -42,7 +42,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RestSettings:
+class RegistrySettings:
     """Address, access rules and TLS of an instance."""
 
     host: str
@@ -57,7 +57,9 @@ class RestSettings:
 class RestApi:
     """Serves HTTP requests for a service."""
 
-    def __init__(self, service: RegistryService, settings: RestSettings, client: Client) -> None:
+    def __init__(
+        self, service: RegistryService, settings: RegistrySettings, client: Client
+    ) -> None:
         self._service, self._settings, self._client = service, settings, client
         routes = [
             Route(each.method, each.path, partial(self._operate, each)) for each in OPERATIONS
@@ -168,7 +170,7 @@ class RunningRegistry:
 
 @asynccontextmanager
 async def running_registry(
-    client: Client, settings: RestSettings, *, topic: str = TOPIC, group: str = GROUP
+    client: Client, settings: RegistrySettings, *, topic: str = TOPIC, group: str = GROUP
 ) -> AsyncIterator[RunningRegistry]:
     """Run an instance. On exit it leaves the group and closes its connections."""
     api: list[RestApi] = []
@@ -209,7 +211,7 @@ def _role(operation: Operation, asked: Asked) -> Role:
     return Role.ADMIN if for_good else operation.role
 
 
-def _answered(answer: Answer) -> HttpResponse:
+def _answered(answer: RegistryAnswer) -> HttpResponse:
     headers = {} if answer.end is None else {END: str(answer.end)}
     if isinstance(answer.json, RawText):
         return HttpResponse(HTTPStatus.OK, CONTENT_TYPE, answer.json.encode(), headers)
