@@ -51,7 +51,7 @@ ACCEPT_MS: Final = 10_000
 """Time-out for retries, below a member's session timeout: no heartbeat is sent meanwhile."""
 
 
-class ShareConsumer:
+class SparkShareConsumer:
     """One member of the group, with a session at each broker that leads one of its partitions.
 
     Called by the thread that plans micro-batches. `_guard` keeps the heartbeat thread out
