@@ -19,8 +19,8 @@ from penstock.http.access import Denied, HttpAccess
 from penstock.http.client import HttpServerAddress, RequestFailed, ask
 from penstock.http.health import healthz
 from penstock.http.message import HttpRequest, HttpResponse, plain
-from penstock.http.router import Route, Router
-from penstock.http.server import BoundAddress, Limits, serving
+from penstock.http.router import HttpRoute, Router
+from penstock.http.server import BoundAddress, HttpLimits, serving
 from penstock.http.users import Role
 from penstock.registry.api import OPERATIONS, Asked, Operation, RawText, RegistryAnswer, query_of
 from penstock.registry.election import Identity
@@ -34,7 +34,7 @@ FORWARDED: Final = "x-forward"
 """Confluent's header: a request that another instance forwarded is not forwarded again."""
 END: Final = "x-penstock-offset"
 FORWARD_S: Final = 60.0
-LIMITS: Final = Limits(
+LIMITS: Final = HttpLimits(
     body_bytes=4 * 1024 * 1024, all_bodies_bytes=64 * 1024 * 1024, connections=1_000
 )
 
@@ -62,10 +62,10 @@ class RestApi:
     ) -> None:
         self._service, self._settings, self._client = service, settings, client
         routes = [
-            Route(each.method, each.path, partial(self._operate, each)) for each in OPERATIONS
+            HttpRoute(each.method, each.path, partial(self._operate, each)) for each in OPERATIONS
         ]
         self._router = Router(
-            [*routes, Route("GET", "/v1/metadata/id", self._cluster), *self._pages()]
+            [*routes, HttpRoute("GET", "/v1/metadata/id", self._cluster), *self._pages()]
         )
 
     async def __call__(self, request: HttpRequest) -> HttpResponse:
@@ -85,7 +85,7 @@ class RestApi:
             return _denied(denied)
         return None
 
-    def _pages(self) -> list[Route]:
+    def _pages(self) -> list[HttpRoute]:
         """Health pages for monitoring. They reveal nothing, so they need no login."""
 
         def readyz(_: HttpRequest, __: Mapping[str, str]) -> HttpResponse:
@@ -94,8 +94,8 @@ class RestApi:
             return plain(status, "" if ready else "not ready: schemas are being read")
 
         return [
-            Route("GET", "/healthz", lambda request, _: healthz(request)),
-            Route("GET", "/readyz", readyz),
+            HttpRoute("GET", "/healthz", lambda request, _: healthz(request)),
+            HttpRoute("GET", "/readyz", readyz),
         ]
 
     async def _operate(
