@@ -31,7 +31,7 @@ from penstock.client.reassignment import ongoing_reassignments
 from penstock.client.reassignment import reassign as start_reassignment
 from penstock.client.reassignment_progress import progress
 from penstock.controller.balance import loads
-from penstock.controller.places import places
+from penstock.controller.broker_locations import places
 from penstock.errors import ConfigError
 from penstock.types import BrokerId, TopicPartition
 

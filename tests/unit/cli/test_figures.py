@@ -27,7 +27,7 @@ from penstock.client.replication_throttle import (
 )
 from penstock.config.resource_type import ConfigResourceType
 from penstock.controller.balance import PlannedMove
-from penstock.controller.places import places
+from penstock.controller.broker_locations import places
 from penstock.errors import ConfigError
 from penstock.types import BrokerId, TopicPartition
 
