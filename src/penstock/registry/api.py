@@ -12,7 +12,7 @@ from penstock.registry.changes import Registration
 from penstock.registry.compatibility import Parse
 from penstock.registry.errors import RegistryError
 from penstock.registry.posted import PostedLevel, PostedMode, PostedSchema, posted
-from penstock.registry.questions import (
+from penstock.registry.queries import (
     check_compatible,
     described,
     described_version,
