@@ -12,7 +12,7 @@ from penstock.spark.client.settings import ClientSettings
 from penstock.spark.decode.columns import RecordBounds
 from penstock.spark.decode.vectorised import VectorisedDecoder
 from penstock.spark.decode.visible import VisibleBatches
-from penstock.spark.source.fetch import Fetched, RangeFetch
+from penstock.spark.source.fetch import FetchedBytes, RangeFetch
 from penstock.spark.source.lookup import latest
 from penstock.spark.source.ranges import OffsetRange
 from penstock.spark.source.settings import FetchSettings
@@ -33,7 +33,7 @@ def written(kafka: KafkaCluster) -> None:
     assert producer.flush(30) == 0
 
 
-def offsets_of(fetched: Fetched) -> list[int]:
+def offsets_of(fetched: FetchedBytes) -> list[int]:
     decoder = VectorisedDecoder(RecordBounds(first=fetched.start), with_headers=False)
     batches = VisibleBatches(decoder.wanted, fetched.aborted, check_crcs=True, scratch=None)
     found = decoder.decode(fetched.records, batches, plain=True)

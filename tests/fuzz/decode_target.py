@@ -6,7 +6,7 @@ PYTHONPATH=src:tests python -m fuzz decode -max_total_time=60
 from typing import Any
 
 from penstock.errors import KafkaError
-from penstock.spark.decode.columns import Decoded, RecordBounds
+from penstock.spark.decode.columns import DecodedColumns, RecordBounds
 from penstock.spark.decode.decoder import Decoder, RecordDecoder
 from penstock.spark.decode.vectorised import VectorisedDecoder
 from penstock.spark.decode.visible import VisibleBatches
@@ -37,7 +37,7 @@ def _columns(decoder: RecordDecoder, fetched: bytes) -> list[object]:
     return [column for each in decoded for column in _values(each)]
 
 
-def _values(decoded: Decoded) -> list[object]:
+def _values(decoded: DecodedColumns) -> list[object]:
     # Python's dates end earlier than Spark's.
     columns: list[Any] = [*decoded._replace(timestamp=decoded.timestamp.cast("int64"))]
     for column in columns:

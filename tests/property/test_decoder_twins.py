@@ -19,7 +19,7 @@ from penstock.record.control import build_marker
 from penstock.record.invalid import InvalidRecord
 from penstock.record.record import Record
 from penstock.record.stamp import seal
-from penstock.spark.decode.columns import Decoded, PartitionColumns, RecordBounds
+from penstock.spark.decode.columns import DecodedColumns, PartitionColumns, RecordBounds
 from penstock.spark.decode.decoder import NATIVE, Decoder, RecordDecoder
 from penstock.spark.decode.vectorised import VectorisedDecoder, decoded_plainly
 from penstock.spark.decode.visible import VisibleBatches
@@ -30,29 +30,29 @@ from support.records.record_bytes import damaged, noise, some_payload, some_reco
 
 CASES = 1_000_000 if "PENSTOCK_SOAK" in os.environ else 3_000
 Payloads: TypeAlias = list[tuple[BatchHeader, Buffer]]
-Decode: TypeAlias = Callable[[Payloads, RecordBounds, bool], list[Decoded]]
+Decode: TypeAlias = Callable[[Payloads, RecordBounds, bool], list[DecodedColumns]]
 EVERYTHING = RecordBounds()
 
 
-def on_numpy(batches: Payloads, wanted: RecordBounds, with_headers: bool) -> list[Decoded]:
+def on_numpy(batches: Payloads, wanted: RecordBounds, with_headers: bool) -> list[DecodedColumns]:
     return list(VectorisedDecoder(wanted, with_headers=with_headers).decode_batches(batches))
 
 
-def in_c(batches: Payloads, wanted: RecordBounds, with_headers: bool) -> list[Decoded]:
+def in_c(batches: Payloads, wanted: RecordBounds, with_headers: bool) -> list[DecodedColumns]:
     from penstock.spark.decode.native import NativeDecoder
 
     decoder = NativeDecoder(wanted, with_headers=with_headers)
     return [*decoder.decode_batches(batches), *decoder.rest()]
 
 
-def plainly(batches: Payloads, wanted: RecordBounds, with_headers: bool) -> list[Decoded]:
+def plainly(batches: Payloads, wanted: RecordBounds, with_headers: bool) -> list[DecodedColumns]:
     return [decoded_plainly(batches, wanted, with_headers=with_headers)]
 
 
 TWINS = [on_numpy, in_c] if NATIVE else [on_numpy]
 
 
-def rows(decoded: Iterable[Decoded]) -> list[tuple[object, ...]]:
+def rows(decoded: Iterable[DecodedColumns]) -> list[tuple[object, ...]]:
     found: list[tuple[object, ...]] = []
     for each in decoded:
         for column in each:
@@ -189,7 +189,7 @@ def test_decoders_agree_on_damaged_records_and_noise() -> None:
 REFUSED = "refused"
 
 
-def fetched_by(decoder: RecordDecoder, data: bytes, wanted: RecordBounds) -> list[Decoded]:
+def fetched_by(decoder: RecordDecoder, data: bytes, wanted: RecordBounds) -> list[DecodedColumns]:
     batches = VisibleBatches(wanted, [], check_crcs=True, scratch=None)
     return [*decoder.decode(memoryview(data), batches, plain=True), *decoder.rest()]
 

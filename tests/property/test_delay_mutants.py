@@ -12,8 +12,8 @@ from penstock.config.backoff import StepBackoff
 from penstock.config.delay_route import Route
 from penstock.record.record import Record
 from penstock.retry import delivery, due_records, partition, policy
-from penstock.retry.due_records import Planned
-from penstock.retry.policy import Verdict, Wait, judge
+from penstock.retry.due_records import PlannedDeliveries
+from penstock.retry.policy import Verdict, WaitUntil, judge
 from penstock.retry.progress import Progress
 from penstock.retry.route_mover import RouteMover
 from penstock.types import Offset, TopicPartition
@@ -24,10 +24,14 @@ pytestmark = pytest.mark.pure
 
 def early(record: Record, at: TopicPartition, route: Route, now_ms: int) -> Verdict:
     verdict = judge(record, at, route, now_ms)
-    return replace(verdict, due_ms=verdict.due_ms - 2000) if isinstance(verdict, Wait) else verdict
+    return (
+        replace(verdict, due_ms=verdict.due_ms - 2000)
+        if isinstance(verdict, WaitUntil)
+        else verdict
+    )
 
 
-def all_that_is_due(*args: Any, **named: Any) -> list[delivery.Delivery]:
+def all_that_is_due(*args: Any, **named: Any) -> list[delivery.EntryDelivery]:
     """Deliver everything that is due, cancelled or not."""
     owned, due, records, waiting, now_ms = args
     planned = whole(owned, due, records, (), now_ms, **named)
@@ -43,13 +47,15 @@ whole = delivery.deliveries
 commit = RouteMover._commit
 
 
-async def cleared_before_commit(self: RouteMover, planned: Sequence[Planned], member: Any) -> None:
+async def cleared_before_commit(
+    self: RouteMover, planned: Sequence[PlannedDeliveries], member: Any
+) -> None:
     for owned, done in planned:
         await self._index.remove(owned.key, [each.entry.offset for each in done])
     await commit(self, planned, member)
 
 
-async def without_progress(self: RouteMover, planned: Sequence[Planned], _: Any) -> None:
+async def without_progress(self: RouteMover, planned: Sequence[PlannedDeliveries], _: Any) -> None:
     for owned, done in planned:
         for each in done:
             owned.progress.stage(each.entry.offset, each.outcome)

@@ -15,7 +15,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from penstock.sdk.parallel.progress import PAGE, Progress
+from penstock.sdk.parallel.progress import PAGE, LaneProgress
 from penstock.sdk.parallel.saved import (
     from_metadata,
     page_from_value,
@@ -49,7 +49,7 @@ class ParallelMachine(RuleBasedStateMachine):
 
     def join(self) -> None:
         base, metadata = self.saved
-        self.progress = Progress(base, from_metadata(metadata) if metadata else ())
+        self.progress = LaneProgress(base, from_metadata(metadata) if metadata else ())
         self.work: Work[Raw] = Work(lane_of(self.order))
         self.running: list[Raw] = []
         self.later: list[Raw] = []

@@ -50,7 +50,7 @@ KEPT: list[tuple[str, type[msgspec.Struct], str]] = [
     ),
     (
         "the first line of a backup",
-        backup.Header,
+        backup.BackupHeader,
         '{"format":"penstock-metadata","schema_version":1,"zxid":3,"nodes":4}',
     ),
     (

@@ -300,12 +300,12 @@ def hanging(seen: ClusterSnapshot) -> Iterator[Finding]:
         )
 
 
-def untold(seen: ClusterSnapshot) -> Iterator[Finding]:
-    if seen.untold:
+def failed_requests(seen: ClusterSnapshot) -> Iterator[Finding]:
+    if errors := seen.failed_requests:
         yield Finding(
             Level.WARNING,
-            "untold",
-            f"{len(seen.untold)} requests were not answered: {some(seen.untold, 2)}",
+            "failed_requests",
+            f"{len(errors)} requests were not answered: {some(errors, 2)}",
             "what depends on them was not checked",
             "ask again with more permissions, or when all brokers are up",
         )
@@ -326,5 +326,5 @@ CHECKS: tuple[Callable[[ClusterSnapshot], Iterator[Finding]], ...] = (
     fetch_memory,
     moves,
     hanging,
-    untold,
+    failed_requests,
 )

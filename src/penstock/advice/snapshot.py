@@ -47,7 +47,7 @@ class GroupState:
 
 @dataclass(frozen=True, slots=True)
 class ClusterSnapshot:
-    """Facts about a cluster; `untold` has the errors of failed requests."""
+    """Facts about a cluster; `failed_requests` has the errors of requests for more of them."""
 
     cluster: ClusterMetadata
     topics: Sequence[TopicMetadata]
@@ -57,7 +57,7 @@ class ClusterSnapshot:
     groups: Sequence[GroupState] = ()
     moving: Sequence[TopicPartition] = ()
     hanging: Sequence[OpenTransaction] = ()
-    untold: Sequence[str] = ()
+    failed_requests: Sequence[str] = ()
     ends: Mapping[TopicPartition, Offset] = field(default_factory=dict)
 
 
@@ -68,10 +68,10 @@ async def cluster_snapshot(
 
     `memory` caches data between repeated snapshots.
     """
-    untold: list[str] = []
+    failed_requests: list[str] = []
     cluster, topics = await describe_cluster(client), await list_topics(client)
     memory = memory or Remembered()
-    min_isr = await memory.min_isr(client, [each.name for each in topics], now_ms, untold)
+    min_isr = await memory.min_isr(client, [each.name for each in topics], now_ms, failed_requests)
     log_dirs: dict[BrokerId, Sequence[LogDirDescription]] = {}
     settings: dict[BrokerId, Mapping[str, str]] = {}
     for broker in cluster.brokers:
@@ -81,15 +81,15 @@ async def cluster_snapshot(
             found = await describe_configs(client, resource, names=ASKED)
             settings[broker] = {each.name: each.value or "" for each in found.values()}
         except KafkaError as error:
-            untold.append(str(error))
+            failed_requests.append(str(error))
     ends: dict[TopicPartition, Offset] = {}
     groups: list[GroupState] = []
     try:
         listed = await list_offsets(client, dict.fromkeys(led(topics), LATEST))
         ends = {tp: each.offset for tp, each in listed.items()}
-        groups = await _groups(client, topics, ends, untold, memory.times)
+        groups = await _groups(client, topics, ends, failed_requests, memory.times)
     except KafkaError as error:
-        untold.append(str(error))
+        failed_requests.append(str(error))
     moving: list[TopicPartition] = []
     hanging: list[OpenTransaction] = []
     try:
@@ -99,9 +99,9 @@ async def cluster_snapshot(
             client, led(topics), older_than_ms=max(limits, default=900_000), now_ms=now_ms
         )
     except KafkaError as error:
-        untold.append(str(error))
+        failed_requests.append(str(error))
     return ClusterSnapshot(
-        cluster, topics, min_isr, log_dirs, settings, groups, moving, hanging, untold, ends
+        cluster, topics, min_isr, log_dirs, settings, groups, moving, hanging, failed_requests, ends
     )
 
 
@@ -109,12 +109,12 @@ async def _groups(
     client: Client,
     topics: Sequence[TopicMetadata],
     ends: Mapping[TopicPartition, Offset],
-    untold: list[str],
+    failed_requests: list[str],
     times: UnreadTimes,
 ) -> list[GroupState]:
     """The states of all groups, in few requests, because there may be thousands."""
     many = await all_groups(client, {each.id: each.name for each in topics})
-    untold += map(str, many.failures)
+    failed_requests += map(str, many.failures)
     found: list[GroupState] = []
     positions: dict[str, dict[TopicPartition, Offset]] = {}
     for group in many.groups:
@@ -122,7 +122,7 @@ async def _groups(
             try:
                 shared = await share_offsets(client, group.id)
             except KafkaError as error:
-                untold.append(str(error))
+                failed_requests.append(str(error))
                 continue
             lags = {tp: each.lag for tp, each in shared.items() if each.lag >= 0}
             at = {tp: Offset(each.start) for tp, each in shared.items() if each.start >= 0}
@@ -134,7 +134,7 @@ async def _groups(
     try:
         known = await times.of(client, wanted(found, positions))
     except KafkaError as error:
-        untold.append(str(error))
+        failed_requests.append(str(error))
         return found
     return [
         replace(

@@ -6,9 +6,9 @@ from random import Random
 
 import click
 
-from penstock.cli.bench_figures import Run, line
+from penstock.cli.bench_figures import BenchRun, line
 from penstock.cli.frame.command import Noun
-from penstock.cli.frame.progress import Progress
+from penstock.cli.frame.progress import ProgressBar
 from penstock.cli.names import TOPIC_NAME
 from penstock.cli.output import FORMAT, print_json
 from penstock.cli.remote import Remote, remote
@@ -73,13 +73,13 @@ def produce(
 ) -> None:
     """Write records as fast as one idempotent producer can (acks=all), or at a rate."""
 
-    async def work(client: Client) -> Run:
+    async def work(client: Client) -> BenchRun:
         await describe_topics(client, [topic])  # raises if it is missing
         producer = IdempotentProducer(client, codec=Codec[codec.upper()])
         value = Random(0).randbytes(size)  # noqa: S311  incompressible bytes
         at_once = max(min(AT_ONCE_BYTES // size, records, rate or records), 1)
-        run, began = Run(), time.monotonic()
-        with Progress("writing", records) as progress:
+        run, began = BenchRun(), time.monotonic()
+        with ProgressBar("writing", records) as progress:
             while run.records < records:
                 count = min(at_once, records - run.records)
                 sent = time.monotonic()
@@ -102,16 +102,16 @@ def produce(
 def consume(remote: Remote, topic: str, records: int, output: str) -> None:
     """Read records from the beginning, up to --records or to the end."""
 
-    async def work(client: Client) -> Run:
+    async def work(client: Client) -> BenchRun:
         (found,) = await describe_topics(client, [topic])
         partitions = [TopicPartition(topic, index) for index in found.partitions]
         begin, ends = (
             await offsets(client, partitions, EARLIEST),
             await offsets(client, partitions, LATEST),
         )
-        run, began = Run(), time.monotonic()
+        run, began = BenchRun(), time.monotonic()
         total = min(records, sum(ends[each] - begin[each] for each in partitions))
-        with Progress("reading", total) as progress:
+        with ProgressBar("reading", total) as progress:
             async with SimpleConsumer(client, begin, ends=ends) as reader:
                 while reader.unfinished and run.records < records:
                     for each in (await reader.poll())[: records - run.records]:
@@ -142,13 +142,13 @@ async def offsets(
 def end_to_end(remote: Remote, topic: str, records: int, size: int, output: str) -> None:
     """Write records one by one, and read each before the next is written."""
 
-    async def work(client: Client) -> Run:
+    async def work(client: Client) -> BenchRun:
         (found,) = await describe_topics(client, [topic])
         partition = TopicPartition(topic, min(found.partitions))
         begin = await offsets(client, [partition], LATEST)
         producer, value = IdempotentProducer(client), Random(0).randbytes(size)  # noqa: S311
-        run, began = Run(), time.monotonic()
-        with Progress("round trips", records) as progress:
+        run, began = BenchRun(), time.monotonic()
+        with ProgressBar("round trips", records) as progress:
             async with SimpleConsumer(client, begin) as reader:
                 for number in range(records):
                     sent = time.monotonic()

@@ -17,7 +17,7 @@ def percentile(ordered: Sequence[T], share: float) -> T | int:
 
 
 @dataclass(slots=True)
-class Run:
+class BenchRun:
     """Counts of sent or read records, and their latencies."""
 
     records: int = 0

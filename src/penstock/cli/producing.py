@@ -13,7 +13,7 @@ from typing import BinaryIO, Protocol, TypeAlias
 import click
 
 from penstock.cli.failure import ExitCode, SomeFailed, exit_code, report_error
-from penstock.cli.frame.progress import Progress
+from penstock.cli.frame.progress import ProgressBar
 from penstock.cli.lines import lines
 from penstock.cli.output import print_json, summary
 from penstock.cli.remote import Remote
@@ -29,7 +29,7 @@ from penstock.record_view.record_input import RecordReader, record_reader, sever
 from penstock.record_view.record_json import BadLine
 
 
-class Producer(Protocol):
+class RecordProducer(Protocol):
     """The interface of all producers."""
 
     async def deliver(
@@ -106,7 +106,7 @@ def produce_lines(remote: Remote, options: ProduceOptions) -> None:
     latest: NoRecord | None = None
 
     uncommitted: list[RecordMetadata] = []
-    pace = Pace(options.rate)  # shared by all files
+    pace = SendPace(options.rate)  # shared by all files
 
     def on_delivered(delivered: list[RecordMetadata]) -> None:
         nonlocal written
@@ -123,11 +123,11 @@ def produce_lines(remote: Remote, options: ProduceOptions) -> None:
         skipped, latest = skipped + 1, line
         report_error(line, as_json=output == "json")
 
-    async def write_file(client: Client, producer: Producer, file: BinaryIO) -> None:
+    async def write_file(client: Client, producer: RecordProducer, file: BinaryIO) -> None:
         reader, name = new_reader(), _name(file) if len(sources) > 1 else ""
         # A wrong --partition is wrong for all lines, so lines are checked only without it.
         check = partial(partition_of, client) if partition is None else None
-        with Progress(f"produced to {topic}", _size(file)) as progress:
+        with ProgressBar(f"produced to {topic}", _size(file)) as progress:
             before = written
             async for some in records_of(file, reader, on_bad_line, check, overrides, name):
                 for part in pace.parts(some):
@@ -198,7 +198,7 @@ def _settings(remote: Remote, options: Mapping[str, str | None]) -> ProducerSett
     return settings
 
 
-class Pace:
+class SendPace:
     """Splits records into parts, to send at most `rate` per second; None: no limit."""
 
     PARTS_PER_S = 10

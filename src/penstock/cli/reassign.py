@@ -9,13 +9,13 @@ import click
 
 from penstock.cli.failure import SomeFailed
 from penstock.cli.frame.command import Noun
-from penstock.cli.frame.progress import Progress
+from penstock.cli.frame.progress import ProgressBar
 from penstock.cli.frame.terminal import confirm, note
 from penstock.cli.names import TOPIC_NAME
 from penstock.cli.output import FORMAT, Column, human_bytes, print_json, print_rows
 from penstock.cli.reassign_plan import moves_of, read_plan, with_factor
 from penstock.cli.rebalance import (
-    Planned,
+    RebalancePlan,
     execute_plan,
     hosts_of,
     planned,
@@ -31,7 +31,7 @@ from penstock.client.reassignment import ongoing_reassignments
 from penstock.client.reassignment import reassign as start_reassignment
 from penstock.client.reassignment_progress import progress
 from penstock.controller.balance import loads
-from penstock.controller.places import places
+from penstock.controller.broker_locations import places
 from penstock.errors import ConfigError
 from penstock.types import BrokerId, TopicPartition
 
@@ -88,7 +88,7 @@ def plan(
     if brokers is not None and replication_factor is not None:
         raise click.UsageError("--to and --replication-factor exclude each other")
 
-    async def work(client: Client) -> Planned:
+    async def work(client: Client) -> RebalancePlan:
         if replication_factor is None:
             return await planned(client, topics, await others(client, brokers))
         cluster = await describe_cluster(client)
@@ -104,9 +104,11 @@ def plan(
         write(save, found.moves)
 
 
-def plan_of(moves: list[Any], replicas: Mapping[Any, Any], live: tuple[BrokerId, ...]) -> Planned:
+def plan_of(
+    moves: list[Any], replicas: Mapping[Any, Any], live: tuple[BrokerId, ...]
+) -> RebalancePlan:
     after = {**replicas, **{each.topic_partition: each.after for each in moves}}
-    return Planned(moves, loads(replicas.values(), live), loads(after.values(), live), live)
+    return RebalancePlan(moves, loads(replicas.values(), live), loads(after.values(), live), live)
 
 
 async def others(client: Client, brokers: str | None) -> list[int]:
@@ -132,7 +134,7 @@ def run(remote: Remote, file: Path, throttle: int | None, output: str) -> None:
     """Carry out a plan from a file, and wait until it is done."""
     targets = read_plan(file)
 
-    async def work(client: Client) -> Planned:
+    async def work(client: Client) -> RebalancePlan:
         replicas = await replicas_of(client, ())
         live = tuple(sorted((await describe_cluster(client)).brokers))
         found = plan_of(moves_of(targets, replicas), replicas, live)
@@ -169,7 +171,7 @@ def watch(remote: Remote, once: bool) -> None:
 async def wait_with_progress(client: Client, partitions: Collection[TopicPartition]) -> None:
     """Wait until none of these is being moved, with a progress bar on a terminal."""
     total = 0
-    bar: Progress | None = None
+    bar: ProgressBar | None = None
     while moving := {
         tp: each
         for tp, each in (await ongoing_reassignments(client)).items()
@@ -179,7 +181,7 @@ async def wait_with_progress(client: Client, partitions: Collection[TopicPartiti
         left = sum(each["total_bytes"] - each["copied_bytes"] for each in rows)
         if bar is None:
             total = max(left, 1)
-            bar = Progress(f"moving {len(moving)} partitions", total)
+            bar = ProgressBar(f"moving {len(moving)} partitions", total)
         bar.at(max(total - left, 0))
         await asyncio.sleep(POLL_S)
     if bar is not None:

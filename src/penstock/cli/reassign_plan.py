@@ -6,7 +6,7 @@ from pathlib import Path
 
 from penstock.client.reassignment_plan import ANY_DIRECTORY, BadPlan, parse_plan
 from penstock.controller.balance import PlannedMove
-from penstock.controller.places import Places
+from penstock.controller.broker_locations import BrokerLocations
 from penstock.errors import ConfigError
 from penstock.types import BrokerId, TopicPartition
 
@@ -31,7 +31,7 @@ def with_factor(
     replicas: Mapping[TopicPartition, tuple[BrokerId, ...]],
     brokers: Sequence[BrokerId],
     factor: int,
-    apart: Places,
+    apart: BrokerLocations,
 ) -> list[PlannedMove]:
     """Moves that change the replication factor.
 
@@ -57,7 +57,7 @@ def with_factor(
 
 
 def _kept(
-    before: Sequence[BrokerId], live: Sequence[BrokerId], factor: int, apart: Places
+    before: Sequence[BrokerId], live: Sequence[BrokerId], factor: int, apart: BrokerLocations
 ) -> list[BrokerId]:
     kept: list[BrokerId] = []
     while len(kept) < factor:

@@ -37,7 +37,7 @@ Wait: TypeAlias = Callable[[Client, Collection[TopicPartition]], Awaitable[None]
 """Waits until none of the partitions is being moved."""
 
 
-class Planned(NamedTuple):
+class RebalancePlan(NamedTuple):
     """The moves of a plan, and the load of each broker before and after."""
 
     moves: list[PlannedMove]
@@ -102,7 +102,7 @@ def rebalance(
     remote.run(work)
 
 
-async def planned(client: Client, only: Collection[str], without: Collection[int]) -> Planned:
+async def planned(client: Client, only: Collection[str], without: Collection[int]) -> RebalancePlan:
     cluster = await describe_cluster(client)
     if unknown := sorted(set(without) - set(cluster.brokers)):
         known = ", ".join(map(str, sorted(cluster.brokers)))
@@ -117,7 +117,7 @@ async def planned(client: Client, only: Collection[str], without: Collection[int
     replicas = await replicas_of(client, only)
     moves = balanced(replicas, racks_of(cluster), without=without, hosts=hosts_of(cluster))
     after = {**replicas, **{each.topic_partition: each.after for each in moves}}
-    return Planned(
+    return RebalancePlan(
         moves,
         loads(replicas.values(), cluster.brokers),
         loads(after.values(), cluster.brokers),
@@ -148,7 +148,7 @@ async def replicas_of(
     }
 
 
-def show(plan: Planned, output: str) -> None:
+def show(plan: RebalancePlan, output: str) -> None:
     if output == "json":
         print_json(described(plan))
         return
@@ -180,12 +180,12 @@ def kind(move: PlannedMove) -> str:
     return "removed" if len(move.after) < len(move.before) else "order"
 
 
-def row(broker: int, plan: Planned) -> Sequence[object]:
+def row(broker: int, plan: RebalancePlan) -> Sequence[object]:
     before, after = plan.before[broker], plan.after[broker]
     return broker, before.replicas, after.replicas, before.leaders, after.leaders
 
 
-def described(plan: Planned) -> dict[str, Any]:
+def described(plan: RebalancePlan) -> dict[str, Any]:
     return {
         "brokers": [
             {
@@ -231,7 +231,7 @@ def spelled(brokers: Iterable[int]) -> str:
 
 
 async def execute_plan(
-    client: Client, plan: Planned, throttle: int | None, *, wait: Wait | None = None
+    client: Client, plan: RebalancePlan, throttle: int | None, *, wait: Wait | None = None
 ) -> None:
     """Start the moves, wait for them, and elect the new preferred leaders."""
     targets = {each.topic_partition: each.after for each in plan.moves}
@@ -258,7 +258,7 @@ async def wait_until_moved(client: Client, partitions: Collection[TopicPartition
 
 
 @asynccontextmanager
-async def throttled(client: Client, plan: Planned, rate: int | None) -> AsyncIterator[None]:
+async def throttled(client: Client, plan: RebalancePlan, rate: int | None) -> AsyncIterator[None]:
     """Set the throttles of kafka-reassign-partitions during the moves, and restore the
     former values afterwards.
     """

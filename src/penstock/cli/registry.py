@@ -83,7 +83,7 @@ def serve(
     """Run an instance of the registry. `penstock serve --registry` starts one itself."""
     # Late imports: other commands need neither the service nor its libraries.
     from penstock.registry.libraries import check_libraries
-    from penstock.registry.rest import RestSettings, running_registry
+    from penstock.registry.rest import RegistrySettings, running_registry
 
     address = http_address(listen, "--listen")
     check_exposed(address.host, users, "--listen")
@@ -92,7 +92,7 @@ def serve(
     start_logging(log_level, "plain", None)
 
     async def serving(client: Client) -> None:
-        settings = RestSettings(
+        settings = RegistrySettings(
             host=address.host,
             port=address.port,
             access=HttpAccess(users, read_only=read_only),

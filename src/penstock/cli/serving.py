@@ -34,7 +34,7 @@ from penstock.errors import ConfigError
 from penstock.local.console_process import check_console
 from penstock.local.registry_process import check_registry
 from penstock.local.rest_process import check_rest
-from penstock.local.services import Services, check_free
+from penstock.local.services import LocalServices, check_free
 from penstock.local.workers.layout import PREFIX
 from penstock.local.workers.prepare import prepare
 from penstock.local.workers.serve import check_start, serve_workers
@@ -193,7 +193,7 @@ def run(resolved: Resolved, directory: Path) -> None:
                     directory,
                     listen,
                     on_ready,
-                    alongside=Services(resolved.config, directory).run_alongside,
+                    alongside=LocalServices(resolved.config, directory).run_alongside,
                 )
             )
     finally:

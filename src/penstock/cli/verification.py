@@ -21,7 +21,7 @@ def number_of(run: str, value: bytes | None) -> int | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class VerificationResult:
     """Numbers that were written but not read, read more than once, or read out of order."""
 
     written: int
@@ -47,11 +47,11 @@ class Verdict:
         }
 
 
-def verdict(written: Iterable[int], read: Mapping[int, Sequence[int]]) -> Verdict:
+def verdict(written: Iterable[int], read: Mapping[int, Sequence[int]]) -> VerificationResult:
     """`read` has the numbers of each partition, in offset order."""
     sent = set(written)
     seen = Counter(number for numbers in read.values() for number in numbers)
-    return Verdict(
+    return VerificationResult(
         len(sent),
         seen.total(),
         tuple(sorted(sent - set(seen))),

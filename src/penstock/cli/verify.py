@@ -6,11 +6,11 @@ import click
 
 from penstock.cli.failure import ExitCode
 from penstock.cli.frame.command import Verb
-from penstock.cli.frame.progress import Progress
+from penstock.cli.frame.progress import ProgressBar
 from penstock.cli.names import TOPIC_NAME
 from penstock.cli.output import FORMAT, print_json, print_state
 from penstock.cli.remote import Remote, remote
-from penstock.cli.verification import Verdict, number_of, value_of, verdict
+from penstock.cli.verification import VerificationResult, number_of, value_of, verdict
 from penstock.client.admin import describe_topics
 from penstock.client.cluster import Client
 from penstock.client.consume import SimpleConsumer
@@ -35,12 +35,12 @@ def verify(remote: Remote, topic: str, records: int, output: str) -> None:
     """
     run = secrets.token_hex(4)
 
-    async def work(client: Client) -> Verdict:
+    async def work(client: Client) -> VerificationResult:
         (found,) = await describe_topics(client, [topic])
         partitions = [TopicPartition(topic, index) for index in found.partitions]
         before = await list_offsets(client, dict.fromkeys(partitions, LATEST))
         producer = IdempotentProducer(client)
-        with Progress("writing", records) as progress:
+        with ProgressBar("writing", records) as progress:
             for first in range(0, records, AT_ONCE):
                 numbers = range(first, min(first + AT_ONCE, records))
                 await producer.send(
@@ -51,7 +51,7 @@ def verify(remote: Remote, topic: str, records: int, output: str) -> None:
         read: dict[int, list[int]] = {each.partition: [] for each in partitions}
         begin = {tp: each.offset for tp, each in before.items()}
         ends = {tp: each.offset for tp, each in after.items()}
-        with Progress("reading", records) as progress:
+        with ProgressBar("reading", records) as progress:
             async with SimpleConsumer(client, begin, ends=ends) as reader:
                 while reader.unfinished:
                     for each in await reader.poll():

@@ -25,7 +25,7 @@ class UpgradeType(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Feature:
+class FeatureRange:
     """A feature's supported range, and its finalized level: 0 if there is none."""
 
     name: str
@@ -38,7 +38,7 @@ class Feature:
 class ClusterFeatures:
     """All features by name; the epoch rises with each change, None if it is not reported."""
 
-    features: Mapping[str, Feature]
+    features: Mapping[str, FeatureRange]
     epoch: int | None
 
 
@@ -48,7 +48,7 @@ async def describe_features(client: Client) -> ClusterFeatures:
     levels = {each.name: each.max_version_level for each in found.finalized_features}
     return ClusterFeatures(
         {
-            each.name: Feature(
+            each.name: FeatureRange(
                 each.name, each.min_version, each.max_version, levels.get(each.name, 0)
             )
             for each in sorted(found.supported_features, key=lambda feature: feature.name)

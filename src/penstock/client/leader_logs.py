@@ -20,7 +20,7 @@ from penstock.wire.messages.offset_for_leader_epoch import (
 MOST_EPOCHS: Final = 32
 
 
-class EpochStart(NamedTuple):
+class LeaderEpochStart(NamedTuple):
     """The first offset that an epoch's leader wrote."""
 
     epoch: int
@@ -35,7 +35,7 @@ class LeaderLog:
 
     epoch: int
     end: Offset
-    starts: list[EpochStart]
+    starts: list[LeaderEpochStart]
 
     def epoch_at(self, offset: int) -> int:
         """The epoch that wrote an offset; -1: unknown."""
@@ -73,7 +73,7 @@ async def _led_logs(
         for partition, (epoch, end) in (await _epoch_ends(client, leader, present, before)).items():
             starts, start = logs[partition].starts, max(0, end)
             if not starts or start < starts[0].start:
-                starts.insert(0, EpochStart(asked[partition], start))
+                starts.insert(0, LeaderEpochStart(asked[partition], start))
                 if epoch >= 0 and start > since[partition]:
                     asked[partition] = epoch
                     continue

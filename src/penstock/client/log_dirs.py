@@ -22,7 +22,7 @@ from penstock.wire.messages.describe_log_dirs import (
 )
 
 
-class Replica(NamedTuple):
+class LogDirReplica(NamedTuple):
     """A partition's replica on one broker."""
 
     partition: TopicPartition
@@ -88,8 +88,8 @@ async def describe_log_dirs(
 
 
 async def alter_replica_log_dirs(
-    client: Client, moves: Mapping[Replica, str]
-) -> dict[Replica, KafkaError | None]:
+    client: Client, moves: Mapping[LogDirReplica, str]
+) -> dict[LogDirReplica, KafkaError | None]:
     """Move replicas to other log directories of their brokers; returns the error of each, if any.
 
     A broker that does not have the replica yet answers REPLICA_NOT_AVAILABLE, and creates it in
@@ -99,7 +99,7 @@ async def alter_replica_log_dirs(
     for replica, path in moves.items():
         directories = by_broker.setdefault(replica.broker, {})
         directories.setdefault(path, []).append(replica.partition)
-    outcomes: dict[Replica, KafkaError | None] = {}
+    outcomes: dict[LogDirReplica, KafkaError | None] = {}
     for broker, directories in by_broker.items():
         request = AlterReplicaLogDirsRequest(
             dirs=[
@@ -117,7 +117,7 @@ async def alter_replica_log_dirs(
         for topic in response.results:
             for each in topic.partitions:
                 partition = TopicPartition(topic.topic_name, each.partition_index)
-                outcomes[Replica(partition, broker)] = (
+                outcomes[LogDirReplica(partition, broker)] = (
                     None
                     if each.error_code == ErrorCode.NONE
                     else BrokerRefused(each.error_code, f"{partition} on broker {broker}")

@@ -19,7 +19,7 @@ from penstock.client.route import ToBroker, ToCoordinator
 from penstock.client.share_session import (
     AcknowledgeType,
     FetchLimits,
-    ShareSession,
+    ShareSessionHandler,
     TopicIdPartition,
     batches,
 )
@@ -56,7 +56,7 @@ class ShareConsumer:
         self._heartbeat_at = 0.0
         self._names: dict[Uuid, str] = {}
         self._assigned: list[TopicPartition] = []
-        self._sessions: dict[BrokerId, tuple[Connection, ShareSession]] = {}
+        self._sessions: dict[BrokerId, tuple[Connection, ShareSessionHandler]] = {}
         self._decided: dict[TopicIdPartition, dict[int, AcknowledgeType]] = {}
 
     async def poll(self, wait_ms: int = 500) -> list[SharedRecord]:
@@ -160,12 +160,15 @@ class ShareConsumer:
             request, ShareGroupHeartbeatResponse, timeout_ms=self._client.request_timeout_ms
         )
 
-    async def _session(self, broker: BrokerId) -> tuple[Connection, ShareSession]:
+    async def _session(self, broker: BrokerId) -> tuple[Connection, ShareSessionHandler]:
         """The session with a broker; it ends with its connection, which releases its locks."""
         connection = await self._client.connection(ToBroker(broker))
         known = self._sessions.get(broker)
         if known is None or known[0] is not connection:
-            known = self._sessions[broker] = connection, ShareSession(self.group, self.member_id)
+            known = self._sessions[broker] = (
+                connection,
+                ShareSessionHandler(self.group, self.member_id),
+            )
         return known
 
     async def _fetched(

@@ -47,7 +47,7 @@ Acknowledged: TypeAlias = Mapping[TopicIdPartition, list[acknowledging.Acknowled
 """Acknowledgements by partition."""
 
 
-class ShareSession:
+class ShareSessionHandler:
     """Numbers a member's requests to one broker; closing the session releases its locks."""
 
     def __init__(self, group: str, member: str) -> None:

@@ -83,7 +83,7 @@ class State(Enum):
     FENCED = auto()
 
 
-class Transactions:
+class ClientTransactions:
     """One transaction after the other, under one transactional id."""
 
     def __init__(self, transactional_id: str, timeout_ms: int) -> None:

@@ -25,9 +25,9 @@ from penstock.client.transaction import (
     CLIENTS_ADD_PARTITIONS,
     EXPLICIT_END_TXN,
     EXPLICIT_OFFSET_COMMIT,
+    ClientTransactions,
     State,
     TransactionMustAbort,
-    Transactions,
 )
 from penstock.clock import Clock
 from penstock.errors import ConfigError, ErrorCode, KafkaError
@@ -65,7 +65,7 @@ class TransactionalProducer:
         if not transactional_id:
             raise ConfigError("transactional.id must not be empty")
         self._client = client
-        self._transactions = Transactions(transactional_id, timeout_ms)
+        self._transactions = ClientTransactions(transactional_id, timeout_ms)
         self._sender = RecordSender(
             client,
             codec=codec,

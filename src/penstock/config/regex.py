@@ -17,8 +17,8 @@ class InvalidRegularExpression(KafkaError):
 
 def reason(error: Exception) -> str:
     """RE2's error message, which may be bytes."""
-    told = error.args[0] if error.args else ""
-    return told.decode() if isinstance(told, bytes) else str(told)
+    message = error.args[0] if error.args else ""
+    return message.decode() if isinstance(message, bytes) else str(message)
 
 
 def matching(expression: str, names: Iterable[str]) -> frozenset[str]:

@@ -17,7 +17,7 @@ from penstock.console.change import Changes
 from penstock.console.changes.table import CHANGES
 from penstock.console.guard import Gate, Guard, unrouted
 from penstock.console.jobs import Jobs
-from penstock.console.login import Login
+from penstock.console.login import BrowserLogin
 from penstock.console.messages.pages import MessagePages
 from penstock.console.messages.routes import MessageApi
 from penstock.console.messages.service import Messages
@@ -50,7 +50,7 @@ def console(
     templates, gate = environment(), Gate(access, clock, is_behind_tls=is_behind_tls)
     templates.globals["watch"] = watch
     routes: list[Route | Mount] = [
-        *Login(gate, templates, audit, has_provider=provider is not None).routes(),
+        *BrowserLogin(gate, templates, audit, has_provider=provider is not None).routes(),
         *OidcLogin(gate, templates, audit, provider).routes(),
         *Pages(watch, templates, audit, jobs).routes(),
         *api_routes(watch, audit, jobs),

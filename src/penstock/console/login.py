@@ -19,7 +19,7 @@ LONGEST: Final = 65
 """The longest user name. Longer ones are cut, because names of failed logins are kept in memory."""
 
 
-class Login:
+class BrowserLogin:
     """Creates and ends browser sessions."""
 
     def __init__(

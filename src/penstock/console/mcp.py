@@ -49,7 +49,7 @@ class _Refused(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Tool:
+class McpTool:
     """A tool that the assistant may call."""
 
     name: str
@@ -105,8 +105,8 @@ class Tools:
                 raise _Refused(INVALID_PARAMS, "params must be an object")
             result = await self._result(asked["method"], params)
         except _Refused as refused:
-            told = {"code": refused.code, "message": str(refused)}
-            return msgspec.json.encode({"jsonrpc": "2.0", "id": ident, "error": told})
+            reason = {"code": refused.code, "message": str(refused)}
+            return msgspec.json.encode({"jsonrpc": "2.0", "id": ident, "error": reason})
         return msgspec.json.encode({"jsonrpc": "2.0", "id": ident, "result": result})
 
     async def _result(self, method: str, params: Arguments) -> object:
@@ -146,7 +146,7 @@ class Tools:
         self._audit.add(self._user, "mcp", tool.name, given, result)
         return {"content": [{"type": "text", "text": text}], "isError": failed}
 
-    def _reading(self, route: ApiRoute) -> Tool:
+    def _reading(self, route: ApiRoute) -> McpTool:
         async def call(given: Arguments) -> object:
             texts = {name: str(each) for name, each in given.items()}
             route.check(texts)
@@ -157,7 +157,7 @@ class Tools:
 
         words = route.path.removeprefix("/api/v1/").replace("{", "").replace("}", "")
         schema = strings(route.parameters, route.optional)
-        return Tool(words.replace("/", "_"), route.summary, schema, call)
+        return McpTool(words.replace("/", "_"), route.summary, schema, call)
 
     async def _look(self) -> Any:
         last = self._watch.last
@@ -165,7 +165,7 @@ class Tools:
             await self._watch.look()
         return self._watch.last
 
-    def _searching(self) -> Tool:
+    def _searching(self) -> McpTool:
         async def call(given: Arguments) -> object:
             values = {name: str(each) for name, each in given.items()}
             limit = number(values, "limit", 20, MOST_MESSAGES)
@@ -209,22 +209,22 @@ class Tools:
             "Search the records of a topic, newest first. An answer comes after some seconds; if "
             "it has a cursor, there is more to search."
         )
-        return Tool("messages", text, schema, call)
+        return McpTool("messages", text, schema, call)
 
-    def _listing_jobs(self) -> Tool:
+    def _listing_jobs(self) -> McpTool:
         async def call(_: Arguments) -> object:
             return list(self._jobs.all)
 
-        return Tool("jobs", "Work that goes on, and how far it is.", strings(()), call)
+        return McpTool("jobs", "Work that goes on, and how far it is.", strings(()), call)
 
-    def _changing(self, change: Change) -> Tool:
+    def _changing(self, change: Change) -> McpTool:
         async def call(given: Arguments) -> object:
             watch = self._watch
             doing = Doing(watch.client, self._jobs, self._user, watch.registry, watch.projects)
             return await performed(change, given, doing)
 
         name = change.name.replace(".", "_").replace("-", "_")
-        return Tool(name, change.summary, inlined(change), call, changes=True)
+        return McpTool(name, change.summary, inlined(change), call, changes=True)
 
 
 def strings(names: Sequence[str], optional: Sequence[str] = ()) -> dict[str, Any]:

@@ -9,8 +9,8 @@ from collections import Counter, deque
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
+from penstock.controller.broker_locations import Hosts, Racks, places
 from penstock.controller.placement import InvalidReplicaAssignment
-from penstock.controller.places import Hosts, Racks, places
 from penstock.types import BrokerId, TopicPartition
 
 Replicas = Mapping[TopicPartition, tuple[BrokerId, ...]]
@@ -70,7 +70,7 @@ class _Plan:
     def __init__(self, replicas: Replicas, racks: Racks, hosts: Hosts | None) -> None:
         self.replicas = dict(sorted(replicas.items()))
         self._takers = tuple(racks)
-        self._places = places(racks, hosts)
+        self._locations = places(racks, hosts)
         self._held: dict[BrokerId, set[TopicPartition]] = {broker: set() for broker in racks}
         self._by_topic: Counter[tuple[BrokerId, str]] = Counter()
         for topic_partition, brokers in self.replicas.items():
@@ -95,7 +95,7 @@ class _Plan:
                 taker = min(
                     able,
                     key=lambda each: (
-                        self._places.crowd(each, stay),
+                        self._locations.crowd(each, stay),
                         len(self._held[each]),
                         self._by_topic[each, topic_partition.topic],
                         each,
@@ -190,7 +190,7 @@ class _Plan:
         if taker in before:
             return False
         after = (*(each for each in before if each != giver), taker)
-        return self._places.is_apart(after, before)
+        return self._locations.is_apart(after, before)
 
     def _move(self, topic_partition: TopicPartition, giver: BrokerId, taker: BrokerId) -> None:
         """The taker gets the giver's position in the order, and so its preferred leadership."""

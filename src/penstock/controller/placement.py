@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import count, islice, zip_longest
 
-from penstock.controller.places import Hosts, Racks
+from penstock.controller.broker_locations import Hosts, Racks
 from penstock.errors import ErrorCode, KafkaError
 from penstock.types import BrokerId
 

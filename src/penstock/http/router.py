@@ -15,7 +15,7 @@ PathHandler: TypeAlias = Callable[
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
+class HttpRoute:
     """A method and a path, in which a segment `{name}` matches any non-empty segment."""
 
     method: str
@@ -26,13 +26,13 @@ class Route:
 class Router:
     """Finds the route of a request. A GET route serves HEAD too."""
 
-    def __init__(self, routes: list[Route]) -> None:
-        self._by_length: dict[int, list[tuple[list[str], Route]]] = {}
+    def __init__(self, routes: list[HttpRoute]) -> None:
+        self._by_length: dict[int, list[tuple[list[str], HttpRoute]]] = {}
         for each in routes:
             parts = each.path.split("/")
             self._by_length.setdefault(len(parts), []).append((parts, each))
 
-    def match(self, request: HttpRequest) -> tuple[Route, dict[str, str]] | HttpResponse:
+    def match(self, request: HttpRequest) -> tuple[HttpRoute, dict[str, str]] | HttpResponse:
         """The route and its variables, or the error response if none matches."""
         method = "GET" if request.method == "HEAD" else request.method
         path = request.path.rstrip("/") or "/"

@@ -54,7 +54,7 @@ class BoundAddress(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class HttpLimits:
     """Bounds on what a client may use."""
 
     head_bytes: int = 16 * 1024
@@ -78,7 +78,7 @@ async def serving(
     port: int = 0,
     *,
     sock: socket.socket | None = None,
-    limits: Limits | None = None,
+    limits: HttpLimits | None = None,
     tls: ssl.SSLContext | None = None,
     setting: str = "listen",
     admit: Admit | None = None,
@@ -92,7 +92,7 @@ async def serving(
     ended when the block ends.
     """
     handler = routes if callable(routes) else exact(routes)
-    server = _Server(handler, limits or Limits(), admit)
+    server = _Server(handler, limits or HttpLimits(), admit)
     sessions: set[asyncio.Task[None]] = set()
 
     def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -136,7 +136,7 @@ def cannot_listen(setting: str, host: str, port: int, error: OSError) -> ConfigE
 class _Server:
     """The state that all sessions share."""
 
-    def __init__(self, handler: Handler, limits: Limits, admit: Admit | None) -> None:
+    def __init__(self, handler: Handler, limits: HttpLimits, admit: Admit | None) -> None:
         self.handler, self.limits, self._admit = handler, limits, admit
         self._sessions = 0
         self._bodies_bytes = 0

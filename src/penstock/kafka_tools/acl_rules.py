@@ -55,7 +55,7 @@ class Resource(NamedTuple):
         return f"ResourcePattern(resourceType={kind}, name={self.name}, patternType={pattern})"
 
 
-class Rule(NamedTuple):
+class AclRule(NamedTuple):
     """An ACL entry without its resource."""
 
     principal: str
@@ -70,7 +70,7 @@ class Rule(NamedTuple):
         )
 
 
-Rules = dict[Resource, list[Rule]]
+Rules = dict[Resource, list[AclRule]]
 
 
 def resources(args: Arguments) -> list[Resource]:
@@ -111,10 +111,10 @@ def rules(args: Arguments) -> Rules:
     return found
 
 
-def _granted(args: Arguments, operations: Iterable[AclOperation]) -> list[Rule]:
+def _granted(args: Arguments, operations: Iterable[AclOperation]) -> list[AclRule]:
     operations = list(operations)
     return [
-        Rule(who, host, what, permission)
+        AclRule(who, host, what, permission)
         for verb, permission in (("allow", Permission.ALLOW), ("deny", Permission.DENY))
         for who, what, host in product(
             principals(args, f"{verb}-principal"),
@@ -124,7 +124,7 @@ def _granted(args: Arguments, operations: Iterable[AclOperation]) -> list[Rule]:
     ]
 
 
-def _check_known(kind: ResourceType, granted: Iterable[Rule]) -> None:
+def _check_known(kind: ResourceType, granted: Iterable[AclRule]) -> None:
     known = {*OPERATIONS[kind], AclOperation.ALL}
     if any(each.operation not in known for each in granted):
         names = ", ".join(each.name for each in sorted(known))
@@ -150,7 +150,7 @@ def operation(name: str) -> AclOperation:
     )
 
 
-def filter_of(resource: Resource, rule: Rule | None = None) -> AclBindingFilter:
+def filter_of(resource: Resource, rule: AclRule | None = None) -> AclBindingFilter:
     """The filter for a broker; without a rule, it matches all rules of the resource."""
     of = AclBindingFilter(resource_type=resource.type, name=resource.name, pattern=resource.pattern)
     if rule is None:
@@ -166,7 +166,7 @@ def filter_of(resource: Resource, rule: Rule | None = None) -> AclBindingFilter:
     )
 
 
-def binding_of(resource: Resource, rule: Rule) -> AclBinding:
+def binding_of(resource: Resource, rule: AclRule) -> AclBinding:
     return AclBinding(
         resource.type,
         resource.name,
@@ -183,5 +183,5 @@ def by_resource(found: Iterable[AclBinding]) -> Rules:
     for each in found:
         of = Resource(ResourceType(each.resource_type), each.name, PatternType(each.pattern))
         operation, permission = AclOperation(each.operation), Permission(each.permission)
-        grouped.setdefault(of, []).append(Rule(each.principal, each.host, operation, permission))
+        grouped.setdefault(of, []).append(AclRule(each.principal, each.host, operation, permission))
     return grouped

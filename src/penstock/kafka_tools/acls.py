@@ -13,7 +13,7 @@ from penstock.kafka_tools.tool import Tool, ToolError
 
 if TYPE_CHECKING:
     from penstock.client.cluster import Client
-    from penstock.kafka_tools.acl_rules import Resource, Rule, Rules
+    from penstock.kafka_tools.acl_rules import AclRule, Resource, Rules
 
 ACTIONS = ("list", "add", "remove")
 OPTIONS: Sequence[Option] = (
@@ -148,7 +148,7 @@ def _print_current(found: "Rules") -> None:
         print(f"Current ACLs for resource `{of}`:\n\t{_lines(granted)}\n")
 
 
-def _lines(granted: "Iterable[Rule]") -> str:
+def _lines(granted: "Iterable[AclRule]") -> str:
     return "\n\t".join(map(str, granted))
 
 

@@ -106,8 +106,8 @@ async def _describe(args: Arguments, client: "Client") -> None:
     from penstock.client.delegation_tokens import list_tokens
 
     owners = principals(args, "owner-principal")
-    told = f"owners: {_listed(owners)}" if owners else "current user."
-    print(f"Calling describe token operation for {told}")
+    whose = f"owners: {_listed(owners)}" if owners else "current user."
+    print(f"Calling describe token operation for {whose}")
     # Without an owner, Kafka's tool requests the tokens of an empty list of owners, and so shows
     # none.
     found = [each for each in await list_tokens(client) if not owners or each.owner in owners]

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from penstock.client.admin import describe_cluster
 from penstock.client.cluster import Client
-from penstock.client.log_dirs import Replica, describe_log_dirs
+from penstock.client.log_dirs import LogDirReplica, describe_log_dirs
 from penstock.client.reassignment_plan import ANY_DIRECTORY, ReassignmentPlan
 
 
@@ -22,35 +22,37 @@ class DirectoryMove(NamedTuple):
         return self.current is not None and self.future is None
 
 
-def targets(plan: ReassignmentPlan) -> dict[Replica, str]:
+def targets(plan: ReassignmentPlan) -> dict[LogDirReplica, str]:
     """The directories that a plan names, by replica."""
     return {
-        Replica(partition, broker): path
+        LogDirReplica(partition, broker): path
         for partition, target in plan.items()
         for broker, path in zip(target.brokers, target.directories, strict=True)
         if path != ANY_DIRECTORY
     }
 
 
-async def directory_moves(client: Client, plan: ReassignmentPlan) -> dict[Replica, DirectoryMove]:
+async def directory_moves(
+    client: Client, plan: ReassignmentPlan
+) -> dict[LogDirReplica, DirectoryMove]:
     moves = {each: DirectoryMove(path) for each, path in sorted(targets(plan).items())}
     live = (await describe_cluster(client)).brokers if moves else {}
     for broker in sorted({each.broker for each in moves} & set(live)):
         partitions = [each.partition for each in moves if each.broker == broker]
         for directory in await describe_log_dirs(client, broker, partitions):
             for partition, found in directory.replicas.items():
-                replica = Replica(partition, broker)
+                replica = LogDirReplica(partition, broker)
                 place = {"future" if found.is_future else "current": directory.path}
                 if replica in moves:
                     moves[replica] = moves[replica]._replace(**place)
     return moves
 
 
-def progress_lines(moves: Mapping[Replica, DirectoryMove]) -> str:
+def progress_lines(moves: Mapping[LogDirReplica, DirectoryMove]) -> str:
     return "\n".join(_line(replica, move) for replica, move in moves.items())
 
 
-def _line(replica: Replica, move: DirectoryMove) -> str:
+def _line(replica: LogDirReplica, move: DirectoryMove) -> str:
     partition, broker = replica
     name = f"{partition}-{broker}"
     if move.current is None:

@@ -6,7 +6,7 @@ from penstock.client.admin import describe_cluster, list_topics
 from penstock.client.cluster import Client
 from penstock.client.configs import Resource, alter_configs
 from penstock.client.errors import BrokerRefused
-from penstock.client.log_dirs import Replica, alter_replica_log_dirs
+from penstock.client.log_dirs import LogDirReplica, alter_replica_log_dirs
 from penstock.client.metadata import PartitionMetadata
 from penstock.client.reassignment import (
     OngoingReassignment,
@@ -145,7 +145,7 @@ async def _set_rates(
         await alter_configs(client, Resource(ConfigResourceType.BROKER, str(broker)), changes)
 
 
-async def _move_directories(client: Client, moves: Mapping[Replica, str]) -> None:
+async def _move_directories(client: Client, moves: Mapping[LogDirReplica, str]) -> None:
     if not moves:
         return
     # A replica that does not exist yet will be created in this directory.

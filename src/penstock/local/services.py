@@ -47,7 +47,7 @@ def _bind_each(config: ServicesConfig) -> None:
                 stack.enter_context(bound(name, *http_address(text, name)))
 
 
-class Services:
+class LocalServices:
     """The services beside a broker, one of each per machine; each starts only if it is needed."""
 
     def __init__(self, config: BrokerConfig, directory: Path) -> None:

@@ -31,7 +31,7 @@ FORMAT = "penstock-metadata"
 UNKNOWN_BROKER = BrokerId(-1)
 
 
-class Header(Struct, frozen=True, kw_only=True):
+class BackupHeader(Struct, frozen=True, kw_only=True):
     """The first line."""
 
     format: str
@@ -133,7 +133,7 @@ def _exported(connection: sqlite3.Connection, path: Path) -> Iterator[bytes]:
         " FROM node WHERE ephemeral_owner = 0 ORDER BY path"
     ).fetchall()
     yield msgspec.json.encode(
-        Header(format=FORMAT, schema_version=found, zxid=zxid, nodes=len(rows))
+        BackupHeader(format=FORMAT, schema_version=found, zxid=zxid, nodes=len(rows))
     )
     for node_path, data, version, created, modified, created_ms, children_created in rows:
         text, base64 = _spelled(data)
@@ -160,10 +160,10 @@ def _spelled(data: bytes | None) -> tuple[str | None, str | None]:
         return None, b64encode(data).decode()
 
 
-def _parsed(lines: Iterable[bytes]) -> tuple[Header, list[SavedNode]]:
+def _parsed(lines: Iterable[bytes]) -> tuple[BackupHeader, list[SavedNode]]:
     given = iter(lines)
     try:
-        header = msgspec.json.decode(next(given, b""), type=Header)
+        header = msgspec.json.decode(next(given, b""), type=BackupHeader)
         if header.format != FORMAT:
             raise BadBackup(f"its format is {header.format!r}")
         if header.schema_version > SCHEMA_VERSION:

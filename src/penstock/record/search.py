@@ -26,8 +26,8 @@ def first_since(
     if found is None:
         return None
     timestamp_delta, offset_delta = found
-    told = header.max_timestamp if by_broker else header.base_timestamp + timestamp_delta
-    return told, header.base_offset + offset_delta
+    found_ms = header.max_timestamp if by_broker else header.base_timestamp + timestamp_delta
+    return found_ms, header.base_offset + offset_delta
 
 
 def find_in_python(

@@ -35,7 +35,7 @@ _SPELLINGS: Final = {"hex", "base64", "json"}
 
 
 @dataclass(frozen=True, slots=True)
-class Verb:
+class TemplateVerb:
     """A verb such as `%k{hex}`: a letter, and the text in braces."""
 
     letter: str
@@ -45,9 +45,9 @@ class Verb:
         return f"%{self.letter}" + ("" if self.modifier is None else f"{{{self.modifier}}}")
 
 
-def parsed(template: str) -> list[bytes | Verb]:
+def parsed(template: str) -> list[bytes | TemplateVerb]:
     """The literal bytes and verbs of a template, in order."""
-    found: list[bytes | Verb] = []
+    found: list[bytes | TemplateVerb] = []
     for token in _TOKEN.finditer(template):
         if token[0] == "%":
             raise ConfigError(f"template {template!r}: a lone % is written %%")
@@ -60,7 +60,7 @@ def parsed(template: str) -> list[bytes | Verb]:
                 found.append(literal)
         else:
             modifier = None if token[2] is None else token[2][1:-1]
-            found.append(Verb(_SYNONYMS.get(token[1], token[1]), modifier))
+            found.append(TemplateVerb(_SYNONYMS.get(token[1], token[1]), modifier))
     return found
 
 
@@ -79,7 +79,7 @@ def printing(template: str) -> Part:
     return lambda partition, record: b"".join(part(partition, record) for part in parts)
 
 
-def _part(token: bytes | Verb, template: str) -> Part:
+def _part(token: bytes | TemplateVerb, template: str) -> Part:
     if isinstance(token, bytes):
         return lambda _partition, _record: token
     spell = _spelling(token, template)
@@ -101,7 +101,7 @@ def _part(token: bytes | Verb, template: str) -> Part:
         "S": lambda _partition, record: b"%d" % _length(record.value),
         "R": lambda _partition, record: _length(record.value).to_bytes(4, "big", signed=True),
     }
-    if token == Verb("T", "iso"):
+    if token == TemplateVerb("T", "iso"):
         return lambda _partition, record: (iso_time(record.timestamp) or "-").encode()
     if token.letter not in numbers:
         raise ConfigError(
@@ -113,7 +113,7 @@ def _part(token: bytes | Verb, template: str) -> Part:
     return numbers[token.letter]
 
 
-def _spelling(token: Verb, template: str) -> Callable[[bytes | None], bytes]:
+def _spelling(token: TemplateVerb, template: str) -> Callable[[bytes | None], bytes]:
     if token.letter not in {"k", "s"} or token.modifier is None:
         return lambda data: data or b""
     if token.modifier not in _SPELLINGS:
@@ -126,7 +126,7 @@ def _spelling(token: Verb, template: str) -> Callable[[bytes | None], bytes]:
     return lambda data: msgspec.json.encode(None if data is None else data.decode(errors="replace"))
 
 
-def _headers(token: Verb, template: str) -> Part:
+def _headers(token: TemplateVerb, template: str) -> Part:
     inner = token.modifier
     if inner is None:
         return lambda _partition, record: b",".join(
@@ -134,7 +134,7 @@ def _headers(token: Verb, template: str) -> Part:
             for name, value in record.headers
         )
     for each in parsed(inner):
-        if isinstance(each, Verb) and each.letter not in {"k", "s"}:
+        if isinstance(each, TemplateVerb) and each.letter not in {"k", "s"}:
             raise ConfigError(f"template {template!r}: {each} is not in a header; %k and %v are")
     print_one = printing(inner)
 
@@ -172,7 +172,7 @@ def reading(template: str) -> Callable[[bytes], LineFields]:
     tokens = parsed(template)
     if tokens and isinstance(tokens[-1], bytes):
         tokens[-1] = tokens[-1].removesuffix(b"\n")
-    verbs = [each for each in tokens if isinstance(each, Verb)]
+    verbs = [each for each in tokens if isinstance(each, TemplateVerb)]
     for each in verbs:
         if each.letter not in "kstpTh":
             raise ConfigError(
@@ -191,7 +191,7 @@ def reading(template: str) -> Callable[[bytes], LineFields]:
     return read
 
 
-def _patterns(tokens: list[bytes | Verb]) -> Iterator[bytes]:
+def _patterns(tokens: list[bytes | TemplateVerb]) -> Iterator[bytes]:
     for at, token in enumerate(tokens):
         if isinstance(token, bytes):
             yield re.escape(token)
@@ -201,7 +201,7 @@ def _patterns(tokens: list[bytes | Verb]) -> Iterator[bytes]:
             yield b"(.*)" if at == len(tokens) - 1 else b"(.*?)"
 
 
-def _fields(verbs: list[Verb], found: re.Match[bytes]) -> LineFields:
+def _fields(verbs: list[TemplateVerb], found: re.Match[bytes]) -> LineFields:
     data = {verb.letter: _unspelled(verb, found[at]) for at, verb in enumerate(verbs, 1)}
     try:
         return LineFields(
@@ -216,7 +216,7 @@ def _fields(verbs: list[Verb], found: re.Match[bytes]) -> LineFields:
         raise NoMatch("names must be UTF-8") from None
 
 
-def _unspelled(verb: Verb, data: bytes) -> bytes:
+def _unspelled(verb: TemplateVerb, data: bytes) -> bytes:
     try:
         match verb.modifier:
             case "hex":

@@ -12,14 +12,14 @@ from penstock.registry.changes import Registration
 from penstock.registry.compatibility import Parse
 from penstock.registry.errors import RegistryError
 from penstock.registry.posted import PostedLevel, PostedMode, PostedSchema, posted
-from penstock.registry.questions import (
+from penstock.registry.queries import (
     check_compatible,
     described,
     described_version,
     find_version,
     formatted,
 )
-from penstock.registry.records import Record
+from penstock.registry.records import RegistryRecord
 from penstock.registry.schema import Schema
 from penstock.registry.service import RegistryService
 from penstock.registry.state import RegistryState, Version
@@ -55,14 +55,14 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class RegistryAnswer:
     """The JSON of a response, and the offset after the written records, if there are any."""
 
     json: Any
     end: Offset | None = None
 
 
-Do: TypeAlias = Callable[[RegistryService, Asked], Awaitable[Answer]]
+Do: TypeAlias = Callable[[RegistryService, Asked], Awaitable[RegistryAnswer]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,23 +79,23 @@ def query_of(text: str) -> dict[str, str]:
     return {name: values[-1] for name, values in parse_qs(text, keep_blank_values=True).items()}
 
 
-async def root(_: RegistryService, __: Asked) -> Answer:
-    return Answer({})
+async def root(_: RegistryService, __: Asked) -> RegistryAnswer:
+    return RegistryAnswer({})
 
 
-async def schema_types(_: RegistryService, __: Asked) -> Answer:
-    return Answer(["JSON", "PROTOBUF", "AVRO"])
+async def schema_types(_: RegistryService, __: Asked) -> RegistryAnswer:
+    return RegistryAnswer(["JSON", "PROTOBUF", "AVRO"])
 
 
-async def contexts(_: RegistryService, __: Asked) -> Answer:
-    return Answer(["."])
+async def contexts(_: RegistryService, __: Asked) -> RegistryAnswer:
+    return RegistryAnswer(["."])
 
 
-async def release(_: RegistryService, __: Asked) -> Answer:
-    return Answer({"version": __version__, "commitId": "penstock"})
+async def release(_: RegistryService, __: Asked) -> RegistryAnswer:
+    return RegistryAnswer({"version": __version__, "commitId": "penstock"})
 
 
-async def schemas(service: RegistryService, asked: Asked) -> Answer:
+async def schemas(service: RegistryService, asked: Asked) -> RegistryAnswer:
     state, prefix = service.state, asked.query.get("subjectPrefix", "")
     found: list[Version] = []
     for subject in state.subjects():
@@ -103,46 +103,50 @@ async def schemas(service: RegistryService, asked: Asked) -> Answer:
             continue
         there = state.all_versions(subject) if asked.flag("deleted") else state.versions(subject)
         found += there[-1:] if asked.flag("latestOnly") else there
-    return Answer([described_version(each) for each in asked.page(found)])
+    return RegistryAnswer([described_version(each) for each in asked.page(found)])
 
 
-async def schema_by_id(service: RegistryService, asked: Asked) -> Answer:
+async def schema_by_id(service: RegistryService, asked: Asked) -> RegistryAnswer:
     schema = await _schema(service, asked)
     text = await _formatted(service, asked, schema)
     maximum = {"maxId": service.state.last_id} if asked.flag("fetchMaxId") else {}
-    return Answer({**described(schema, text), **maximum})
+    return RegistryAnswer({**described(schema, text), **maximum})
 
 
-async def raw_schema_by_id(service: RegistryService, asked: Asked) -> Answer:
+async def raw_schema_by_id(service: RegistryService, asked: Asked) -> RegistryAnswer:
     schema = await _schema(service, asked)
-    return Answer(RawText(await _formatted(service, asked, schema) or schema.text))
+    return RegistryAnswer(RawText(await _formatted(service, asked, schema) or schema.text))
 
 
-async def subjects_of_id(service: RegistryService, asked: Asked) -> Answer:
-    return Answer(asked.page(sorted({each.subject for each in await _holders(service, asked)})))
+async def subjects_of_id(service: RegistryService, asked: Asked) -> RegistryAnswer:
+    return RegistryAnswer(
+        asked.page(sorted({each.subject for each in await _holders(service, asked)}))
+    )
 
 
-async def versions_of_id(service: RegistryService, asked: Asked) -> Answer:
+async def versions_of_id(service: RegistryService, asked: Asked) -> RegistryAnswer:
     held = sorted((each.subject, each.number) for each in await _holders(service, asked))
-    return Answer(asked.page([{"subject": name, "version": number} for name, number in held]))
+    return RegistryAnswer(
+        asked.page([{"subject": name, "version": number} for name, number in held])
+    )
 
 
-async def subjects(service: RegistryService, asked: Asked) -> Answer:
+async def subjects(service: RegistryService, asked: Asked) -> RegistryAnswer:
     state, prefix = service.state, asked.query.get("subjectPrefix", "")
     if prefix.startswith(":.") or prefix == ":*:":
         prefix = prefix.removeprefix(":*:").removeprefix(":.:")
         if prefix.startswith(":."):
-            return Answer([])  # only the default context exists
+            return RegistryAnswer([])  # only the default context exists
     found = []
     for each in state.subjects():
         alive = bool(state.versions(each))
         wanted = not alive if asked.flag("deletedOnly") else alive or asked.flag("deleted")
         if each.startswith(prefix) and wanted:
             found.append(each)
-    return Answer(asked.page(found))
+    return RegistryAnswer(asked.page(found))
 
 
-async def versions(service: RegistryService, asked: Asked) -> Answer:
+async def versions(service: RegistryService, asked: Asked) -> RegistryAnswer:
     there = service.state.all_versions(asked.subject)
     if asked.flag("deletedOnly"):
         there = [each for each in there if each.deleted]
@@ -150,30 +154,32 @@ async def versions(service: RegistryService, asked: Asked) -> Answer:
         there = [each for each in there if not each.deleted]
     if not there:
         raise errors.subject_not_found(asked.subject)
-    return Answer(asked.page([each.number for each in there]))
+    return RegistryAnswer(asked.page([each.number for each in there]))
 
 
-async def version(service: RegistryService, asked: Asked) -> Answer:
+async def version(service: RegistryService, asked: Asked) -> RegistryAnswer:
     found = _version(service.state, asked)
-    return Answer(described_version(found, await _formatted(service, asked, found.schema)))
+    return RegistryAnswer(described_version(found, await _formatted(service, asked, found.schema)))
 
 
-async def raw_version(service: RegistryService, asked: Asked) -> Answer:
+async def raw_version(service: RegistryService, asked: Asked) -> RegistryAnswer:
     found = _version(service.state, asked)
-    return Answer(RawText(await _formatted(service, asked, found.schema) or found.schema.text))
+    return RegistryAnswer(
+        RawText(await _formatted(service, asked, found.schema) or found.schema.text)
+    )
 
 
-async def referenced_by(service: RegistryService, asked: Asked) -> Answer:
+async def referenced_by(service: RegistryService, asked: Asked) -> RegistryAnswer:
     found = _version(service.state, replace(asked, query={**asked.query, "deleted": "true"}))
     users = service.state.users(found.subject, found.number)
-    return Answer(asked.page(sorted({each.id for each in users})))
+    return RegistryAnswer(asked.page(sorted({each.id for each in users})))
 
 
-async def register(service: RegistryService, asked: Asked) -> Answer:
+async def register(service: RegistryService, asked: Asked) -> RegistryAnswer:
     body = posted(asked.body, PostedSchema)
     given = body.given()
 
-    def decide(state: RegistryState, parse: Parse) -> tuple[tuple[Record, ...], int]:
+    def decide(state: RegistryState, parse: Parse) -> tuple[tuple[RegistryRecord, ...], int]:
         parsed = parse(given)
         text = parsed.normalized() if asked.flag("normalize") else parsed.canonical
         wanted = Registration(
@@ -188,17 +194,17 @@ async def register(service: RegistryService, asked: Asked) -> Answer:
 
     changes.check_subject(asked.subject)
     found, end = await service.change(decide)
-    return Answer({"id": found}, end)
+    return RegistryAnswer({"id": found}, end)
 
 
-async def look_up(service: RegistryService, asked: Asked) -> Answer:
+async def look_up(service: RegistryService, asked: Asked) -> RegistryAnswer:
     given = posted(asked.body, PostedSchema).given()
     deleted = asked.flag("deleted")
     if not asked.flag("normalize"):
         # Fast path: clients mostly send the stored text, which needs no parsing.
         same = changes.find_exact(service.state, asked.subject, given, deleted=deleted)
         if same is not None:
-            return Answer(described_version(same))
+            return RegistryAnswer(described_version(same))
 
     def ask(state: RegistryState, parse: Parse) -> Version:
         if not (state.all_versions if deleted else state.versions)(asked.subject):
@@ -211,28 +217,28 @@ async def look_up(service: RegistryService, asked: Asked) -> Answer:
             raise errors.schema_not_found()
         return found
 
-    return Answer(described_version(await service.read(ask)))
+    return RegistryAnswer(described_version(await service.read(ask)))
 
 
-async def delete_subject(service: RegistryService, asked: Asked) -> Answer:
-    def decide(state: RegistryState, _: Parse) -> tuple[tuple[Record, ...], list[int]]:
+async def delete_subject(service: RegistryService, asked: Asked) -> RegistryAnswer:
+    def decide(state: RegistryState, _: Parse) -> tuple[tuple[RegistryRecord, ...], list[int]]:
         return changes.delete_subject(state, asked.subject, permanent=asked.flag("permanent"))
 
-    return Answer(*await service.change(decide))
+    return RegistryAnswer(*await service.change(decide))
 
 
-async def delete_version(service: RegistryService, asked: Asked) -> Answer:
-    def decide(state: RegistryState, _: Parse) -> tuple[tuple[Record, ...], int]:
+async def delete_version(service: RegistryService, asked: Asked) -> RegistryAnswer:
+    def decide(state: RegistryState, _: Parse) -> tuple[tuple[RegistryRecord, ...], int]:
         found = find_version(state, asked.subject, asked.variables["version"], deleted=True)
         if asked.variables["version"] in {"latest", "-1"} and not asked.flag("permanent"):
             found = find_version(state, asked.subject, "latest")
         done = changes.delete_version(state, found, permanent=asked.flag("permanent"))
         return done.records, done.versions[0]
 
-    return Answer(*await service.change(decide))
+    return RegistryAnswer(*await service.change(decide))
 
 
-async def compatible(service: RegistryService, asked: Asked) -> Answer:
+async def compatible(service: RegistryService, asked: Asked) -> RegistryAnswer:
     given = posted(asked.body, PostedSchema).given()
 
     def ask(state: RegistryState, parse: Parse) -> list[str]:
@@ -246,62 +252,62 @@ async def compatible(service: RegistryService, asked: Asked) -> Answer:
             raise
         reasons = [error.message]  # with verbose, a broken schema is a reason, not an error
     messages = {"messages": reasons} if verbose else {}
-    return Answer({"is_compatible": not reasons, **messages})
+    return RegistryAnswer({"is_compatible": not reasons, **messages})
 
 
-async def level(service: RegistryService, asked: Asked) -> Answer:
+async def level(service: RegistryService, asked: Asked) -> RegistryAnswer:
     subject = asked.variables.get("subject")
     found = service.state.level(subject)
     if found is None and subject is not None and not asked.flag("defaultToGlobal"):
         raise errors.no_subject_level(subject)
-    return Answer({"compatibilityLevel": found or service.state.effective_level(subject)})
+    return RegistryAnswer({"compatibilityLevel": found or service.state.effective_level(subject)})
 
 
-async def set_level(service: RegistryService, asked: Asked) -> Answer:
+async def set_level(service: RegistryService, asked: Asked) -> RegistryAnswer:
     wanted = posted(asked.body, PostedLevel).given()
 
-    def decide(state: RegistryState, _: Parse) -> tuple[list[Record], None]:
+    def decide(state: RegistryState, _: Parse) -> tuple[list[RegistryRecord], None]:
         return [changes.set_level(state, asked.variables.get("subject"), wanted)], None
 
     _, end = await service.change(decide)
-    return Answer({"compatibility": wanted}, end)
+    return RegistryAnswer({"compatibility": wanted}, end)
 
 
-async def unset_level(service: RegistryService, asked: Asked) -> Answer:
-    def decide(state: RegistryState, _: Parse) -> tuple[list[Record], str]:
+async def unset_level(service: RegistryService, asked: Asked) -> RegistryAnswer:
+    def decide(state: RegistryState, _: Parse) -> tuple[list[RegistryRecord], str]:
         record, was = changes.unset_level(state, asked.variables.get("subject"))
         return [record], was
 
     was, end = await service.change(decide)
-    return Answer({"compatibilityLevel": was}, end)
+    return RegistryAnswer({"compatibilityLevel": was}, end)
 
 
-async def mode(service: RegistryService, asked: Asked) -> Answer:
+async def mode(service: RegistryService, asked: Asked) -> RegistryAnswer:
     subject = asked.variables.get("subject")
     found = service.state.mode(subject)
     if found is None and subject is not None and not asked.flag("defaultToGlobal"):
         raise errors.no_subject_mode(subject)
-    return Answer({"mode": found or service.state.effective_mode(subject)})
+    return RegistryAnswer({"mode": found or service.state.effective_mode(subject)})
 
 
-async def set_mode(service: RegistryService, asked: Asked) -> Answer:
+async def set_mode(service: RegistryService, asked: Asked) -> RegistryAnswer:
     wanted = posted(asked.body, PostedMode).mode.upper()
     force = asked.flag("force")
 
-    def decide(state: RegistryState, _: Parse) -> tuple[list[Record], None]:
+    def decide(state: RegistryState, _: Parse) -> tuple[list[RegistryRecord], None]:
         return [changes.set_mode(state, asked.variables.get("subject"), wanted, force=force)], None
 
     _, end = await service.change(decide)
-    return Answer({"mode": wanted}, end)
+    return RegistryAnswer({"mode": wanted}, end)
 
 
-async def unset_mode(service: RegistryService, asked: Asked) -> Answer:
-    def decide(state: RegistryState, _: Parse) -> tuple[list[Record], str]:
+async def unset_mode(service: RegistryService, asked: Asked) -> RegistryAnswer:
+    def decide(state: RegistryState, _: Parse) -> tuple[list[RegistryRecord], str]:
         record, was = changes.unset_mode(state, asked.variables.get("subject"))
         return [record], was
 
     was, end = await service.change(decide)
-    return Answer({"mode": was}, end)
+    return RegistryAnswer({"mode": was}, end)
 
 
 class RawText(str):

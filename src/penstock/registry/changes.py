@@ -15,7 +15,7 @@ from penstock.registry.records import (
     DeleteSubjectKey,
     ModeKey,
     NoopKey,
-    Record,
+    RegistryRecord,
     SchemaKey,
     schema_value,
 )
@@ -26,10 +26,10 @@ MODES: Final = ("READWRITE", "READONLY", "READONLY_OVERRIDE", "IMPORT")
 MAX_ID: Final = (1 << 31) - 1
 
 
-class Registered(NamedTuple):
+class RegisteredVersion(NamedTuple):
     """The id and version of a schema, and the records to write; none if it is registered."""
 
-    records: tuple[Record, ...]
+    records: tuple[RegistryRecord, ...]
     id: int
     version: int
 
@@ -46,13 +46,13 @@ class Registration:
     version: int | None = None
 
 
-def register(state: RegistryState, asked: Registration, parse: Parse) -> Registered:
+def register(state: RegistryState, asked: Registration, parse: Parse) -> RegisteredVersion:
     check_subject(asked.subject)
     mode = state.effective_mode(asked.subject)
     _check_references(state, asked.schema)
     known = find(state, asked.subject, asked.schema, asked.parsed, parse)
     if known is not None and asked.id in {None, known.id}:
-        return Registered((), known.id, known.number)
+        return RegisteredVersion((), known.id, known.number)
     if mode == "IMPORT":
         return _imported(state, asked)
     check_writable(state, asked.subject)
@@ -113,7 +113,7 @@ def _canonical(schema: Schema, parse: Parse) -> str | None:
 class Deleted(NamedTuple):
     """The records of a deletion, and the numbers of the deleted versions."""
 
-    records: tuple[Record, ...]
+    records: tuple[RegistryRecord, ...]
     versions: list[int]
 
 
@@ -127,17 +127,21 @@ def delete_subject(state: RegistryState, subject: str, *, permanent: bool) -> De
     if permanent:
         if alive:
             raise errors.subject_not_soft_deleted(subject)
-        gone: list[Record] = [Record(SchemaKey(subject, each.number), None) for each in there]
-        gone.append(Record(DeleteSubjectKey(subject), None))
+        gone: list[RegistryRecord] = [
+            RegistryRecord(SchemaKey(subject, each.number), None) for each in there
+        ]
+        gone.append(RegistryRecord(DeleteSubjectKey(subject), None))
         if state.level(subject) is not None:
-            gone.append(Record(ConfigKey(subject), None))
+            gone.append(RegistryRecord(ConfigKey(subject), None))
         if state.mode(subject) is not None:
-            gone.append(Record(ModeKey(subject), None))
+            gone.append(RegistryRecord(ModeKey(subject), None))
         return Deleted((kept_last_id(state), *gone), [each.number for each in there])
     if not alive:
         raise errors.subject_soft_deleted(subject)
     value = {"subject": subject, "version": alive[-1].number}
-    return Deleted((Record(DeleteSubjectKey(subject), value),), [each.number for each in alive])
+    return Deleted(
+        (RegistryRecord(DeleteSubjectKey(subject), value),), [each.number for each in alive]
+    )
 
 
 def delete_version(state: RegistryState, found: Version, *, permanent: bool) -> Deleted:
@@ -148,30 +152,32 @@ def delete_version(state: RegistryState, found: Version, *, permanent: bool) -> 
     if permanent:
         if not found.deleted:
             raise errors.version_not_soft_deleted(subject, number)
-        return Deleted((kept_last_id(state), Record(key, None)), [number])
+        return Deleted((kept_last_id(state), RegistryRecord(key, None)), [number])
     if found.deleted:
         raise errors.version_soft_deleted(subject, number)
-    return Deleted((Record(key, {**found.value, "deleted": True}),), [number])
+    return Deleted((RegistryRecord(key, {**found.value, "deleted": True}),), [number])
 
 
-def set_level(state: RegistryState, subject: str | None, level: str) -> Record:
+def set_level(state: RegistryState, subject: str | None, level: str) -> RegistryRecord:
     if subject is not None:
         check_subject(subject)
     if level not in LEVELS:
         raise errors.invalid_level()
     check_writable(state, subject)
-    return Record(ConfigKey(subject), {LEVEL: level})
+    return RegistryRecord(ConfigKey(subject), {LEVEL: level})
 
 
-def unset_level(state: RegistryState, subject: str | None) -> tuple[Record, str]:
+def unset_level(state: RegistryState, subject: str | None) -> tuple[RegistryRecord, str]:
     check_writable(state, subject)
     level = state.level(subject)
     if level is None and subject is not None:
         raise errors.subject_not_found(subject)
-    return Record(ConfigKey(subject), None), level or state.effective_level(None)
+    return RegistryRecord(ConfigKey(subject), None), level or state.effective_level(None)
 
 
-def set_mode(state: RegistryState, subject: str | None, mode: str, *, force: bool) -> Record:
+def set_mode(
+    state: RegistryState, subject: str | None, mode: str, *, force: bool
+) -> RegistryRecord:
     if subject is not None:
         check_subject(subject)
     if mode not in MODES:
@@ -180,19 +186,19 @@ def set_mode(state: RegistryState, subject: str | None, mode: str, *, force: boo
         taken = state.subjects() if subject is None else state.all_versions(subject)
         if taken:
             raise errors.not_permitted("Cannot import since found existing subjects")
-    return Record(ModeKey(subject), {MODE: mode})
+    return RegistryRecord(ModeKey(subject), {MODE: mode})
 
 
-def unset_mode(state: RegistryState, subject: str | None) -> tuple[Record, str]:
+def unset_mode(state: RegistryState, subject: str | None) -> tuple[RegistryRecord, str]:
     mode = state.mode(subject)
     if mode is None and subject is not None:
         raise errors.subject_not_found(subject)
-    return Record(ModeKey(subject), None), mode or state.effective_mode(None)
+    return RegistryRecord(ModeKey(subject), None), mode or state.effective_mode(None)
 
 
-def kept_last_id(state: RegistryState) -> Record:
+def kept_last_id(state: RegistryState) -> RegistryRecord:
     """A record that preserves the last id, because compaction removes the schema that had it."""
-    return Record(NoopKey(), {LAST_ID: state.last_id})
+    return RegistryRecord(NoopKey(), {LAST_ID: state.last_id})
 
 
 def check_subject(subject: str) -> None:
@@ -224,7 +230,7 @@ def _check_references(state: RegistryState, schema: Schema) -> None:
             )
 
 
-def _imported(state: RegistryState, asked: Registration) -> Registered:
+def _imported(state: RegistryState, asked: Registration) -> RegisteredVersion:
     """Register with a given id, for a client that copies a registry; checks no compatibility."""
     if asked.id is None:
         raise errors.not_permitted(f"Subject {asked.subject} is in import mode")
@@ -245,7 +251,7 @@ def _next_version(state: RegistryState, subject: str) -> int:
     return there[-1].number + 1 if there else 1
 
 
-def _added(asked: Registration, schema_id: int, version: int) -> Registered:
+def _added(asked: Registration, schema_id: int, version: int) -> RegisteredVersion:
     value = schema_value(asked.subject, version, schema_id, asked.schema)
-    record = Record(SchemaKey(asked.subject, version), value)
-    return Registered((record,), schema_id, version)
+    record = RegistryRecord(SchemaKey(asked.subject, version), value)
+    return RegisteredVersion((record,), schema_id, version)

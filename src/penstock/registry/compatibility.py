@@ -12,7 +12,7 @@ Parse: TypeAlias = Callable[[Schema], ParsedSchema]
 """Parses a schema together with its references."""
 
 
-class Level(NamedTuple):
+class CompatibilityLevel(NamedTuple):
     """The guarantees of a compatibility level for a new version."""
 
     reads_old: bool
@@ -24,13 +24,13 @@ class Level(NamedTuple):
 
 
 LEVELS: Final = {
-    "NONE": Level(reads_old=False, read_by_old=False, all_versions=False),
-    "BACKWARD": Level(reads_old=True, read_by_old=False, all_versions=False),
-    "BACKWARD_TRANSITIVE": Level(reads_old=True, read_by_old=False, all_versions=True),
-    "FORWARD": Level(reads_old=False, read_by_old=True, all_versions=False),
-    "FORWARD_TRANSITIVE": Level(reads_old=False, read_by_old=True, all_versions=True),
-    "FULL": Level(reads_old=True, read_by_old=True, all_versions=False),
-    "FULL_TRANSITIVE": Level(reads_old=True, read_by_old=True, all_versions=True),
+    "NONE": CompatibilityLevel(reads_old=False, read_by_old=False, all_versions=False),
+    "BACKWARD": CompatibilityLevel(reads_old=True, read_by_old=False, all_versions=False),
+    "BACKWARD_TRANSITIVE": CompatibilityLevel(reads_old=True, read_by_old=False, all_versions=True),
+    "FORWARD": CompatibilityLevel(reads_old=False, read_by_old=True, all_versions=False),
+    "FORWARD_TRANSITIVE": CompatibilityLevel(reads_old=False, read_by_old=True, all_versions=True),
+    "FULL": CompatibilityLevel(reads_old=True, read_by_old=True, all_versions=False),
+    "FULL_TRANSITIVE": CompatibilityLevel(reads_old=True, read_by_old=True, all_versions=True),
 }
 
 
@@ -62,7 +62,9 @@ def incompatibilities(
     return []
 
 
-def _compared(promise: Level, new: ParsedSchema, old_schema: Schema, parse: Parse) -> list[str]:
+def _compared(
+    promise: CompatibilityLevel, new: ParsedSchema, old_schema: Schema, parse: Parse
+) -> list[str]:
     try:
         old = parse(old_schema)
     except RegistryError as error:  # another registry accepted it

@@ -62,7 +62,7 @@ class NoopKey(Key, frozen=True, tag="NOOP"):
 LogKey: TypeAlias = SchemaKey | ConfigKey | ModeKey | DeleteSubjectKey | ClearSubjectKey | NoopKey
 
 
-class Record(NamedTuple):
+class RegistryRecord(NamedTuple):
     """A record; a value of None is a tombstone."""
 
     key: LogKey
@@ -80,7 +80,7 @@ class UnreadableRecord(ValueError):
 _KEY: Final = msgspec.json.Decoder(LogKey)
 
 
-def read_record(key: bytes | None, value: bytes | None) -> Record:
+def read_record(key: bytes | None, value: bytes | None) -> RegistryRecord:
     if key is None:
         raise UnreadableRecord("it has no key")
     try:
@@ -88,7 +88,7 @@ def read_record(key: bytes | None, value: bytes | None) -> Record:
         data = None if value is None else msgspec.json.decode(value, type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise UnreadableRecord(str(error)) from None
-    return Record(found, data)
+    return RegistryRecord(found, data)
 
 
 class SchemaValue(msgspec.Struct, frozen=True):

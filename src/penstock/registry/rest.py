@@ -19,10 +19,10 @@ from penstock.http.access import Denied, HttpAccess
 from penstock.http.client import HttpServerAddress, RequestFailed, ask
 from penstock.http.health import healthz
 from penstock.http.message import HttpRequest, HttpResponse, plain
-from penstock.http.router import Route, Router
-from penstock.http.server import BoundAddress, Limits, serving
+from penstock.http.router import HttpRoute, Router
+from penstock.http.server import BoundAddress, HttpLimits, serving
 from penstock.http.users import Role
-from penstock.registry.api import OPERATIONS, Answer, Asked, Operation, RawText, query_of
+from penstock.registry.api import OPERATIONS, Asked, Operation, RawText, RegistryAnswer, query_of
 from penstock.registry.election import Identity
 from penstock.registry.errors import RegistryError, store_failed
 from penstock.registry.records import TOPIC
@@ -34,7 +34,7 @@ FORWARDED: Final = "x-forward"
 """Confluent's header: a request that another instance forwarded is not forwarded again."""
 END: Final = "x-penstock-offset"
 FORWARD_S: Final = 60.0
-LIMITS: Final = Limits(
+LIMITS: Final = HttpLimits(
     body_bytes=4 * 1024 * 1024, all_bodies_bytes=64 * 1024 * 1024, connections=1_000
 )
 
@@ -42,7 +42,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RestSettings:
+class RegistrySettings:
     """Address, access rules and TLS of an instance."""
 
     host: str
@@ -57,13 +57,15 @@ class RestSettings:
 class RestApi:
     """Serves HTTP requests for a service."""
 
-    def __init__(self, service: RegistryService, settings: RestSettings, client: Client) -> None:
+    def __init__(
+        self, service: RegistryService, settings: RegistrySettings, client: Client
+    ) -> None:
         self._service, self._settings, self._client = service, settings, client
         routes = [
-            Route(each.method, each.path, partial(self._operate, each)) for each in OPERATIONS
+            HttpRoute(each.method, each.path, partial(self._operate, each)) for each in OPERATIONS
         ]
         self._router = Router(
-            [*routes, Route("GET", "/v1/metadata/id", self._cluster), *self._pages()]
+            [*routes, HttpRoute("GET", "/v1/metadata/id", self._cluster), *self._pages()]
         )
 
     async def __call__(self, request: HttpRequest) -> HttpResponse:
@@ -83,7 +85,7 @@ class RestApi:
             return _denied(denied)
         return None
 
-    def _pages(self) -> list[Route]:
+    def _pages(self) -> list[HttpRoute]:
         """Health pages for monitoring. They reveal nothing, so they need no login."""
 
         def readyz(_: HttpRequest, __: Mapping[str, str]) -> HttpResponse:
@@ -92,8 +94,8 @@ class RestApi:
             return plain(status, "" if ready else "not ready: schemas are being read")
 
         return [
-            Route("GET", "/healthz", lambda request, _: healthz(request)),
-            Route("GET", "/readyz", readyz),
+            HttpRoute("GET", "/healthz", lambda request, _: healthz(request)),
+            HttpRoute("GET", "/readyz", readyz),
         ]
 
     async def _operate(
@@ -168,7 +170,7 @@ class RunningRegistry:
 
 @asynccontextmanager
 async def running_registry(
-    client: Client, settings: RestSettings, *, topic: str = TOPIC, group: str = GROUP
+    client: Client, settings: RegistrySettings, *, topic: str = TOPIC, group: str = GROUP
 ) -> AsyncIterator[RunningRegistry]:
     """Run an instance. On exit it leaves the group and closes its connections."""
     api: list[RestApi] = []
@@ -209,7 +211,7 @@ def _role(operation: Operation, asked: Asked) -> Role:
     return Role.ADMIN if for_good else operation.role
 
 
-def _answered(answer: Answer) -> HttpResponse:
+def _answered(answer: RegistryAnswer) -> HttpResponse:
     headers = {} if answer.end is None else {END: str(answer.end)}
     if isinstance(answer.json, RawText):
         return HttpResponse(HTTPStatus.OK, CONTENT_TYPE, answer.json.encode(), headers)

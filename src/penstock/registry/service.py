@@ -16,7 +16,7 @@ from penstock.registry.compatibility import Parse
 from penstock.registry.election import Election, Identity
 from penstock.registry.errors import RegistryError
 from penstock.registry.parsing import Parser
-from penstock.registry.records import TOPIC, Record
+from penstock.registry.records import TOPIC, RegistryRecord
 from penstock.registry.schema import Schema
 from penstock.registry.state import RegistryState
 from penstock.registry.topic import SchemaLog, create_schemas_topic
@@ -40,7 +40,7 @@ class Elsewhere(Exception):
         self.leader = leader
 
 
-Decide: TypeAlias = Callable[[RegistryState, Parse], tuple[Sequence[Record], T]]
+Decide: TypeAlias = Callable[[RegistryState, Parse], tuple[Sequence[RegistryRecord], T]]
 
 
 class RegistryService:

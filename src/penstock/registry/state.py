@@ -13,7 +13,7 @@ from penstock.registry.records import (
     DeleteSubjectKey,
     ModeKey,
     NoopKey,
-    Record,
+    RegistryRecord,
     SchemaKey,
     UnreadableRecord,
     read_schema,
@@ -56,7 +56,7 @@ class RegistryState:
     last_id: int = 0
     """The highest id ever assigned, even if its schema was deleted."""
 
-    def replay(self, record: Record) -> None:
+    def replay(self, record: RegistryRecord) -> None:
         match record.key:
             case SchemaKey(subject, number):
                 if record.value is None:

@@ -22,7 +22,7 @@ from penstock.client.transactional_producer import TransactionalProducer
 from penstock.config.resource_type import ConfigResourceType
 from penstock.errors import ConfigError, ErrorCode, KafkaError
 from penstock.registry.changes import kept_last_id
-from penstock.registry.records import Record, UnreadableRecord, read_record
+from penstock.registry.records import RegistryRecord, UnreadableRecord, read_record
 from penstock.registry.state import RegistryState
 from penstock.types import Offset, TopicPartition
 
@@ -120,7 +120,7 @@ class SchemaLog:
         """Stop writing. The next writer completes or aborts an open transaction."""
         self._producer = None
 
-    async def append(self, records: Sequence[Record]) -> Offset:
+    async def append(self, records: Sequence[RegistryRecord]) -> Offset:
         """Write the records atomically and replay them; returns the offset after them."""
         producer = self._producer
         assert producer is not None, "only the elected instance writes"
@@ -132,7 +132,9 @@ class SchemaLog:
             self.give_up()
             raise
 
-    async def _write(self, producer: TransactionalProducer, records: Iterable[Record]) -> Offset:
+    async def _write(
+        self, producer: TransactionalProducer, records: Iterable[RegistryRecord]
+    ) -> Offset:
         async with producer.transaction():
             written = await producer.send(
                 ProducerRecord(self._partition.topic, value, key=key, partition=0)

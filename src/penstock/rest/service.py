@@ -26,11 +26,11 @@ from penstock.errors import ErrorCode, KafkaError
 from penstock.http.access import Denied, check_local
 from penstock.http.health import healthz
 from penstock.http.message import HttpRequest, HttpResponse
-from penstock.http.server import BoundAddress, Limits, serving
+from penstock.http.server import BoundAddress, HttpLimits, serving
 from penstock.rest.body import BadBody, records_of
 from penstock.rest.sender import RestSender, Result, TooMuchWaits
 
-LIMITS: Final = Limits(
+LIMITS: Final = HttpLimits(
     body_bytes=16 * 1024 * 1024, all_bodies_bytes=256 * 1024 * 1024, connections=1_000
 )
 ACKS: Final = {"all": Acks.ALL, "-1": Acks.ALL, "1": Acks.LEADER, "0": Acks.NONE}

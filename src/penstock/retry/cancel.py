@@ -41,7 +41,7 @@ class CancelOutcome(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class CancelOrder:
     """A cancellation that was written to the log."""
 
     key: IndexKey
@@ -54,9 +54,9 @@ class Order:
 class CancelWatch:
     """Finds outcomes of cancellations in the state topic's records; feed these in order. No I/O."""
 
-    def __init__(self, orders: Sequence[Order]) -> None:
+    def __init__(self, orders: Sequence[CancelOrder]) -> None:
         self._open = set(orders)
-        self.outcomes: dict[Order, CancelOutcome] = {}
+        self.outcomes: dict[CancelOrder, CancelOutcome] = {}
         self._seen: dict[tuple[IndexKey, int], Bitmaps] = {}
         self._floors: dict[IndexKey, int] = {}
 
@@ -79,7 +79,7 @@ class CancelWatch:
                 self.outcomes[each] = outcome
                 self._open.remove(each)
 
-    def _outcome(self, order: Order) -> CancelOutcome | None:
+    def _outcome(self, order: CancelOrder) -> CancelOutcome | None:
         bits, bit = self._bits(order.key, order.offset // CHUNK), 1 << order.offset % CHUNK
         if bits.cancelled & bit:
             return CancelOutcome.CANCELLED
@@ -136,7 +136,7 @@ async def _ordered(
         for each in pending
     )
     orders = [
-        Order(keys[each.partition], each.offset, at.offset)
+        CancelOrder(keys[each.partition], each.offset, at.offset)
         for each, at in zip(pending, written, strict=True)
     ]
     watch = CancelWatch(orders)

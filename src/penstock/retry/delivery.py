@@ -17,7 +17,7 @@ from penstock.retry.policy import (
     Dead,
     Recur,
     Verdict,
-    Wait,
+    WaitUntil,
     dead_headers,
     delivered_headers,
     judge,
@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
-class Delivery:
+class EntryDelivery:
     """What an entry becomes: records to write, and the outcome of its record."""
 
     entry: Entry
@@ -50,7 +50,7 @@ def deliveries(
     now_ms: int,
     *,
     same: bool,
-) -> list[Delivery]:
+) -> list[EntryDelivery]:
     """The deliveries of due entries, in order. `waiting`: offsets that wait and can be cancelled.
 
     A cancellation wins over a record that is due at the same time.
@@ -63,18 +63,18 @@ def deliveries(
                 if record is not None:
                     delivery = delivery_of(owned, entry, record, now_ms, same=same)
                 else:
-                    delivery = Delivery(entry)
+                    delivery = EntryDelivery(entry)
                     log.warning(
                         "%s: the record at %d was deleted before it was due",
                         owned.partition,
                         entry.offset,
                     )
             case DueKind.SPENT:
-                delivery = Delivery(entry)
+                delivery = EntryDelivery(entry)
             case DueKind.CANCELLED:
-                delivery = Delivery(entry, outcome=Outcome.CANCELLED)
+                delivery = EntryDelivery(entry, outcome=Outcome.CANCELLED)
             case DueKind.CANCEL:
-                delivery = Delivery(entry)
+                delivery = EntryDelivery(entry)
                 if entry.origin in waiting:
                     delivery.also_cancelled = entry.origin
             case _:
@@ -86,12 +86,12 @@ def deliveries(
 
 def delivery_of(
     owned: DelayPartition, entry: Entry, record: Record, now_ms: int, *, same: bool
-) -> Delivery:
+) -> EntryDelivery:
     """The delivery of a due record; `same`: it keeps its partition."""
     route, partition = owned.route, owned.partition
     verdict: Verdict
     if entry.kind is DueKind.RECORD and isinstance(route, DelayRoute):
-        verdict = Wait(entry.due_ms)  # judged when it arrived
+        verdict = WaitUntil(entry.due_ms)  # judged when it arrived
     else:
         verdict = judge(record, partition, route, now_ms)
     if entry.kind is DueKind.DEAD and not isinstance(verdict, Dead):
@@ -99,8 +99,8 @@ def delivery_of(
         verdict = Dead("its due time could not be used when it was read")
     if isinstance(verdict, Dead | Cancel):
         dead = verdict if isinstance(verdict, Dead) else Dead("a cancellation is not delivered")
-        return Delivery(entry, letter(owned, record, dead), is_dead=True)
-    if isinstance(verdict, Wait) and verdict.due_ms != entry.due_ms:
+        return EntryDelivery(entry, letter(owned, record, dead), is_dead=True)
+    if isinstance(verdict, WaitUntil) and verdict.due_ms != entry.due_ms:
         verdict = replace(verdict, due_ms=entry.due_ms)  # computed when the record arrived
     target = ProducerRecord(
         route.to,
@@ -111,16 +111,16 @@ def delivery_of(
         record.timestamp,
     )
     if not isinstance(verdict, Recur):
-        return Delivery(entry, target)
+        return EntryDelivery(entry, target)
     try:
         headers = recurring_headers(record, verdict, now_ms)
     except ConfigError as error:
         log.error("%s at %d: the schedule ends: %s", partition, entry.offset, error)
-        return Delivery(entry, target)
+        return EntryDelivery(entry, target)
     onward = ProducerRecord(
         partition.topic, record.value, record.key, headers, partition.partition, now_ms
     )
-    return Delivery(entry, target, onward)
+    return EntryDelivery(entry, target, onward)
 
 
 def rejected(

@@ -13,7 +13,7 @@ from penstock.client.errors import BrokerRefused
 from penstock.clock import Clock
 from penstock.config.delay_route import Route
 from penstock.errors import ErrorCode
-from penstock.retry.delivery import Delivery, deliveries
+from penstock.retry.delivery import EntryDelivery, deliveries
 from penstock.retry.partition import DelayPartition
 from penstock.retry.positions import Reread, reread
 from penstock.retry.store.index import DueKind, DueTimeIndex, Entry
@@ -33,11 +33,11 @@ READ_S: Final = 5.0
 log = logging.getLogger(__name__)
 
 
-class Planned(NamedTuple):
+class PlannedDeliveries(NamedTuple):
     """The deliveries of a transaction for one partition."""
 
     owned: DelayPartition
-    deliveries: list[Delivery]
+    deliveries: list[EntryDelivery]
 
 
 class DueRecords:
@@ -46,7 +46,9 @@ class DueRecords:
     def __init__(self, client: Client, index: DueTimeIndex, topics: Topics, clock: Clock) -> None:
         self._client, self._index, self._topics, self._clock = client, index, topics, clock
 
-    async def planned(self, partitions: Sequence[DelayPartition], now_ms: int) -> list[Planned]:
+    async def planned(
+        self, partitions: Sequence[DelayPartition], now_ms: int
+    ) -> list[PlannedDeliveries]:
         due = [(owned, found) for owned in partitions if (found := await self._due(owned, now_ms))]
         share = max(LEAST_SHARE_BYTES, TRANSACTION_BYTES // max(1, len(due)))
         parts = [
@@ -70,7 +72,7 @@ class DueRecords:
                 same = self._has_same_partitions(owned.route)
                 waiting = await self._waiting(owned, whole)
                 done = deliveries(owned, whole, part.found, waiting, now_ms, same=same)
-                planned.append(Planned(owned, done))
+                planned.append(PlannedDeliveries(owned, done))
         return planned
 
     async def _reread(self, parts: Sequence[Reread]) -> None:

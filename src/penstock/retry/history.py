@@ -24,7 +24,7 @@ class UnreadableState(KafkaError):
     """A record of the state topic was written by a newer version, or is broken."""
 
 
-class Run(NamedTuple):
+class EpochRun(NamedTuple):
     """Offsets of the first and last record read of an epoch."""
 
     epoch: int
@@ -35,7 +35,7 @@ class Run(NamedTuple):
 class History:
     """The runs of one partition, oldest first, without gaps that matter."""
 
-    def __init__(self, runs: Iterable[Run] = (), rewinds: int = 0) -> None:
+    def __init__(self, runs: Iterable[EpochRun] = (), rewinds: int = 0) -> None:
         self.runs = list(runs)
         self.rewinds = rewinds
         """How often the log lost records: older indexes are useless."""
@@ -63,13 +63,13 @@ class History:
                 self.runs[-1] = self.runs[-1]._replace(last=last)
             return
         if first >= self.end:  # else the log lost known records: its leader knows how many
-            self.runs = [*self.runs, Run(epoch, first, last)][-MOST:]
+            self.runs = [*self.runs, EpochRun(epoch, first, last)][-MOST:]
 
     def adopt(self, log: LeaderLog, end: int) -> None:
         """Everything before `end` was read from this log."""
         bounds = [*log.starts, (-1, max(log.end, end))]
         runs = [
-            Run(epoch, first, min(following, end) - 1)
+            EpochRun(epoch, first, min(following, end) - 1)
             for (epoch, first), (_, following) in pairwise(bounds)
         ]
         self.runs = [each for each in runs if each.first <= each.last][-MOST:]
@@ -111,7 +111,7 @@ class History:
             raise UnreadableState(f"the epochs {value!r} of the state topic are broken") from None
 
 
-def _run(text: str) -> Run:
+def _run(text: str) -> EpochRun:
     epoch, _, span = text.partition(":")
     first, _, last = span.partition("-")
-    return Run(int(epoch), int(first), int(last))
+    return EpochRun(int(epoch), int(first), int(last))

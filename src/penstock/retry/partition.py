@@ -13,7 +13,7 @@ from typing import assert_never
 
 from penstock.config.delay_route import Route
 from penstock.record.record import Record
-from penstock.retry.policy import Cancel, Dead, Recur, Wait, judge
+from penstock.retry.policy import Cancel, Dead, Recur, WaitUntil, judge
 from penstock.retry.progress import Progress
 from penstock.retry.store.index import DueKind, Entry, IndexKey
 from penstock.types import TopicPartition, Uuid
@@ -120,7 +120,7 @@ class DelayPartition:
                 entries = [Entry(AT_ONCE, record.offset, DueKind.CANCEL, origin=offset)]
             case Dead():
                 entries = [Entry(AT_ONCE, record.offset, DueKind.DEAD)]
-            case Wait(due_ms):
+            case WaitUntil(due_ms):
                 entries = self._read_tombstone(record) or [Entry(due_ms, record.offset)]
             case _:
                 assert_never(verdict)

@@ -54,7 +54,7 @@ ORIGIN: Final = frozenset({ORIGIN_TOPIC, ORIGIN_PARTITION, ORIGIN_OFFSET})
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
+class WaitUntil:
     """The record goes to its target at this time."""
 
     due_ms: int
@@ -90,7 +90,7 @@ class Dead:
     attempt: int | None = None
 
 
-Verdict: TypeAlias = Wait | Recur | Cancel | Dead
+Verdict: TypeAlias = WaitUntil | Recur | Cancel | Dead
 
 
 class _Invalid(Exception):
@@ -127,7 +127,7 @@ def _judge_retry(
     if due_ms is None:
         chance = _chance(partition, record.offset)
         due_ms = since_ms + route.backoff.delay_ms(attempt, chance)
-    return Wait(due_ms, attempt)
+    return WaitUntil(due_ms, attempt)
 
 
 def _attempts(done: int, route: RetryRoute) -> str:
@@ -142,11 +142,11 @@ def _judge_delay(record: Record, route: DelayRoute, since_ms: int, now_ms: int) 
         return _judge_schedule(record, spelled, route, since_ms)
     if route.by is DelayBy.TIMESTAMP:
         _check_ahead(f"the timestamp {record.timestamp}", record.timestamp, route, now_ms)
-        return Wait(max(record.timestamp, 0))
+        return WaitUntil(max(record.timestamp, 0))
     due_ms = _asked_ms(record, route, since_ms, now_ms)
     if due_ms is None:
         due_ms = since_ms + (route.default_ms or 0)
-    return Wait(due_ms)
+    return WaitUntil(due_ms)
 
 
 def _judge_schedule(record: Record, spelled: str, route: DelayRoute, since_ms: int) -> Verdict:
@@ -172,11 +172,11 @@ def _judge_schedule(record: Record, spelled: str, route: DelayRoute, since_ms: i
 
 
 def delivered_headers(
-    record: Record, partition: TopicPartition, verdict: Wait | Recur
+    record: Record, partition: TopicPartition, verdict: WaitUntil | Recur
 ) -> list[Header]:
     """The headers of the record in its target."""
     kept = without(record.headers, WHEN)
-    if not isinstance(verdict, Wait) or verdict.attempt is None:
+    if not isinstance(verdict, WaitUntil) or verdict.attempt is None:
         return kept
     names = {name for name, _ in kept}
     origin: list[Header] = [

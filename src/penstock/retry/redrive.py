@@ -21,7 +21,7 @@ from penstock.config.delay_route import Route
 from penstock.errors import ErrorCode, KafkaError
 from penstock.retry.letters import Letter, LetterTopic, open_letters, read_letters
 from penstock.retry.progress import Outcome
-from penstock.retry.redriven_record import Refused, redriven_record, target_of
+from penstock.retry.redriven_record import RefusedLetter, redriven_record, target_of
 from penstock.retry.selection import Selection
 from penstock.retry.state_topic import REDRIVE_TOPIC, create_state_topic, state_records
 from penstock.types import TopicPartition
@@ -151,7 +151,7 @@ class _Run:
         self._client, self._letters, self._marks = client, letters, marks
         self._options, self._result, self._clock = options, result, clock
         self._partitions: dict[str, int] = {}
-        self._asked: dict[str, Refused | None] = {}
+        self._asked: dict[str, RefusedLetter | None] = {}
         """Target topics that were looked up; with a refusal if the cluster gave an error."""
         self._read_to: dict[TopicPartition, int] = {}
         self._began_ms = clock.monotonic_ms()
@@ -166,7 +166,7 @@ class _Run:
             if limit is not None and self._result.counts.total() + len(batch) >= limit:
                 break
             planned = await self._planned(each)
-            if isinstance(planned, Refused):
+            if isinstance(planned, RefusedLetter):
                 self._result.refused[planned.reason] += 1
                 continue
             batch.append((each, planned))
@@ -185,24 +185,24 @@ class _Run:
         self._read_to[letter.partition] = letter.record.offset + 1
         return sum(at - self._letters.starts[each] for each, at in self._read_to.items())
 
-    async def _planned(self, letter: Letter) -> ProducerRecord | Refused:
+    async def _planned(self, letter: Letter) -> ProducerRecord | RefusedLetter:
         target = target_of(letter, self._options.to, self._options.routes)
-        if isinstance(target, Refused):
+        if isinstance(target, RefusedLetter):
             return target
         if self._options.only is not None and target not in self._options.only:
-            return Refused(f"nobody was asked for {target}: it came later")
+            return RefusedLetter(f"nobody was asked for {target}: it came later")
         origin = None if letter.dead is None else letter.dead.topic
         for each in (target, origin):
             if each is not None and each not in self._asked:
                 self._asked[each] = await self._look_for(each)
         return self._asked[target] or redriven_record(letter, target, self._partitions)
 
-    async def _look_for(self, topic: str) -> Refused | None:
+    async def _look_for(self, topic: str) -> RefusedLetter | None:
         """One request per topic: a forged name in a letter must not hide the targets of others."""
         try:
             found = await self._client.existing_topics([topic])
         except BrokerRefused as error:
-            return Refused(str(error))
+            return RefusedLetter(str(error))
         self._partitions |= {each.name: len(each.partitions) for each in found}
         return None
 

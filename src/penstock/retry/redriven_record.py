@@ -16,13 +16,13 @@ from penstock.retry.policy import WHEN
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedLetter:
     """The letter stays in its topic."""
 
     reason: str
 
 
-def target_of(letter: Letter, to: str | None, routes: Mapping[str, Route]) -> str | Refused:
+def target_of(letter: Letter, to: str | None, routes: Mapping[str, Route]) -> str | RefusedLetter:
     """The topic that the letter goes to: `to`, or its origin.
 
     The origin of a retry is its retry topic: the letter goes at once to that topic's target, and
@@ -30,34 +30,34 @@ def target_of(letter: Letter, to: str | None, routes: Mapping[str, Route]) -> st
     """
     if to is not None:
         if to.startswith(RESERVED):
-            return Refused(f"{to} is a topic of brokers and services")
+            return RefusedLetter(f"{to} is a topic of brokers and services")
         if to == letter.partition.topic:
-            return Refused(f"{to} is the topic of the dead letters itself")
+            return RefusedLetter(f"{to} is the topic of the dead letters itself")
         return to
     origin = None if letter.dead is None else letter.dead.topic
     if origin is None:
-        return Refused("its headers name no origin; name a topic with --to")
+        return RefusedLetter("its headers name no origin; name a topic with --to")
     route = routes.get(origin)
     target = route.to if isinstance(route, RetryRoute) else origin
     if target.startswith(RESERVED):
-        return Refused(f"its origin {target} is a topic of brokers and services")
+        return RefusedLetter(f"its origin {target} is a topic of brokers and services")
     if target == letter.partition.topic:
-        return Refused("its origin is the topic of the dead letters itself")
+        return RefusedLetter("its origin is the topic of the dead letters itself")
     return target
 
 
 def redriven_record(
     letter: Letter, target: str, partitions: Mapping[str, int]
-) -> ProducerRecord | Refused:
+) -> ProducerRecord | RefusedLetter:
     """The record as it was before it became a dead letter; `partitions`: counts of existing topics.
 
     It goes to its former partition if the target has as many as the origin, otherwise by its key.
     """
     if target not in partitions:
-        return Refused(f"topic {target} does not exist")
+        return RefusedLetter(f"topic {target} does not exist")
     dead, record = letter.dead, letter.record
     if dead is not None and dead.source == "share" and _is_empty(record):
-        return Refused(
+        return RefusedLetter(
             f"it does not have the record itself, which may still be at {dead.topic}-"
             f"{dead.partition} {dead.offset}: set errors.deadletterqueue.copy.record.enable"
         )

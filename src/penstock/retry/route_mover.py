@@ -19,8 +19,8 @@ from penstock.client.transactional_producer import TransactionalProducer
 from penstock.clock import Clock
 from penstock.errors import ErrorCode, KafkaError
 from penstock.retry.counts import DelayCounts
-from penstock.retry.delivery import Delivery, rejected
-from penstock.retry.due_records import DueRecords, Planned, fewer, more
+from penstock.retry.delivery import EntryDelivery, rejected
+from penstock.retry.due_records import DueRecords, PlannedDeliveries, fewer, more
 from penstock.retry.partition import DelayPartition
 from penstock.retry.progress import Outcome
 from penstock.retry.state_topic import state_records
@@ -94,7 +94,7 @@ class RouteMover:
     async def move(self, partitions: Sequence[DelayPartition], member: GroupMetadata) -> int:
         """Move due records, up to the size limit of a transaction. Returns how many."""
         now_ms = self._clock.now_ms()
-        planned: list[Planned] = []
+        planned: list[PlannedDeliveries] = []
         try:
             planned = await self._due.planned(partitions, now_ms)
             if not planned:
@@ -121,11 +121,11 @@ class RouteMover:
     ) -> None:
         """Write the staged progress of these partitions, in a separate transaction."""
         await self._begin()
-        await self._commit([Planned(each, []) for each in partitions], member)
+        await self._commit([PlannedDeliveries(each, []) for each in partitions], member)
         for each in partitions:
             each.progress.commit()
 
-    async def _forget_moved(self, planned: Sequence[Planned]) -> None:
+    async def _forget_moved(self, planned: Sequence[PlannedDeliveries]) -> None:
         for owned, done in planned:
             owned.progress.commit()
             gone = [each.entry.offset for each in done]
@@ -135,7 +135,7 @@ class RouteMover:
             owned.next_due_ms = await self._index.next_due_ms(owned.stored)
             self._count(owned.route.topic, done)
 
-    async def _abort(self, planned: Sequence[Planned]) -> None:
+    async def _abort(self, planned: Sequence[PlannedDeliveries]) -> None:
         for owned, _ in planned:
             owned.progress.abort()
         if not self._producer.in_transaction:
@@ -171,7 +171,7 @@ class RouteMover:
             code = ErrorCode.CONCURRENT_TRANSACTIONS
             raise TopicWaits(code, about, "it is not ended yet") from None
 
-    async def _write(self, planned: Sequence[Planned], now_ms: int) -> None:
+    async def _write(self, planned: Sequence[PlannedDeliveries], now_ms: int) -> None:
         """Write the records; those that a broker rejects become dead letters.
 
         A record that neither the target nor the dead-letter topic takes is postponed, and its
@@ -202,11 +202,11 @@ class RouteMover:
             log.error("%s at %d: the schedule ends: %s", owned.partition, offset, refused)
 
     async def _written_or_dead(
-        self, records: Sequence[tuple[DelayPartition, Delivery, ProducerRecord]]
-    ) -> list[tuple[DelayPartition, Delivery, BrokerRefused]]:
+        self, records: Sequence[tuple[DelayPartition, EntryDelivery, ProducerRecord]]
+    ) -> list[tuple[DelayPartition, EntryDelivery, BrokerRefused]]:
         """Write the records or their dead letters; returns those for which both fail."""
         letters = []
-        stay: list[tuple[DelayPartition, Delivery, BrokerRefused]] = []
+        stay: list[tuple[DelayPartition, EntryDelivery, BrokerRefused]] = []
         results = await self._sent([record for _, _, record in records])
         for (owned, delivery, record), result in zip(records, results, strict=True):
             if isinstance(result, TopicWaits):
@@ -252,7 +252,7 @@ class RouteMover:
         results = iter(written)
         return [unusable.get((each.topic, each.partition)) or next(results) for each in records]
 
-    async def _commit(self, planned: Sequence[Planned], member: GroupMetadata) -> None:
+    async def _commit(self, planned: Sequence[PlannedDeliveries], member: GroupMetadata) -> None:
         state: list[ProducerRecord] = []
         floors: dict[TopicPartition, Offset] = {}
         for owned, done in planned:
@@ -266,7 +266,7 @@ class RouteMover:
         await self._producer.send_offsets(floors, member)
         await self._producer.commit()
 
-    def _count(self, topic: str, done: Sequence[Delivery]) -> None:
+    def _count(self, topic: str, done: Sequence[EntryDelivery]) -> None:
         now_ms = self._clock.now_ms()
         for each in done:
             if each.outcome is Outcome.CANCELLED or each.also_cancelled is not None:

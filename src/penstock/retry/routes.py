@@ -37,7 +37,7 @@ TAKES_TIMES: Final = {
 log = logging.getLogger(__name__)
 
 
-class Refusals:
+class RouteRefusals:
     """Logs why topics are not served, once for each change."""
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class Refusals:
         self._logged = dict(found)
 
 
-async def find_routes(client: Client, refusals: Refusals | None = None) -> dict[str, Route]:
+async def find_routes(client: Client, refusals: RouteRefusals | None = None) -> dict[str, Route]:
     """Routes by topic. A topic whose settings contradict each other is left out and named in the
     log; repeated calls should pass the same `refusals`.
     """
@@ -79,7 +79,7 @@ async def find_routes(client: Client, refusals: Refusals | None = None) -> dict[
                 continue
             if route is not None:
                 routes[each.resource_name] = route
-    (refusals or Refusals()).log(refused)
+    (refusals or RouteRefusals()).log(refused)
     return routes
 
 

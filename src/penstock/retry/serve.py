@@ -12,7 +12,7 @@ from penstock.config.delay_route import Route
 from penstock.errors import KafkaError
 from penstock.retry.health import DelayHealth
 from penstock.retry.rings import rings
-from penstock.retry.routes import Refusals, find_routes, keep_records
+from penstock.retry.routes import RouteRefusals, find_routes, keep_records
 from penstock.retry.service import DelayService
 from penstock.retry.store.index import DueTimeIndex, IndexKey
 from penstock.types import Uuid
@@ -40,8 +40,8 @@ async def serve_delays(
     health: DelayHealth | None = None,
 ) -> None:
     """Runs until cancelled. After an error, a new service finds out what was delivered."""
-    failures, health, in_rings = 0, health or DelayHealth(), Refusals()
-    found_by = find or partial(find_routes, refusals=Refusals())
+    failures, health, in_rings = 0, health or DelayHealth(), RouteRefusals()
+    found_by = find or partial(find_routes, refusals=RouteRefusals())
 
     async def served(client: Client) -> dict[str, Route]:
         """The routes without those that form rings."""

@@ -448,14 +448,14 @@ def redirected(
     result = Delivery()
 
     def send(what: Outgoing[bytes, bytes], *, is_stub: bool) -> None:
-        def told() -> None:
+        def on_result() -> None:
             failed = sent.failure
             if failed is None:
                 result.settle(sent.report)
             else:
-                otherwise(failed)
+                on_failure(failed)
 
-        def otherwise(failed: SendFailed) -> None:
+        def on_failure(failed: SendFailed) -> None:
             if failed.too_large and not is_stub and policy.dead_letters:
                 send(policy.stub(record, error, attempt), is_stub=True)
             else:
@@ -464,9 +464,9 @@ def redirected(
         try:
             sent = producer.send(what.topic, what.value, key=what.key, headers=what.headers)
         except SendFailed as failed:
-            otherwise(failed)
+            on_failure(failed)
         else:
-            sent.when_done(told)
+            sent.when_done(on_result)
 
     send(outgoing, is_stub=False)
     return result

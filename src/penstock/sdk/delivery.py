@@ -118,7 +118,7 @@ class Delivery(msgspec.Struct, gc=False, eq=False):
             try:
                 call()
             except Exception:  # e.g. its loop is closed; the others must still be called
-                logger.exception("who waited for a record's outcome could not be told")
+                logger.exception("a callback for the outcome of a record failed")
 
     def _outcome(self) -> RecordMetadata:
         self.observed = True

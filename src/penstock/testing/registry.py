@@ -15,7 +15,7 @@ from typing import Self
 from penstock.client.address import parse_addresses
 from penstock.client.cluster import Client
 from penstock.http.access import HttpAccess
-from penstock.registry.rest import RestSettings, RunningRegistry, running_registry
+from penstock.registry.rest import RegistrySettings, RunningRegistry, running_registry
 
 START_S = 30.0
 READY_S = 0.01
@@ -77,7 +77,7 @@ class EmbeddedRegistry:
     async def _until_stopped(self) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         access = HttpAccess(self._users, read_only=self._read_only)
-        settings = RestSettings(host="127.0.0.1", port=self._port, access=access)
+        settings = RegistrySettings(host="127.0.0.1", port=self._port, access=access)
         async with (
             Client(parse_addresses(self.bootstrap), client_id="penstock-registry") as client,
             running_registry(client, settings) as self._running,

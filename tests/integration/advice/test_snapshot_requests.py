@@ -51,7 +51,7 @@ def test_the_requests_of_a_snapshot_do_not_multiply() -> None:
         third = requests(broker)
     assert [each.group.id for each in seen.groups] == sorted(f"g{n}" for n in range(GROUPS))
     assert all(sum(each.lags.values()) == 1 for each in seen.groups)
-    assert seen.untold == []
+    assert seen.failed_requests == []
     asked = {name: count - before.get(name, 0) for name, count in after.items()}
     assert asked["Metadata"] <= 6
     assert asked["DescribeConfigs"] <= 3

@@ -14,7 +14,7 @@ from penstock.client.elections import ElectionType, elect_leaders
 from penstock.client.errors import BrokerRefused
 from penstock.client.features import UpgradeType, describe_features, update_features
 from penstock.client.hanging import find_hanging
-from penstock.client.log_dirs import Replica, alter_replica_log_dirs, describe_log_dirs
+from penstock.client.log_dirs import LogDirReplica, alter_replica_log_dirs, describe_log_dirs
 from penstock.client.metadata import NO_LEADER, PartitionMetadata, TopicMetadata
 from penstock.client.offsets import known_ends
 from penstock.client.producers import describe_producers
@@ -73,7 +73,7 @@ def test_log_directories_hold_replicas(broker: EmbeddedBroker) -> None:
     assert directory.replicas.keys() >= {PARTITION, TopicPartition("orders", 1)}
     (only,) = run(broker, lambda client: describe_log_dirs(client, BROKER, [PARTITION]))
     assert list(only.replicas) == [PARTITION]
-    replica = Replica(PARTITION, BROKER)
+    replica = LogDirReplica(PARTITION, BROKER)
     moved = run(broker, lambda client: alter_replica_log_dirs(client, {replica: only.path}))
     assert moved == {replica: None}
     elsewhere = run(broker, lambda client: alter_replica_log_dirs(client, {replica: "/nowhere"}))

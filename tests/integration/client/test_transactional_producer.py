@@ -20,7 +20,7 @@ from penstock.client.listing import EARLIEST, LATEST, IsolationLevel
 from penstock.client.membership.member import GroupMetadata
 from penstock.client.offsets import list_offsets
 from penstock.client.produce import IdempotentProducer, ProducerRecord
-from penstock.client.transaction import ProducerFenced, TransactionMustAbort, Transactions
+from penstock.client.transaction import ClientTransactions, ProducerFenced, TransactionMustAbort
 from penstock.client.transactional_producer import TransactionalProducer
 from penstock.errors import ConfigError, ErrorCode
 from penstock.testing.broker import EmbeddedBroker
@@ -47,9 +47,9 @@ def version(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     with it.
     """
     if request.param == "explicit":
-        known = Transactions.initialized
+        known = ClientTransactions.initialized
         monkeypatch.setattr(
-            Transactions, "initialized", lambda self, response, _: known(self, response, {})
+            ClientTransactions, "initialized", lambda self, response, _: known(self, response, {})
         )
 
 

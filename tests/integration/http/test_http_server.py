@@ -11,7 +11,7 @@ import pytest
 
 from penstock.http.health import healthz, readyz
 from penstock.http.message import HttpRequest, HttpResponse, plain
-from penstock.http.server import BoundAddress, Limits, Routes, serving
+from penstock.http.server import BoundAddress, HttpLimits, Routes, serving
 
 T = TypeVar("T")
 CLOSED = b"Connection: close\r\n"
@@ -66,7 +66,7 @@ ROUTES: Routes = {
 def run(
     scenario: Callable[[BoundAddress], Awaitable[T]],
     routes: Routes = ROUTES,
-    limits: Limits | None = None,
+    limits: HttpLimits | None = None,
 ) -> T:
     async def main() -> T:
         async with asyncio.timeout(20), asyncio.TaskGroup() as group:
@@ -78,7 +78,7 @@ def run(
     return asyncio.run(main())
 
 
-def exchange(data: bytes, limits: Limits | None = None) -> bytes:
+def exchange(data: bytes, limits: HttpLimits | None = None) -> bytes:
     """All bytes that the server answers until it closes the connection."""
 
     async def scenario(address: BoundAddress) -> bytes:
@@ -218,12 +218,12 @@ def test_an_interrupted_body_never_looks_complete(caplog: pytest.LogCaptureFixtu
 
 
 def test_an_idle_client_is_disconnected() -> None:
-    assert exchange(b"GET /healthz HTT", Limits(idle_s=0.05)) == b""
+    assert exchange(b"GET /healthz HTT", HttpLimits(idle_s=0.05)) == b""
 
 
 def test_a_client_that_does_not_send_its_body_is_disconnected() -> None:
     request = get("/echo", "Content-Length: 5") + b"abc"
-    assert exchange(request, Limits(transfer_s=0.05)) == b""
+    assert exchange(request, HttpLimits(transfer_s=0.05)) == b""
 
 
 def test_a_client_that_does_not_read_uses_little_memory_and_is_disconnected() -> None:
@@ -249,7 +249,7 @@ def test_a_client_that_does_not_read_uses_little_memory_and_is_disconnected() ->
         await given_up.wait()
         writer.close()
 
-    run(scenario, {("GET", "/endless"): endless}, Limits(transfer_s=0.1))
+    run(scenario, {("GET", "/endless"): endless}, HttpLimits(transfer_s=0.1))
     assert made < 400  # only what fills the kernel's own buffers
 
 
@@ -271,7 +271,7 @@ def test_clients_beyond_the_limit_are_rejected_until_one_leaves() -> None:
                 second.close()
         return codes
 
-    codes = run(scenario, limits=Limits(connections=1))
+    codes = run(scenario, limits=HttpLimits(connections=1))
     assert codes[0] == 503
     assert codes[-1] == 200
 
@@ -325,7 +325,7 @@ def test_large_bodies_of_many_connections_share_a_limit() -> None:
         found.append(await asked(size, bytes(size)))
         return found
 
-    limits = Limits(body_bytes=size, all_bodies_bytes=size, transfer_s=5)
+    limits = HttpLimits(body_bytes=size, all_bodies_bytes=size, transfer_s=5)
     assert run(scenario, limits=limits) == [429, 200, 200, 200]
 
 

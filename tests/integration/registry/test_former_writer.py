@@ -9,16 +9,16 @@ from penstock.client.cluster import Client
 from penstock.errors import KafkaError
 from penstock.registry.election import Identity
 from penstock.registry.errors import RegistryError
-from penstock.registry.records import TOPIC, Record, SchemaKey, schema_value
+from penstock.registry.records import TOPIC, RegistryRecord, SchemaKey, schema_value
 from penstock.registry.schema import Schema
 from penstock.registry.service import FENCED, RegistryService
 from penstock.registry.topic import SchemaLog, create_schemas_topic
 from penstock.testing.broker import EmbeddedBroker
 
 
-def version(number: int, schema_id: int) -> Record:
+def version(number: int, schema_id: int) -> RegistryRecord:
     schema = Schema(f'{{"type":"fixed","name":"f{schema_id}","size":1}}')
-    return Record(SchemaKey("s", number), schema_value("s", number, schema_id, schema))
+    return RegistryRecord(SchemaKey("s", number), schema_value("s", number, schema_id, schema))
 
 
 def test_a_former_writer_is_fenced(broker: EmbeddedBroker) -> None:
@@ -56,7 +56,7 @@ def test_an_instance_that_is_deposed_during_a_decision_writes_nothing(
             async with asyncio.TaskGroup() as tasks:
                 running = tasks.create_task(service.run())
 
-                def decide(*_: object) -> tuple[list[Record], None]:
+                def decide(*_: object) -> tuple[list[RegistryRecord], None]:
                     service.log.give_up()  # as the election does
                     return [version(1, 1)], None
 

@@ -9,7 +9,7 @@ from penstock.client.cluster import Client
 from penstock.registry import service
 from penstock.registry.election import Identity
 from penstock.registry.errors import RegistryError
-from penstock.registry.records import TOPIC, Record, SchemaKey, schema_value
+from penstock.registry.records import TOPIC, RegistryRecord, SchemaKey, schema_value
 from penstock.registry.schema import Schema
 from penstock.registry.service import RegistryService
 from penstock.registry.topic import SchemaLog, create_schemas_topic
@@ -32,7 +32,7 @@ def test_only_an_instance_that_has_read_everything_reports_an_unknown_schema(
                 assert await reader.schema(1) is None
                 async with reader.log.changing:  # blocks its replay
                     await writer.append(
-                        [Record(SchemaKey("s", 1), schema_value("s", 1, 1, SCHEMA))]
+                        [RegistryRecord(SchemaKey("s", 1), schema_value("s", 1, 1, SCHEMA))]
                     )
                     monkeypatch.setattr(service, "READ_TO_END_S", 0.1)
                     with pytest.raises(RegistryError, match="lags behind") as refused:

@@ -17,7 +17,7 @@ from penstock.client.produce import ProducerRecord
 from penstock.clock import SystemClock
 from penstock.config.delay_route import route_of
 from penstock.config.resource_type import ConfigResourceType
-from penstock.retry.routes import Refusals, keep_records
+from penstock.retry.routes import RouteRefusals, keep_records
 from penstock.retry.service import DelayService
 from penstock.retry.state_topic import (
     PARTITIONS,
@@ -224,7 +224,7 @@ def test_a_foreign_record_in_the_state_topic_is_skipped_and_named(
 def test_a_topic_with_wrong_settings_is_reported_once_per_change(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    refusals = Refusals()
+    refusals = RouteRefusals()
     for found in ({"a": "x"}, {"a": "x"}, {"a": "y", "b": "x"}, {}, {"a": "y"}):
         refusals.log(found)
     assert [each.getMessage() for each in caplog.records] == [

@@ -168,13 +168,13 @@ def test_hanging_transactions_moves_unclean_elections_and_refused_requests_are_r
         hanging=[hanging],
         moving=[TP],
         settings={ONE: {"unclean.leader.election.enable": "true"}},
-        untold=["topic x: TOPIC_AUTHORIZATION_FAILED"],
+        failed_requests=["topic x: TOPIC_AUTHORIZATION_FAILED"],
     )
     findings = found(snapshot)
     assert "`penstock txn abort t 0 --start-offset 5`" in findings["hanging_transaction"].advice
     assert findings["reassignments"].level is Level.INFO
     assert findings["unclean_leader_election"].level is Level.WARNING
-    assert "TOPIC_AUTHORIZATION_FAILED" in findings["untold"].what
+    assert "TOPIC_AUTHORIZATION_FAILED" in findings["failed_requests"].what
     assert cluster_findings(snapshot)[0].level is Level.ERROR
 
 

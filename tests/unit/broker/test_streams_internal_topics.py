@@ -9,13 +9,17 @@ import pytest
 from penstock.broker.context import Context
 from penstock.broker.handlers import streams_group_heartbeat as heartbeats
 from penstock.coordinator.group.streams.heartbeat import StreamsHeartbeat, StreamsHeartbeatReply
-from penstock.coordinator.group.streams.topology import GroupStatus, InternalTopic, StatusCode
+from penstock.coordinator.group.streams.topology import (
+    GroupStatus,
+    StatusCode,
+    StreamsInternalTopic,
+)
 
 BEAT = StreamsHeartbeat(member_id="a", epoch=0)
 FIRST = StreamsHeartbeatReply(
     member_id="a",
     epoch=1,
-    missing=(InternalTopic("app-changelog", 1, 1, {}),),
+    missing=(StreamsInternalTopic("app-changelog", 1, 1, {}),),
     statuses=(GroupStatus(StatusCode.MISSING_INTERNAL_TOPICS, "app-changelog"),),
 )
 

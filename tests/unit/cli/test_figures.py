@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.cli.bench_figures import Run, line, percentile
+from penstock.cli.bench_figures import BenchRun, line, percentile
 from penstock.cli.frame.progress import count_line, duration, progress_line, seconds_left
 from penstock.cli.group.target import duration_ms, read_offsets, since
 from penstock.cli.reassign_plan import moves_of, read_plan, with_factor
@@ -27,7 +27,7 @@ from penstock.client.replication_throttle import (
 )
 from penstock.config.resource_type import ConfigResourceType
 from penstock.controller.balance import PlannedMove
-from penstock.controller.places import places
+from penstock.controller.broker_locations import places
 from penstock.errors import ConfigError
 from penstock.types import BrokerId, TopicPartition
 
@@ -74,7 +74,7 @@ def test_replicas_throttled_by_an_operator_stay_throttled() -> None:
 
 
 def test_a_run_is_reported_as_kafka_does() -> None:
-    run = Run()
+    run = BenchRun()
     run.add(90, 90 * 1024, 1.0)
     run.add(10, 10 * 1024, 11.0)
     run.seconds = 2.0

@@ -9,7 +9,7 @@ from penstock.client.membership.assignor import (
     COOPERATIVE_STICKY,
     RANGE,
     ROUND_ROBIN,
-    Subscriber,
+    SubscribedMember,
 )
 from penstock.types import TopicPartition
 
@@ -18,7 +18,7 @@ def partitions(topic: str, *indexes: int) -> list[TopicPartition]:
     return [TopicPartition(topic, index) for index in indexes]
 
 
-BOTH = [Subscriber("b", frozenset({"t", "u"})), Subscriber("a", frozenset({"t", "u"}))]
+BOTH = [SubscribedMember("b", frozenset({"t", "u"})), SubscribedMember("a", frozenset({"t", "u"}))]
 
 
 @pytest.mark.row("A048")
@@ -39,9 +39,9 @@ def test_roundrobin_continues_with_the_next_topic() -> None:
 
 def test_static_members_come_first_in_the_order_of_their_instances() -> None:
     members = [
-        Subscriber("a", frozenset({"t"})),
-        Subscriber("z", frozenset({"t"}), instance_id="1"),
-        Subscriber("y", frozenset({"t"}), instance_id="2"),
+        SubscribedMember("a", frozenset({"t"})),
+        SubscribedMember("z", frozenset({"t"}), instance_id="1"),
+        SubscribedMember("y", frozenset({"t"}), instance_id="2"),
     ]
     assert RANGE.assign(members, {"t": 3}) == {
         "z": partitions("t", 0),
@@ -52,20 +52,20 @@ def test_static_members_come_first_in_the_order_of_their_instances() -> None:
 
 def test_a_moving_partition_is_first_revoked() -> None:
     members = [
-        Subscriber("a", frozenset({"t"}), frozenset(partitions("t", 0, 1, 2, 3)), 1),
-        Subscriber("b", frozenset({"t"})),
+        SubscribedMember("a", frozenset({"t"}), frozenset(partitions("t", 0, 1, 2, 3)), 1),
+        SubscribedMember("b", frozenset({"t"})),
     ]
     first = COOPERATIVE_STICKY.assign(members, {"t": 4})
     assert first == {"a": partitions("t", 0, 1), "b": []}
-    members[0] = Subscriber("a", frozenset({"t"}), frozenset(first["a"]), 2)
+    members[0] = SubscribedMember("a", frozenset({"t"}), frozenset(first["a"]), 2)
     second = COOPERATIVE_STICKY.assign(members, {"t": 4})
     assert second == {"a": partitions("t", 0, 1), "b": partitions("t", 2, 3)}
 
 
 def test_the_owner_with_the_newer_generation_keeps_the_partition() -> None:
     members = [
-        Subscriber("old", frozenset({"t"}), frozenset(partitions("t", 0)), 1),
-        Subscriber("new", frozenset({"t"}), frozenset(partitions("t", 0)), 2),
+        SubscribedMember("old", frozenset({"t"}), frozenset(partitions("t", 0)), 1),
+        SubscribedMember("new", frozenset({"t"}), frozenset(partitions("t", 0)), 2),
     ]
     assert COOPERATIVE_STICKY.assign(members, {"t": 2})["new"] == partitions("t", 0)
 
@@ -84,7 +84,7 @@ MEMBERS = st.lists(st.frozensets(TOPICS, min_size=1), min_size=1, max_size=6)
 def test_each_partition_has_one_subscriber(
     subscriptions: list[frozenset[str]], counts: dict[str, int], name: str, data: st.DataObject
 ) -> None:
-    members = [Subscriber(str(index), topics) for index, topics in enumerate(subscriptions)]
+    members = [SubscribedMember(str(index), topics) for index, topics in enumerate(subscriptions)]
     found = ASSIGNORS[name].assign(members, counts)
     assigned = [each for held in found.values() for each in held]
     subscribed = set().union(*subscriptions)
@@ -98,7 +98,9 @@ def test_each_partition_has_one_subscriber(
     for member in members:
         assert {each.topic for each in found[member.id]} <= member.topics
     if name == COOPERATIVE_STICKY.name:
-        kept = [Subscriber(each.id, each.topics, frozenset(found[each.id]), 1) for each in members]
+        kept = [
+            SubscribedMember(each.id, each.topics, frozenset(found[each.id]), 1) for each in members
+        ]
         assert COOPERATIVE_STICKY.assign(kept, counts) == {
             each.id: sorted(found[each.id]) for each in members
         }, "what is balanced stays"

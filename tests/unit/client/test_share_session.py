@@ -4,7 +4,7 @@ from penstock.client.share_session import (
     LAST_EPOCH,
     AcknowledgeType,
     FetchLimits,
-    ShareSession,
+    ShareSessionHandler,
     TopicIdPartition,
     batches,
 )
@@ -28,7 +28,7 @@ def test_adjacent_offsets_with_one_decision_are_one_batch() -> None:
 
 
 def test_a_session_sends_only_changes() -> None:
-    session = ShareSession("g", "m")
+    session = ShareSessionHandler("g", "m")
 
     def fetch(*partitions: TopicIdPartition) -> tuple[int, list[Uuid], list[Uuid]]:
         request = session.fetch(partitions, LIMITS)
@@ -42,7 +42,7 @@ def test_a_session_sends_only_changes() -> None:
 
 
 def test_acknowledgements_advance_the_epoch_too_and_the_last_closes_the_session() -> None:
-    session = ShareSession("g", "m")
+    session = ShareSessionHandler("g", "m")
     session.fetch([TopicIdPartition(TOPIC, 1)], LIMITS)
     told = session.acknowledge({TopicIdPartition(TOPIC, 1): batches({4: REJECT})})
     assert told.share_session_epoch == 1
@@ -54,6 +54,6 @@ def test_acknowledgements_advance_the_epoch_too_and_the_last_closes_the_session(
 
 
 def test_after_the_largest_epoch_comes_1_because_0_opens_a_session() -> None:
-    session = ShareSession("g", "m")
+    session = ShareSessionHandler("g", "m")
     session._epoch = LAST_EPOCH
     assert [session.fetch([], LIMITS).share_session_epoch for _ in range(2)] == [LAST_EPOCH, 1]

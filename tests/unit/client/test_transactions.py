@@ -10,11 +10,11 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from penstock.client.errors import BrokerRefused
 from penstock.client.membership.member import GroupMetadata
 from penstock.client.transaction import (
+    ClientTransactions,
     ProducerFenced,
     State,
     TransactionMisused,
     TransactionMustAbort,
-    Transactions,
 )
 from penstock.errors import ErrorCode, KafkaError
 from penstock.types import NO_UUID, Offset, TopicPartition
@@ -26,13 +26,13 @@ EXPLICIT: dict[str, int] = {}
 IMPLICIT = {"transaction.version": 2}
 
 
-def ready(features: dict[str, int]) -> Transactions:
-    transactions = Transactions("x", 60_000)
+def ready(features: dict[str, int]) -> ClientTransactions:
+    transactions = ClientTransactions("x", 60_000)
     transactions.initialized(InitProducerIdResponse(producer_id=7, producer_epoch=3), features)
     return transactions
 
 
-def began(features: dict[str, int]) -> Transactions:
+def began(features: dict[str, int]) -> ClientTransactions:
     transactions = ready(features)
     transactions.begin()
     return transactions
@@ -120,7 +120,7 @@ class TransactionsMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.transactions = Transactions("x", 60_000)
+        self.transactions = ClientTransactions("x", 60_000)
         self.coordinator_epoch = 0
         self.unanswered: EndTxnRequest | None = None
         self.committed_after_failure = False

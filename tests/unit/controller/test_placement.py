@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from penstock.controller.broker_locations import Racks
 from penstock.controller.placement import (
     Assignment,
     InvalidReplicaAssignment,
@@ -14,7 +15,6 @@ from penstock.controller.placement import (
     new_replication_factor,
     placed,
 )
-from penstock.controller.places import Racks
 from penstock.types import BrokerId
 
 

@@ -5,7 +5,7 @@ from http import HTTPStatus
 import pytest
 
 from penstock.http.message import HttpRequest, HttpResponse, plain
-from penstock.http.router import Route, Router
+from penstock.http.router import HttpRoute, Router
 
 
 def handler(_: HttpRequest, __: object) -> HttpResponse:
@@ -14,11 +14,11 @@ def handler(_: HttpRequest, __: object) -> HttpResponse:
 
 ROUTER = Router(
     [
-        Route("GET", "/", handler),
-        Route("GET", "/a/fixed", handler),
-        Route("GET", "/a/{name}", handler),
-        Route("DELETE", "/a/{name}", handler),
-        Route("GET", "/a/{name}/b/{number}", handler),
+        HttpRoute("GET", "/", handler),
+        HttpRoute("GET", "/a/fixed", handler),
+        HttpRoute("GET", "/a/{name}", handler),
+        HttpRoute("DELETE", "/a/{name}", handler),
+        HttpRoute("GET", "/a/{name}/b/{number}", handler),
     ]
 )
 

@@ -2,12 +2,12 @@
 
 import pytest
 
-from penstock.client.log_dirs import Replica
+from penstock.client.log_dirs import LogDirReplica
 from penstock.client.reassignment_plan import parse_plan
 from penstock.kafka_tools.directory_moves import DirectoryMove, progress_lines, targets
 from penstock.types import BrokerId, TopicPartition
 
-REPLICA = Replica(TopicPartition("t", 0), BrokerId(1))
+REPLICA = LogDirReplica(TopicPartition("t", 0), BrokerId(1))
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from penstock.http.client import HttpServerAddress, RequestFailed
 from penstock.http.message import HttpRequest, HttpResponse
 from penstock.registry import rest
 from penstock.registry.election import Identity
-from penstock.registry.rest import RestApi, RestSettings
+from penstock.registry.rest import RegistrySettings, RestApi
 from penstock.registry.service import Elsewhere, RegistryService
 
 
@@ -35,7 +35,7 @@ def test_a_login_goes_to_the_leader_as_it_came(
 
     monkeypatch.setattr(rest, "ask", ask)
     service = SimpleNamespace(log=SimpleNamespace(is_loaded=True), change=change)
-    settings = RestSettings(host="127.0.0.1", port=0, access=HttpAccess(None), to_leader=tls)
+    settings = RegistrySettings(host="127.0.0.1", port=0, access=HttpAccess(None), to_leader=tls)
     api = RestApi(cast("RegistryService", service), settings, cast("Client", None))
     headers = {"host": "127.0.0.1", "authorization": "Basic YTpi"}
     body = b'{"compatibility": "FULL"}'

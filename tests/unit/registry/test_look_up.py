@@ -10,11 +10,11 @@ import pytest
 
 from penstock.client.cluster import Client
 from penstock.registry import parsing
-from penstock.registry.api import Answer, Asked, look_up
+from penstock.registry.api import Asked, RegistryAnswer, look_up
 from penstock.registry.election import Identity
 from penstock.registry.errors import RegistryError
 from penstock.registry.parsing import REMEMBERED, Parser
-from penstock.registry.records import DeleteSubjectKey, Record, SchemaKey, schema_value
+from penstock.registry.records import DeleteSubjectKey, RegistryRecord, SchemaKey, schema_value
 from penstock.registry.schema import Schema, SchemaType
 from penstock.registry.service import RegistryService
 from penstock.registry.state import RegistryState
@@ -31,7 +31,7 @@ class Service:
         self.state, self.reads = RegistryState(), 0
         for number, text in enumerate(texts, 1):
             value = schema_value("s", number, 70 + number, Schema(text, SchemaType.AVRO, ()))
-            self.state.replay(Record(SchemaKey("s", number), value))
+            self.state.replay(RegistryRecord(SchemaKey("s", number), value))
 
     async def read(self, ask: Any) -> Any:
         self.reads += 1
@@ -39,7 +39,7 @@ class Service:
 
     def look_up(self, text: str, **query: str) -> dict[str, Any]:
         asked = Asked({"subject": "s"}, query, json.dumps({"schema": text}).encode())
-        answer: Answer = asyncio.run(look_up(cast("RegistryService", self), asked))
+        answer: RegistryAnswer = asyncio.run(look_up(cast("RegistryService", self), asked))
         return cast("dict[str, Any]", answer.json)
 
 
@@ -70,7 +70,7 @@ def test_versions_that_cannot_be_parsed_are_skipped() -> None:
 
 def test_a_deleted_subject_is_found_only_if_deleted_ones_are_requested() -> None:
     service = Service(TEXT)
-    service.state.replay(Record(DeleteSubjectKey("s"), {"subject": "s", "version": 1}))
+    service.state.replay(RegistryRecord(DeleteSubjectKey("s"), {"subject": "s", "version": 1}))
     with pytest.raises(RegistryError) as refused:
         service.look_up('"string"')
     assert refused.value.code == 40401
@@ -127,9 +127,9 @@ def test_a_change_waits_for_one_question_at_most(monkeypatch: pytest.MonkeyPatch
             go_on.wait(10)
             done.append("question")
 
-        def decision(*_: object) -> tuple[list[Record], None]:
+        def decision(*_: object) -> tuple[list[RegistryRecord], None]:
             done.append("change")
-            return [Record(DeleteSubjectKey("s"), None)], None
+            return [RegistryRecord(DeleteSubjectKey("s"), None)], None
 
         async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
             for _ in range(5):

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from penstock.registry import changes
-from penstock.registry.changes import Registered, Registration
+from penstock.registry.changes import RegisteredVersion, Registration
 from penstock.registry.errors import RegistryError
 from penstock.registry.parsing import Parser
 from penstock.registry.records import (
@@ -14,7 +14,7 @@ from penstock.registry.records import (
     DeleteSubjectKey,
     ModeKey,
     NoopKey,
-    Record,
+    RegistryRecord,
     SchemaKey,
     UnreadableRecord,
     read_record,
@@ -31,12 +31,12 @@ class Registry:
         self.parse = Parser(lambda: self.state)
         self.log: list[tuple[bytes, bytes | None]] = []
 
-    def write(self, *records: Record) -> None:
+    def write(self, *records: RegistryRecord) -> None:
         for each in records:
             self.log.append(each.encoded())
             self.state.replay(read_record(*self.log[-1]))
 
-    def register(self, subject: str, text: str, **given: Any) -> Registered:
+    def register(self, subject: str, text: str, **given: Any) -> RegisteredVersion:
         references = given.pop("references", ())
         schema = Schema(text, given.pop("kind", SchemaType.AVRO), references)
         parsed = self.parse(schema)
@@ -191,8 +191,8 @@ def test_a_broken_record_changes_nothing() -> None:
     registry = Registry()
     registry.register("s", record("x"))
     for each in (
-        Record(SchemaKey("s", 1), {"subject": "s"}),
-        Record(DeleteSubjectKey("s"), {"subject": "s"}),
+        RegistryRecord(SchemaKey("s", 1), {"subject": "s"}),
+        RegistryRecord(DeleteSubjectKey("s"), {"subject": "s"}),
     ):
         with pytest.raises(UnreadableRecord):
             registry.state.replay(each)
@@ -284,14 +284,14 @@ def test_levels_and_modes_are_checked() -> None:
         changes.unset_level(state, "s")
     with refused(40401):
         changes.unset_mode(state, "s")
-    assert changes.unset_level(state, None) == (Record(ConfigKey(None), None), "BACKWARD")
-    assert changes.unset_mode(state, None) == (Record(ModeKey(None), None), "READWRITE")
+    assert changes.unset_level(state, None) == (RegistryRecord(ConfigKey(None), None), "BACKWARD")
+    assert changes.unset_mode(state, None) == (RegistryRecord(ModeKey(None), None), "READWRITE")
 
 
 def test_a_noop_of_another_registry_has_no_value() -> None:
     state = RegistryState()
-    state.replay(Record(NoopKey(), {"lastId": 9}))
-    state.replay(Record(NoopKey(), None))
+    state.replay(RegistryRecord(NoopKey(), {"lastId": 9}))
+    state.replay(RegistryRecord(NoopKey(), None))
     assert state.last_id == 9
 
 

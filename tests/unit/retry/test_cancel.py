@@ -2,7 +2,7 @@
 
 import pytest
 
-from penstock.retry.cancel import CancelOutcome, CancelWatch, Order
+from penstock.retry.cancel import CancelOrder, CancelOutcome, CancelWatch
 from penstock.retry.progress import CHUNK, Outcome, Progress, StateKey
 from penstock.retry.state_topic import state_records
 from penstock.retry.store.index import IndexKey
@@ -34,35 +34,35 @@ def committed(
 
 
 def test_a_cancelled_record_is_reported_as_cancelled() -> None:
-    watch, made = CancelWatch([Order(KEY, 1, 5)]), progress(6, 0, 1, 5)
+    watch, made = CancelWatch([CancelOrder(KEY, 1, 5)]), progress(6, 0, 1, 5)
     committed(watch, made, {0: DELIVERED})
     assert watch.outcomes == {}
     committed(watch, made, {1: CANCELLED, 5: DELIVERED})
-    assert watch.outcomes == {Order(KEY, 1, 5): CancelOutcome.CANCELLED}
+    assert watch.outcomes == {CancelOrder(KEY, 1, 5): CancelOutcome.CANCELLED}
     assert watch.is_done
 
 
 def test_a_record_delivered_before_its_cancellation_is_reported_as_delivered() -> None:
-    watch, made = CancelWatch([Order(KEY, 1, 5)]), progress(6, 0, 1, 5)
+    watch, made = CancelWatch([CancelOrder(KEY, 1, 5)]), progress(6, 0, 1, 5)
     committed(watch, made, {1: DELIVERED})
-    assert watch.outcomes == {Order(KEY, 1, 5): CancelOutcome.DELIVERED}
+    assert watch.outcomes == {CancelOrder(KEY, 1, 5): CancelOutcome.DELIVERED}
 
 
 def test_an_order_for_a_record_completed_long_ago_is_reported_as_delivered() -> None:
     """The record's chunk was forgotten long ago."""
-    watch = CancelWatch([Order(KEY, 1, 2 * CHUNK)])
+    watch = CancelWatch([CancelOrder(KEY, 1, 2 * CHUNK)])
     made = Progress(Offset(CHUNK), {})
     made.waits(2 * CHUNK)
     made.waits(2 * CHUNK + 1)
     made.read(Offset(2 * CHUNK + 2))
     committed(watch, made, {2 * CHUNK: DELIVERED})
-    assert watch.outcomes == {Order(KEY, 1, 2 * CHUNK): CancelOutcome.DELIVERED}
+    assert watch.outcomes == {CancelOrder(KEY, 1, 2 * CHUNK): CancelOutcome.DELIVERED}
 
 
 @pytest.mark.parametrize("in_two", [False, True])
 def test_a_cancellation_that_completes_its_chunk_is_still_seen(in_two: bool) -> None:
     """The floor then passes the chunk, whose bitmaps are removed in the same transaction."""
-    order = Order(KEY, 1, CHUNK)
+    order = CancelOrder(KEY, 1, CHUNK)
     watch, made = CancelWatch([order]), progress(CHUNK + 1, 1, 2, CHUNK)
     if in_two:
         committed(watch, made, {2: DELIVERED})
@@ -73,6 +73,6 @@ def test_a_cancellation_that_completes_its_chunk_is_still_seen(in_two: bool) -> 
 
 
 def test_other_partitions_are_ignored() -> None:
-    watch, made = CancelWatch([Order(KEY, 1, 5)]), progress(6, 0, 1, 5)
+    watch, made = CancelWatch([CancelOrder(KEY, 1, 5)]), progress(6, 0, 1, 5)
     committed(watch, made, {1: CANCELLED, 5: DELIVERED}, OTHER)
     assert not watch.is_done

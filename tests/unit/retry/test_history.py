@@ -10,12 +10,12 @@ import pytest
 
 from penstock.client.cluster import Client
 from penstock.client.errors import ConnectionFailed, RequestTimedOut
-from penstock.client.leader_logs import EpochStart, LeaderLog
+from penstock.client.leader_logs import LeaderEpochStart, LeaderLog
 from penstock.clock import SystemClock
 from penstock.config.delay_route import route_of
 from penstock.retry import service as service_module
 from penstock.retry.due_records import DueRecords
-from penstock.retry.history import HEADER, History, Run, UnreadableState
+from penstock.retry.history import HEADER, EpochRun, History, UnreadableState
 from penstock.retry.partition import DelayPartition
 from penstock.retry.progress import CHUNK, Bitmaps, Outcome, Progress
 from penstock.retry.service import DelayService, LogShortened
@@ -28,12 +28,12 @@ from support.retry.moving import AllThere
 
 KEY = IndexKey(Uuid(bytes(16)), 0)
 LATER = TopicPartition("later", 0)
-READ = [Run(1, 0, 39), Run(2, 40, 49), Run(3, 51, 99)]
+READ = [EpochRun(1, 0, 39), EpochRun(2, 40, 49), EpochRun(3, 51, 99)]
 """Offset 50 was a transaction marker of epoch 2 or 3."""
 
 
 def log(end: int, *starts: tuple[int, int], epoch: int | None = None) -> LeaderLog:
-    known = [EpochStart(*each) for each in starts]
+    known = [LeaderEpochStart(*each) for each in starts]
     return LeaderLog(known[-1].epoch if epoch is None else epoch, Offset(end), known)
 
 
@@ -63,17 +63,17 @@ def test_records_read_extend_the_runs() -> None:
     history = History()
     for epoch, offset in [(-1, 3), (2, 5), (2, 6), (2, 4), (5, 9), (2, 6), (5, 10)]:
         history.seen(epoch, offset, offset)
-    assert history.runs == [Run(2, 5, 6), Run(5, 9, 10)]
+    assert history.runs == [EpochRun(2, 5, 6), EpochRun(5, 9, 10)]
     history.seen(7, 6, 6)  # replaced runs stay until the leader reports everything that was lost
-    assert history.runs == [Run(2, 5, 6), Run(5, 9, 10)]
+    assert history.runs == [EpochRun(2, 5, 6), EpochRun(5, 9, 10)]
     history.seen(7, 11, 11)
-    assert history.runs == [Run(2, 5, 6), Run(5, 9, 10), Run(7, 11, 11)]
+    assert history.runs == [EpochRun(2, 5, 6), EpochRun(5, 9, 10), EpochRun(7, 11, 11)]
 
 
 def test_a_log_is_adopted_up_to_the_position_read() -> None:
     history = History(READ)
     history.adopt(log(300, (1, 0), (2, 40), (3, 50), (9, 150)), 120)
-    assert history.runs == [Run(1, 0, 39), Run(2, 40, 49), Run(3, 50, 119)]
+    assert history.runs == [EpochRun(1, 0, 39), EpochRun(2, 40, 49), EpochRun(3, 50, 119)]
     assert (history.latest, history.end) == (3, 120)
 
 
@@ -98,7 +98,7 @@ def test_completed_records_outside_the_lost_range_stay_completed() -> None:
     """Also below the former floor, because the log still has them."""
     lost, end = range(100, 120), CHUNK + 50
     bits = Bitmaps(delivered=0b1, cancelled=0b100)  # of the floor's chunk
-    progress = Progress(Offset(end), {1: bits}, History([Run(1, 0, end - 1)]))
+    progress = Progress(Offset(end), {1: bits}, History([EpochRun(1, 0, end - 1)]))
     progress.rewind([lost])
     state = dict(progress.staged_values())
     assert progress.staged_floor() == 100
@@ -116,7 +116,7 @@ def test_completed_records_outside_the_lost_range_stay_completed() -> None:
 def test_a_log_that_lost_nearly_everything_keeps_few_chunks() -> None:
     """The state has a record for each chunk with something left, and for no other."""
     end = 1000 * CHUNK
-    progress = Progress(Offset(end), {}, History([Run(1, 0, end - 1)]))
+    progress = Progress(Offset(end), {}, History([EpochRun(1, 0, end - 1)]))
     progress.rewind([range(end - CHUNK - 10), range(end - 5, end)])
     state = dict(progress.staged_values())
     assert sorted(state) == [998, 999]
@@ -189,14 +189,14 @@ def answers(monkeypatch: pytest.MonkeyPatch, *logs: LeaderLog) -> None:
         ([], [log(100, (1, 0)), log(160, (1, 0))], [range(100, 150)]),
         # The broker was no longer the leader.
         ([], [log(100, (1, 0)), log(160, (1, 0), (2, 90))], None),
-        ([Run(2, 0, 149)], [log(160, (1, 0)), log(160, (1, 0), (2, 0))], None),
+        ([EpochRun(2, 0, 149)], [log(160, (1, 0)), log(160, (1, 0), (2, 0))], None),
         # A leader in the epoch of the records read knows at once.
-        ([Run(1, 0, 149)], [log(100, (1, 0)), log(160, (1, 0))], [range(100, 150)]),
-        ([Run(1, 0, 149)], [log(160, (1, 0)), log(100, (1, 0))], None),
+        ([EpochRun(1, 0, 149)], [log(100, (1, 0)), log(160, (1, 0))], [range(100, 150)]),
+        ([EpochRun(1, 0, 149)], [log(160, (1, 0)), log(100, (1, 0))], None),
     ],
 )
 def test_a_log_that_is_too_short_and_grows_is_judged_by_epochs(
-    history: list[Run],
+    history: list[EpochRun],
     logs: list[LeaderLog],
     lost: list[range] | None,
     monkeypatch: pytest.MonkeyPatch,
@@ -247,7 +247,7 @@ def test_an_index_beyond_the_known_epochs_is_checked(
         index = SqliteIndex(tmp_path / "s")
         await index.reset(KEY, Offset(0))
         await index.put(KEY, [Entry(10**15, 130)], since=Offset(0), to=Offset(150))
-        partition = opened(Progress(Offset(0), {}, History([Run(3, 0, 99)])))
+        partition = opened(Progress(Offset(0), {}, History([EpochRun(3, 0, 99)])))
         await service(index)._open(partition, Offset(0), Offset(200), present)
         assert partition.progress.read_to == (150 if is_used else 0)
         await index.close()
@@ -270,7 +270,7 @@ def test_a_new_leader_is_asked_for_the_records_read(
         index = SqliteIndex(tmp_path / "s")
         await index.reset(KEY, Offset(100))
         delay = service(index, epoch=4)
-        partition = opened(Progress(Offset(100), {}, History([Run(3, 0, 99)])))
+        partition = opened(Progress(Offset(100), {}, History([EpochRun(3, 0, 99)])))
         partition.leader_epoch = 3
         delay.partitions[LATER] = partition
         wrote = written(delay)
@@ -293,7 +293,9 @@ def test_a_former_leader_is_not_believed(tmp_path: Path, monkeypatch: pytest.Mon
     async def scenario() -> None:
         index = SqliteIndex(tmp_path / "s")
         delay = service(index, epoch=4)
-        partition = opened(Progress(Offset(100), {}, History([Run(3, 0, 49), Run(5, 50, 99)])))
+        partition = opened(
+            Progress(Offset(100), {}, History([EpochRun(3, 0, 49), EpochRun(5, 50, 99)]))
+        )
         partition.leader_epoch = 3
         delay.partitions[LATER] = partition
         answers(monkeypatch, log(70, (3, 0), (4, 50)))
@@ -351,12 +353,12 @@ def test_a_rebuilt_index_covers_the_records_read_again(tmp_path: Path) -> None:
 
     async def scenario() -> None:
         index = SqliteIndex(tmp_path / "s")
-        progress = Progress(Offset(0), {0: Bitmaps(0b1111 << 6)}, History([Run(1, 0, 9)]))
+        progress = Progress(Offset(0), {0: Bitmaps(0b1111 << 6)}, History([EpochRun(1, 0, 9)]))
         partition = opened(progress)
         await service(index)._open(partition, Offset(0), Offset(10), log(10, (1, 0), (2, 10)))
         for offset in range(10):
             progress.history.seen(1, offset, offset)
-        assert progress.history.runs == [Run(1, 0, 9)]
+        assert progress.history.runs == [EpochRun(1, 0, 9)]
         await index.close()
 
     asyncio.run(scenario())
@@ -368,7 +370,7 @@ def test_completed_records_are_known_before_they_are_read_again(tmp_path: Path) 
     async def scenario() -> None:
         index = SqliteIndex(tmp_path / "s")
         done = Bitmaps((1 << 150) - 1 & ~(1 << 5))
-        progress = Progress(Offset(0), {0: done}, History([Run(3, 0, 149)]))
+        progress = Progress(Offset(0), {0: done}, History([EpochRun(3, 0, 149)]))
         await service(index)._open(opened(progress), Offset(0), Offset(200), log(200, (3, 0)))
         for epoch, offset in ((3, 0), (4, 100), (4, 150)):  # a fetch meets the new leader first
             progress.history.seen(epoch, offset, offset)
@@ -402,7 +404,7 @@ def test_due_records_are_not_read_from_a_leader_that_was_not_checked(
         index = SqliteIndex(tmp_path / "s")
         await index.reset(KEY, Offset(0))
         await index.put(KEY, [Entry(5, 0)], since=Offset(0), to=Offset(1))
-        partition = opened(Progress(Offset(0), {}, History([Run(3, 0, 0)])))
+        partition = opened(Progress(Offset(0), {}, History([EpochRun(3, 0, 0)])))
         partition.progress.read(Offset(1))
         partition.leader_epoch, partition.next_due_ms = known, 5
         client = SimpleNamespace(
@@ -425,7 +427,7 @@ def test_a_failed_rewind_leaves_no_index_behind(
     async def scenario() -> None:
         index = SqliteIndex(tmp_path / "s")
         delay = service(index)
-        partition = opened(Progress(Offset(100), {}, History([Run(3, 0, 99)])))
+        partition = opened(Progress(Offset(100), {}, History([EpochRun(3, 0, 99)])))
 
         async def write_progress(*_: object) -> None:
             raise ConnectionFailed("lost")
@@ -451,7 +453,7 @@ def test_a_log_once_seen_too_short_counts_as_such_even_if_it_grows(
         index = SqliteIndex(tmp_path / "s")
         await index.reset(KEY, Offset(100))
         delay = service(index)
-        partition = opened(Progress(Offset(90), {}, History([Run(0, 0, 99)])))
+        partition = opened(Progress(Offset(90), {}, History([EpochRun(0, 0, 99)])))
         partition.progress.read(Offset(100))
         partition.progress.waits(95)
         delay.partitions[LATER] = partition

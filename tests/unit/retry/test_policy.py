@@ -14,7 +14,7 @@ from penstock.retry.policy import (
     Cancel,
     Dead,
     Recur,
-    Wait,
+    WaitUntil,
     dead_headers,
     delivered_headers,
     judge,
@@ -51,7 +51,7 @@ def record(
 
 def due(route: Route, *headers: Header, timestamp: int = NOW, now: int = NOW) -> int:
     verdict = judge(record(*headers, timestamp=timestamp), LATER, route, now)
-    assert isinstance(verdict, Wait), verdict
+    assert isinstance(verdict, WaitUntil), verdict
     return verdict.due_ms
 
 
@@ -237,7 +237,7 @@ def test_jitter_is_the_same_each_time_the_topic_is_read() -> None:
     route = retry(retry_backoff="exponential(10s,2,10m,jitter=0.2)")
     first, again = (judge(record(offset=5), AGAIN, route, NOW) for _ in range(2))
     assert first == again
-    assert isinstance(first, Wait)
+    assert isinstance(first, WaitUntil)
     assert 8_000 <= first.due_ms - NOW <= 12_000
     dues = {judge(record(offset=each), AGAIN, route, NOW) for each in range(50)}
     assert len(dues) > 40
@@ -246,7 +246,7 @@ def test_jitter_is_the_same_each_time_the_topic_is_read() -> None:
 def test_a_retry_carries_its_attempt_and_origin() -> None:
     sent = record(("trace", b"1"), ("penstock-error", b"boom"), ("penstock-delay-ms", b"50"))
     verdict = judge(sent, AGAIN, retry(), NOW)
-    assert isinstance(verdict, Wait)
+    assert isinstance(verdict, WaitUntil)
     assert dict(delivered_headers(sent, AGAIN, verdict)) == {
         "trace": b"1",
         "penstock-error": b"boom",
@@ -266,7 +266,7 @@ def test_the_first_origin_stays_and_the_attempt_header_is_unique() -> None:
         ("penstock-attempt", b"2"),
     )
     verdict = judge(sent, AGAIN, retry(), NOW)
-    assert isinstance(verdict, Wait)
+    assert isinstance(verdict, WaitUntil)
     headers = delivered_headers(sent, AGAIN, verdict)
     assert dict(headers)["penstock-origin-offset"] == b"77"
     assert [value for name, value in headers if name == "penstock-attempt"] == [b"3"]
@@ -279,7 +279,7 @@ def test_the_first_origin_stays_and_the_attempt_header_is_unique() -> None:
 def test_a_delayed_record_arrives_as_it_was_sent() -> None:
     sent = record(("trace", b"1"), ("penstock-delay-ms", b"50"))
     verdict = judge(sent, LATER, delay(), NOW)
-    assert isinstance(verdict, Wait)
+    assert isinstance(verdict, WaitUntil)
     assert delivered_headers(sent, LATER, verdict) == [("trace", b"1")]
 
 

@@ -13,7 +13,7 @@ from penstock.record.dead_letter import (
 )
 from penstock.record.record import Record
 from penstock.retry.letters import Letter
-from penstock.retry.redriven_record import Refused, redriven_record, target_of
+from penstock.retry.redriven_record import RefusedLetter, redriven_record, target_of
 from penstock.types import TopicPartition
 
 
@@ -40,9 +40,9 @@ def test_the_target_is_found() -> None:
 
 @pytest.mark.parametrize("origin", [None, "__consumer_offsets", "x.dlq"])
 def test_some_targets_are_refused(origin: str | None) -> None:
-    assert isinstance(target_of(letter(origin), None, {}), Refused)
+    assert isinstance(target_of(letter(origin), None, {}), RefusedLetter)
     if origin is not None:
-        assert isinstance(target_of(letter("orders"), origin, {}), Refused)
+        assert isinstance(target_of(letter("orders"), origin, {}), RefusedLetter)
 
 
 def test_the_original_record_is_restored() -> None:
@@ -71,7 +71,9 @@ def test_the_partition_is_kept_between_topics_with_equal_partition_counts(
 
 
 def test_a_missing_topic_is_refused() -> None:
-    assert redriven_record(letter("orders"), "orders", {}) == Refused("topic orders does not exist")
+    assert redriven_record(letter("orders"), "orders", {}) == RefusedLetter(
+        "topic orders does not exist"
+    )
 
 
 def test_a_dead_letter_of_a_share_group_without_its_record_is_not_redriven() -> None:
@@ -81,5 +83,5 @@ def test_a_dead_letter_of_a_share_group_without_its_record_is_not_redriven() -> 
     record = Record(0, 5, None, None, headers)
     found = Letter(TopicPartition("dlq.orders", 0), record, read_dead_letter(headers))
     refused = redriven_record(found, "orders", {"orders": 2})
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, RefusedLetter)
     assert "orders-1 7" in refused.reason

@@ -7,7 +7,7 @@ import pytest
 from penstock.config.delay_route import RetryRoute, route_of
 from penstock.record.dead_letter import ATTEMPT
 from penstock.record.record import Record as Stored
-from penstock.retry.policy import Dead, Wait, delivered_headers, judge
+from penstock.retry.policy import Dead, WaitUntil, delivered_headers, judge
 from penstock.sdk.failure import (
     NACK_MS,
     Backoff,
@@ -67,7 +67,7 @@ def by_the_service(outgoing: Outgoing[bytes, bytes], backoff: Backoff) -> Record
     verdict = judge(stored, at, route, 1_000)
     if isinstance(verdict, Dead):
         raise ValueError(verdict.reason)
-    assert isinstance(verdict, Wait)
+    assert isinstance(verdict, WaitUntil)
     return Record.make(TOPICS.again, 0, 0, b"k", b"v", delivered_headers(stored, at, verdict))
 
 

@@ -20,7 +20,7 @@ from penstock.sdk.logical_clock import LogicalClock
 from penstock.sdk.parallel import commits
 from penstock.sdk.parallel.consumer import Again, OnFailure, ParallelConsumer, raise_failure
 from penstock.sdk.parallel.pool import AsyncioPool, Pool, ProcessPool, ThreadPool
-from penstock.sdk.parallel.progress import Progress
+from penstock.sdk.parallel.progress import LaneProgress
 from penstock.sdk.parallel.saved import to_metadata
 from penstock.sdk.parallel.work import Order
 from penstock.sdk.record import Record
@@ -137,7 +137,7 @@ def test_offsets_finished_beyond_the_end_of_a_log_are_handled_when_they_are_writ
         if record.offset == 5:
             consumer.stop()
 
-    before = Progress(0)
+    before = LaneProgress(0)
     for offset in range(6):
         before.start(offset)
     for offset in (1, 2, 4, 5):

@@ -5,7 +5,7 @@ import tracemalloc
 
 import pytest
 
-from penstock.sdk.parallel.progress import PAGE, PageState, Progress
+from penstock.sdk.parallel.progress import PAGE, LaneProgress, PageState
 from penstock.sdk.parallel.saved import (
     MOST_METADATA,
     UnreadableProgress,
@@ -14,7 +14,7 @@ from penstock.sdk.parallel.saved import (
 )
 
 
-def finished(progress: Progress, offsets: range) -> None:
+def finished(progress: LaneProgress, offsets: range) -> None:
     for offset in offsets:
         progress.start(offset)
         progress.finish(offset)
@@ -25,7 +25,7 @@ def test_ten_million_finished_offsets_behind_a_hanging_one_fit_into_metadata() -
     """Whole pages at a time, as a gap in the log fills them, because the suite has no minute to
     spare.
     """
-    progress = Progress(0)
+    progress = LaneProgress(0)
     progress.start(0)
     tracemalloc.start()
     progress.start(10_000_000)  # nothing in between: all of it counts as finished
@@ -37,7 +37,7 @@ def test_ten_million_finished_offsets_behind_a_hanging_one_fit_into_metadata() -
     text = to_metadata(progress.pages())
     assert text is not None
     assert len(text) < 200
-    again = Progress(0, from_metadata(text))
+    again = LaneProgress(0, from_metadata(text))
     assert again.start(0)
     assert again.next_unfinished(1) == 10_010_000
     again.finish(0)
@@ -46,7 +46,7 @@ def test_ten_million_finished_offsets_behind_a_hanging_one_fit_into_metadata() -
 
 @pytest.mark.parametrize("end", [0, 5, 7, 8, PAGE, PAGE + 3, 3 * PAGE])
 def test_offsets_beyond_the_end_of_a_truncated_log_are_not_finished(end: int) -> None:
-    progress = Progress(0)
+    progress = LaneProgress(0)
     progress.start(0)
     progress.start(2 * PAGE + 9)  # all offsets in between count as finished
     assert progress.forget_from(end) == (end <= 2 * PAGE + 8)
@@ -59,10 +59,10 @@ def test_offsets_beyond_the_end_of_a_truncated_log_are_not_finished(end: int) ->
 @pytest.mark.parametrize("end", [90, 110, 120, 150, 200])
 def test_a_log_truncated_below_pages_newer_than_the_commit_is_handled(end: int) -> None:
     """A kill between the two writes: the commit has offset 100, and the pages all up to 149."""
-    newer = Progress(99)
+    newer = LaneProgress(99)
     newer.start(99)
     finished(newer, range(100, 150))
-    progress = Progress(100, newer.pages())
+    progress = LaneProgress(100, newer.pages())
     assert progress.forget_from(end) == (end < 150)
     assert progress.base == max(100, min(end, 150))
     assert progress.is_behind(90)
@@ -73,7 +73,7 @@ def test_a_log_truncated_below_pages_newer_than_the_commit_is_handled(end: int) 
 def test_random_gaps_over_ten_million_offsets_do_not_fit_but_stay_small() -> None:
     dice = random.Random(1)
     pages = [PageState(number, dice.randbytes(PAGE // 8)) for number in range(10_000_000 // PAGE)]
-    progress = Progress(0, pages)
+    progress = LaneProgress(0, pages)
     assert to_metadata(progress.pages()) is None
     assert progress.size_bytes < 2_000_000
     assert progress.changed() == []

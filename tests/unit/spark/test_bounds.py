@@ -23,7 +23,7 @@ from penstock.spark.source.positions import as_json, from_json
 from penstock.spark.source.subscription import (
     Assigned,
     Pattern,
-    Topics,
+    SubscribedTopics,
     read_subscription,
     subscribed,
     wanted_names,
@@ -139,8 +139,8 @@ TOPICS = {
 @pytest.mark.parametrize(
     ("options", "subscription", "names", "partitions", "missing"),
     [
-        ({"subscribe": " b, a ,b"}, Topics(("b", "a")), ["b", "a"], [B0, A0, A1], []),
-        ({"subscribe": "a,c"}, Topics(("a", "c")), ["a", "c"], [A0, A1], ["topic c"]),
+        ({"subscribe": " b, a ,b"}, SubscribedTopics(("b", "a")), ["b", "a"], [B0, A0, A1], []),
+        ({"subscribe": "a,c"}, SubscribedTopics(("a", "c")), ["a", "c"], [A0, A1], ["topic c"]),
         ({"subscribePattern": "[ab]|__x"}, Pattern("[ab]|__x"), None, [A0, A1, B0], []),
         ({"subscribePattern": "a.+"}, Pattern("a.+"), None, [], []),
         (

@@ -8,7 +8,7 @@ import pytest
 from penstock.client.errors import ALWAYS_RETRIABLE, BrokerRefused
 from penstock.client.metadata import TopicMetadata
 from penstock.spark.source.lookup import topics_of
-from penstock.spark.source.subscription import Topics
+from penstock.spark.source.subscription import SubscribedTopics
 from penstock.types import TopicPartition, Uuid
 
 FIRST, SECOND = Uuid(b"1" * 16), Uuid(b"2" * 16)
@@ -48,5 +48,5 @@ def test_a_partition_of_the_same_topic_is_not_taken_for_gone(
     answers: list[tuple[int, Uuid]], asked: int
 ) -> None:
     brokers: Any = Brokers(*answers)
-    topics_of(brokers, Topics(("t",)), KNOWN)
+    topics_of(brokers, SubscribedTopics(("t",)), KNOWN)
     assert len(answers) - len(brokers.left) == asked

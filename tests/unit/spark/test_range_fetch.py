@@ -19,7 +19,7 @@ from penstock.spark.decode.columns import RecordBounds
 from penstock.spark.decode.vectorised import VectorisedDecoder
 from penstock.spark.decode.visible import VisibleBatches
 from penstock.spark.source.data_loss import DataLoss
-from penstock.spark.source.fetch import READ_AHEAD, Fetched, RangeFetch, ReadTimedOut
+from penstock.spark.source.fetch import READ_AHEAD, FetchedBytes, RangeFetch, ReadTimedOut
 from penstock.spark.source.ranges import OffsetRange
 from penstock.spark.source.read_ahead import ahead
 from penstock.spark.source.settings import FetchSettings
@@ -88,7 +88,7 @@ class ScriptedClient(BlockingClient):
         )
 
 
-def offsets(fetched: Fetched) -> list[int]:
+def offsets(fetched: FetchedBytes) -> list[int]:
     decoder = VectorisedDecoder(RecordBounds(first=fetched.start), with_headers=False)
     batches = VisibleBatches(decoder.wanted, fetched.aborted, check_crcs=True, scratch=None)
     found = decoder.decode(fetched.records, batches, plain=True)
@@ -106,7 +106,7 @@ def test_a_failed_attempt_overwrites_no_buffer_that_is_still_read(
     client = ScriptedClient({}, {at: failure})
     fetch = RangeFetch(client, RANGE, SMALL, fail=True)
     found: list[int] = []
-    held: list[Fetched] = []
+    held: list[FetchedBytes] = []
     for fetched in fetch:
         held.append(fetched)
         if len(held) == READ_AHEAD + 1:  # as slowly as the queue between them allows
@@ -138,7 +138,7 @@ def test_the_fetching_thread_waits_for_a_reader_and_ends_with_it() -> None:
         return waiting(timeout)
 
     fetch._changed.wait = noticed  # type: ignore[method-assign]
-    used: Iterator[Fetched] = ahead(iter(fetch), 4 * ANSWERS, fetch.close)
+    used: Iterator[FetchedBytes] = ahead(iter(fetch), 4 * ANSWERS, fetch.close)
     first = next(used)
     assert waited.wait(30), "three answers are not returned"
     assert offsets(first) == list(range(ROWS))

@@ -4,7 +4,7 @@ from penstock.client.errors import ConnectionFailed
 from penstock.client.route import Route, ToBroker
 from penstock.client.share_session import FetchLimits
 from penstock.spark.client.settings import ClientSettings
-from penstock.spark.source.share.consumer import ShareConsumer
+from penstock.spark.source.share.consumer import SparkShareConsumer
 from penstock.spark.source.share.held_records import IdentifiedRecords
 from penstock.spark.source.share.offset_ranges import parse_ranges
 from penstock.types import BrokerId, TopicPartition, Uuid
@@ -84,14 +84,14 @@ class ThreeBrokers:
         return self.open[to.id]
 
 
-def member(brokers: ThreeBrokers) -> ShareConsumer:
-    consumer = ShareConsumer(ClientSettings(()), "billing", ("orders",), 1000)
+def member(brokers: ThreeBrokers) -> SparkShareConsumer:
+    consumer = SparkShareConsumer(ClientSettings(()), "billing", ("orders",), 1000)
     consumer._client = brokers  # type: ignore[assignment]
     consumer._held.identify("orders", TOPIC)
     return consumer
 
 
-def fetched(consumer: ShareConsumer) -> int:
+def fetched(consumer: SparkShareConsumer) -> int:
     with consumer._guard:
         return consumer._fetch_once(FetchLimits(records=500, wait_ms=0))
 

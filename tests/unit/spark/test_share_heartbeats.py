@@ -6,7 +6,7 @@ from typing import Any
 from penstock.client.errors import ConnectionFailed
 from penstock.errors import KafkaError
 from penstock.spark.client.settings import ClientSettings
-from penstock.spark.source.share.consumer import ShareConsumer
+from penstock.spark.source.share.consumer import SparkShareConsumer
 from penstock.wire.messages.share_group_heartbeat import (
     ShareGroupHeartbeatRequest,
     ShareGroupHeartbeatResponse,
@@ -40,7 +40,7 @@ class LossyClient:
 
 def test_after_a_lost_response_the_next_heartbeat_is_a_full_one() -> None:
     """The lost response may have had an assignment, which the coordinator sends only once."""
-    consumer = ShareConsumer(ClientSettings(()), "billing", ("orders",), 1000)
+    consumer = SparkShareConsumer(ClientSettings(()), "billing", ("orders",), 1000)
     client = LossyClient(False, False, True, False, False)
     consumer._client = client  # type: ignore[assignment]
     with consumer._guard:

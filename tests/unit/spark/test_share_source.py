@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.client.share_session import AcknowledgeType, FetchLimits, ShareSession
+from penstock.client.share_session import AcknowledgeType, FetchLimits, ShareSessionHandler
 from penstock.errors import ConfigError
 from penstock.spark.options import Options
 from penstock.spark.source.positions import from_json
@@ -239,7 +239,7 @@ def test_an_available_now_run_ends_where_the_log_ended() -> None:
 
 def session() -> MemberSession:
     ids = {"orders": Uuid(b"o" * 16), "audit": Uuid(b"a" * 16)}
-    return MemberSession(ShareSession("billing", "m"), ids)
+    return MemberSession(ShareSessionHandler("billing", "m"), ids)
 
 
 def test_requests_of_a_session_are_numbered() -> None:

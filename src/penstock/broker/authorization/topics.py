@@ -255,8 +255,8 @@ def delete_topics(request: Any, ctx: Context, handler: AnyHandler, access: Acces
             allowed.append(each)
         else:
             # Only clients that may describe the topic see the name behind the id.
-            told = name if access.topic(Op.DESCRIBE, name, logs=False) else None
-            denied.append(DeletableTopicResult(told, each.topic_id, TOPIC, MESSAGES[TOPIC]))
+            shown = name if access.topic(Op.DESCRIBE, name, logs=False) else None
+            denied.append(DeletableTopicResult(shown, each.topic_id, TOPIC, MESSAGES[TOPIC]))
     if not denied:
         return handler(request, ctx)
     if not allowed and not allowed_names:

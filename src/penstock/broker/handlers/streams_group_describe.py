@@ -98,22 +98,27 @@ def described(
     )
 
 
-def description(told: TopologyDescription | None) -> DescribedTopology | None:
+def description(stored: TopologyDescription | None) -> DescribedTopology | None:
     """The same fields in another message."""
-    if told is None:
+    if stored is None:
         return None
     return DescribedTopology(
         [
             DescribedSubtopology(each.subtopology_id, [node(one) for one in each.nodes])
-            for each in told.subtopologies
+            for each in stored.subtopologies
         ],
-        [GlobalStore(node(each.source), node(each.processor)) for each in told.global_stores],
+        [GlobalStore(node(each.source), node(each.processor)) for each in stored.global_stores],
     )
 
 
-def node(told: TopologyDescriptionNode) -> DescribedNode:
+def node(stored: TopologyDescriptionNode) -> DescribedNode:
     return DescribedNode(
-        told.name, told.node_type, told.source_topics, told.sink_topic, told.stores, told.successors
+        stored.name,
+        stored.node_type,
+        stored.source_topics,
+        stored.sink_topic,
+        stored.stores,
+        stored.successors,
     )
 
 

@@ -20,9 +20,13 @@ from penstock.broker.translate.streams_groups import create_internal, not_served
 from penstock.coordinator.group.consumer.errors import InvalidHeartbeat
 from penstock.coordinator.group.streams.endpoints import EndpointPartitions
 from penstock.coordinator.group.streams.heartbeat import StreamsHeartbeat, StreamsHeartbeatReply
-from penstock.coordinator.group.streams.member import Endpoint, TaskPosition
+from penstock.coordinator.group.streams.member import StreamsEndpoint, TaskPosition
 from penstock.coordinator.group.streams.task import TaskId, Tasks, by_subtopology, tasks_of
-from penstock.coordinator.group.streams.topology import GroupStatus, InternalTopic, StatusCode
+from penstock.coordinator.group.streams.topology import (
+    GroupStatus,
+    StatusCode,
+    StreamsInternalTopic,
+)
 from penstock.coordinator.result import PendingReply
 from penstock.errors import KafkaError
 from penstock.wire.messages.streams_group_heartbeat import (
@@ -81,7 +85,7 @@ def heartbeat_of(request: StreamsGroupHeartbeatRequest, ctx: Context) -> Streams
         standby=owned(request.standby_tasks),
         warmup=owned(request.warmup_tasks),
         process_id=request.process_id,
-        endpoint=None if endpoint is None else Endpoint(endpoint.host, endpoint.port),
+        endpoint=None if endpoint is None else StreamsEndpoint(endpoint.host, endpoint.port),
         tags=None if tags is None else tuple((each.key, each.value) for each in tags),
         offsets=positions(request.task_offsets),
         end_offsets=positions(request.task_end_offsets),
@@ -139,7 +143,7 @@ async def with_internal_topics(
     )
 
 
-def is_known(topics: Iterable[InternalTopic], ctx: Context) -> bool:
+def is_known(topics: Iterable[StreamsInternalTopic], ctx: Context) -> bool:
     known = ctx.services.cluster.image.topics
     return all(each.name in known for each in topics)
 

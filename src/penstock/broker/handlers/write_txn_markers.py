@@ -13,7 +13,7 @@ from penstock.broker.context import Context
 from penstock.broker.error_code import PARTITION_ERRORS, code_of
 from penstock.broker.handling.turns import PARTITIONS_A_TURN, at_once, by_topic, in_turns
 from penstock.broker.parked import Parked
-from penstock.broker.transaction.markers import Written
+from penstock.broker.transaction.markers import WrittenMarker
 from penstock.coordinator.transaction.completion import TransactionMarker
 from penstock.coordinator.transaction.transaction_metadata import EPOCH_BUMP_VERSION
 from penstock.errors import ErrorCode
@@ -27,7 +27,7 @@ from penstock.wire.messages.write_txn_markers import (
     WriteTxnMarkersResponse,
 )
 
-Results = dict[TopicPartition, Written | ErrorCode]
+Results = dict[TopicPartition, WrittenMarker | ErrorCode]
 Reply: TypeAlias = WriteTxnMarkersResponse | Parked[WriteTxnMarkersResponse]
 
 WAIT_MS = 30_000
@@ -58,7 +58,7 @@ def answered(request: WriteTxnMarkersRequest, ctx: Context) -> Generator[None, N
         (topic_partition, each)
         for _, results in written
         for topic_partition, each in results.items()
-        if isinstance(each, Written) and code(each) is None
+        if isinstance(each, WrittenMarker) and code(each) is None
     ]
     if not waiting:
         return (yield from respond(written))
@@ -83,7 +83,7 @@ def respond(
 
 def write(
     topic_partition: TopicPartition, writable: WritableTxnMarker, ctx: Context
-) -> Written | ErrorCode:
+) -> WrittenMarker | ErrorCode:
     marker = TransactionMarker(
         writable.producer_id,
         writable.producer_epoch,
@@ -98,7 +98,7 @@ def write(
         return code_of(error)
 
 
-def code(result: Written | ErrorCode) -> ErrorCode | None:
+def code(result: WrittenMarker | ErrorCode) -> ErrorCode | None:
     """The marker's error code; None while replicas lag behind."""
     if isinstance(result, ErrorCode):
         return result

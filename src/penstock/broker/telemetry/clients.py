@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct, field
 
 from penstock.broker.telemetry.otlp import DataPoint
-from penstock.broker.telemetry.subscriptions import Subscription
+from penstock.broker.telemetry.subscriptions import TelemetrySubscription
 from penstock.errors import ErrorCode, InvalidRequest, KafkaError
 from penstock.http.prometheus import labels
 from penstock.types import Uuid, uuid_text
@@ -67,7 +67,7 @@ class TelemetryClient(Struct):
 
     id: Uuid
     client_id: str
-    subscription: Subscription
+    subscription: TelemetrySubscription
     asked_ms: int = NEVER
     pushed_ms: int = NEVER
     terminating: bool = False
@@ -120,7 +120,9 @@ class TelemetryClients:
         self.dropped = 0
         """Values left out: too many, or not subscribed to."""
 
-    def client(self, instance: Uuid, client_id: str, subscription: Subscription) -> TelemetryClient:
+    def client(
+        self, instance: Uuid, client_id: str, subscription: TelemetrySubscription
+    ) -> TelemetryClient:
         found = self.clients.get(instance)
         if found is None:
             known_as = client_id[:MAX_LABEL_CHARS]  # an id has up to 32,767, and clients are many

@@ -18,7 +18,7 @@ from penstock.metadata.image import Configs
 from penstock.types import Uuid
 
 
-class Subscription(Struct, frozen=True):
+class TelemetrySubscription(Struct, frozen=True):
     """The metrics that one client should push. `id` changes with the rest."""
 
     id: int
@@ -32,7 +32,7 @@ class Subscription(Struct, frozen=True):
 
 def subscription_of(
     attributes: Mapping[str, str], client: Uuid, configured: Iterable[Configs]
-) -> Subscription:
+) -> TelemetrySubscription:
     """The metrics of all matching subscriptions, at the shortest of their intervals."""
     found = [
         config
@@ -43,7 +43,7 @@ def subscription_of(
     metrics = (ALL_METRICS,) if ALL_METRICS in prefixes else tuple(sorted(prefixes))
     interval_ms = min((config.interval_ms for config in found), default=DEFAULT_INTERVAL_MS)
     checksum = zlib.crc32(f"{metrics} {interval_ms}".encode() + client)
-    return Subscription(checksum & 0x7FFF_FFFF, metrics, interval_ms)
+    return TelemetrySubscription(checksum & 0x7FFF_FFFF, metrics, interval_ms)
 
 
 def matches(config: ClientMetricsConfig, attributes: Mapping[str, str]) -> bool:

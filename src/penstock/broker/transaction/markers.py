@@ -40,7 +40,7 @@ def marker_batch(marker: TransactionMarker, coordinator_epoch: int, now_ms: int)
     return bytes(batch)
 
 
-class Written:
+class WrittenMarker:
     """A marker in a log, perhaps not replicated yet.
 
     With a `refusal`, the log refused it because of a newer epoch: the marker that ended the
@@ -92,7 +92,7 @@ class MarkerLogs:
 
     def append(
         self, tp: TopicPartition, marker: TransactionMarker, coordinator_epoch: int
-    ) -> Written:
+    ) -> WrittenMarker:
         """Append a marker. Refused like any append, and if the coordinator has been replaced.
 
         A marker of an older epoch is not appended, but counts only once everything in the log is
@@ -110,13 +110,15 @@ class MarkerLogs:
                 partition, batch, read_header(batch), -1, now_ms, from_client=False
             )
         except InvalidProducerEpoch as error:
-            return Written(partition, log.end_offset, needs_flush=log.flush_due, refusal=error.code)
+            return WrittenMarker(
+                partition, log.end_offset, needs_flush=log.flush_due, refusal=error.code
+            )
         self._verifications.marker_appended(tp, marker.producer_id)
         if tp.topic == CONSUMER_OFFSETS:
             self._groups.runtime.end_transaction(
                 tp.partition, marker.producer_id, committed=marker.committed
             )
-        return Written(partition, appended.last_offset + 1, needs_flush=appended.flush_due)
+        return WrittenMarker(partition, appended.last_offset + 1, needs_flush=appended.flush_due)
 
 
 class ClusterMarkers:
@@ -192,7 +194,7 @@ class MarkerRound:
         self._missing = set(participants)
         self._under_way: set[TopicPartition] = set()
         """Missing partitions whose marker was sent to a broker that has not answered yet."""
-        self._written: dict[TopicPartition, Written] = {}
+        self._written: dict[TopicPartition, WrittenMarker] = {}
 
     def is_over(self) -> bool:
         """Another broker is or has been the coordinator since, and sends its own markers."""

@@ -8,7 +8,7 @@ from penstock.config.delay_route import ROUTE_SETTINGS
 from penstock.controller.topics import TopicSpec
 from penstock.coordinator.group.consumer.errors import NotServed
 from penstock.coordinator.group.streams.records import Topology
-from penstock.coordinator.group.streams.topology import InternalTopic
+from penstock.coordinator.group.streams.topology import StreamsInternalTopic
 from penstock.errors import ErrorCode
 from penstock.metadata.features import STREAMS_VERSION
 from penstock.security.acl import AclOperation
@@ -63,7 +63,7 @@ def topology_of(requested: Any) -> Topology:
     )
 
 
-async def create_internal(missing: tuple[InternalTopic, ...], ctx: Context) -> str:
+async def create_internal(missing: tuple[StreamsInternalTopic, ...], ctx: Context) -> str:
     """Create internal topics of an application; returns the reason if some fail, otherwise ""."""
     # The delay service serves a route with its own rights. The sender of this heartbeat need not be
     # the sender of the topology, so its rights do not tell whether it may write to the target.

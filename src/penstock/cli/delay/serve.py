@@ -24,7 +24,7 @@ from penstock.http.server import serving as serving_http
 from penstock.retry.address_file import write_address
 from penstock.retry.health import DelayHealth
 from penstock.retry.instance import instance_of
-from penstock.retry.routes import Refusals, existing_routes, find_routes
+from penstock.retry.routes import RouteRefusals, existing_routes, find_routes
 from penstock.retry.serve import serve_delays
 from penstock.retry.store.opening import EMBEDDED, STORE, open_store
 
@@ -81,7 +81,7 @@ def serve(
     """Run the delay service, beside those of other machines. `penstock serve` starts one itself."""
     url = store or remote.settings.get(STORE) or EMBEDDED
     routes = None if route_file is None else read_routes(route_file)
-    http, health, refusals = listen_address(http_listen), DelayHealth(), Refusals()
+    http, health, refusals = listen_address(http_listen), DelayHealth(), RouteRefusals()
     start_logging(log_level, "plain", None)
 
     async def serving(client: Client) -> None:

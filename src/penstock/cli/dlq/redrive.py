@@ -10,7 +10,7 @@ import click
 from penstock.cli.dlq.view import letter_options
 from penstock.cli.failure import ExitCode
 from penstock.cli.frame.command import Verb
-from penstock.cli.frame.progress import Progress
+from penstock.cli.frame.progress import ProgressBar
 from penstock.cli.frame.terminal import asks, confirm, note, warn
 from penstock.cli.names import TOPIC_NAME
 from penstock.cli.output import Column, print_rows
@@ -79,7 +79,7 @@ def redrive(
             limit=count,
             dry_run=dry_run,
         )
-        with Progress("redriving", 1) as progress:
+        with ProgressBar("redriving", 1) as progress:
 
             def on_read(done: int, total: int) -> None:
                 progress.total = total

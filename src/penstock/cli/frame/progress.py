@@ -40,7 +40,7 @@ def count_line(label: str, done: float, elapsed_s: float) -> str:
     return f"{label}: {done:,.0f}  {rate:,.0f}/s"
 
 
-class Progress:
+class ProgressBar:
     """`with Progress("moved", total=100) as progress: progress.at(3)`; total None: unknown."""
 
     def __init__(self, label: str, total: float | None) -> None:

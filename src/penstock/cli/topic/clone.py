@@ -3,7 +3,7 @@
 import click
 
 from penstock.cli.frame.command import Verb
-from penstock.cli.frame.progress import Progress
+from penstock.cli.frame.progress import ProgressBar
 from penstock.cli.names import TOPIC_NAME
 from penstock.cli.output import FORMAT, print_json
 from penstock.cli.remote import Remote, remote
@@ -31,7 +31,7 @@ def clone(remote: Remote, source: str, target: str, wants_records: bool, output:
     """Create TARGET with the partitions, replicas and settings of SOURCE."""
 
     async def work(client: Client) -> Cloned:
-        with Progress("copying", None) as progress:
+        with ProgressBar("copying", None) as progress:
 
             def on_progress(done: int, total: int) -> None:
                 progress.total = total

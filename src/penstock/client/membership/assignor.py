@@ -15,7 +15,7 @@ from penstock.types import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
-class Subscriber:
+class SubscribedMember:
     """A member as the leader sees it: its subscription, and what it owned in `generation`."""
 
     id: str
@@ -39,11 +39,11 @@ class Assignor:
     """A named strategy; a cooperative one lets members keep partitions during a rebalance."""
 
     name: str
-    assign: Callable[[Sequence[Subscriber], Mapping[str, int]], Assignment]
+    assign: Callable[[Sequence[SubscribedMember], Mapping[str, int]], Assignment]
     cooperative: bool = False
 
 
-def _by_range(members: Sequence[Subscriber], counts: Mapping[str, int]) -> Assignment:
+def _by_range(members: Sequence[SubscribedMember], counts: Mapping[str, int]) -> Assignment:
     """Consecutive partitions of each topic; the first members get one more where it is uneven."""
     found: Assignment = {member.id: [] for member in members}
     for topic, subscribers in sorted(_subscribers(members, counts).items()):
@@ -56,7 +56,7 @@ def _by_range(members: Sequence[Subscriber], counts: Mapping[str, int]) -> Assig
     return found
 
 
-def _round_robin(members: Sequence[Subscriber], counts: Mapping[str, int]) -> Assignment:
+def _round_robin(members: Sequence[SubscribedMember], counts: Mapping[str, int]) -> Assignment:
     """All partitions in turn, past members that do not subscribe to the topic."""
     found: Assignment = {member.id: [] for member in members}
     subscribers = _subscribers(members, counts)
@@ -68,7 +68,9 @@ def _round_robin(members: Sequence[Subscriber], counts: Mapping[str, int]) -> As
     return found
 
 
-def _cooperative_sticky(members: Sequence[Subscriber], counts: Mapping[str, int]) -> Assignment:
+def _cooperative_sticky(
+    members: Sequence[SubscribedMember], counts: Mapping[str, int]
+) -> Assignment:
     """As balanced as subscriptions allow, with as few moves as possible.
 
     A partition that moves is left unassigned at first: its owner must revoke it, and the rebalance
@@ -82,9 +84,11 @@ def _cooperative_sticky(members: Sequence[Subscriber], counts: Mapping[str, int]
     }
 
 
-def _owners(members: Sequence[Subscriber], counts: Mapping[str, int]) -> dict[TopicPartition, str]:
+def _owners(
+    members: Sequence[SubscribedMember], counts: Mapping[str, int]
+) -> dict[TopicPartition, str]:
     """Owner of each partition. Of two claims the newer generation wins; if equal, neither."""
-    claims: dict[TopicPartition, list[Subscriber]] = defaultdict(list)
+    claims: dict[TopicPartition, list[SubscribedMember]] = defaultdict(list)
     for member in members:
         for each in member.owned:
             if each.topic in member.topics and each.partition < counts.get(each.topic, 0):
@@ -99,7 +103,7 @@ def _owners(members: Sequence[Subscriber], counts: Mapping[str, int]) -> dict[To
 
 
 def _balanced(
-    members: Sequence[Subscriber],
+    members: Sequence[SubscribedMember],
     counts: Mapping[str, int],
     owners: Mapping[TopicPartition, str],
 ) -> dict[str, set[TopicPartition]]:
@@ -137,8 +141,8 @@ def _balanced(
 
 
 def _subscribers(
-    members: Iterable[Subscriber], counts: Mapping[str, int]
-) -> dict[str, list[Subscriber]]:
+    members: Iterable[SubscribedMember], counts: Mapping[str, int]
+) -> dict[str, list[SubscribedMember]]:
     """The subscribers of each topic that exists, in order."""
     found = defaultdict(list)
     for member in sorted(members, key=lambda each: each.rank):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
 
-from penstock.client.membership.assignor import ASSIGNORS, Assignor, Subscriber
+from penstock.client.membership.assignor import ASSIGNORS, Assignor, SubscribedMember
 from penstock.client.membership.member import (
     Action,
     Assign,
@@ -107,7 +107,7 @@ class ClassicMembership:
         """The leader's partition counts when it assigned; None for followers."""
         self._joined: JoinGroupResponse | None = None
         """The response to join, until its sync."""
-        self._subscribers: list[Subscriber] = []
+        self._subscribers: list[SubscribedMember] = []
         self._in_flight: type[Message] | None = None
         self._joined_as: frozenset[str] = frozenset()
         self._polled_ms = 0

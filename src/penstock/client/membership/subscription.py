@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from struct import Struct, error
 from typing import Final
 
-from penstock.client.membership.assignor import Subscriber
+from penstock.client.membership.assignor import SubscribedMember
 from penstock.errors import ProtocolError
 from penstock.types import TopicPartition, indexes_by_topic
 from penstock.wire.codec import decode, encode
@@ -36,7 +36,7 @@ def encode_subscription(
     return encode(message, VERSION, before=_NUMBER.pack(VERSION))
 
 
-def decode_subscription(member: JoinGroupResponseMember) -> Subscriber:
+def decode_subscription(member: JoinGroupResponseMember) -> SubscribedMember:
     """A member of the group; `ProtocolError` if its subscription cannot be read."""
     version, rest = _split(member.metadata)
     found = decode(subscription.ConsumerProtocolSubscription, version, rest)
@@ -48,7 +48,7 @@ def decode_subscription(member: JoinGroupResponseMember) -> Subscriber:
         for each in found.owned_partitions
         for index in each.partitions
     )
-    return Subscriber(
+    return SubscribedMember(
         member.member_id,
         frozenset(found.topics),
         frozenset(owned),

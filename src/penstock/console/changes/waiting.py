@@ -70,17 +70,17 @@ async def redrive(doing: Doing, wanted: LettersRedrive) -> Done:
         raise ConfigError("rate must be a number above 0")
     if wanted.dry_run:
         found = await redrive_letters(client, wanted.topic, selection, options)
-        return Done(f"would go: {told(found)}")
+        return Done(f"would go: {summary(found)}")
 
     async def work(job: Job) -> str:
-        return told(await redrive_letters(client, wanted.topic, selection, options, job.at))
+        return summary(await redrive_letters(client, wanted.topic, selection, options, job.at))
 
     await client.retrying(lambda: client.topic(wanted.topic))  # report a wrong name at once
     doing.start(f"redrive {wanted.topic}", work)
     return Done(f"redriving {wanted.topic}", "/jobs")
 
 
-def told(found: Redriven) -> str:
+def summary(found: Redriven) -> str:
     went = [f"{number} to {topic}" for topic, number in sorted(found.counts.items())]
     stay = [f"{number} stay: {reason}" for reason, number in found.refused.most_common()]
     return "; ".join(went + stay) or "no letters"

@@ -17,7 +17,7 @@ from penstock.client.produce import (
     all_written,
 )
 from penstock.console.change import Change, Doing
-from penstock.console.messages.service import UnknownTopic
+from penstock.console.messages.service import NoSuchTopic
 from penstock.errors import ConfigError
 from penstock.record_view.record_input import record_reader
 from penstock.record_view.record_json import (
@@ -85,8 +85,8 @@ async def produce(doing: Doing, wanted: NewMessage) -> Written:
     await check_partition(doing.client, wanted.topic, wanted.partition)
     producer = IdempotentProducer(doing.client)
     (found,) = all_written(await producer.deliver([record_of(wanted)]))
-    told = f"Written to {found.partition} at offset {found.offset}."
-    return Written(told, *found.partition, found.offset)
+    text = f"Written to {found.partition} at offset {found.offset}."
+    return Written(text, *found.partition, found.offset)
 
 
 PRODUCE: Final = Change(
@@ -104,7 +104,7 @@ async def check_partition(client: Client, topic: str, partition: int | None) -> 
     """Check that topic and partition exist: a producer would wait for a missing topic."""
     found = await client.existing_topics([topic])
     if not found:
-        raise UnknownTopic(f"there is no topic {topic}")
+        raise NoSuchTopic(f"there is no topic {topic}")
     if partition is not None and partition not in found[0].partitions:
         raise ConfigError(f"partition {partition}: {topic} has {len(found[0].partitions)}")
 

@@ -27,7 +27,7 @@ from penstock.console.messages.parameters import (
 )
 from penstock.console.messages.query import LARGEST, Cursor, cursor_of, token
 from penstock.console.messages.search import Hit
-from penstock.console.messages.service import Messages, SearchPage, UnknownTopic
+from penstock.console.messages.service import Messages, NoSuchTopic, SearchPage
 from penstock.console.messages.tail import TopicTail
 from penstock.console.messages.view import MessagePage, detail, messages_of
 from penstock.console.watch import ClusterWatch
@@ -104,7 +104,7 @@ class MessageApi:
         hit = await found_hit(self._messages, request)
         data = hit.record.key if name == "key" else hit.record.value
         if data is None:
-            raise UnknownTopic(f"the {name} is null")
+            raise NoSuchTopic(f"the {name} is null")
         return Response(data, media_type="application/octet-stream", headers=saved_as(name))
 
     async def export(self, request: Request) -> Response:
@@ -164,7 +164,7 @@ async def found_hit(messages: Messages, request: Request) -> Hit:
     offset = number(path, "offset", 0, LARGEST - 1)
     hit = await messages.one(path["topic"], partition, offset, sees_all=sees_all(request))
     if hit is None:
-        raise UnknownTopic(f"there is no record {offset} in {path['topic']}-{partition}")
+        raise NoSuchTopic(f"there is no record {offset} in {path['topic']}-{partition}")
     return hit
 
 
@@ -178,7 +178,7 @@ def answering(watch: ClusterWatch, handle: Handle, refuse: Refuse) -> Handle:
             return refuse(HTTPStatus.SERVICE_UNAVAILABLE, text)
         try:
             return await handle(request)
-        except UnknownTopic as error:
+        except NoSuchTopic as error:
             return refuse(HTTPStatus.NOT_FOUND, str(error))
         except ConfigError as error:
             return refuse(HTTPStatus.BAD_REQUEST, str(error))

@@ -26,7 +26,7 @@ AT_ONCE: Final = 2
 """The most concurrent searches of a console; further ones queue."""
 
 
-class UnknownTopic(ConfigError):
+class NoSuchTopic(ConfigError):
     """There is no such topic, or partition."""
 
 
@@ -80,10 +80,10 @@ class Messages:
     async def partitions(self, topic: str, chosen: tuple[int, ...] = ()) -> list[TopicPartition]:
         found = await self.client.existing_topics([topic])
         if not found:
-            raise UnknownTopic(f"there is no topic {topic}")
+            raise NoSuchTopic(f"there is no topic {topic}")
         for each in chosen:
             if each not in found[0].partitions:
-                raise UnknownTopic(f"there is no partition {each} of {topic}")
+                raise NoSuchTopic(f"there is no partition {each} of {topic}")
         return [TopicPartition(topic, each) for each in sorted(chosen or found[0].partitions)]
 
     async def search(

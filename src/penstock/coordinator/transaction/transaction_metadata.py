@@ -56,7 +56,7 @@ class TransactionMetadata(msgspec.Struct, frozen=True, kw_only=True):
     def check(self, producer: ProducerIdAndEpoch) -> None:
         """Refuse all but the current producer, and that one too while markers are being written.
 
-        Its producer may have the next id by then: the response to its commit has told it.
+        The producer may already have its next id, from the response to its commit.
         """
         if self.state.is_decided and producer == self.producer:
             raise ConcurrentTransactions("the transaction's markers are being written")

@@ -3,7 +3,7 @@
 from penstock.client.errors import BrokerRefused, RequestTimedOut
 from penstock.errors import ErrorCode
 from penstock.local.lab.narration import Narrator
-from penstock.local.lab.stage import ALL, Stage, stage
+from penstock.local.lab.stage import ALL, LabCluster, stage
 
 
 def high_watermark(narrator: Narrator) -> None:
@@ -15,7 +15,7 @@ def high_watermark(narrator: Narrator) -> None:
         acknowledged_last(narrator, on)
 
 
-def nine_of_which_six(narrator: Narrator, on: Stage) -> None:
+def nine_of_which_six(narrator: Narrator, on: LabCluster) -> None:
     narrator.title("Nine records, LEO 9, HW 6: a consumer reads offsets 0 to 5")
     on.create("nine", (0, 1, 2))
     on.write("nine", *numbered(6), acks=ALL)
@@ -32,7 +32,7 @@ def nine_of_which_six(narrator: Narrator, on: Stage) -> None:
     read(narrator, on, "nine", 9)
 
 
-def one_follower_behind(narrator: Narrator, on: Stage) -> None:
+def one_follower_behind(narrator: Narrator, on: LabCluster) -> None:
     narrator.title("Leader 5, followers 5 and 4: HW 4, then 5")
     on.create("five", (0, 1, 2))
     on.write("five", *numbered(4), acks=ALL)
@@ -48,7 +48,7 @@ def one_follower_behind(narrator: Narrator, on: Stage) -> None:
     read(narrator, on, "five", 5)
 
 
-def two_followers_behind(narrator: Narrator, on: Stage) -> None:
+def two_followers_behind(narrator: Narrator, on: LabCluster) -> None:
     narrator.title("Leader 10, followers 5 and 3: HW 3, the smallest of the in-sync set")
     on.create("ten", (0, 1, 2))
     on.write("ten", *numbered(3), acks=ALL)
@@ -67,7 +67,7 @@ def two_followers_behind(narrator: Narrator, on: Stage) -> None:
     narrator.show("both go on", on.replicas("ten"))
 
 
-def acknowledged_last(narrator: Narrator, on: Stage) -> None:
+def acknowledged_last(narrator: Narrator, on: LabCluster) -> None:
     narrator.title("acks=all: the leader waits for the in-sync set, moves the HW, then answers")
     on.create("acked", (0, 1, 2))
     on.write("acked", "a", acks=ALL)
@@ -89,7 +89,7 @@ def acknowledged_last(narrator: Narrator, on: Stage) -> None:
     narrator.show("broker 2 is back: acks=all is answered at once", on.replicas("acked"))
 
 
-def read(narrator: Narrator, on: Stage, topic: str, count: int) -> None:
+def read(narrator: Narrator, on: LabCluster, topic: str, count: int) -> None:
     found = on.readable(topic)
     if found != numbered(count):
         raise RequestTimedOut(f"a consumer of {topic} read {found}, and not {count} records")

@@ -46,13 +46,13 @@ PATIENT = {
 
 
 @contextmanager
-def stage(settings: Mapping[str, str]) -> "Iterator[Stage]":
+def stage(settings: Mapping[str, str]) -> "Iterator[LabCluster]":
     """Three brokers, with broker 0 as controller; everything is deleted afterwards."""
     with temporary_cluster(3, {**PATIENT, **settings}, one_by_one=True) as cluster:
-        yield Stage(cluster)
+        yield LabCluster(cluster)
 
 
-class Stage:
+class LabCluster:
     """The cluster of one scenario; topics have one partition, led by its first replica."""
 
     def __init__(self, cluster: LocalCluster) -> None:

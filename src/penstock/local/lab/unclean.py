@@ -4,7 +4,7 @@ from penstock.client.errors import RequestTimedOut
 from penstock.local.lab.epoch import led_by
 from penstock.local.lab.in_sync import LAG_MS, members
 from penstock.local.lab.narration import Narrator
-from penstock.local.lab.stage import ALL, Stage, stage
+from penstock.local.lab.stage import ALL, LabCluster, stage
 
 
 def unclean(narrator: Narrator) -> None:
@@ -31,7 +31,7 @@ def unclean(narrator: Narrator) -> None:
         expect(narrator, on, "fast", ["a", "other"])
 
 
-def alone_with_it(narrator: Narrator, on: Stage, topic: str, allowed: str) -> None:
+def alone_with_it(narrator: Narrator, on: LabCluster, topic: str, allowed: str) -> None:
     on.create(topic, (0, 1), {"unclean.leader.election.enable": allowed})
     on.write(topic, "a", acks=ALL)
     on.copied(topic, 1)
@@ -45,7 +45,7 @@ def alone_with_it(narrator: Narrator, on: Stage, topic: str, allowed: str) -> No
     narrator.say("broker 0 is killed, broker 1 goes on")
 
 
-def expect(narrator: Narrator, on: Stage, topic: str, values: list[str]) -> None:
+def expect(narrator: Narrator, on: LabCluster, topic: str, values: list[str]) -> None:
     if (found := on.readable(topic)) != values:
         raise RequestTimedOut(f"a consumer of {topic} read {found}, not {values}")
     narrator.say(f"a consumer reads: {' '.join(values)}")

@@ -246,7 +246,7 @@ class _Machine:
                 )
         first, _ = self.supervisor.state(self._workers[0].name)
         assert first is not None
-        told = {each.listener: f"{each.host}:{each.port}" for each in self._shared}
+        addresses = {each.listener: f"{each.host}:{each.port}" for each in self._shared}
         pid = os.getpid()
         http = None
         if self._http is not None:
@@ -257,8 +257,8 @@ class _Machine:
             process_start(pid) or "",
             first.broker_id,
             first.cluster_id,
-            next(iter(told.values())),
-            told,
+            next(iter(addresses.values())),
+            addresses,
             http,
             tuple(found),
         )

@@ -18,7 +18,7 @@ from penstock.config.listener import Endpoint
 from penstock.config.network import NetworkConfig
 from penstock.config.sources import Resolved
 from penstock.config.zookeeper import ZookeeperConfig
-from penstock.local.services import Services
+from penstock.local.services import LocalServices
 from penstock.local.workers.child import Channel, ProcessReport, listen_for_stop
 from penstock.log.files import Files
 from penstock.metadata.shared.store import open_shared
@@ -65,7 +65,7 @@ def run_worker(worker: Worker, channel: Channel) -> None:
                 on_ready,
                 _machine(worker),
                 # The first worker runs the services for the whole machine.
-                alongside=Services(worker.settings.config, worker.directory).run_alongside
+                alongside=LocalServices(worker.settings.config, worker.directory).run_alongside
                 if worker.index == 0
                 else None,
             )

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from penstock.errors import KafkaError, StorageError
 from penstock.log.compaction.cleaned_segment import CleanedSegment
-from penstock.log.compaction.grouping import SegmentFiles, grouped
+from penstock.log.compaction.grouping import SegmentSizes, grouped
 from penstock.log.compaction.job import CleanedGroup, CleaningJob, Finished, SegmentSize
 from penstock.log.compaction.offset_map import OffsetMap
 from penstock.log.compaction.pace import Pace
@@ -184,9 +184,9 @@ class _Cleaning:
             self._pace.passed(len(batch))
             yield batch, header
 
-    def _segment_files(self) -> list[SegmentFiles]:
+    def _segment_files(self) -> list[SegmentSizes]:
         return [
-            SegmentFiles(
+            SegmentSizes(
                 segment,
                 self._size(segment, INDEX),
                 self._size(segment, TIME_INDEX),

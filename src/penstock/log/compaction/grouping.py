@@ -13,7 +13,7 @@ cleanings join what is left.
 """
 
 
-class SegmentFiles(msgspec.Struct, frozen=True):
+class SegmentSizes(msgspec.Struct, frozen=True):
     """A segment's sizes before cleaning, and the offset where the next one begins."""
 
     segment: SegmentSize
@@ -23,13 +23,13 @@ class SegmentFiles(msgspec.Struct, frozen=True):
 
 
 def grouped(
-    segments: Sequence[SegmentFiles], segment_bytes: int, index_bytes: int
-) -> list[list[SegmentFiles]]:
+    segments: Sequence[SegmentSizes], segment_bytes: int, index_bytes: int
+) -> list[list[SegmentSizes]]:
     """Groups whose sizes before cleaning fit in one segment: afterwards they fit all the more.
 
     Without this a log that shrinks would end as many tiny segments.
     """
-    groups: list[list[SegmentFiles]] = []
+    groups: list[list[SegmentSizes]] = []
     for each in segments:
         if groups and _fits([*groups[-1], each], segment_bytes, index_bytes):
             groups[-1].append(each)
@@ -38,7 +38,7 @@ def grouped(
     return groups
 
 
-def _fits(group: list[SegmentFiles], segment_bytes: int, index_bytes: int) -> bool:
+def _fits(group: list[SegmentSizes], segment_bytes: int, index_bytes: int) -> bool:
     first, last = group[0].segment.base_offset, group[-1].next_base_offset - 1
     return (
         len(group) <= MOST_SEGMENTS

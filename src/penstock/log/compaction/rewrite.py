@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from penstock.config.value import LONG_MAX
 from penstock.log.compaction.offset_map import OffsetMap
-from penstock.log.compaction.spans import Span, spans
+from penstock.log.compaction.spans import RecordSpan, spans
 from penstock.record.batch import HEADER, HEADER_BYTES, LENGTH_END, BatchHeader, payload
 from penstock.record.build import build_batch, emptied
 from penstock.record.compression import compress
@@ -66,7 +66,7 @@ def rewritten(
     return _of_spans(data, header, kept)
 
 
-def _kept(data: bytes, header: BatchHeader, this: CleaningRound) -> list[Span]:
+def _kept(data: bytes, header: BatchHeader, this: CleaningRound) -> list[RecordSpan]:
     """The records to keep: the newest of each key; tombstones until their batch's delete horizon.
 
     Records after the map's last offset stay: newer records of their keys are not known yet. A
@@ -88,7 +88,7 @@ def _kept(data: bytes, header: BatchHeader, this: CleaningRound) -> list[Span]:
     return kept
 
 
-def _of_spans(data: bytes, header: BatchHeader, kept: list[Span]) -> bytearray:
+def _of_spans(data: bytes, header: BatchHeader, kept: list[RecordSpan]) -> bytearray:
     """The batch with the kept records only; their bytes stay, since deltas count from the same
     base.
     """

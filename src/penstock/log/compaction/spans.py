@@ -7,7 +7,7 @@ from penstock.record.invalid import InvalidRecord
 from penstock.record.varint import read_varint, read_varlong
 
 
-class Span(NamedTuple):
+class RecordSpan(NamedTuple):
     """One record in `data[start:end]`; its value is neither read nor copied."""
 
     start: int
@@ -18,7 +18,7 @@ class Span(NamedTuple):
     is_tombstone: bool
 
 
-def spans(data: bytes, count: int) -> Iterator[Span]:
+def spans(data: bytes, count: int) -> Iterator[RecordSpan]:
     """The `count` records in `data`, decompressed; `InvalidRecord` when they do not fit."""
     at = 0
     try:
@@ -36,7 +36,7 @@ def spans(data: bytes, count: int) -> Iterator[Span]:
             value_size, at = read_varint(data, at)
             if not at + value_size < end <= len(data):
                 raise InvalidRecord(f"a record of {size} bytes does not end with its fields")
-            yield Span(start, end, timestamp_delta, offset_delta, key, value_size < 0)
+            yield RecordSpan(start, end, timestamp_delta, offset_delta, key, value_size < 0)
             at = end
     except IndexError:
         raise InvalidRecord("the last record is cut") from None

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 
-class Finding(msgspec.Struct, frozen=True):
+class FileFinding(msgspec.Struct, frozen=True):
     """Something about one file."""
 
     path: str
@@ -20,8 +20,8 @@ class Finding(msgspec.Struct, frozen=True):
 class VerificationReport:
     """Damage is what a broker would have to repair or could not read; remarks are no damage."""
 
-    damage: list[Finding] = field(default_factory=list)
-    remarks: list[Finding] = field(default_factory=list)
+    damage: list[FileFinding] = field(default_factory=list)
+    remarks: list[FileFinding] = field(default_factory=list)
     partitions: int = 0
     segments: int = 0
     batches: int = 0
@@ -29,7 +29,7 @@ class VerificationReport:
     size_bytes: int = 0
 
     def damaged(self, path: Path, what: str) -> None:
-        self.damage.append(Finding(str(path), what))
+        self.damage.append(FileFinding(str(path), what))
 
     def remark(self, path: Path, what: str) -> None:
-        self.remarks.append(Finding(str(path), what))
+        self.remarks.append(FileFinding(str(path), what))

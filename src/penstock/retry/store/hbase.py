@@ -28,7 +28,7 @@ from penstock.retry.store.index import (
     IndexKey,
     StoreChanged,
 )
-from penstock.retry.store.worker import Worker
+from penstock.retry.store.worker import StoreWorker
 from penstock.types import Offset
 
 T = TypeVar("T")
@@ -86,7 +86,7 @@ class HBaseIndex:
     def __init__(self, url: str) -> None:
         """Does not connect yet."""
         self._server, self._name = _server(url)
-        self._worker = Worker("HBase")
+        self._worker = StoreWorker("HBase")
         self._connection: Any = None
         self._rows: dict[IndexKey, _Rows] = {}
 

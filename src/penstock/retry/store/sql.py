@@ -19,7 +19,7 @@ from penstock.retry.store.index import (
     IndexKey,
     StoreChanged,
 )
-from penstock.retry.store.worker import Worker
+from penstock.retry.store.worker import StoreWorker
 from penstock.types import Offset
 
 T = TypeVar("T")
@@ -85,7 +85,7 @@ class SqlIndex:
                 "mysql://… or mariadb://…"
             ) from None
         self._name = scheme.partition("+")[0]
-        self._worker = Worker(self._name)
+        self._worker = StoreWorker(self._name)
         self._has_tables = False
 
     async def indexed_to(self, key: IndexKey) -> Offset | None:

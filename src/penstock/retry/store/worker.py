@@ -13,7 +13,7 @@ LIMIT_S: Final = 20.0
 """After this long without an answer the store counts as unavailable."""
 
 
-class Worker:
+class StoreWorker:
     """Runs calls one after the other, as a single connection requires."""
 
     def __init__(self, store: str) -> None:

@@ -14,7 +14,7 @@ from penstock.clock import Clock
 from penstock.sdk.defaults import Config, consumer_config
 from penstock.sdk.interceptor import ConsumerInterceptor, tell_committed
 from penstock.sdk.parallel.overflow import OverflowTopic
-from penstock.sdk.parallel.progress import PageState, Progress
+from penstock.sdk.parallel.progress import LaneProgress, PageState
 from penstock.sdk.parallel.saved import (
     IN_TOPIC,
     UnreadableProgress,
@@ -36,7 +36,7 @@ class AssignedPartition:
     the old one do no harm.
     """
 
-    def __init__(self, progress: Progress, overflow_id: str | None) -> None:
+    def __init__(self, progress: LaneProgress, overflow_id: str | None) -> None:
         self.progress = progress
         self.overflow_id = overflow_id
         """The id of its pages in the overflow topic; None: it has none there."""
@@ -188,7 +188,7 @@ class ProgressCommits:
         base = committed.offset if committed.offset >= 0 else None
         text = committed.metadata or ""
         if base is None or not text:
-            return AssignedPartition(Progress(base), None)
+            return AssignedPartition(LaneProgress(base), None)
         identity = text.removeprefix(IN_TOPIC) if text.startswith(IN_TOPIC) else None
         try:
             if identity is None:
@@ -198,14 +198,14 @@ class ProgressCommits:
                 pages = self._overflow.read(key_prefix(self._group, *at, identity))
         except UnreadableProgress as error:
             logger.warning("%s-%d: %s", committed.topic, committed.partition, error)
-            return AssignedPartition(Progress(base), None)
-        loaded = AssignedPartition(Progress(base, pages), identity)
+            return AssignedPartition(LaneProgress(base), None)
+        loaded = AssignedPartition(LaneProgress(base, pages), identity)
         if identity is not None:
             loaded.written = {each.number for each in pages}
         self._forget_cut(committed, loaded.progress)
         return loaded
 
-    def _forget_cut(self, committed: TopicPartition, progress: Progress) -> None:
+    def _forget_cut(self, committed: TopicPartition, progress: LaneProgress) -> None:
         """Forget finished offsets beyond the end of the log: it was truncated, and other records
         will get those offsets.
 

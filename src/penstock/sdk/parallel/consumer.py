@@ -38,7 +38,7 @@ from penstock.sdk.interceptor import ConsumerInterceptor, consumed_through
 from penstock.sdk.parallel.commits import AssignedPartition, ProgressCommits
 from penstock.sdk.parallel.overflow import OverflowTopic
 from penstock.sdk.parallel.pool import Pool
-from penstock.sdk.parallel.progress import Progress
+from penstock.sdk.parallel.progress import LaneProgress
 from penstock.sdk.parallel.work import Order, Work, lane_of
 from penstock.sdk.reading import RecordReader, check_error, raw_record
 from penstock.sdk.record import K, PartitionId, Record, V
@@ -234,12 +234,12 @@ class ParallelConsumer(Generic[K, V]):
         A rebalance may refuse it: then the records are read again here, or by the partition's new
         owner.
         """
-        before: dict[PartitionId, Progress] = {}
+        before: dict[PartitionId, LaneProgress] = {}
         with self._changed:
             for record in records:
                 partition = self._partitions[_at(record)]
                 if _at(record) not in before:
-                    before[_at(record)] = Progress(record.offset, partition.progress.pages())
+                    before[_at(record)] = LaneProgress(record.offset, partition.progress.pages())
                 partition.progress.finish(record.offset)
                 partition.is_changed = True
         refused = self._commits.commit(wait=True)
@@ -256,7 +256,7 @@ class ParallelConsumer(Generic[K, V]):
         """The log was truncated or recreated: finished offsets say nothing about new records."""
         logger.warning("%s-%d goes on at %d, behind which it had been before", *at, offset)
         self._drop([at])
-        partition = self._partitions[at] = AssignedPartition(Progress(offset), None)
+        partition = self._partitions[at] = AssignedPartition(LaneProgress(offset), None)
         return partition
 
     def _is_briefly_full(self, buffered: int) -> bool:

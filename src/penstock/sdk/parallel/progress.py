@@ -73,7 +73,7 @@ class PageState:
     bits: bytes | None
 
 
-class Progress:
+class LaneProgress:
     """Progress of one partition, from its assignment until it is revoked."""
 
     def __init__(self, base: int | None = None, pages: Iterable[PageState] = ()) -> None:

@@ -44,7 +44,7 @@ class RecordBounds(NamedTuple):
     newest_ms: int = MAX_INT64
 
 
-class Decoded(NamedTuple):
+class DecodedColumns(NamedTuple):
     """The columns that differ between records; `headers` is None if not requested."""
 
     key: pa.Array
@@ -65,7 +65,7 @@ class PartitionColumns:
         self._rows = 0
         self._grow(1 << 12)
 
-    def completed(self, decoded: Decoded) -> pa.RecordBatch:
+    def completed(self, decoded: DecodedColumns) -> pa.RecordBatch:
         rows = len(decoded.offset)
         if rows > self._rows:
             self._grow(rows)

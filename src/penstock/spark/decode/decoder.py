@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Protocol
 
-from penstock.spark.decode.columns import Decoded, RecordBounds
+from penstock.spark.decode.columns import DecodedColumns, RecordBounds
 from penstock.spark.decode.vectorised import VectorisedDecoder
 from penstock.spark.decode.visible import VisibleBatches
 
@@ -17,10 +17,10 @@ class RecordDecoder(Protocol):
 
     def decode(
         self, fetched: memoryview, batches: VisibleBatches, *, plain: bool
-    ) -> Iterator[Decoded]:
+    ) -> Iterator[DecodedColumns]:
         """Records of fetched bytes; `plain`: no batch is hidden except control batches."""
 
-    def rest(self) -> Iterator[Decoded]:
+    def rest(self) -> Iterator[DecodedColumns]:
         """Records that were decoded but not returned yet."""
 
 

@@ -9,7 +9,13 @@ import pyarrow as pa
 
 from penstock.record.batch import BatchHeader, declared_count, read_header
 from penstock.spark.decode._fill import fill, fill_plain
-from penstock.spark.decode.columns import HEADER, TIMESTAMP, Decoded, RecordBounds, readable_names
+from penstock.spark.decode.columns import (
+    HEADER,
+    TIMESTAMP,
+    DecodedColumns,
+    RecordBounds,
+    readable_names,
+)
 from penstock.spark.decode.visible import VisibleBatches
 from penstock.types import Buffer
 
@@ -42,7 +48,7 @@ class NativeDecoder:
 
     def decode(
         self, fetched: memoryview, batches: VisibleBatches, *, plain: bool
-    ) -> Iterator[Decoded]:
+    ) -> Iterator[DecodedColumns]:
         """Records of fetched bytes; `plain`: no batch is hidden except control batches.
 
         Then most batches never reach Python. Those that do go through `batches`.
@@ -68,7 +74,9 @@ class NativeDecoder:
                     yield from self.decode_batches(batches(fetched[at:end]))
                     position = (end, 0, -1)
 
-    def decode_batches(self, batches: Iterable[tuple[BatchHeader, Buffer]]) -> Iterator[Decoded]:
+    def decode_batches(
+        self, batches: Iterable[tuple[BatchHeader, Buffer]]
+    ) -> Iterator[DecodedColumns]:
         """Records of payloads that Python has decompressed."""
         for header, payload in batches:
             at, left = 0, declared_count(header)
@@ -85,13 +93,13 @@ class NativeDecoder:
                     break
                 yield from self._emptied(len(payload) - at)
 
-    def rest(self) -> Iterator[Decoded]:
+    def rest(self) -> Iterator[DecodedColumns]:
         """Records that were decoded but not returned yet."""
         chunk, self._chunk = self._chunk, None
         if chunk is not None and chunk.rows:
             yield chunk.decoded()
 
-    def _emptied(self, bytes_left: int) -> Iterator[Decoded]:
+    def _emptied(self, bytes_left: int) -> Iterator[DecodedColumns]:
         """Make room for the next record: yield a full chunk, or replace one that is too small."""
         if self._chunk is not None and self._chunk.rows:
             yield from self.rest()
@@ -128,12 +136,12 @@ class _Chunk:
     def rows(self) -> int:
         return int(self.counts[0])
 
-    def decoded(self) -> Decoded:
+    def decoded(self) -> DecodedColumns:
         offsets, timestamps, kinds, *columns = self.buffers
         key_ends, key_valid, key_data, value_ends, value_valid, value_data, *headers = columns
         rows, key_bytes, value_bytes, *header_counts = map(int, self.counts)
         _, _, _, null_keys, null_values, _, _ = header_counts
-        return Decoded(
+        return DecodedColumns(
             _array(pa.binary(), rows, null_keys, key_valid, key_ends, key_data[:key_bytes]),
             _array(
                 pa.binary(), rows, null_values, value_valid, value_ends, value_data[:value_bytes]

@@ -18,7 +18,7 @@ from penstock.spark.decode.columns import (
     HEADERS,
     MAX_MS,
     TIMESTAMP,
-    Decoded,
+    DecodedColumns,
     RecordBounds,
     readable_names,
 )
@@ -53,21 +53,21 @@ class VectorisedDecoder:
         batches: VisibleBatches,
         *,
         plain: bool,  # noqa: ARG002 - only its twin uses it
-    ) -> Iterator[Decoded]:
+    ) -> Iterator[DecodedColumns]:
         """Records of fetched bytes, in the batches that `batches` lets through."""
         return self.decode_batches(batches(fetched))
 
-    def decode_batches(self, batches: Iterable[Batch]) -> Iterator[Decoded]:
+    def decode_batches(self, batches: Iterable[Batch]) -> Iterator[DecodedColumns]:
         for group in _groups(batches):
             decoded = self._decoded(group)
             if len(decoded.offset):
                 yield decoded
 
-    def rest(self) -> Iterator[Decoded]:
+    def rest(self) -> Iterator[DecodedColumns]:
         """Nothing: all records were returned at once."""
         return iter(())
 
-    def _decoded(self, group: list[Batch]) -> Decoded:
+    def _decoded(self, group: list[Batch]) -> DecodedColumns:
         raw = b"".join([*(payload for _, payload in group), _SPARE])
         try:
             found = _fields(raw, group, with_headers=self._with_headers)
@@ -90,7 +90,7 @@ class VectorisedDecoder:
         headers = None
         if self._with_headers:
             headers = _headers_column(binary, found.headers, rows, len(found.offset))
-        return Decoded(
+        return DecodedColumns(
             key,
             value,
             pa.array(found.offset[rows]),
@@ -137,7 +137,9 @@ def as_micros(time_ms: Ints) -> Ints:
     return micros
 
 
-def decoded_plainly(group: Iterable[Batch], wanted: RecordBounds, *, with_headers: bool) -> Decoded:
+def decoded_plainly(
+    group: Iterable[Batch], wanted: RecordBounds, *, with_headers: bool
+) -> DecodedColumns:
     """The same columns, decoded record by record: decides about suspicious bytes."""
     first, end, oldest, newest = wanted
     found, kinds = [], []
@@ -158,7 +160,7 @@ def decoded_plainly(group: Iterable[Batch], wanted: RecordBounds, *, with_header
             for record in found
         ]  # fmt: skip
         headers = pa.array(texts, HEADERS)
-    return Decoded(
+    return DecodedColumns(
         pa.array([record.key for record in found], pa.binary()),
         pa.array([record.value for record in found], pa.binary()),
         pa.array([record.offset for record in found], pa.int64()),

@@ -30,7 +30,7 @@ STEP_S = 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class PipelineRun:
     """A project and the options of its run."""
 
     project: Project
@@ -53,7 +53,7 @@ class RunListener:
     message: Callable[[str], None]
 
 
-def validate(run: Run, listener: RunListener) -> None:
+def validate(run: PipelineRun, listener: RunListener) -> None:
     """Let Spark check the definitions without running them. Flows were checked when they were read,
     except for their formats.
     """
@@ -65,7 +65,7 @@ def validate(run: Run, listener: RunListener) -> None:
             update(engine.spark, run.project, listener.message, dry=True)
 
 
-def run_project(run: Run, listener: RunListener) -> None:
+def run_project(run: PipelineRun, listener: RunListener) -> None:
     """Run until all that the sources hold is processed or, following, until the caller's signal
     handler raises.
 
@@ -88,7 +88,7 @@ def run_project(run: Run, listener: RunListener) -> None:
 
 @contextmanager
 def _running(
-    engine: Engine, flows: Sequence[FlowSpec], run: Run, listener: RunListener
+    engine: Engine, flows: Sequence[FlowSpec], run: PipelineRun, listener: RunListener
 ) -> Iterator[list[StreamingQuery]]:
     """Queries that end with the block."""
     queries: list[StreamingQuery] = []
@@ -112,7 +112,7 @@ def _wait(queries: list[StreamingQuery]) -> None:
     _check(queries)
 
 
-def _engine(run: Run, listener: RunListener) -> AbstractContextManager[Engine]:
+def _engine(run: PipelineRun, listener: RunListener) -> AbstractContextManager[Engine]:
     os.environ["PENSTOCK_BOOTSTRAP"] = run.bootstrap  # where definitions find it
     if run.remote is not None:
         return remote_engine(run.remote)
@@ -143,14 +143,14 @@ def named(flow: FlowSpec) -> Iterator[None]:
         raise ConfigError(f"flow {flow.name!r}: {error}") from error
 
 
-def _trigger(run: Run) -> dict[str, Any]:
+def _trigger(run: PipelineRun) -> dict[str, Any]:
     if not run.follow:
         return {"availableNow": True}
     return {"processingTime": f"{round(run.interval_s * 1000)} milliseconds"}
 
 
 def _declared(
-    spark: SparkSession, run: Run, listener: RunListener, queries: list[StreamingQuery]
+    spark: SparkSession, run: PipelineRun, listener: RunListener, queries: list[StreamingQuery]
 ) -> None:
     """Spark updates declared tables once per call, so following means to call it repeatedly."""
     if not run.project.spec.libraries:
@@ -168,7 +168,7 @@ def _declared(
         _check(queries)
 
 
-def _rounds(run: Run) -> Iterator[None]:
+def _rounds(run: PipelineRun) -> Iterator[None]:
     while True:
         began = time.monotonic()
         yield

@@ -52,7 +52,7 @@ _LAST_OFFSET_DELTA = Struct(">i")
 _LAST_OFFSET_DELTA_AT = 23
 
 
-class Fetched(NamedTuple):
+class FetchedBytes(NamedTuple):
     """Bytes of whole batches. The reader must call `done`, after which the bytes are reused."""
 
     start: int
@@ -95,7 +95,7 @@ class RangeFetch:
         self._is_closed = False
         self._empty_since: float | None = None
 
-    def __iter__(self) -> Iterator[Fetched]:
+    def __iter__(self) -> Iterator[FetchedBytes]:
         while not isinstance(self._step(), RangeDone):
             fetched = self._existing()
             if fetched is not None:
@@ -118,7 +118,7 @@ class RangeFetch:
                 self._changed.wait()
         return step
 
-    def _existing(self) -> Fetched | None:
+    def _existing(self) -> FetchedBytes | None:
         """The next response; None if it holds no new batch, or the topic was deleted and that is no
         error: then the range ends. That takes the whole timeout: a broker may not have heard of a
         topic yet.
@@ -135,7 +135,7 @@ class RangeFetch:
                 self._read.skip_to(self._range.end)
             return None
 
-    def _next(self) -> Fetched | None:
+    def _next(self) -> FetchedBytes | None:
         """The next response; None if it holds no new batch."""
         try:
             if isinstance(step := self._step(), SendFetch):
@@ -152,7 +152,7 @@ class RangeFetch:
             self._leave_follower()
             raise
 
-    def _received(self, into: memoryview) -> Fetched | None:
+    def _received(self, into: memoryview) -> FetchedBytes | None:
         assert self._in_flight is not None, "a request is in flight"
         connection, ticket = self._in_flight
         limit_ms = self._settings.max_wait_ms + self._client.settings.request_timeout_ms
@@ -186,7 +186,7 @@ class RangeFetch:
         self._empty_since = None
         committed = self._settings.isolation is IsolationLevel.READ_COMMITTED
         aborted = (partition.aborted_transactions or []) if committed else []
-        return Fetched(lease.start, records, aborted, partial(self._returned, lease))
+        return FetchedBytes(lease.start, records, aborted, partial(self._returned, lease))
 
     def _leave_follower(self) -> bool:
         """Read the rest of the range from the leader, if a follower was read: it may lag, or be

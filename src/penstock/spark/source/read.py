@@ -8,7 +8,7 @@ import pyarrow as pa
 from penstock.errors import KafkaError
 from penstock.record.batch import CorruptBatch
 from penstock.spark.client.cluster import BlockingClient
-from penstock.spark.decode.columns import Decoded, PartitionColumns, RecordBounds
+from penstock.spark.decode.columns import DecodedColumns, PartitionColumns, RecordBounds
 from penstock.spark.decode.decoder import NATIVE, Decoder
 from penstock.spark.decode.visible import VisibleBatches
 from penstock.spark.options import MAX_INT64, MIN_INT64
@@ -17,7 +17,7 @@ from penstock.spark.source.ranges import OffsetRange
 from penstock.spark.source.read_ahead import ahead
 from penstock.spark.source.settings import SourceSettings, ValueSettings
 
-Completed = Callable[[Decoded], pa.RecordBatch]
+Completed = Callable[[DecodedColumns], pa.RecordBatch]
 _SCRATCH_BYTES: Final = 2 << 20
 
 
@@ -60,7 +60,7 @@ def _with_fields(completed: Completed, value: ValueSettings) -> Completed:
     """Adds the fields of the values as the last column."""
     decode = _decoder(value)
 
-    def with_fields(decoded: Decoded) -> pa.RecordBatch:
+    def with_fields(decoded: DecodedColumns) -> pa.RecordBatch:
         batch = completed(decoded)
         return batch.append_column("fields", decode(batch.column("value")))
 

@@ -15,7 +15,7 @@ _WAYS: Final = ("subscribe", "subscribePattern", "assign")
 
 
 @dataclass(frozen=True, slots=True)
-class Topics:
+class SubscribedTopics:
     """All partitions of these topics, also those added later."""
 
     names: tuple[str, ...]
@@ -35,7 +35,7 @@ class Assigned:
     partitions: tuple[TopicPartition, ...]
 
 
-Subscription: TypeAlias = Topics | Pattern | Assigned
+Subscription: TypeAlias = SubscribedTopics | Pattern | Assigned
 
 
 def read_subscription(options: Options) -> Subscription:
@@ -48,7 +48,7 @@ def read_subscription(options: Options) -> Subscription:
         names = tuple(dict.fromkeys(each.strip() for each in text.split(",") if each.strip()))
         if not names:
             raise ConfigError("option subscribe names no topic")
-        return Topics(names)
+        return SubscribedTopics(names)
     if given[0] == "assign":
         return Assigned(_partitions(text))
     try:
@@ -61,7 +61,7 @@ def read_subscription(options: Options) -> Subscription:
 def wanted_names(subscription: Subscription) -> list[str] | None:
     """The topics to request from the cluster; None: all."""
     match subscription:
-        case Topics(names):
+        case SubscribedTopics(names):
             return list(names)
         case Assigned(partitions):
             return list(dict.fromkeys(each.topic for each in partitions))
@@ -74,7 +74,7 @@ def subscribed(
 ) -> tuple[list[TopicPartition], list[str]]:
     """The existing partitions in order, and what the subscription names that is missing."""
     match subscription:
-        case Topics(names):
+        case SubscribedTopics(names):
             found = [name for name in names if name in topics]
             missing = [f"topic {name}" for name in names if name not in topics]
             return _all(found, topics), missing

@@ -9,12 +9,12 @@ from penstock.broker.telemetry.clients import (
     UnknownSubscriptionId,
 )
 from penstock.broker.telemetry.otlp import DataPoint
-from penstock.broker.telemetry.subscriptions import Subscription, subscription_of
+from penstock.broker.telemetry.subscriptions import TelemetrySubscription, subscription_of
 from penstock.errors import InvalidRequest
 from penstock.types import Uuid
 
 ID = Uuid(b"a" * 16)
-EVERY_SECOND = Subscription(5, ("*",), 1000)
+EVERY_SECOND = TelemetrySubscription(5, ("*",), 1000)
 
 
 def point(name: str = "org.apache.kafka.x.total", value: float = 1, **traits: str) -> DataPoint:
@@ -53,7 +53,7 @@ def test_nothing_is_accepted_after_the_last_push() -> None:
 def test_a_changed_subscription_restarts_the_interval() -> None:
     known = TelemetryClients()
     known.client(ID, "c", EVERY_SECOND).ask(0)
-    changed = known.client(ID, "c", Subscription(6, ("x",), 500))
+    changed = known.client(ID, "c", TelemetrySubscription(6, ("x",), 500))
     changed.ask(1)
     changed.push(6, 2, terminating=False)
 
@@ -139,7 +139,7 @@ def test_metrics_without_a_subscription_are_dropped() -> None:
     """A client could otherwise fill the page."""
     known = TelemetryClients()
     for metrics, kept in (((), 0), (("org.apache.kafka.y",), 0), (("org.apache.kafka.x",), 1)):
-        client = known.client(ID, "c", Subscription(5, metrics, 1000))
+        client = known.client(ID, "c", TelemetrySubscription(5, metrics, 1000))
         known.received(client, [point()])
         assert len(client.series) == kept
     assert known.dropped == 2

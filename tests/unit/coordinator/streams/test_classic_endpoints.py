@@ -4,7 +4,7 @@ from uuid import UUID
 
 import pytest
 
-from penstock.coordinator.group.streams.member import Endpoint
+from penstock.coordinator.group.streams.member import StreamsEndpoint
 from support.groups.classic_streams_members import ClassicThread, told_hosts
 from support.groups.streams_members import StreamsCluster, StreamsThread, settle
 
@@ -14,7 +14,7 @@ ONE, TWO, THREE = (str(UUID(int=number)) for number in (1, 2, 3))
 def joined(cluster: StreamsCluster, *threads: ClassicThread) -> StreamsThread:
     """A member of the streams protocol beside classic ones, once the group is stable."""
     new = StreamsThread(cluster, "new", process=TWO)
-    new.join(endpoint=Endpoint("new", 1))
+    new.join(endpoint=StreamsEndpoint("new", 1))
     settled(new, *threads)
     return new
 
@@ -75,7 +75,7 @@ def test_threads_of_one_process_share_an_entry() -> None:
 
 
 def test_threads_of_one_process_share_an_entry_in_the_streams_protocol_too() -> None:
-    cluster, endpoint = StreamsCluster(), Endpoint("a", 1)
+    cluster, endpoint = StreamsCluster(), StreamsEndpoint("a", 1)
     a, b = (StreamsThread(cluster, name, process=ONE) for name in "ab")
     a.join(endpoint=endpoint)
     b.join(endpoint=endpoint)
@@ -91,7 +91,7 @@ def test_the_endpoint_of_a_leaving_member_is_removed() -> None:
     a = ClassicThread(cluster, ONE, "a:1", new_id="a", waits_ms=0)
     new = joined(cluster, a)
     other = StreamsThread(cluster, "other", process=THREE)
-    other.join(endpoint=Endpoint("other", 1))
+    other.join(endpoint=StreamsEndpoint("other", 1))
     other.beat(epoch=-1)
     settled(new, a)
     assert sorted(host for host, _ in told_hosts(a.told)) == ["a:1", "new:1"]

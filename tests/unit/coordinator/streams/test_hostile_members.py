@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from penstock.coordinator.group.errors import InconsistentGroupProtocol, UnknownMemberId
 from penstock.coordinator.group.streams.errors import InvalidTopology
-from penstock.coordinator.group.streams.member import Endpoint, TaskPosition
+from penstock.coordinator.group.streams.member import StreamsEndpoint, TaskPosition
 from penstock.coordinator.group.streams.migration.user_data import read_user_data
 from penstock.coordinator.group.streams.records import Topology
 from penstock.coordinator.group.streams.task import TaskId
@@ -90,7 +90,7 @@ def leading(thread: ClassicThread) -> ClassicThread:
 def test_a_bad_endpoint_of_a_streams_member_is_not_sent_to_classic_members(host: str) -> None:
     cluster = StreamsCluster()
     new = StreamsThread(cluster, "new", process=TWO)
-    new.join(endpoint=Endpoint(host, 80))
+    new.join(endpoint=StreamsEndpoint(host, 80))
     old = ClassicThread(cluster, ONE, waits_ms=0)
     rolled(old, new)
     assert told_hosts(old.told) == [("host:80", sorted(old.has))]

@@ -18,7 +18,7 @@ from penstock.coordinator.group.errors import (
 )
 from penstock.coordinator.group.streams.endpoints import EndpointPartitions
 from penstock.coordinator.group.streams.errors import InvalidTopology, RebalancesClassically
-from penstock.coordinator.group.streams.member import Endpoint
+from penstock.coordinator.group.streams.member import StreamsEndpoint
 from penstock.coordinator.group.streams.migration.user_data import (
     assignment_user_data,
     read_user_data,
@@ -372,7 +372,7 @@ def test_classic_members_with_another_subscription_or_protocol_cannot_join(
 
 def test_the_user_data_of_a_member_is_read() -> None:
     found = read_user_data(user_data(ONE, "[::1]:8080"))
-    assert found == (11, ONE, Endpoint("::1", 8080), False)
+    assert found == (11, ONE, StreamsEndpoint("::1", 8080), False)
     assert read_user_data(user_data(ONE)).endpoint is None
 
 
@@ -386,7 +386,7 @@ def test_user_data_in_another_format_is_refused(data: bytes | None) -> None:
     ("version", "task"), [(7, "00000001 00000002"), (11, "00000001 00000002 00000000")]
 )
 def test_an_assignment_is_encoded_as_in_java(version: int, task: str) -> None:
-    hosts = [EndpointPartitions(Endpoint("h", 80), {"t": [2]}, {})]
+    hosts = [EndpointPartitions(StreamsEndpoint("h", 80), {"t": [2]}, {})]
     found = assignment_user_data(version, [TaskId("1", 2)], hosts)
     number = f"{version:08x}"
     host = "0001 68 00000050"

@@ -25,7 +25,7 @@ from penstock.coordinator.group.errors import (
 from penstock.coordinator.group.offsets import CommittedOffset, Committer
 from penstock.coordinator.group.streams.errors import InvalidTopology
 from penstock.coordinator.group.streams.group import StreamsGroup, StreamsGroupState
-from penstock.coordinator.group.streams.member import Endpoint, StreamsMemberState
+from penstock.coordinator.group.streams.member import StreamsEndpoint, StreamsMemberState
 from penstock.coordinator.group.streams.task import NOTHING, TaskId
 from penstock.coordinator.group.streams.topology import StatusCode
 from penstock.errors import InvalidRequest, KafkaError
@@ -154,7 +154,7 @@ def test_a_member_that_does_not_revoke_its_tasks_is_removed(
 def test_a_new_coordinator_restores_everything_from_the_log(
     cluster: StreamsCluster, a: StreamsThread, b: StreamsThread
 ) -> None:
-    a.join(endpoint=Endpoint("h", 1), tags=(("zone", "z"),), rack_id="r")
+    a.join(endpoint=StreamsEndpoint("h", 1), tags=(("zone", "z"),), rack_id="r")
     b.join()
     a.beat()
     before = durable(cluster.group)
@@ -276,10 +276,14 @@ def test_a_shutdown_request_reaches_all_members(
 
 
 def test_endpoints_are_sent_once_per_change(a: StreamsThread) -> None:
-    reply = a.join(endpoint=Endpoint("h", 80))
+    reply = a.join(endpoint=StreamsEndpoint("h", 80))
     assert reply.endpoints is not None
     (at,) = reply.endpoints
-    assert (at.endpoint, at.active, at.standby) == (Endpoint("h", 80), {"t": [0, 1, 2, 3]}, {})
+    assert (at.endpoint, at.active, at.standby) == (
+        StreamsEndpoint("h", 80),
+        {"t": [0, 1, 2, 3]},
+        {},
+    )
     assert a.beat(endpoint_epoch=reply.endpoint_epoch).endpoints is None
     assert a.beat(endpoint_epoch=reply.endpoint_epoch - 1).endpoints is not None
 
@@ -491,7 +495,7 @@ def test_a_new_coordinator_sends_endpoints_again(
     cluster: StreamsCluster, a: StreamsThread, b: StreamsThread
 ) -> None:
     """Even if its number of changes equals that of the former coordinator."""
-    a.join(endpoint=Endpoint("a", 80))
+    a.join(endpoint=StreamsEndpoint("a", 80))
     known = b.join().endpoint_epoch
     cluster.pass_ms(2000)
     cluster.start()

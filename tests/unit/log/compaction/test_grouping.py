@@ -1,12 +1,12 @@
 """Which neighbouring segments compaction joins."""
 
-from penstock.log.compaction.grouping import MOST_SEGMENTS, SegmentFiles, grouped
+from penstock.log.compaction.grouping import MOST_SEGMENTS, SegmentSizes, grouped
 from penstock.log.compaction.job import SegmentSize
 
 
 def sizes(count: int, size_bytes: int, segment_bytes: int) -> list[int]:
     segments = [
-        SegmentFiles(SegmentSize(base, size_bytes), 0, 0, base + 1) for base in range(count)
+        SegmentSizes(SegmentSize(base, size_bytes), 0, 0, base + 1) for base in range(count)
     ]
     return [len(group) for group in grouped(segments, segment_bytes, 1 << 20)]
 

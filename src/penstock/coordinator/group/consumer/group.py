@@ -31,7 +31,7 @@ from penstock.coordinator.group.consumer.records import (
     TargetKey,
     TargetValue,
     assignment_of,
-    classic_terms,
+    classic_settings,
     member_tombstones,
 )
 from penstock.types import Uuid
@@ -117,8 +117,8 @@ class ConsumerGroup(msgspec.Struct, frozen=True):
         Otherwise the group could not become classic again.
         """
         names = {each.name for each in protocols}
-        terms = [each.classic for each in self.members.values() if each.classic is not None]
-        common = [{each.name for each in known.protocols} for known in terms]
+        settings = [each.classic for each in self.members.values() if each.classic is not None]
+        common = [{each.name for each in known.protocols} for known in settings]
         return protocol_type == CONSUMER and bool(names.intersection(*common))
 
     def held_by_others(self, member_id: str) -> Assignment:
@@ -199,7 +199,7 @@ def replayed(group: ConsumerGroup, record: ConsumerGroupRecord) -> ConsumerGroup
                 regex=value.subscribed_topic_regex,
                 rebalance_timeout_ms=value.rebalance_timeout_ms,
                 assignor=value.server_assignor,
-                classic=classic_terms(value.classic_member_metadata),
+                classic=classic_settings(value.classic_member_metadata),
             )
         case MemberKey(_, member_id), None:
             return change(members=without(group.members, member_id))

@@ -34,7 +34,7 @@ class MemberState(IntEnum):
     """The member waits for partitions that other members have not revoked yet."""
 
 
-class ClassicTerms(msgspec.Struct, frozen=True):
+class ClassicMemberSettings(msgspec.Struct, frozen=True):
     """The session timeout and strategies that a member of the classic protocol joined with."""
 
     session_timeout_ms: int
@@ -58,7 +58,7 @@ class ConsumerGroupMember(msgspec.Struct, frozen=True, kw_only=True):
     regex: str | None = None
     rebalance_timeout_ms: int = -1
     assignor: str | None = None
-    classic: ClassicTerms | None = None
+    classic: ClassicMemberSettings | None = None
     """None: it uses the consumer protocol."""
 
     epoch: int = 0

@@ -8,7 +8,7 @@ import msgspec
 from penstock.coordinator.group.classic.member import ProtocolMetadata
 from penstock.coordinator.group.consumer.member import (
     Assignment,
-    ClassicTerms,
+    ClassicMemberSettings,
     ConsumerGroupMember,
     MemberState,
     TopicIdPartition,
@@ -135,17 +135,17 @@ def member_record(group: str, member: ConsumerGroupMember) -> ConsumerGroupRecor
     )
 
 
-def _classic_metadata(classic: ClassicTerms) -> ClassicMemberMetadata:
+def _classic_metadata(classic: ClassicMemberSettings) -> ClassicMemberMetadata:
     protocols = [ClassicProtocol(each.name, each.metadata) for each in classic.protocols]
     return ClassicMemberMetadata(classic.session_timeout_ms, protocols)
 
 
-def classic_terms(stored: ClassicMemberMetadata | None) -> ClassicTerms | None:
+def classic_settings(stored: ClassicMemberMetadata | None) -> ClassicMemberSettings | None:
     """None for a member of the consumer protocol."""
     if stored is None:
         return None
     protocols = (ProtocolMetadata(each.name, each.metadata) for each in stored.supported_protocols)
-    return ClassicTerms(stored.session_timeout_ms, tuple(protocols))
+    return ClassicMemberSettings(stored.session_timeout_ms, tuple(protocols))
 
 
 def target_epoch_record(group: str, epoch: int, now_ms: int) -> ConsumerGroupRecord:

@@ -20,7 +20,7 @@ from penstock.coordinator.group.consumer.draft import ConsumerGroupDraft
 from penstock.coordinator.group.consumer.group import ConsumerGroup
 from penstock.coordinator.group.consumer.heartbeat import checked_member, refresh
 from penstock.coordinator.group.consumer.member import (
-    ClassicTerms,
+    ClassicMemberSettings,
     ConsumerGroupMember,
     MemberState,
 )
@@ -145,19 +145,19 @@ def _updated(
         topics=frozenset(subscription.topics),
         regex=None,
         rebalance_timeout_ms=request.rebalance_timeout_ms,
-        classic=ClassicTerms(request.session_timeout_ms, request.protocols),
+        classic=ClassicMemberSettings(request.session_timeout_ms, request.protocols),
     )
 
 
 def sync(draft: ConsumerGroupDraft, request: GroupSync) -> Synced | KafkaError:
     """The member's assignment, encoded for consumers of the classic protocol."""
-    member, terms = _checked(
+    member, settings = _checked(
         draft.group, request.member_id, request.instance_id, request.generation
     )
     if request.protocol_type not in {None, CONSUMER}:
         raise InconsistentGroupProtocol(f"{request.protocol_type} is not {CONSUMER}")
-    if request.protocol not in {None, terms.protocol.name}:
-        raise InconsistentGroupProtocol(f"{request.protocol} is not {terms.protocol.name}")
+    if request.protocol not in {None, settings.protocol.name}:
+        raise InconsistentGroupProtocol(f"{request.protocol} is not {settings.protocol.name}")
     refresh(draft, is_change=False)
     revokes = member.state is MemberState.UNREVOKED_PARTITIONS
     if draft.group.target_epoch > member.epoch and not revokes:
@@ -167,7 +167,7 @@ def sync(draft: ConsumerGroupDraft, request: GroupSync) -> Synced | KafkaError:
     if not revokes:
         draft.set_deadlines(member.id, rebalance_deadline_ms=None)
     assignment = assignment_bytes(
-        names_of(member.assigned, draft.context.topics), terms.protocol.metadata
+        names_of(member.assigned, draft.context.topics), settings.protocol.metadata
     )
     return Synced(request.protocol_type, request.protocol, assignment)
 
@@ -207,7 +207,7 @@ def _rejoin_required(draft: ConsumerGroupDraft, member: ConsumerGroupMember) -> 
 
 def _checked(
     group: ConsumerGroup, member_id: str, instance_id: str | None, generation: int
-) -> tuple[ConsumerGroupMember, ClassicTerms]:
+) -> tuple[ConsumerGroupMember, ClassicMemberSettings]:
     member = checked_member(group, member_id, instance_id)
     if member.classic is None:
         raise UnknownMemberId(f"{member.id} does not use the classic protocol")

@@ -17,7 +17,7 @@ from penstock.coordinator.group.consumer.group import NO_HASH, Topics
 from penstock.coordinator.group.consumer.member import (
     NO_PARTITIONS,
     Assignment,
-    ClassicTerms,
+    ClassicMemberSettings,
     ConsumerGroupMember,
 )
 from penstock.coordinator.group.consumer.records import (
@@ -155,7 +155,7 @@ def _member(upgraded: UpgradedMember, epoch: int) -> ConsumerGroupMember:
         client_host=member.client_host,
         topics=frozenset(subscription.topics),
         rebalance_timeout_ms=member.rebalance_timeout_ms,
-        classic=ClassicTerms(member.session_timeout_ms, member.protocols),
+        classic=ClassicMemberSettings(member.session_timeout_ms, member.protocols),
         epoch=epoch,
         previous_epoch=epoch,
         assigned=assignment,

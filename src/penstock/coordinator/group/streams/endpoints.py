@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from penstock.coordinator.group.consumer.group import Topics
 from penstock.coordinator.group.streams.group import StreamsGroup
-from penstock.coordinator.group.streams.member import Endpoint
+from penstock.coordinator.group.streams.member import StreamsEndpoint
 from penstock.coordinator.group.streams.task import TaskId
 from penstock.coordinator.group.streams.topology import sources
 
@@ -13,15 +13,15 @@ from penstock.coordinator.group.streams.topology import sources
 class EndpointPartitions(NamedTuple):
     """An endpoint, and the partitions of its active and its standby tasks."""
 
-    endpoint: Endpoint
+    endpoint: StreamsEndpoint
     active: dict[str, list[int]]
     standby: dict[str, list[int]]
 
 
 def partitions_by_endpoint(group: StreamsGroup, topics: Topics) -> list[EndpointPartitions]:
     """One entry per endpoint: threads of a process share it, and clients keep the last entry."""
-    active: dict[Endpoint, set[TaskId]] = {}
-    standby: dict[Endpoint, set[TaskId]] = {}
+    active: dict[StreamsEndpoint, set[TaskId]] = {}
+    standby: dict[StreamsEndpoint, set[TaskId]] = {}
     for member in group.members.values():
         if member.endpoint is not None:
             active.setdefault(member.endpoint, set()).update(member.assigned.active)

@@ -14,7 +14,7 @@ from penstock.coordinator.group.consumer.group import (
     without,
 )
 from penstock.coordinator.group.streams.member import (
-    Endpoint,
+    StreamsEndpoint,
     StreamsGroupMember,
     StreamsMemberState,
 )
@@ -176,7 +176,9 @@ def replayed_streams(group: StreamsGroup, record: StreamsGroupRecord) -> Streams
                 rebalance_timeout_ms=value.rebalance_timeout_ms,
                 topology_epoch=value.topology_epoch,
                 process_id=value.process_id,
-                endpoint=None if endpoint is None else Endpoint(endpoint.host, endpoint.port),
+                endpoint=None
+                if endpoint is None
+                else StreamsEndpoint(endpoint.host, endpoint.port),
                 tags=tuple((each.key, each.value) for each in value.client_tags),
             )
         case MemberKey(_, member_id), None:

@@ -20,7 +20,7 @@ from penstock.coordinator.group.streams.endpoints import (
 from penstock.coordinator.group.streams.errors import InvalidTopology
 from penstock.coordinator.group.streams.group import StreamsGroup, StreamsGroupState
 from penstock.coordinator.group.streams.member import (
-    Endpoint,
+    StreamsEndpoint,
     StreamsGroupMember,
     StreamsMemberState,
     TaskPosition,
@@ -29,8 +29,8 @@ from penstock.coordinator.group.streams.records import Topology, current_record,
 from penstock.coordinator.group.streams.task import NOTHING, TaskAssignment, Tasks
 from penstock.coordinator.group.streams.topology import (
     GroupStatus,
-    InternalTopic,
     StatusCode,
+    StreamsInternalTopic,
     named_topics,
 )
 from penstock.errors import InvalidRequest
@@ -61,7 +61,7 @@ class StreamsHeartbeat(msgspec.Struct, frozen=True, kw_only=True):
     standby: Tasks | None = None
     warmup: Tasks | None = None
     process_id: str | None = None
-    endpoint: Endpoint | None = None
+    endpoint: StreamsEndpoint | None = None
     tags: tuple[tuple[str, str], ...] | None = None
     offsets: tuple[TaskPosition, ...] | None = None
     end_offsets: tuple[TaskPosition, ...] | None = None
@@ -89,7 +89,7 @@ class StreamsHeartbeatReply(msgspec.Struct, frozen=True, kw_only=True):
     endpoints: tuple[EndpointPartitions, ...] | None = None
     describes_topology: bool = False
     """The member is asked to describe the topology (KIP-1331)."""
-    missing: tuple[InternalTopic, ...] = ()
+    missing: tuple[StreamsInternalTopic, ...] = ()
     """Internal topics to create before tasks can be assigned."""
 
 

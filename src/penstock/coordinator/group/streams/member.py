@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from penstock.coordinator.group.consumer.member import LEAVE_STATIC_EPOCH, ClassicTerms
+from penstock.coordinator.group.consumer.member import LEAVE_STATIC_EPOCH, ClassicMemberSettings
 from penstock.coordinator.group.streams.task import NOTHING, TaskAssignment, TaskId
 
 NO_TOPOLOGY = -1
@@ -23,7 +23,7 @@ class StreamsMemberState(IntEnum):
     """The member waits for tasks that other members have not revoked yet."""
 
 
-class Endpoint(NamedTuple):
+class StreamsEndpoint(NamedTuple):
     """The address where an instance answers interactive queries."""
 
     host: str
@@ -48,7 +48,7 @@ class StreamsGroupMember(msgspec.Struct, frozen=True, kw_only=True):
     rebalance_timeout_ms: int = -1
     topology_epoch: int = NO_TOPOLOGY
     process_id: str = ""
-    endpoint: Endpoint | None = None
+    endpoint: StreamsEndpoint | None = None
     tags: tuple[tuple[str, str], ...] = ()
 
     epoch: int = 0
@@ -66,7 +66,7 @@ class StreamsGroupMember(msgspec.Struct, frozen=True, kw_only=True):
     rebalance_deadline_ms: int | None = None
     offsets: tuple[TaskPosition, ...] = ()
     end_offsets: tuple[TaskPosition, ...] = ()
-    classic: ClassicTerms | None = None
+    classic: ClassicMemberSettings | None = None
     """A classic member's timeout and strategies; None too before it joins at this coordinator."""
     endpoints_told: int | None = None
     """The group's `endpoint_epoch` when a classic member got its assignment; None: it waits for

@@ -44,7 +44,7 @@ class GroupStatus(msgspec.Struct, frozen=True):
     detail: str
 
 
-class InternalTopic(msgspec.Struct, frozen=True):
+class StreamsInternalTopic(msgspec.Struct, frozen=True):
     """An internal topic of the application, which the coordinator creates."""
 
     name: str
@@ -58,7 +58,7 @@ class ConfiguredTopology(msgspec.Struct, frozen=True):
     """The topology on the present topics. Without `status`, its tasks can be assigned."""
 
     tasks: tuple[TaskId, ...] = ()
-    missing: tuple[InternalTopic, ...] = ()
+    missing: tuple[StreamsInternalTopic, ...] = ()
     status: GroupStatus | None = None
 
 
@@ -154,12 +154,12 @@ def _configured(topology: Topology, existing: Mapping[str, int]) -> ConfiguredTo
 
 def _missing(
     expected: Mapping[str, tuple[TopicInfo, int]], existing: Mapping[str, int]
-) -> Iterable[InternalTopic]:
+) -> Iterable[StreamsInternalTopic]:
     for name, (info, count) in sorted(expected.items()):
         found = existing.get(name)
         if found is None:
             configs = {each.key: each.value for each in info.topic_configs}
-            yield InternalTopic(name, count, info.replication_factor, configs)
+            yield StreamsInternalTopic(name, count, info.replication_factor, configs)
         elif found != count:
             raise _NotReadyError(
                 StatusCode.INCORRECTLY_PARTITIONED_TOPICS,

@@ -16,7 +16,7 @@ from uuid import uuid4
 from penstock.client.errors import ALWAYS_RETRIABLE, RETRIABLE, BrokerRefused, check
 from penstock.client.membership.share import RETRY_ON, ShareMember
 from penstock.client.route import ToBroker, ToCoordinator
-from penstock.client.share_session import AcknowledgeType, FetchLimits, ShareSession
+from penstock.client.share_session import AcknowledgeType, FetchLimits, ShareSessionHandler
 from penstock.errors import ErrorCode, KafkaError
 from penstock.spark.client.cluster import BlockingClient
 from penstock.spark.client.connection import BlockingConnection, SentRequest
@@ -51,7 +51,7 @@ ACCEPT_MS: Final = 10_000
 """Time-out for retries, below a member's session timeout: no heartbeat is sent meanwhile."""
 
 
-class ShareConsumer:
+class SparkShareConsumer:
     """One member of the group, with a session at each broker that leads one of its partitions.
 
     Called by the thread that plans micro-batches. `_guard` keeps the heartbeat thread out
@@ -331,7 +331,7 @@ class ShareConsumer:
         if known is not None and known[0] is connection:
             return known
         self._end_session(broker)
-        session = MemberSession(ShareSession(self._group, self._member.id), self._held.ids)
+        session = MemberSession(ShareSessionHandler(self._group, self._member.id), self._held.ids)
         opened = self._sessions[broker] = connection, session
         return opened
 

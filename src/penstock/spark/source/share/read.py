@@ -10,10 +10,10 @@ from penstock.client.listing import IsolationLevel
 from penstock.spark.source.read import read_range
 from penstock.spark.source.settings import SourceSettings
 from penstock.spark.source.share.offset_ranges import OffsetRanges
-from penstock.spark.source.share.task import SharedRecords
+from penstock.spark.source.share.task import ShareTaskRecords
 
 
-def read_shared(wanted: SharedRecords, settings: SourceSettings) -> Iterator[pa.RecordBatch]:
+def read_shared(wanted: ShareTaskRecords, settings: SourceSettings) -> Iterator[pa.RecordBatch]:
     # The group has already decided which records are visible, and hands out no others.
     everything = replace(settings.fetch, isolation=IsolationLevel.READ_UNCOMMITTED)
     for batch in read_range(wanted.covering, replace(settings, fetch=everything)):

@@ -20,10 +20,10 @@ from penstock.client.listing import IsolationLevel
 from penstock.spark.client.cluster import BlockingClient
 from penstock.spark.source.lookup import latest, partitions_of
 from penstock.spark.source.settings import SourceSettings
-from penstock.spark.source.share.consumer import ShareConsumer
+from penstock.spark.source.share.consumer import SparkShareConsumer
 from penstock.spark.source.share.held_records import IdentifiedRecords
 from penstock.spark.source.share.share_offset import ShareOffset, share_offset
-from penstock.spark.source.share.task import SharedRecords, divided
+from penstock.spark.source.share.task import ShareTaskRecords, divided
 from penstock.spark.source.subscription import wanted_names
 from penstock.types import Offset, TopicPartition, Uuid
 
@@ -37,7 +37,7 @@ FIRST_WAIT_MS: Final = 3000
 class SharedPartition(InputPartition):
     """One task's records."""
 
-    def __init__(self, wanted: SharedRecords) -> None:
+    def __init__(self, wanted: ShareTaskRecords) -> None:
         super().__init__(wanted)
 
 
@@ -52,7 +52,7 @@ class ShareStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def __init__(self, settings: SourceSettings, group: str) -> None:
         self._settings, self._group = settings, group
-        self._consumer: ShareConsumer | None = None
+        self._consumer: SparkShareConsumer | None = None
         self._planned: ShareOffset | None = None
         """The running micro-batch, or the last one."""
         self._ids: Mapping[str, Uuid] = {}
@@ -127,11 +127,11 @@ class ShareStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._joined().finish(IdentifiedRecords(offset.records, self._ids))
             self._planned = None
 
-    def _joined(self) -> ShareConsumer:
+    def _joined(self) -> SparkShareConsumer:
         if self._consumer is None:
             settings = self._settings
             topics = tuple(wanted_names(settings.subscription) or ())
-            self._consumer = ShareConsumer(
+            self._consumer = SparkShareConsumer(
                 settings.client, self._group, topics, settings.fetch.partition_bytes
             )
             self._consumer.join()

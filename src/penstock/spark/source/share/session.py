@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from penstock.client.share_session import (
     AcknowledgeType,
     FetchLimits,
-    ShareSession,
+    ShareSessionHandler,
     TopicIdPartition,
 )
 from penstock.spark.source.share.offset_ranges import OffsetRanges
@@ -20,7 +20,7 @@ class MemberSession:
     A session ends with its connection, which releases the locks that the member holds through it.
     """
 
-    def __init__(self, session: ShareSession, ids: Mapping[str, Uuid]) -> None:
+    def __init__(self, session: ShareSessionHandler, ids: Mapping[str, Uuid]) -> None:
         self._session, self._ids = session, ids
         self.partitions: frozenset[TopicPartition] = frozenset()
         """Those of which it may have locked records: also some that other members read by now."""

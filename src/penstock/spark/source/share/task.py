@@ -9,7 +9,7 @@ from penstock.types import NO_UUID, TopicPartition, Uuid
 
 
 @dataclass(frozen=True, slots=True)
-class SharedRecords:
+class ShareTaskRecords:
     """One task's records."""
 
     topic_partition: TopicPartition
@@ -34,13 +34,13 @@ def divided(
     *,
     at_least: int = 0,
     at_most_records: int = 0,
-) -> list[SharedRecords]:
+) -> list[ShareTaskRecords]:
     """Divide records into pieces of about the same size, as `cut` divides ranges."""
     numbered = [
         OffsetRange(tp, 0, records[tp].count, ids.get(tp.topic, NO_UUID)) for tp in sorted(records)
     ]
     return [
-        SharedRecords(
+        ShareTaskRecords(
             piece.topic_partition,
             records[piece.topic_partition].part(piece.start, piece.end),
             piece.topic_id,

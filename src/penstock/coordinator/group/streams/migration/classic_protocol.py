@@ -14,7 +14,7 @@ from penstock.coordinator.group.classic.join import GroupJoin, check_session_tim
 from penstock.coordinator.group.classic.leave import LeavingMember
 from penstock.coordinator.group.classic.member import Joined, Synced
 from penstock.coordinator.group.classic.sync import GroupSync
-from penstock.coordinator.group.consumer.member import ClassicTerms
+from penstock.coordinator.group.consumer.member import ClassicMemberSettings
 from penstock.coordinator.group.errors import (
     GroupMaxSizeReached,
     IllegalGeneration,
@@ -76,8 +76,8 @@ def join(draft: StreamsGroupDraft, request: GroupJoin, config: GroupConfig) -> J
         draft.write(member_record(draft.group.id, member))
     draft.refresh(bumps=known is None)
     assign(draft, is_change=known is None)
-    terms = ClassicTerms(request.session_timeout_ms, request.protocols)
-    draft.change_member(member_id, classic=terms)
+    settings = ClassicMemberSettings(request.session_timeout_ms, request.protocols)
+    draft.change_member(member_id, classic=settings)
     draft.reconcile(member_id, owned)
     draft.renew_session(member_id)
     deadline_ms = _deadline_ms(draft, known, draft.group.members[member_id])
@@ -155,14 +155,16 @@ def sync(draft: StreamsGroupDraft, request: GroupSync) -> Synced | KafkaError:
     return Synced(request.protocol_type, request.protocol, assignment)
 
 
-def _assignment(draft: StreamsGroupDraft, member: StreamsGroupMember, terms: ClassicTerms) -> bytes:
+def _assignment(
+    draft: StreamsGroupDraft, member: StreamsGroupMember, settings: ClassicMemberSettings
+) -> bytes:
     group, topics = draft.group, draft.context.topics
     assert group.topology is not None, "a group with members has a topology"
     pairs = partitions_of(member.assigned.active, group.topology, topics)
     by_topic: dict[str, list[int]] = {}
     for (topic, partition), _ in pairs:
         by_topic.setdefault(topic, []).append(partition)
-    metadata = terms.protocol.metadata
+    metadata = settings.protocol.metadata
     stated = read_streams(metadata).user_data
     # Kafka Streams rejoins at once, in an endless loop, if it gets endpoints without its own.
     hosts = [] if stated.is_ignored else partitions_by_endpoint(group, topics)
@@ -180,10 +182,10 @@ def heartbeat(draft: StreamsGroupDraft, member_id: str, generation: int) -> Kafk
 
 
 def _must_rejoin(group: StreamsGroup, member: StreamsGroupMember) -> bool:
-    """Whether the member has a next step to make, or this coordinator lacks its terms, or the
+    """Whether the member has a next step to make, or this coordinator lacks its settings, or the
     endpoints that it got are old.
 
-    Terms are in memory only, so a new coordinator lacks them. Only an assignment carries endpoints.
+    The settings are in memory only: a new coordinator lacks them. Only an assignment has endpoints.
     """
     if member.classic is None or member.state is StreamsMemberState.UNREVOKED_TASKS:
         return True

@@ -12,7 +12,7 @@ from penstock.coordinator.group.classic.embedded_protocol import (
 from penstock.coordinator.group.classic.group import ClassicGroup
 from penstock.coordinator.group.classic.member import ClassicGroupMember
 from penstock.coordinator.group.classic.state import ClassicGroupState
-from penstock.coordinator.group.consumer.member import ClassicTerms
+from penstock.coordinator.group.consumer.member import ClassicMemberSettings
 from penstock.coordinator.group.errors import GroupIdNotFound
 from penstock.coordinator.group.migration.upgrade import ALLOWED
 from penstock.coordinator.group.streams.draft import StreamsGroupDraft
@@ -151,5 +151,5 @@ def _member(
         previous_epoch=epoch,
         assigned=TaskAssignment(tasks),
         epochs=dict.fromkeys(tasks, epoch),
-        classic=ClassicTerms(member.session_timeout_ms, member.protocols),
+        classic=ClassicMemberSettings(member.session_timeout_ms, member.protocols),
     )

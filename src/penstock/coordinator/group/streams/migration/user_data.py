@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from penstock.coordinator.group.streams.endpoints import EndpointPartitions
-from penstock.coordinator.group.streams.member import Endpoint
+from penstock.coordinator.group.streams.member import StreamsEndpoint
 from penstock.coordinator.group.streams.task import TaskId
 from penstock.errors import ProtocolError
 
@@ -37,7 +37,7 @@ class MemberUserData(NamedTuple):
 
     version: int
     process_id: str
-    endpoint: Endpoint | None
+    endpoint: StreamsEndpoint | None
     is_ignored: bool = False
     """Whether its endpoint is left out because other members could not read it."""
 
@@ -60,16 +60,16 @@ def _uuid(data: bytes) -> str:
     return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
 
 
-def _endpoint(text: str) -> Endpoint | None:
+def _endpoint(text: str) -> StreamsEndpoint | None:
     """The endpoint; None if there is none, or if it is malformed and would harm other members."""
     found = _ADDRESS.fullmatch(text)
     if found is None or len(found[2]) > len(str(LAST_PORT)):
         return None
-    endpoint = Endpoint(found[1], int(found[2]))
+    endpoint = StreamsEndpoint(found[1], int(found[2]))
     return endpoint if _is_readable(endpoint) else None
 
 
-def _is_readable(endpoint: Endpoint) -> bool:
+def _is_readable(endpoint: StreamsEndpoint) -> bool:
     """Whether Kafka Streams can read it in an assignment."""
     host, port = endpoint
     return 0 < len(host) <= LONGEST_HOST and host.isascii() and 0 <= port <= LAST_PORT

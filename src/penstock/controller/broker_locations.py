@@ -16,7 +16,7 @@ Hosts = Mapping[BrokerId, str]
 """The hosts of the live brokers."""
 
 
-class Places(NamedTuple):
+class BrokerLocations(NamedTuple):
     """The racks and hosts that count."""
 
     racks: Mapping[BrokerId, str | None]
@@ -38,8 +38,8 @@ class Places(NamedTuple):
         ) >= _count(self.hosts, then)
 
 
-def places(racks: Racks, hosts: Hosts | None) -> Places:
-    return Places(racks if None not in racks.values() else {}, hosts or {})
+def places(racks: Racks, hosts: Hosts | None) -> BrokerLocations:
+    return BrokerLocations(racks if None not in racks.values() else {}, hosts or {})
 
 
 def _count(named: Mapping[BrokerId, str | None], brokers: Iterable[BrokerId]) -> int:
