@@ -104,7 +104,7 @@ async def reread(context: ControllerContext, refused: Mapping[TopicPartition, St
     """Read the states that another writer changed, and schedule a repair.
 
     Brokers ignore a leader epoch that they know; the repair gives these partitions a new one.
-    States that cannot be written are tried again later.
+    States that cannot be written or read are tried again later.
     """
     if not refused:
         return
@@ -132,11 +132,17 @@ async def reread(context: ControllerContext, refused: Mapping[TopicPartition, St
             found.get(paths.partition_state(topic_partition)),
             context.image.partition(topic_partition),
         )
-        if node is not None and before is not None:
-            after = state_of(before, node)
-            if after is not None:
-                untrusted = context.unclean_replicas(topic_partition)
-                states[topic_partition] = _without(after, untrusted)
+        if node is None or before is None:
+            continue
+        after = state_of(before, node)
+        if after is None and before.partition_epoch >= 0:
+            # Only controllers decide on states, so the last one that was decided still holds.
+            logger.warning("the state of %s is written again as it was last known", topic_partition)
+            after = msgspec.structs.replace(before, partition_epoch=node.version)
+        if after is None:
+            context.repair_later()  # nothing else reads the node once an operator has corrected it
+        else:
+            states[topic_partition] = _without(after, context.unclean_replicas(topic_partition))
     if states:
         context.image = context.image.apply(ImageDelta(partitions=states))
         context.changed_elsewhere |= states.keys()

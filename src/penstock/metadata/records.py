@@ -53,6 +53,10 @@ REMEDIES: Mapping[str, str] = {
     "it supports",
 }
 """How to repair the nodes that nothing works without."""
+STATE_REMEDY = (
+    "correct it, and do not delete it: any replica may lead a partition without a state, even one "
+    "that lacks records"
+)
 SHOWN_BYTES = 60
 
 
@@ -96,7 +100,8 @@ def decode_or_skip(kind: type[Kind], node: Node) -> Kind | None:
     try:
         return decode(kind, node)
     except MalformedRecord as error:
-        logger.warning("%s; the node is skipped: correct or delete it", error)
+        remedy = STATE_REMEDY if kind is PartitionState else "correct or delete it"
+        logger.warning("%s; the node is skipped: %s", error, remedy)
         return None
 
 

@@ -514,6 +514,61 @@ def test_an_unclean_election_does_not_replace_a_state_that_cannot_be_read(tree: 
     asyncio.run(take_over())
 
 
+def test_a_corrected_state_is_read_without_another_event(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(controller, "REPAIR_AGAIN_S", 0.01)
+
+    async def make() -> bytes:
+        async with running_controller(tree, brokers=(0, 1)) as running:
+            await running.controller.create_topics([TopicSpec("t", assignments=((0, (1, 0)),))])
+            before = (await running.store.get(STATE)).data
+            await running.store.set(STATE, b"no JSON")
+            assert before is not None
+            return before
+
+    async def take_over(before: bytes) -> None:
+        async with running_controller(tree, brokers=(0, 1)) as running:
+            await running.settled()
+            assert state(running).leader == -1
+            await running.store.set(STATE, before)
+            await until(lambda: is_led_by(running, 1))
+            assert state(running).leader_epoch == 1
+
+    asyncio.run(take_over(asyncio.run(make())))
+
+
+@pytest.mark.parametrize("data", [b"", b"no JSON"])
+def test_a_controller_writes_a_state_again_that_was_made_unreadable(
+    tree: Tree, data: bytes
+) -> None:
+    async def work(running: RunningController) -> None:
+        change = wanted(state(running), (1, 2))
+        await running.controller.alter_isrs(BrokerId(1), -1, [change])
+        await running.store.set(STATE, data)
+        await running.store.delete(paths.broker(BrokerId(1)))
+        await until(lambda: is_led_by(running, 2))
+        stored = decode(PartitionState, await running.store.get(STATE))
+        assert (stored.leader, stored.isr, stored.leader_epoch) == (2, (2,), 1)
+
+    with_topic(tree, work)
+
+
+def test_nobody_is_advised_to_delete_the_state_of_a_partition(
+    tree: Tree, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The partition would begin anew, led by any replica, and the others would truncate."""
+
+    async def work(running: RunningController) -> None:
+        await running.store.set(STATE, b"no JSON")
+        await running.store.delete(paths.broker(BrokerId(1)))
+        await until(lambda: is_led_by(running, 2))
+
+    with_topic(tree, work)
+    (line,) = [each for each in caplog.messages if "the node is skipped" in each]
+    assert "correct it, and do not delete it" in line
+
+
 @pytest.mark.parametrize("name", ["f" * 250, "two words", "ü"])
 def test_a_topic_that_a_tool_gave_an_impossible_name_is_skipped(tree: Tree, name: str) -> None:
     """No broker could create its log; the attempt would take a log directory offline."""
