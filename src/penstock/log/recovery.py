@@ -10,6 +10,7 @@ from penstock.log.epochs import EPOCHS, LeaderEpochs
 from penstock.log.files import Files
 from penstock.log.leftovers import base_offsets, resolve_leftovers
 from penstock.log.log_dir import LogDir
+from penstock.log.old_format import refuse_old_format
 from penstock.log.open_segments import OpenSegments
 from penstock.log.order import in_order
 from penstock.log.partition_log import LoadedState, PartitionLog
@@ -238,6 +239,7 @@ def _recover_segment(segment: Segment, before_cut: Callable[[], None]) -> Iterat
             yield header
             position += header.size_bytes
     except CorruptBatch as error:
+        refuse_old_format(segment.file, position, segment.size_bytes)
         logger.warning(
             "%s: cut %d of %d bytes: the batch at byte %d is bad: %s",
             segment.path(),

@@ -5,6 +5,8 @@ import logging
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from struct import pack
+from zlib import crc32
 
 import pytest
 
@@ -12,6 +14,7 @@ from penstock.config.topic import TopicConfig
 from penstock.errors import StorageError
 from penstock.log.follower_append import append_as_follower
 from penstock.log.log_dir import RECOVERY_POINTS
+from penstock.log.old_format import OldFormat
 from penstock.log.old_segments import delete_old_segments
 from penstock.log.time_search import offset_for_timestamp, offset_of_max_timestamp
 from penstock.record.batch import CorruptBatch
@@ -97,6 +100,35 @@ def test_blocks_that_never_reached_the_disk_are_cut() -> None:
     rig.append(batch_of(b"zeros" * 20, producer_id=9, sequence=RECORDS))
     rig.crash(lambda kind, count: count if kind == "zeros" else 0)
     assert rig.read_all() == expected()
+
+
+def old_message(offset: int, magic: int) -> bytes:
+    """A message of Kafka 0.9 (magic 0) or 0.10 (1) without a key."""
+    timestamp = pack(">q", 5) if magic else b""
+    body = pack(">bb", magic, 0) + timestamp + pack(">ii", -1, 3) + b"old"
+    return pack(">qiI", offset, 4 + len(body), crc32(body)) + body
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+@pytest.mark.parametrize("records", [0, 3])
+def test_messages_of_an_old_format_are_not_cut_as_damage(magic: int, records: int) -> None:
+    rig = filled(records)
+    rig.store.close()
+    file = rig.files.open(rig.log.segments.active.path())
+    file.append(old_message(records, magic))
+    before = file.read(0, 10_000)
+    with pytest.raises(OldFormat, match=f"format v{magic} at byte"):
+        rig._open_store()
+    assert file.read(0, 10_000) == before
+
+
+def test_a_damaged_message_of_an_old_format_is_cut_as_any_damage() -> None:
+    rig = filled(3)
+    rig.store.close()
+    file = rig.files.open(rig.log.segments.active.path())
+    file.append(old_message(3, magic=1)[:-1] + b"?")
+    rig.store = rig._open_store()
+    assert rig.read_all() == expected(3)
 
 
 @pytest.mark.parametrize("offset", [0, 17, 44, 59])
