@@ -1,12 +1,13 @@
 """What tasks and driver of the exactly-once sink may do, given what they observe."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pytest
 
 from penstock.client.errors import RETRIABLE
 from penstock.errors import ErrorCode
 from penstock.spark.sink.epoch import (
+    FINGERPRINTS,
     BatchDigest,
     EndTxnResult,
     EpochCommit,
@@ -34,6 +35,7 @@ from penstock.wire.messages.describe_producers import ProducerState
 
 P0, P1 = TopicPartition("out", 0), TopicPartition("out", 1)
 OURS = SparkTransaction("sink", 7, 3)
+LAST = FINGERPRINTS - 1
 
 
 def report(
@@ -66,14 +68,15 @@ def test_a_query_is_named_by_its_checkpoint() -> None:
     assert found.startswith("penstock-sink-")
 
 
-@pytest.mark.parametrize("rows", [None, 0, 70])
-def test_a_marker_is_read_back_as_written(rows: int | None) -> None:
-    marker = EpochMarker("9c5f", 12, rows)
+@pytest.mark.parametrize("rows", [(), (0,), (70,), (0, 0), (70, LAST)])
+def test_a_marker_is_read_back_as_written(rows: tuple[int, ...]) -> None:
+    marker = EpochMarker("9c5f", 12, *rows)
     assert read_marker(12, marker.metadata) == marker
 
 
-def test_a_marker_of_the_first_version_has_no_count() -> None:
+def test_markers_of_older_versions_are_read() -> None:
     assert read_marker(5, "penstock-sink 1 q") == EpochMarker("q", 5)
+    assert read_marker(5, "penstock-sink 2 q/7") == EpochMarker("q", 5, 7)
 
 
 @pytest.mark.parametrize("metadata", [None, "", "someone's own", "penstock-sink 1", "a b c"])
@@ -85,9 +88,10 @@ def test_a_missing_offset_is_not_a_marker() -> None:
     assert read_marker(-1, EpochMarker("q", 1).metadata) is None
 
 
-def test_a_marker_of_a_newer_version_is_an_error() -> None:
-    with pytest.raises(EpochFailed, match="version 3: a newer penstock"):
-        read_marker(5, "penstock-sink 3 q/7")
+@pytest.mark.parametrize("newer", ["4 q/7/8", "3 q/7", "3 q/7/8/9", "3 q/7/x"])
+def test_a_marker_of_a_newer_version_is_an_error(newer: str) -> None:
+    with pytest.raises(EpochFailed, match=r"version [34]: a newer penstock"):
+        read_marker(5, f"penstock-sink {newer}")
 
 
 @pytest.mark.parametrize(
@@ -127,20 +131,55 @@ def test_a_checkpoint_that_is_one_epoch_behind_may_not_skip_new_rows() -> None:
     """Spark has planned the epoch anew, with what has come since."""
     written = to_commit([report(0, {P0: 4}, count=4), report(1, {P1: 3}, count=3)], 4)
     assert isinstance(written, EpochCommit)
-    assert written.marker == EpochMarker("q", 5, 7)
+    assert written.marker == EpochMarker("q", 5, 7, 0)
 
-    def skipped(marker: EpochMarker, *counts: int) -> NothingToCommit | EpochCommit:
-        known = SparkTransaction("sink", 7, 3, markers=(*OTHERS, marker))
-        tasks = enumerate(counts)
-        return to_commit(
-            [report(i, transaction=known, count=each, skipped=True) for i, each in tasks], 4
-        )
-
-    for counts in ((4, 3), (7,), (0,)):  # retention may have removed rows of the source meanwhile
-        assert skipped(written.marker, *counts) == NothingToCommit()
+    uncounted, counted = EpochMarker("q", 5), EpochMarker("q", 5, 7)
+    for rows in ([(4, 0), (3, 0)], [(7, 0)], [(0, 0)]):  # of fewer, the source may have lost some
+        assert skipped(counted, rows) == NothingToCommit()
     with pytest.raises(EpochFailed, match=r"written 7 rows as micro-batch 4 before, .* older copy"):
-        skipped(written.marker, 4, 4)
-    assert skipped(EpochMarker("q", 5), 4, 4) == NothingToCommit(), "its rows were not counted"
+        skipped(counted, [(4, 0), (4, 0)])
+    assert skipped(uncounted, [(4, 0), (4, 0)]) == NothingToCommit(), "its rows were not counted"
+
+
+@pytest.mark.parametrize(
+    ("rows", "what"),
+    [
+        ([(4, 11), (3, LAST)], "now it has 7 others: "),
+        ([(6, 10)], "now it has 6: "),
+        ([], "now it has 0: "),
+        ([(8, 10)], "now it has 8: "),
+    ],
+)
+def test_an_epoch_that_is_skipped_must_have_the_rows_that_were_written(
+    rows: list[tuple[int, int]], what: str
+) -> None:
+    """As many rows may be others: maxOffsetsPerTrigger divides them among partitions by lag."""
+    written = to_commit(
+        [
+            report(0, {P0: 4}, count=4, fingerprint=11),
+            report(1, {P1: 3}, count=3, fingerprint=LAST - 1),
+        ],
+        4,
+    )
+    assert isinstance(written, EpochCommit)
+    assert written.marker == EpochMarker("q", 5, 7, 9)
+    for same in ([(7, 9)], [(3, 10), (2, LAST), (2, 0)]):  # tasks may divide them otherwise
+        assert skipped(written.marker, same) == NothingToCommit()
+    with pytest.raises(EpochFailed, match=f"{what}.*older copy.*ifRowsDiffer=skip"):
+        skipped(written.marker, rows or [(0, 0)])
+    assert skipped(written.marker, rows or [(0, 0)], fails=False) == NothingToCommit()
+
+
+def skipped(
+    marker: EpochMarker, rows: Sequence[tuple[int, int]], *, fails: bool = True
+) -> NothingToCommit | EpochCommit:
+    """What follows if tasks skip epoch 4 with these counts and fingerprints of their rows."""
+    known = SparkTransaction("sink", 7, 3, markers=(*OTHERS, marker))
+    reports = [
+        report(i, transaction=known, count=count, fingerprint=found, skipped=True)
+        for i, (count, found) in enumerate(rows)
+    ]
+    return to_commit(reports, 4, fails_on_other_rows=fails)
 
 
 @pytest.mark.parametrize("topic", ["out", None])
@@ -185,7 +224,7 @@ def test_each_topic_of_an_epoch_gets_a_marker() -> None:
 def test_an_epoch_without_rows_leaves_a_marker_if_its_topic_is_known() -> None:
     decided = to_commit([report(0), report(1)], 8, "out")
     assert isinstance(decided, EpochCommit)
-    assert (decided.marker, decided.marker_topics) == (EpochMarker("q", 9, 0), {"out"})
+    assert (decided.marker, decided.marker_topics) == (EpochMarker("q", 9, 0, 0), {"out"})
 
 
 def state(epoch: int, last_sequence: int, start: int, producer: int = 7) -> ProducerState:
@@ -229,7 +268,7 @@ def test_an_ended_transaction_fails_the_task(states: list[ProducerState], words:
 
 def test_reports_of_one_transaction_are_committed_with_the_next_batch_as_marker() -> None:
     reports = [report(0, {P0: 5}, count=5), report(1, {P1: 2}, count=2), report(2)]
-    assert to_commit(reports, 8) == EpochCommit(OURS, EpochMarker("q", 9, 7), {P0: 5, P1: 2})
+    assert to_commit(reports, 8) == EpochCommit(OURS, EpochMarker("q", 9, 7, 0), {P0: 5, P1: 2})
 
 
 @pytest.mark.parametrize(

@@ -17,9 +17,13 @@ from penstock.record.batch import SEQUENCES
 from penstock.types import TopicPartition
 from penstock.wire.messages.describe_producers import ProducerState
 
-MARKER_VERSION: Final = 2
-"""Version 1 has no count of rows."""
+MARKER_VERSION: Final = 3
+"""Version 1 has no count of rows, version 2 no fingerprint."""
+_NUMBERS: Final = {"2": 1, str(MARKER_VERSION): 2}
+"""How many numbers follow the query in a marker of each version."""
 _MARKER_WORD: Final = "penstock-sink"
+FINGERPRINTS: Final = 1 << 64
+"""Fingerprints are added modulo this."""
 REPARTITION: Final = (
     "let one task write each output partition: "
     "df.repartitionById(<number of partitions>, <target partition>), or leave source partitions "
@@ -35,6 +39,10 @@ _OLDER_COPY: Final = (
     "to the topic; or delete group {group} and set option ifMarkerIsMissing=write, which writes "
     "rows again that are in the topic"
 )
+_CHANGED_ROWS: Final = (
+    ". If instead the source has lost or changed rows since, or functions of the query are not "
+    "deterministic, option ifRowsDiffer=skip takes the micro-batch as written"
+)
 
 
 class EpochFailed(KafkaError):
@@ -43,7 +51,8 @@ class EpochFailed(KafkaError):
 
 @dataclass(frozen=True, slots=True)
 class EpochMarker:
-    """What a committed epoch leaves in the sink's group: its query, the next batch id, its rows.
+    """What a committed epoch leaves in the sink's group: its query, the next batch id, and by what
+    its rows are recognized.
 
     It is the metadata of a committed offset, not a control record.
     """
@@ -52,12 +61,16 @@ class EpochMarker:
     next_batch: int
     rows: int | None = None
     """How many rows the epoch wrote; None: a version without that count wrote the marker."""
+    fingerprint: int | None = None
+    """See `fingerprint.py`; None: a version without fingerprints wrote the marker."""
 
     @property
     def metadata(self) -> str:
         if self.rows is None:
             return f"{_MARKER_WORD} 1 {self.query}"
-        return f"{_MARKER_WORD} {MARKER_VERSION} {self.query}/{self.rows}"
+        if self.fingerprint is None:
+            return f"{_MARKER_WORD} 2 {self.query}/{self.rows}"
+        return f"{_MARKER_WORD} {MARKER_VERSION} {self.query}/{self.rows}/{self.fingerprint}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +96,8 @@ class TaskReport:
     rows: Mapping[TopicPartition, int] = field(default_factory=dict)
     count: int = 0
     """How many rows the task had, written by this attempt or not."""
+    fingerprint: int = 0
+    """Of all these rows."""
     skipped: bool = False
 
 
@@ -107,10 +122,10 @@ def read_marker(offset: int, metadata: str | None) -> EpochMarker | None:
         return None
     if parts[1] == "1":
         return EpochMarker(parts[2], offset)
-    query, _, rows = parts[2].rpartition("/")
-    if parts[1] != str(MARKER_VERSION) or not rows.isdigit():
+    query, *numbers = parts[2].split("/")
+    if _NUMBERS.get(parts[1]) != len(numbers) or not all(map(str.isdigit, numbers)):
         raise EpochFailed(f"the sink's marker has version {parts[1]}: a newer penstock wrote it")
-    return EpochMarker(query, offset, int(rows))
+    return EpochMarker(query, offset, *map(int, numbers))
 
 
 def is_committed(markers: Iterable[EpochMarker], query: str, batch_id: int) -> bool:
@@ -136,19 +151,26 @@ def check_checkpoint(transaction: SparkTransaction, query: str, batch_id: int) -
 
 
 def check_skipped(reports: Sequence[TaskReport], batch_id: int) -> None:
-    """Fail if the epoch, found committed, has more rows than were written.
+    """Fail if the epoch, found committed, has other rows than were written.
 
     A checkpoint that is an older copy by just one micro-batch passes `check_checkpoint`, but Spark
-    plans that micro-batch anew, with what has come since: skipping it would lose these rows. Fewer
-    rows are no sign of that: retention or compaction may have removed some from the source.
+    plans that micro-batch anew, with what has come since: skipping it would lose these rows. Their
+    number says little: maxOffsetsPerTrigger takes as many, but of other partitions.
     """
     first, count = reports[0], sum(report.count for report in reports)
+    fingerprint = _fingerprint(reports)
     for marker in first.transaction.markers:
-        is_same = marker.query == first.query and marker.next_batch == batch_id + 1
-        if is_same and marker.rows is not None and marker.rows < count:
+        if (marker.query, marker.next_batch) != (first.query, batch_id + 1) or marker.rows is None:
+            continue
+        if marker.fingerprint is None:
+            differs = marker.rows < count  # of fewer rows, the source may have lost some
+        else:
+            differs = (marker.rows, marker.fingerprint) != (count, fingerprint)
+        if differs:
             raise EpochFailed(
                 f"query {first.query} has written {marker.rows} rows as micro-batch {batch_id} "
-                f"before, but now it has {count}: {_OLDER_COPY.format(group=first.transaction.id)}"
+                f"before, but now it has {count}{' others' if marker.rows == count else ''}: "
+                f"{_OLDER_COPY.format(group=first.transaction.id)}{_CHANGED_ROWS}"
             )
 
 
@@ -271,7 +293,11 @@ class EpochCommit:
 
 
 def to_commit(
-    received: Sequence[TaskReport | None], batch_id: int, topic: str | None = None
+    received: Sequence[TaskReport | None],
+    batch_id: int,
+    topic: str | None = None,
+    *,
+    fails_on_other_rows: bool = True,
 ) -> NothingToCommit | EpochCommit:
     """The sum of the tasks' reports; `EpochFailed` if they contradict each other."""
     reports = [report for report in received if report is not None]
@@ -282,7 +308,7 @@ def to_commit(
     skipped = [report for report in reports if report.skipped]
     if skipped and len(skipped) < len(reports):
         raise EpochFailed(f"epoch {batch_id}: some tasks wrote it, others found it committed")
-    if skipped:
+    if skipped and fails_on_other_rows:
         check_skipped(skipped, batch_id)
     if skipped or not reports:
         return NothingToCommit()
@@ -301,8 +327,13 @@ def to_commit(
             rows[tp], writers[tp] = count, report.task
     if not rows and topic is None:
         return NothingToCommit()
-    marker = EpochMarker(first.query, batch_id + 1, sum(report.count for report in reports))
+    count = sum(report.count for report in reports)
+    marker = EpochMarker(first.query, batch_id + 1, count, _fingerprint(reports))
     return EpochCommit(first.transaction, marker, rows, topic)
+
+
+def _fingerprint(reports: Iterable[TaskReport]) -> int:
+    return sum(report.fingerprint for report in reports) % FINGERPRINTS
 
 
 def _identity(report: TaskReport) -> tuple[str, int, int, str]:

@@ -52,6 +52,7 @@ SINK: Final[dict[str, Use]] = {
     "transactional": SUPPORTED,
     "transactionalId": SUPPORTED,
     "ifMarkerIsMissing": SUPPORTED,
+    "ifRowsDiffer": SUPPORTED,
     "orderBy": SUPPORTED,
     "includeTimestamp": SUPPORTED,
     "valueFormat": SUPPORTED,
@@ -98,6 +99,7 @@ class SinkSettings:
     buffer_bytes: int = BUFFER_BYTES
     delivery_timeout_ms: int = 120_000
     fails_without_marker: bool = True
+    fails_on_other_rows: bool = True
     transactional_id: str | None = None
     """None if the sink is not transactional."""
     transaction_timeout_ms: int = TRANSACTION_TIMEOUT_MS
@@ -144,6 +146,7 @@ def read_sink_settings(
         delivery_timeout_ms=options.integer("kafka.delivery.timeout.ms", 120_000, low=1),
         fails_without_marker=options.one_of("ifMarkerIsMissing", ("fail", "write"), "fail")
         == "fail",
+        fails_on_other_rows=options.one_of("ifRowsDiffer", ("fail", "skip"), "fail") == "fail",
         transactional_id=_transactional_id(options) if transactional else None,
         transaction_timeout_ms=options.integer(
             "kafka.transaction.timeout.ms", TRANSACTION_TIMEOUT_MS, low=1

@@ -20,6 +20,7 @@ from penstock.spark.sink.epoch import (
     check_own_batches,
     is_committed,
 )
+from penstock.spark.sink.fingerprint import fingerprint
 from penstock.spark.sink.ordering import in_order
 from penstock.spark.sink.partitioning import (
     Int32s,
@@ -69,8 +70,12 @@ def write_in_transaction(
     """Write the rows in the epoch's transaction, after those of an earlier attempt."""
     check_checkpoint(transaction, query, batch_id)
     if is_committed(transaction.markers, query, batch_id):
-        count = sum(batch.num_rows for batch in batches)  # Spark waits until all are consumed
-        return TaskReport(transaction, query, task, count=count, skipped=True)
+        count = total = 0
+        for batch in batches:  # Spark waits until all are consumed
+            seen = _sink_rows(batch, settings)
+            count += seen.count
+            total += fingerprint(seen.rows, seen.count)
+        return TaskReport(transaction, query, task, {}, count, total, skipped=True)
     with BlockingClient(settings.client) as client:
         producer = SinkProducer(
             client,
@@ -108,7 +113,7 @@ def write_in_transaction(
         for tp, found in transaction_progress(client, transaction, rows.sent).items():
             there = written_batches(client, tp, transaction, found)
             check_own_batches(tp, rows.sent[tp], there)
-        return TaskReport(transaction, query, task, rows.written, rows.count)
+        return TaskReport(transaction, query, task, rows.written, rows.count, rows.fingerprint)
 
 
 def varied(batch_bytes: int) -> Callable[[], int]:
@@ -136,9 +141,10 @@ class _Rows:
     ) -> None:
         self._settings, self._producer, self._accumulator = settings, producer, accumulator
         self._partitioner, self._begin, self._resuming = partitioner, begin, resuming
-        self._clock = SystemClock()
         self._partition_counts: dict[str, int] = {}
         self.count = 0
+        self.fingerprint = 0
+        """Of the rows so far; 0 outside of transactions, where nobody compares it."""
         self._partitions: set[TopicPartition] = set()
         self.sent: dict[TopicPartition, list[BatchDigest]] = {}
         """All batches of this attempt, to recognize them when they are read back."""
@@ -148,19 +154,11 @@ class _Rows:
         """Rows of the transaction by partition, including those of an earlier attempt."""
         return {tp: self._accumulator.sequences[tp] for tp in self._partitions}
 
-    def _encoded(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        value = self._settings.value
-        if value is None:
-            return batch
-        from penstock.spark.confluent.encode import encoder  # late: rarely needed
-
-        encode = encoder(value.format, value.registry, value.subject, value.schema)
-        at = self._settings.columns.value
-        return batch.set_column(at, "value", encode(batch.column(at)))
-
     def write(self, batch: pa.RecordBatch) -> None:
-        seen = sink_rows(self._encoded(batch), self._settings.columns, self._clock.now_ms())
+        seen = _sink_rows(batch, self._settings)
         self.count += seen.count
+        if self._resuming is not None:
+            self.fingerprint += fingerprint(seen.rows, seen.count)
         parts = [
             part for topic, rows in self._topics(seen) for part in self._placed(topic, rows, seen)
         ]
@@ -204,6 +202,17 @@ class _Rows:
         )
         for partition, order in rows_by_partition(chosen, rows, count):
             yield TopicPartition(topic, partition), order
+
+
+def _sink_rows(batch: pa.RecordBatch, settings: SinkSettings) -> SinkRows:
+    value = settings.value
+    if value is not None:
+        from penstock.spark.confluent.encode import encoder  # late: rarely needed
+
+        encode = encoder(value.format, value.registry, value.subject, value.schema)
+        at = settings.columns.value
+        batch = batch.set_column(at, "value", encode(batch.column(at)))
+    return sink_rows(batch, settings.columns, SystemClock().now_ms())
 
 
 def _accumulator(

@@ -152,7 +152,12 @@ class ExactlyOnceWriter(DataSourceStreamArrowWriter):
         )
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
-        decided = to_commit(_reports(messages), batchId, self._settings.topic)
+        decided = to_commit(
+            _reports(messages),
+            batchId,
+            self._settings.topic,
+            fails_on_other_rows=self._settings.fails_on_other_rows,
+        )
         if isinstance(decided, EpochCommit):
             with BlockingClient(self._settings.client) as client:
                 commit(client, decided)
