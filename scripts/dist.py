@@ -5,7 +5,8 @@ The wheels are built from the source archive, which shows that it is complete. d
 bill of materials and SHA256SUMS. Then each artefact is installed and tried (scripts/try_dist.py).
 
 Arguments name the Pythons; the default is each of 3.11 to 3.14 that is on the path or under
-~/.pyenv. `--once` builds once, `--no-try` skips the installations.
+~/.pyenv. A version that is not there gets no compiled wheel, and is named at the beginning and the
+end. `--once` builds once, `--no-try` skips the installations.
 """
 
 import gzip
@@ -17,7 +18,7 @@ import sys
 import tarfile
 import tempfile
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
 from zipfile import ZipFile
@@ -45,27 +46,59 @@ def run(*words: str | Path, cwd: Path = ROOT, env: dict[str, str] | None = None)
     return done.stdout.strip()
 
 
-def pythons() -> list[Path]:
-    """One interpreter for each minor version that can make a virtual environment and compile."""
-    found = []
-    for minor in MINORS:
-        places = [shutil.which(f"python3.{minor}")]
-        places += map(str, Path.home().glob(f".pyenv/versions/3.{minor}.*/bin/python"))
-        fits = [path for each in places if each and (path := _fitting(each, minor))]
-        found += fits[:1]
+def pythons(given: Sequence[str]) -> dict[int, Path]:
+    """An interpreter for each minor version that can make a virtual environment and compile."""
+    found: dict[int, Path] = {}
+    for each in given:
+        fits = fitting(each)
+        if fits is None:
+            sys.exit(
+                f"dist: {each} cannot build a release: that needs Python 3.{MINORS[0]} to "
+                f"3.{MINORS[-1]}, not free-threaded, with venv and headers (Python.h)"
+            )
+        found.setdefault(*fits)
+    if not given:
+        for minor in MINORS:
+            on_path = shutil.which(f"python3.{minor}")
+            under_pyenv = Path.home().glob(f".pyenv/versions/3.{minor}.*/bin/python")
+            for place in [*([on_path] if on_path else []), *map(str, under_pyenv)]:
+                fits = fitting(place)
+                if fits is not None and fits[0] == minor:
+                    found.setdefault(*fits)
+    if not found:
+        sys.exit("dist: no Python that can build a release is on the path or under ~/.pyenv")
     return found
 
 
-def _fitting(python: str, minor: int) -> Path | None:
-    """The real interpreter's path (`python` may be a wrapper), or None if it does not fit."""
+def fitting(python: str) -> tuple[int, Path] | None:
+    """The minor version and the real path of `python` (it may be a wrapper); None if it is unfit.
+
+    A free-threaded build is unfit: its compiled wheel would be another one, and mypyc's modules and
+    those of the limited API are not tried there.
+    """
     asks = (
         "import ensurepip, os, sys, sysconfig, venv;"
-        f"ok = sys.version_info[:2] == (3, {minor}) and sys.abiflags == '';"
+        "ok = sys.version_info[0] == 3 and sys.abiflags == '';"
         "ok = ok and os.path.exists(sysconfig.get_paths()['include'] + '/Python.h');"
-        "print(sys.executable if ok else '')"
+        "print(sys.version_info[1], sys.executable) if ok else None"
     )
-    done = subprocess.run([python, "-c", asks], capture_output=True, text=True, check=False)
-    return Path(done.stdout.strip()) if done.stdout.strip() else None
+    try:
+        done = subprocess.run([python, "-c", asks], capture_output=True, text=True, check=False)
+    except OSError:
+        return None
+    minor, _, path = done.stdout.strip().partition(" ")
+    return (int(minor), Path(path)) if path and int(minor) in MINORS else None
+
+
+def missing(found: Iterable[int]) -> str:
+    """A sentence about the versions without a compiled wheel; empty if there are none."""
+    absent = [f"3.{minor}" for minor in MINORS if minor not in {*found}]
+    if not absent:
+        return ""
+    return (
+        f"dist: no compiled wheel for Python {', '.join(absent)}: no such interpreter was given "
+        "or found with venv and headers on the path or under ~/.pyenv; pip takes the pure one"
+    )
 
 
 def build_environment(python: Path, folder: Path) -> Path:
@@ -138,7 +171,9 @@ def digest(path: Path) -> str:
 
 def main() -> None:
     once, untried = "--once" in sys.argv, "--no-try" in sys.argv
-    chosen = [Path(each) for each in sys.argv[1:] if not each.startswith("--")] or pythons()
+    found = pythons([each for each in sys.argv[1:] if not each.startswith("--")])
+    chosen, lacking = list(found.values()), missing(found)
+    print(lacking, end="\n" if lacking else "", flush=True)
     os.umask(0o022)
     commit, moment = run("git", "log", "-1", "--format=%H %ct").split()
     if run("git", "status", "--porcelain"):
@@ -168,7 +203,10 @@ def main() -> None:
     (DIST / "SHA256SUMS").write_text(sums)
     if not untried:
         trial = [sys.executable, "-m", "scripts.try_dist", *map(str, chosen)]
-        sys.exit(subprocess.run(trial, cwd=ROOT, check=False).returncode)
+        tried = subprocess.run(trial, cwd=ROOT, check=False)
+        if tried.returncode != 0:
+            sys.exit(tried.returncode)
+    print(lacking, end="\n" if lacking else "")
 
 
 if __name__ == "__main__":
