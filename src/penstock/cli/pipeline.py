@@ -195,7 +195,7 @@ def stop(project: Path, kill: bool, seconds: float) -> None:
 
 
 def planned(project: Path, conf: tuple[str, ...], packages: str | None, **given: Any) -> Any:
-    """The `penstock.spark.pipeline.run.Run` for the options."""
+    """The `penstock.spark.pipeline.run.PipelineRun` for the options."""
     found = load_project(project)
     settings = pairs(conf, "--conf")
     if packages:
@@ -205,7 +205,7 @@ def planned(project: Path, conf: tuple[str, ...], packages: str | None, **given:
             "--conf, --packages, --archive: not with --remote; set them on the server"
         )
     bootstrap = found.bootstrap(given.pop("bootstrap"), os.environ)
-    return spark_part("pipeline.run").Run(
+    return spark_part("pipeline.run").PipelineRun(
         project=found, bootstrap=bootstrap, conf=settings, **given
     )
 
