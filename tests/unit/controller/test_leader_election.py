@@ -77,6 +77,14 @@ def test_an_in_sync_replica_after_an_unclean_shutdown_leads_before_one_that_is_o
     )
 
 
+def test_after_unclean_shutdowns_of_all_in_sync_replicas_the_first_leads_alone() -> None:
+    """Once all of them are back: each may have records that the other lacks."""
+    known = partition((1, 2, 3), (3, 2))
+    crashed = brokers(2, 3)
+    outcome = elected(known, brokers(1, 2, 3), allow_unclean=False, unclean_shutdown=crashed)
+    assert outcome == Elected(BrokerId(2), brokers(2))
+
+
 def test_a_new_partition_is_led_by_its_first_live_replica() -> None:
     assert first_elected(brokers(1, 2, 3), brokers(2, 3)) == Elected(BrokerId(2), brokers(2, 3))
     assert first_elected(brokers(1, 2, 3), brokers(4)) is None
@@ -95,6 +103,15 @@ def test_a_preferred_leader_must_be_alive_and_in_sync() -> None:
         preferred(partition((1, 2), (2,), 2), brokers(1, 2))
     with pytest.raises(PreferredLeaderNotAvailable):
         preferred(partition((1, 2), (1, 2), 2), brokers(2))
+
+
+def test_a_preferred_leader_after_an_unclean_shutdown_needs_a_leader_to_catch_up_with() -> None:
+    """Without a leader it may be in the ISR and lack records; under a leader it has them."""
+    both, crashed = brokers(1, 2), brokers(1)
+    with pytest.raises(PreferredLeaderNotAvailable, match="unclean shutdown"):
+        preferred(partition((1, 2), (1, 2)), both, crashed)
+    assert preferred(partition((1, 2), (1, 2)), both, brokers(2)).leader == 1
+    assert preferred(partition((1, 2), (1, 2), 2), both, crashed).leader == 1
 
 
 def test_an_unclean_election_on_request_needs_a_partition_without_leader() -> None:

@@ -65,7 +65,26 @@ def test_the_end_of_an_epoch_is_where_the_next_known_one_begins(
 
 def test_a_log_without_epochs_knows_no_end() -> None:
     assert LeaderEpochs().end_offset_for(0, END) == UNDEFINED
+    assert UNDEFINED == (-1, -1)  # as clients read it
     assert LeaderEpochs().latest is None
+
+
+@pytest.mark.parametrize(
+    ("other", "start", "end", "shared"),
+    [
+        (STARTS, 0, END, END),
+        ([EpochStart(2, 0), EpochStart(4, 10), EpochStart(8, 30)], 0, END, 30),
+        ([EpochStart(2, 0), EpochStart(4, 10), EpochStart(7, 20)], 0, END, 20),
+        # Where both are not known, a difference does not count.
+        ([EpochStart(3, 0), EpochStart(4, 10), EpochStart(7, 30)], 10, END, END),
+        ([EpochStart(2, 0), EpochStart(4, 10), EpochStart(8, 30)], 0, 30, 30),
+        ([EpochStart(2, 0), EpochStart(4, 10), EpochStart(8, 30)], 0, 20, 20),
+    ],
+)
+def test_logs_are_equal_up_to_the_first_offset_of_different_epochs(
+    epochs: LeaderEpochs, other: list[EpochStart], start: int, end: int, shared: int
+) -> None:
+    assert epochs.shared_end(LeaderEpochs(other), start, end) == shared
 
 
 @pytest.mark.parametrize(("offset", "epoch"), [(0, 2), (9, 2), (10, 4), (29, 4), (30, 7), (99, 7)])
