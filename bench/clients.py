@@ -6,7 +6,6 @@ CPU per record. Brokers and clients share both cores, as on a small server.
 """
 
 import argparse
-import json
 import re
 import time
 from collections.abc import Callable
@@ -107,9 +106,7 @@ def main(argv: list[str]) -> None:
         for subject in subjects:
             report.add("after all of it", subject.name, {"peak RSS MB": peak_mb(subject.pids)})
     print(report.text())
-    if args.out:
-        found = {"about": described, "rounds": args.rounds, "rows": report.jsonable()}
-        args.out.write_text(json.dumps(found, indent=1) + "\n")
+    report.keep(args.out, about=described, rounds=args.rounds)
 
 
 def started(name: str, factor: int, stack: ExitStack) -> Brokers:

@@ -1,7 +1,9 @@
 """Figures of several rounds as a table of medians, Penstock's beside Kafka's."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -74,6 +76,11 @@ class Report:
     def text(self) -> str:
         head = ("workload", "figure", *NAMES, "ratio", "aim")
         return aligned([head, *(_cells(row) for row in self.rows)])
+
+    def keep(self, out: Path | None, **also: object) -> None:
+        """Write the rows to this file, if there is one, with what else belongs to them."""
+        if out is not None:
+            out.write_text(json.dumps({**also, "rows": self.jsonable()}, indent=1) + "\n")
 
     def jsonable(self) -> list[dict[str, object]]:
         return [

@@ -9,7 +9,6 @@ is redelivered after its backoff, which Kafka does not have.
 """
 
 import argparse
-import json
 import sys
 import tempfile
 import time
@@ -235,11 +234,4 @@ def run(args: argparse.Namespace) -> None:
     print(report.text())
     for name, value, aim in figures:
         print(f"{name}: {value:.1f} {aim}")
-    if args.out:
-        found = {
-            "about": described,
-            "rounds": rounds,
-            "rows": report.jsonable(),
-            "figures": figures,
-        }
-        args.out.write_text(json.dumps(found, indent=1) + "\n")
+    report.keep(args.out, about=described, rounds=rounds, figures=figures)

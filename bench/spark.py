@@ -13,6 +13,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.interpreter import about
 from bench.report import Report
 from bench.spark_topic import SESSION, Topic, batch_of, fill
 from bench.subject import Penstock
@@ -173,7 +174,9 @@ def main(argv: list[str]) -> None:
     parser.add_argument(
         "--rows", type=int, default=2_000_000, help="of 100 bytes; a quarter of 1 KB"
     )
+    parser.add_argument("--out", type=Path, help="write the figures here too, as JSON")
     options = parser.parse_args(argv)
+    described = about()
     decoders()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="penstock-bench-")))
@@ -181,5 +184,7 @@ def main(argv: list[str]) -> None:
         spark = stack.enter_context(spark_session(folder, settings=SESSION))
         settings = ClientSettings((Address("127.0.0.1", broker.port),))
         bench = Bench(spark, f"127.0.0.1:{broker.port}", folder)
-        print(measure(bench, settings, options.rows, options.rounds).text())
+        report = measure(bench, settings, options.rows, options.rounds)
+        print(report.text())
+        report.keep(options.out, about=described, rounds=options.rounds)
         print(f"largest Python worker: {worker_memory_mb():.0f} MB (at most {MEMORY_MB})")

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 
+from bench.interpreter import about
 from bench.process import cpu_s
 from bench.report import Report
 from bench.spark_topic import SESSION
@@ -130,8 +131,9 @@ def main(argv: list[str]) -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--scale", type=float, default=1.0, help="of the numbers of rows")
     parser.add_argument("--only", choices=SIZES, help="values of this size")
+    parser.add_argument("--out", type=Path, help="write the figures here too, as JSON")
     asked = parser.parse_args(argv)
-    report = Report()
+    described, report = about(), Report()
     with (
         tempfile.TemporaryDirectory() as work,
         PenstockBroker() as broker,
@@ -161,3 +163,4 @@ def main(argv: list[str]) -> None:
                                 report.add(f"{name} {label}", subject, figures, {"rows/s": aim})
             data.unpersist()
     print(report.text())
+    report.keep(asked.out, about=described, rounds=asked.rounds)

@@ -6,7 +6,6 @@ machine's share; the difference is the broker's.
 """
 
 import argparse
-import json
 import socket
 import struct
 import tempfile
@@ -151,6 +150,4 @@ def main(argv: list[str]) -> None:
                 measured(subject, folder, args.seconds, report)
         print(f"waits for an answer; aim: p99.9 within {AIM_MS} ms of an idle broker's")
         print(report.text())
-    if args.out:
-        figures = {"about": described, "rounds": args.rounds, "waits": report.jsonable()}
-        args.out.write_text(json.dumps(figures, indent=1) + "\n")
+    report.keep(args.out, about=described, rounds=args.rounds)

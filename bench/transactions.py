@@ -7,7 +7,6 @@ takes.
 """
 
 import argparse
-import json
 import subprocess
 import sys
 from contextlib import ExitStack
@@ -16,6 +15,7 @@ from pathlib import Path
 
 import msgspec
 from bench.broker import cores
+from bench.interpreter import about
 from bench.process import cpu_s, pinned
 from bench.report import Report
 from bench.subject import Kafka, Penstock, Subject
@@ -160,7 +160,7 @@ def main(argv: list[str]) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    rounds = 1 if args.quick else args.rounds
+    described, rounds = about(), 1 if args.quick else args.rounds
     seconds = min(args.seconds, 0.5) if args.quick else args.seconds
     subjects = [kind for kind in (Penstock, Kafka) if args.only in (None, kind.__name__.lower())]
     workloads = [each for each in WORKLOADS if args.select in each.name]
@@ -175,5 +175,4 @@ def run(args: argparse.Namespace) -> None:
                 for bench in benches if number % 2 == 0 else benches[::-1]:
                     report.add(workload.name, bench.subject.name, bench.measure(workload), AIMS)
     print(report.text())
-    if args.out:
-        args.out.write_text(json.dumps({"transactions": report.jsonable()}, indent=1) + "\n")
+    report.keep(args.out, about=described, rounds=rounds)

@@ -2,9 +2,11 @@
 
 from xml.etree import ElementTree as ET
 
-from bench.page import MISSED, PARTS, claims, compared, grown, sections, spread
+from bench.claims import claims
+from bench.page import sections
 from bench.plot import svg
 from bench.report import Report, rows_of
+from bench.tables import MISSED, compared, grown, spread
 
 
 def test_a_ratio_that_misses_its_aim_is_marked() -> None:
@@ -31,7 +33,7 @@ def test_the_cost_of_security_is_part_of_the_page() -> None:
         "tls": tls.jsonable(),
         "figures": [["us by both", 1.5, "<= 2"], ["p99 by alone", 1.6, "<= 1.5"]],
     }
-    text = "\n".join(sections({**dict.fromkeys(PARTS), "security": measured}))
+    text = "\n".join(sections({"security": measured}))
     assert "| fetch by TLS | CPU s per GB | 6.00 | 10.0 | 0.60 | ≤ 0.8 |" in text
     assert "| us by both | 1.50 | ≤ 2 |" in text
     assert f"| p99 by alone | 1.60 {MISSED} | ≤ 1.5 |" in text
@@ -42,7 +44,7 @@ def test_applications_and_the_registry_are_parts_of_the_page() -> None:
     of_machine = {**about, "optimised": True, "compiled": True, "load average": 0.1}
     for part, head in (("sdk", "## Applications"), ("registry", "## Schema registry")):
         measured = {"about": of_machine, "figures": [["good", 1.1, "<= 1.15"], ["bad", 9, "<= 5"]]}
-        text = "\n".join(sections({**dict.fromkeys(PARTS), part: measured}))
+        text = "\n".join(sections({part: measured}))
         assert head in text
         assert "| good | 1.10 | ≤ 1.15 |" in text
         assert f"| bad | 9.00 {MISSED} | ≤ 5 |" in text
@@ -59,7 +61,7 @@ def test_share_groups_are_a_part_of_the_page() -> None:
         "rows": report.jsonable(),
         "figures": [["late, ms", 60.0, "<= 50"]],
     }
-    text = "\n".join(sections({**dict.fromkeys(PARTS), "share": measured}))
+    text = "\n".join(sections({"share": measured}))
     assert "## Share groups" in text
     assert "| 1 accepts one by one | p99 ms | 6.00 | 10.0 | 0.60 | ≤ 1.0 |" in text
     assert f"| late, ms | 60.0 {MISSED} | ≤ 50 |" in text
@@ -71,7 +73,7 @@ def test_samples_are_shown_with_their_spread() -> None:
 
 
 def test_a_size_that_was_not_reached_has_no_figure(tmp_path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
-    monkeypatch.setattr("bench.page.FIGURES", tmp_path)
+    monkeypatch.setattr("bench.tables.FIGURES", tmp_path)
     points = [
         {"axis": "partitions", "subject": subject, "size": size, "figures": {"memory MB": size / 2}}
         for subject, sizes in (("Penstock", (100, 1000)), ("Kafka", (100,)))
@@ -90,4 +92,4 @@ def test_a_plot_has_a_line_for_each_broker() -> None:
 
 
 def test_claims_without_a_measurement_say_so() -> None:
-    assert all("not measured" in each[1] or "table" in each[1] for each in claims(None, None, None))
+    assert all("not measured" in each[1] or "table" in each[1] for each in claims({}))
