@@ -9,6 +9,7 @@ import pyspark
 from peers import archive
 from peers.process import Process, free_ports
 from peers.servers import Servers
+from penstock.spark.worker_python import worker_python
 
 HOME = Path(pyspark.__file__).parent
 SOURCE = Path(__file__).parents[2] / "src"
@@ -110,7 +111,7 @@ class SparkConnect(Servers):
             options += ["--conf", each]
         env = {
             "SPARK_DAEMON_MEMORY": "1g",
-            "PYSPARK_PYTHON": sys.executable,
+            "PYSPARK_PYTHON": worker_python(),
             "PYTHONPATH": os.pathsep.join([str(SOURCE), os.environ.get("PYTHONPATH", "")]),
         }
         folder = self.folder / "connect"

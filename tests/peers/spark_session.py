@@ -6,7 +6,6 @@ on the tests before it. A program with its own Spark runs in a separate process.
 """
 
 import os
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +16,7 @@ from pyspark.sql import SparkSession
 
 from peers.spark import SHORT_LIVED
 from peers.spark_jars import spark_jars
+from penstock.spark.worker_python import worker_python
 
 SOURCE = Path(__file__).parents[2] / "src"
 QUICK = {f"spark.{each}.extraJavaOptions": SHORT_LIVED for each in ("driver", "executor")}
@@ -31,7 +31,7 @@ def spark_session(
     # Workers import the same package as the tests.
     path = [str(SOURCE), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
     with _environment(
-        PYSPARK_PYTHON=sys.executable,
+        PYSPARK_PYTHON=worker_python(),
         PYTHONPATH=os.pathsep.join(dict.fromkeys(filter(None, path))),
         SPARK_LOCAL_IP="127.0.0.1",
     ):

@@ -12,13 +12,14 @@ from functools import partial
 from pathlib import Path
 
 from peers.process import last_lines, tied_to_us, wait_until
+from penstock.spark.worker_python import worker_python
 from support.spark.spark_faults import Fault, Folder
 
 ROOT = Path(__file__).parents[3]
 PYTHON_PATH = f"{ROOT / 'src'}{os.pathsep}{ROOT / 'tests'}"
 ENVIRONMENT = {
     "PYTHONPATH": PYTHON_PATH,
-    "PYSPARK_PYTHON": sys.executable,
+    "PYSPARK_PYTHON": worker_python(),
     "SPARK_LOCAL_IP": "127.0.0.1",
 }
 WAIT_S = 240

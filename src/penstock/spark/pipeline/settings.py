@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterable, Mapping
 
 from penstock.errors import ConfigError
+from penstock.spark.worker_python import worker_python
 
 DEFAULTS = {
     "spark.ui.enabled": "false",
@@ -80,9 +81,10 @@ def pairs(given: Iterable[str], option: str) -> dict[str, str]:
 def worker_environment() -> dict[str, str]:
     """The environment in which Python workers on this machine import what we import."""
     path = [*(each for each in sys.path if each), *os.environ.get("PYTHONPATH", "").split(":")]
+    python = worker_python()
     return {
-        "PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", sys.executable),
-        "PYSPARK_DRIVER_PYTHON": os.environ.get("PYSPARK_DRIVER_PYTHON", sys.executable),
+        "PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", python),
+        "PYSPARK_DRIVER_PYTHON": os.environ.get("PYSPARK_DRIVER_PYTHON", python),
         "PYTHONPATH": os.pathsep.join(dict.fromkeys(filter(None, path))),
     }
 
