@@ -96,6 +96,10 @@ class CoordinatorRuntime(Generic[S, Rec]):
                 self._fill(pending, NotCoordinator(f"{self.name}-{partition} has moved"))
             self.on_resign(partition)
 
+    def leads(self, partition: int) -> bool:
+        """Whether operations run here, at once or after the partition is loaded."""
+        return partition in self._led
+
     def now(self) -> Now:
         return Now(self._clock.now_ms(), self._clock.monotonic_ms())
 

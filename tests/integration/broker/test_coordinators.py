@@ -178,6 +178,23 @@ def test_a_coordinator_on_a_failed_directory_resigns_with_its_leadership(
     asyncio.run(main())
 
 
+def test_a_coordinator_is_named_once_its_partition_is_led_here(tmp_path: Path) -> None:
+    """The image has a new topic before its logs are created, see `LocalBroker`."""
+
+    async def main() -> None:
+        settings = {"offsets.topic.num.partitions": "1"}
+        async with leading(tmp_path, settings=settings) as leader:
+            connection = await coordinated(leader)
+            leader.services.coordination.groups.runtime.resign(0)
+            find = FindCoordinatorRequest(key_type=0, coordinator_keys=["g"])
+            response = await connection.call(find, FindCoordinatorResponse, timeout_ms=10_000)
+            (found,) = response.coordinators
+            assert (found.error_code, found.node_id) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, -1)
+            await connection.close()
+
+    asyncio.run(main())
+
+
 def code_of(response: OffsetFetchResponse) -> int:
     return response.groups[0].error_code if response.groups else response.error_code
 

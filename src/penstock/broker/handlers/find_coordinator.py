@@ -5,14 +5,17 @@ The internal topic is created when a coordinator of its kind is first requested.
 Refused: unknown kinds of coordinators. Empty transactional ids are accepted, as in Kafka.
 """
 
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 
 from penstock.broker.context import Context
 from penstock.broker.error_code import MALFORMED
 from penstock.broker.translate.internal_topics import ensure_internal_topic
 from penstock.coordinator.group.coordinator import TOPIC as CONSUMER_OFFSETS
+from penstock.coordinator.group.coordinator import GroupCoordinator
 from penstock.coordinator.share.coordinator import TOPIC as SHARE_GROUP_STATE
+from penstock.coordinator.share.coordinator import ShareCoordinator
 from penstock.coordinator.transaction.coordinator import TOPIC as TRANSACTION_STATE
+from penstock.coordinator.transaction.coordinator import TransactionCoordinator
 from penstock.errors import ErrorCode, KafkaError
 from penstock.types import TopicPartition
 from penstock.wire.messages.find_coordinator import (
@@ -77,17 +80,22 @@ def respond(
 def coordinator(key: str, key_type: int, ctx: Context) -> Coordinator:
     services, topic = ctx.services, TOPICS[key_type]
     image = services.cluster.image
-    partition_of = {
-        CONSUMER_OFFSETS: services.coordination.groups.partition_of,
-        TRANSACTION_STATE: services.coordination.transactions.partition_of,
-        SHARE_GROUP_STATE: services.share.coordinator.partition_of,
+    coordinators: Mapping[str, GroupCoordinator | TransactionCoordinator | ShareCoordinator] = {
+        CONSUMER_OFFSETS: services.coordination.groups,
+        TRANSACTION_STATE: services.coordination.transactions,
+        SHARE_GROUP_STATE: services.share.coordinator,
     }
-    index = partition_of[topic](key)
+    index = coordinators[topic].partition_of(key)
     partition = image.partition(TopicPartition(topic, index))
     broker = image.brokers.get(partition.leader) if partition is not None else None
     endpoint = broker.endpoint(ctx.peer.listener) if broker is not None else None
     if broker is None or endpoint is None:
         message = f"{topic}-{index} has no leader"
+        return nowhere(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, message)
+    if broker.id == services.broker_id and not coordinators[topic].runtime.leads(index):
+        # The image names a new topic's leaders before this broker has created their logs. The next
+        # request would be refused with NOT_COORDINATOR, which some clients pass on to the user.
+        message = f"{topic}-{index} is not ready yet"
         return nowhere(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, message)
     return Coordinator(
         key=key,
