@@ -99,8 +99,9 @@ async def running(
         storage = await open_storage(stack, machine, resolved, directory)
         flusher = machine.flusher(asyncio.get_running_loop())
         stack.callback(flusher.close)
-        worker = ThreadPoolExecutor(1, "worker")
+        worker, checker = ThreadPoolExecutor(1, "worker"), ThreadPoolExecutor(1, "checker")
         stack.callback(worker.shutdown, cancel_futures=True)
+        stack.callback(checker.shutdown, cancel_futures=True)
         tasks = await stack.enter_async_context(asyncio.TaskGroup())
         addresses = advertised(config.listener.advertised(), sockets)
         authorizer = None
@@ -126,6 +127,7 @@ async def running(
             machine,
             flusher,
             worker,
+            checker,
             tasks,
             addresses,
             between_brokers,

@@ -85,6 +85,7 @@ def assemble(
     machine: Machine,
     flusher: Flusher,
     worker: Executor,
+    checker: Executor,
     tasks: asyncio.TaskGroup,
     addresses: Sequence[Endpoint],
     between_brokers: Callable[[], ClientSecurity],
@@ -228,7 +229,7 @@ def assemble(
             moves,
             LeaderThrottle(broker_id, cluster, clock.monotonic_ms),
         ),
-        Resources(clock, chance, worker, bytearray(SCRATCH_BYTES), storage.file_shares),
+        Resources(clock, chance, worker, checker, bytearray(SCRATCH_BYTES), storage.file_shares),
         FetchSessions(
             config.network.max_incremental_fetch_session_cache_slots,
             lambda: chance.randrange(1, 2**31),

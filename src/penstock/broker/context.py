@@ -140,6 +140,10 @@ class Resources(msgspec.Struct, frozen=True):
     """A single thread for work that would block the loop; one job at a time, so that only one large
     batch is decompressed in memory.
     """
+    checker: Executor
+    """A single thread that checks batches which decompress slowly, but not to much: they need not
+    wait for the jobs of `worker`.
+    """
     scratch: bytearray
     """A buffer to decompress into; free again when the handler returns."""
     file_shares: FileShares

@@ -2,7 +2,7 @@
 
 import mmap
 
-_LARGE_BYTES = 1 << 20
+_LARGE_BYTES = 1 << 18
 
 
 def fresh(size_bytes: int) -> bytearray | mmap.mmap:

@@ -4,16 +4,19 @@ import asyncio
 import dataclasses
 import random
 import threading
+from collections.abc import Iterator
+from concurrent.futures import Executor
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from penstock.broker.produce import appending as produce_appending
-from penstock.broker.produce.appending import TURN_BYTES
+from penstock.broker.produce.appending import GZIP_TURN_BYTES, TURN_BYTES
 from penstock.client.admin import delete_topic
 from penstock.client.connection import Connection, connect
-from penstock.errors import ErrorCode
+from penstock.errors import ErrorCode, KafkaError
 from penstock.record.batch import read_header
 from penstock.record.build import build_batch
 from penstock.record.compression import Codec
@@ -56,6 +59,130 @@ def test_a_batch_of_very_many_records_is_checked_off_the_loop(tmp_path: Path, co
         assert answers[0].error_code == ErrorCode.INVALID_RECORD
 
     run(tmp_path, test)
+
+
+def slow_batch(*, sequence: int = -1) -> bytearray:
+    """A batch that gzip takes too long to decompress on the loop, but that no other job delays."""
+    value = b"".join(b"%d " % number for number in range(GZIP_TURN_BYTES // 2))[:GZIP_TURN_BYTES]
+    return batch_of(
+        value, codec=Codec.GZIP, producer_id=-1 if sequence < 0 else 7, sequence=sequence
+    )
+
+
+@contextmanager
+def held(executor: Executor) -> Iterator[threading.Event]:
+    """Keeps the single thread of an executor busy until the event is set, or the block ends."""
+    may_go_on = threading.Event()
+    executor.submit(may_go_on.wait, 30)
+    try:
+        yield may_go_on
+    finally:
+        may_go_on.set()
+
+
+def test_a_batch_that_gzip_takes_long_for_is_checked_on_a_thread_of_its_own(tmp_path: Path) -> None:
+    async def test(leader: Leading, connection: Connection) -> None:
+        resources = leader.services.resources
+        with held(resources.worker) as of_others, held(resources.checker) as of_this:
+            sent = produce(leader, connection, slow_batch(), acks=1)
+            other = await connect(leader.address, client_id="test")
+            assert await code_of(produce(leader, other, acks=1)) == 0
+            await other.close()
+            assert not sent.done()
+            of_this.set()
+            answer = (await sent).responses[0].partition_responses[0]
+            assert (answer.error_code, answer.base_offset) == (0, 1)
+            of_others.set()
+
+    run(tmp_path, test)
+
+
+def test_batches_of_an_idempotent_producer_stay_in_order_if_the_first_is_checked_off_the_loop(
+    tmp_path: Path,
+) -> None:
+    async def test(leader: Leading, connection: Connection) -> None:
+        with held(leader.services.resources.checker) as may_go_on:
+            sent = [
+                produce(leader, connection, slow_batch(sequence=0)),
+                produce(leader, connection, batch_of(b"b", producer_id=7, sequence=1)),
+                produce(leader, connection, slow_batch(sequence=0)),
+                produce(leader, connection, slow_batch(sequence=2)),
+            ]
+            await asyncio.sleep(0.02)
+            assert leader.partition().log.end_offset == 0
+            may_go_on.set()
+            answers = [(await each).responses[0].partition_responses[0] for each in sent]
+            found = [(each.error_code, each.base_offset) for each in answers]
+            assert found == [(0, 0), (0, 1), (0, 0), (0, 2)]  # the third is the first once more
+
+    run(tmp_path, test)
+
+
+def test_a_client_that_disconnects_during_the_check_leaves_its_batch(tmp_path: Path) -> None:
+    async def test(leader: Leading, connection: Connection) -> None:
+        with held(leader.services.resources.checker) as may_go_on:
+            gone = await connect(leader.address, client_id="gone")
+            sent = produce(leader, gone, slow_batch(), acks=1)
+            await asyncio.sleep(0.02)
+            await gone.close()
+            with suppress(KafkaError, asyncio.CancelledError):
+                await sent
+            may_go_on.set()
+            await appended(leader, 1)
+            assert await code_of(produce(leader, connection, acks=1)) == 0
+
+    run(tmp_path, test)
+
+
+def test_a_leader_that_resigns_during_the_check_refuses_the_batch(tmp_path: Path) -> None:
+    async def test(leader: Leading, connection: Connection) -> None:
+        partition = leader.partition()
+        with held(leader.services.resources.checker) as may_go_on:
+            sent = produce(leader, connection, slow_batch(), acks=1)
+            await asyncio.sleep(0.02)
+            partition.follow(1, 4, (0, 1), 20)
+            may_go_on.set()
+            assert await code_of(sent) == ErrorCode.NOT_LEADER_OR_FOLLOWER
+            assert partition.log.end_offset == 0
+
+    run(tmp_path, test)
+
+
+def test_a_topic_deleted_during_the_check_refuses_the_batch(tmp_path: Path) -> None:
+    async def test(leader: Leading, connection: Connection) -> None:
+        log = leader.partition().log
+        with held(leader.services.resources.checker) as may_go_on:
+            sent = produce(leader, connection, slow_batch(), acks=1)
+            await asyncio.sleep(0.02)
+            await delete_topic(leader.client, TOPIC)
+            may_go_on.set()
+            assert await code_of(sent) in {
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+                ErrorCode.UNKNOWN_TOPIC_ID,
+                ErrorCode.NOT_LEADER_OR_FOLLOWER,
+            }
+            assert log.end_offset == 0
+            assert log.log_dir.failure is None
+
+    run(tmp_path, test)
+
+
+def test_recompressing_with_gzip_does_not_block_the_loop(tmp_path: Path) -> None:
+    async def test(leader: Leading, connection: Connection) -> None:
+        with held(leader.services.resources.checker) as may_go_on:
+            plain = batch_of(random.Random(0).randbytes(GZIP_TURN_BYTES // 2))
+            sent = produce(leader, connection, plain, acks=1)
+            other = await connect(leader.address, client_id="test")
+            assert await code_of(produce(leader, other, acks=1)) == 0
+            await other.close()
+            assert not sent.done()
+            may_go_on.set()
+            assert await code_of(sent) == 0
+            batch = leader.partition().log.read(1, 1, up_to=2)
+            assert batch is not None
+            assert read_header(batch.read()).codec is Codec.GZIP
+
+    run(tmp_path, test, {"compression.type": "gzip"})
 
 
 @pytest.mark.parametrize(("asked", "offset"), [(15, 1), (30, 2), (31, -1), (-3, 2)])

@@ -21,6 +21,7 @@ from penstock.metadata.topic_names import INTERNAL_TOPICS, InternalTopic, topic_
 from penstock.record.batch import BatchHeader
 from penstock.record.compression import Codec, DecompressionLimit
 from penstock.record.rejected import EXAMINED
+from penstock.record.rules import BatchRules
 from penstock.record.validate import check_produced, stored
 from penstock.replication.partition import NotLeader, Partition
 from penstock.replication.partitions import partition_here
@@ -37,8 +38,11 @@ TURN_BYTES: Final = 1 << 20
 """Decompressed bytes that one request may check before other requests get a turn. A larger batch is
 checked on another thread: a few kilobytes may hold hundreds of megabytes.
 """
+GZIP_TURN_BYTES: Final = TURN_BYTES >> 2
+"""The limit for gzip, which is three to five times slower than the other codecs."""
 SLOW_TURN_BYTES: Final = TURN_BYTES >> 4
 """The limit if the topic sets a compression level: zstd's highest takes 100 ms for 256 KB."""
+GZIP: Final = Codec.GZIP
 TURN_PARTITIONS: Final = 500
 """Partitions of one turn: refused ones have no bytes to count."""
 
@@ -48,6 +52,13 @@ Batch: TypeAlias = bytearray | memoryview
 
 class TurnOverError(Exception):
     """The rest of the request must wait for the next turn."""
+
+
+def most_on_loop(codec: Codec, rules: BatchRules) -> int:
+    """Decompressed bytes of the largest batch that is checked, and recompressed, on the loop."""
+    if rules.codec_level is not None:
+        return SLOW_TURN_BYTES
+    return GZIP_TURN_BYTES if codec is GZIP or rules.codec is GZIP else TURN_BYTES
 
 
 class PendingAppend:
@@ -114,6 +125,8 @@ class Appending:
         self._turn_bytes = self._turn_partitions = 0
         self._is_large = False
         """Whether the next batch is known to be too large to check on the loop."""
+        self._is_huge = False
+        """Whether it is too large for `Resources.checker`."""
         self._off_loop: Future[tuple[Batch, BatchHeader, int]] | None = None
         """The check of a large batch on another thread."""
         self.pending: list[PendingAppend] = []
@@ -178,7 +191,7 @@ class Appending:
             self.refused = error
             services.replicas.partitions.failed_produces += 1
             self.is_led_elsewhere |= isinstance(error, NotLeader)
-            self._off_loop, self._is_large = None, False
+            self._off_loop, self._is_large, self._is_huge = None, False, False
             answer = refused(part.index, error, log_start_offset)
             self._named_records += len(answer.record_errors)
             return answer
@@ -212,17 +225,26 @@ class Appending:
         if self._ctx.version < 7 and header.codec is Codec.ZSTD:
             raise UnsupportedCodec("zstd needs Produce v7")
         if self._off_loop is not None:
-            batch, header, _ = self._off_loop.result()
-            self._off_loop, self._is_large = None, False
+            try:
+                batch, header, _ = self._off_loop.result()
+            except DecompressionLimit:
+                if self._is_huge:
+                    raise
+                self._is_huge = True
+                self._check_off_loop(data, header, partition)
+                raise TurnOverError from None
+            self._off_loop, self._is_large, self._is_huge = None, False, False
             return batch, header
+        rules, codec = partition.rules, header.codec
+        limit_bytes = most_on_loop(codec, rules)
         # Most records compress to less than a quarter: a first try on the loop would be wasted.
-        self._is_large |= header.codec is not Codec.NONE and len(data) > TURN_BYTES // 4
+        self._is_large |= codec is not Codec.NONE and len(data) > limit_bytes // 4
         if self._is_large:
+            self._is_huge |= len(data) > TURN_BYTES // 4 or rules.codec_level is not None
             self._check_off_loop(data, header, partition)
             raise TurnOverError
         # Counted in full first: a batch refused half way may have cost as much.
         self._turn_bytes += TURN_BYTES
-        rules = partition.rules
         try:
             batch, header, walked_bytes = stored(
                 data,
@@ -230,15 +252,16 @@ class Appending:
                 rules,
                 partition.topic_partition,
                 now_ms=self._now_ms,
-                limit_bytes=TURN_BYTES if rules.codec_level is None else SLOW_TURN_BYTES,
+                limit_bytes=limit_bytes,
                 scratch=self._ctx.services.resources.scratch,
                 names_records=self._named_records < EXAMINED,
             )
         except DecompressionLimit:
             self._is_large = True
+            self._is_huge = limit_bytes != GZIP_TURN_BYTES
             self._check_off_loop(data, header, partition)
             raise TurnOverError from None
-        self._turn_bytes += walked_bytes - TURN_BYTES
+        self._turn_bytes += walked_bytes * (TURN_BYTES // limit_bytes) - TURN_BYTES
         return batch, header
 
     def _check_off_loop(self, data: memoryview, header: BatchHeader, partition: Partition) -> None:
@@ -246,13 +269,14 @@ class Appending:
         both.
         """
         if self.is_copied:
-            self._off_loop = self._ctx.services.resources.worker.submit(
+            resources = self._ctx.services.resources
+            self._off_loop = (resources.worker if self._is_huge else resources.checker).submit(
                 stored,
                 data,
                 header,
                 partition.rules,
                 partition.topic_partition,
                 now_ms=self._now_ms,
-                limit_bytes=DECOMPRESSED_LIMIT_BYTES,
+                limit_bytes=DECOMPRESSED_LIMIT_BYTES if self._is_huge else TURN_BYTES,
                 names_records=self._named_records < EXAMINED,
             )
