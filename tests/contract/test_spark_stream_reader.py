@@ -290,7 +290,8 @@ def test_a_deleted_topic_is_data_loss_or_left_out(
         referee.create_topic(name)
         write(target, name, 4)
     both = ",".join(names)
-    with reading(target, both) as strict, reading(target, both, failOnDataLoss=False) as lenient:
+    options = {"failOnDataLoss": False, "kafka.default.api.timeout.ms": 2_000}
+    with reading(target, both) as strict, reading(target, both, **options) as lenient:
         start = strict.latestOffset(strict.initialOffset(), EVERYTHING)
         assert lenient.latestOffset(lenient.initialOffset(), EVERYTHING) == start
         referee.delete_topic(names[0])
