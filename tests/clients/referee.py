@@ -12,7 +12,7 @@ from penstock.wire.messages.metadata import MetadataRequest, MetadataRequestTopi
 
 
 class Referee(LibrdkafkaClient):
-    """Creates topics so that every client finds them at once."""
+    """Creates topics and partitions so that every client finds them at once."""
 
     def create_topic(
         self, topic: str, partitions: int = 1, configs: Mapping[str, str] | None = None
@@ -22,6 +22,11 @@ class Referee(LibrdkafkaClient):
         asyncio.run(_known_everywhere(self.addresses(), topic, partitions))
         for index in range(partitions):  # the leader may be the last to learn that it leads
             assert settled(lambda at=index: self.offset(topic, at, LATEST), 0) == 0  # type: ignore[misc]
+
+    def create_partitions(self, topic: str, count: int) -> None:
+        super().create_partitions(topic, count)
+        assert settled(lambda: len(self.partitions(topic)), count) == count
+        asyncio.run(_known_everywhere(self.addresses(), topic, count))
 
 
 async def _known_everywhere(brokers: Iterable[Address], topic: str, partitions: int) -> None:
