@@ -12,7 +12,9 @@ from penstock.wire.messages.metadata import MetadataRequest, MetadataRequestTopi
 
 
 class Referee(LibrdkafkaClient):
-    """Creates topics so that every client finds them at once."""
+    """Creates topics and partitions so that every client finds them at once, and deletes topics so
+    that none does.
+    """
 
     def create_topic(
         self, topic: str, partitions: int = 1, configs: Mapping[str, str] | None = None
@@ -23,9 +25,18 @@ class Referee(LibrdkafkaClient):
         for index in range(partitions):  # the leader may be the last to learn that it leads
             assert settled(lambda at=index: self.offset(topic, at, LATEST), 0) == 0  # type: ignore[misc]
 
+    def create_partitions(self, topic: str, count: int) -> None:
+        super().create_partitions(topic, count)
+        assert settled(lambda: len(self.partitions(topic)), count) == count
+        asyncio.run(_known_everywhere(self.addresses(), topic, count))
+
+    def delete_topic(self, topic: str) -> None:
+        super().delete_topic(topic)
+        asyncio.run(_known_everywhere(self.addresses(), topic, 0))
+
 
 async def _known_everywhere(brokers: Iterable[Address], topic: str, partitions: int) -> None:
-    """Waits until each broker knows the topic, since a client may ask any of them."""
+    """Waits until each broker knows so many partitions: a client may ask any broker."""
     request = MetadataRequest(
         topics=[MetadataRequestTopic(name=topic)], allow_auto_topic_creation=False
     )

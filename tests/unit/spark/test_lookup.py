@@ -9,7 +9,7 @@ from penstock.client.errors import ALWAYS_RETRIABLE, BrokerRefused
 from penstock.client.metadata import TopicMetadata
 from penstock.spark.source.lookup import topics_of
 from penstock.spark.source.subscription import SubscribedTopics
-from penstock.types import TopicPartition, Uuid
+from penstock.types import NO_UUID, TopicPartition, Uuid
 
 FIRST, SECOND = Uuid(b"1" * 16), Uuid(b"2" * 16)
 KNOWN = {TopicPartition("t", 0): FIRST, TopicPartition("t", 1): FIRST}
@@ -33,6 +33,27 @@ class Brokers:
             except BrokerRefused as error:
                 if error.code not in ALWAYS_RETRIABLE or not self.left:
                     raise
+
+
+UNKNOWN = dict.fromkeys(KNOWN, NO_UUID)
+
+
+@pytest.mark.parametrize(
+    ("names", "answers", "asked"),
+    [
+        ("t", [(0, FIRST), (1, FIRST), (2, FIRST)], 3),
+        ("t", [(0, FIRST), (0, FIRST)], 2),  # deleted
+        ("t", [(1, FIRST), (1, FIRST)], 2),  # recreated with fewer partitions
+        ("other", [(0, FIRST), (2, FIRST)], 1),  # not subscribed to any more
+    ],
+)
+def test_a_topic_is_taken_for_deleted_only_after_the_whole_timeout(
+    names: str, answers: list[tuple[int, Uuid]], asked: int
+) -> None:
+    brokers: Any = Brokers(*answers)
+    found = topics_of(brokers, SubscribedTopics((names,)), UNKNOWN, waits_for_deleted=True)
+    assert len(answers) - len(brokers.left) == asked
+    assert len(found["t"].partitions if found else ()) == answers[asked - 1][0]
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,11 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from penstock.client.listing import IsolationLevel
+from penstock.spark.client.cluster import BlockingClient
 from penstock.spark.options import Options
 from penstock.spark.source import stream_reader
 from penstock.spark.source.data_loss import DataLoss
+from penstock.spark.source.lookup import topics_of
 from penstock.spark.source.settings import stream_settings
 from penstock.spark.source.stream_reader import StreamReader
 from penstock.types import NO_UUID, TopicPartition, Uuid
@@ -26,7 +28,7 @@ class Cluster:
         self.stable: int | None = None
         """The last stable offset; None: no transaction is open."""
 
-        def topics(*_: Any) -> dict[str, Any]:
+        def topics(*_: Any, **__: Any) -> dict[str, Any]:
             return {"t": SimpleNamespace(id=self.id, partitions={0: None})}
 
         monkeypatch.setattr(stream_reader, "topics_of", topics)
@@ -109,3 +111,31 @@ def test_a_reader_of_committed_records_notices_a_truncated_log(
     cluster.stable, cluster.end = 10, 12
     with pytest.raises(DataLoss, match="truncated"):
         planned(reader, 15)
+
+
+@pytest.mark.parametrize("ends", [False, True], ids=["goes on", "available now"])
+@pytest.mark.parametrize("known", [0, 1], ids=["topic", "partition"])
+def test_a_run_that_begins_at_a_lagging_broker_keeps_all_positions(
+    monkeypatch: pytest.MonkeyPatch, ends: bool, known: int
+) -> None:
+    """A position that left the checkpoint would be read again from the start."""
+    reader = Cluster(monkeypatch, FIRST, 9).reader(fails=False)
+    counts = [*[known] * (3 + ends), 2]
+
+    def existing(_: object) -> dict[str, Any]:
+        count = counts.pop(0) if len(counts) > 1 else counts[0]
+        return {"t": SimpleNamespace(id=FIRST, partitions=dict.fromkeys(range(count)))}
+
+    with BlockingClient(reader._settings.client) as client:
+        monkeypatch.setattr(client, "existing", existing)
+        monkeypatch.setattr(stream_reader, "topics_of", topics_of)
+        monkeypatch.setattr(StreamReader, "_connected", lambda _: client)
+        if ends:
+            reader.prepareForTriggerAvailableNow()
+        begun = {"t": {"0": 4, "1": 5}}
+        end = reader.latestOffset(begun, ReadAllAvailable())
+        assert end == {"t": {"0": 9, "1": 9}}
+        assert [str(each.value) for each in reader.partitions(begun, end)] == [
+            "t-0 [4, 9)",
+            "t-1 [5, 9)",
+        ]

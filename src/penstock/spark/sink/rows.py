@@ -27,6 +27,8 @@ class SinkRows:
     count: int
     rows: RecordColumns
     timestamps: npt.NDArray[np.int64]
+    is_stamped: npt.NDArray[np.bool_] | None
+    """Which rows have their timestamp from the column; None: the sink sets all."""
     partitions: npt.NDArray[np.int32] | None
     """The column partition, -1 for null; None without that column."""
     topics: Sequence[tuple[str, npt.NDArray[np.int32]]] | None
@@ -39,19 +41,21 @@ def sink_rows(batch: pa.RecordBatch, columns: SinkColumns, now_ms: int) -> SinkR
     return SinkRows(
         batch.num_rows,
         RecordColumns(
-            None if columns.key is None else _column(batch.column(columns.key)),
-            _column(batch.column(columns.value)),
+            None if columns.key is None else binary_column(batch.column(columns.key)),
+            binary_column(batch.column(columns.value)),
             lists,
             names,
             values,
         ),
         _timestamps(batch, columns.timestamp, now_ms),
+        None if columns.timestamp is None else _is_stamped(batch.column(columns.timestamp)),
         _partitions(batch, columns.partition),
         None if columns.topic is None else list(_topics(batch.column(columns.topic))),
     )
 
 
-def _column(array: pa.Array) -> ArrowColumn | None:
+def binary_column(array: pa.Array) -> ArrowColumn | None:
+    """The buffers of a column of bytes or text."""
     if pa.types.is_null(array.type):
         return None
     valid, offsets, data = array.buffers()
@@ -77,7 +81,7 @@ def _headers(
         array.offset,
         8 if pa.types.is_large_list(array.type) else 4,
     )
-    return lists, _column(entries.field(0)), _column(entries.field(1))
+    return lists, binary_column(entries.field(0)), binary_column(entries.field(1))
 
 
 def _timestamps(batch: pa.RecordBatch, position: int | None, now_ms: int) -> npt.NDArray[np.int64]:
@@ -90,6 +94,10 @@ def _timestamps(batch: pa.RecordBatch, position: int | None, now_ms: int) -> npt
         np.floor_divide(pc.fill_null(micros, now_ms * 1000).to_numpy(zero_copy_only=False), 1000),
         np.int64,
     )
+
+
+def _is_stamped(column: pa.Array) -> npt.NDArray[np.bool_]:
+    return np.asarray(column.is_valid().to_numpy(zero_copy_only=False))
 
 
 def _partitions(batch: pa.RecordBatch, position: int | None) -> npt.NDArray[np.int32] | None:

@@ -74,7 +74,7 @@ def write_in_transaction(
         for batch in batches:  # Spark waits until all are consumed
             seen = _sink_rows(batch, settings)
             count += seen.count
-            total += fingerprint(seen.rows, seen.count)
+            total += fingerprint(seen)
         return TaskReport(transaction, query, task, {}, count, total, skipped=True)
     with BlockingClient(settings.client) as client:
         producer = SinkProducer(
@@ -158,7 +158,7 @@ class _Rows:
         seen = _sink_rows(batch, self._settings)
         self.count += seen.count
         if self._resuming is not None:
-            self.fingerprint += fingerprint(seen.rows, seen.count)
+            self.fingerprint += fingerprint(seen)
         parts = [
             part for topic, rows in self._topics(seen) for part in self._placed(topic, rows, seen)
         ]

@@ -26,35 +26,57 @@ from penstock.spark.source.bounds import (
     resolved_offsets,
     timestamps_to_list,
 )
-from penstock.spark.source.subscription import Subscription, subscribed, wanted_names
-from penstock.types import Offset, TopicPartition, Uuid
+from penstock.spark.source.subscription import Subscription, covers, subscribed, wanted_names
+from penstock.types import NO_UUID, Offset, TopicPartition, Uuid
 from penstock.wire.messages.list_offsets import ListOffsetsResponse
 from penstock.wire.messages.offset_commit import OffsetCommitResponse
 
 
+class NotHeardOf(BrokerRefused):
+    """A broker does not know a partition that was read before."""
+
+    def __init__(self, topic_partition: TopicPartition, *, may_be_deleted: bool) -> None:
+        about = f"{topic_partition}, of which the broker has not heard yet"
+        super().__init__(ErrorCode.LEADER_NOT_AVAILABLE, about)
+        self.may_be_deleted = may_be_deleted
+
+
 def topics_of(
-    client: BlockingClient, subscription: Subscription, known: Mapping[TopicPartition, Uuid] = {}
+    client: BlockingClient,
+    subscription: Subscription,
+    known: Mapping[TopicPartition, Uuid] = {},
+    *,
+    waits_for_deleted: bool = False,
 ) -> dict[str, TopicMetadata]:
     """The existing topics that a subscription may cover.
 
     Asks again while a broker does not know all partitions in `known`, given with the ids of their
-    topics: a topic never loses a partition.
+    topics: a topic never loses a partition. With `waits_for_deleted` it also asks again for topics
+    that the broker does not know, and for partitions of topics without an id: only after the whole
+    timeout are these taken for deleted.
     """
+    found: dict[str, TopicMetadata] = {}
 
     def attempt() -> dict[str, TopicMetadata]:
-        found = client.existing(wanted_names(subscription))
+        found.clear()
+        found.update(client.existing(wanted_names(subscription)))
         for each, topic_id in known.items():
             topic = found.get(each.topic)
-            if (
-                topic is not None
-                and topic.id == topic_id
-                and each.partition not in topic.partitions
-            ):
-                about = f"{each}, of which the broker has not heard yet"
-                raise BrokerRefused(ErrorCode.LEADER_NOT_AVAILABLE, about)
+            if topic is not None and each.partition in topic.partitions:
+                continue
+            if topic is not None and topic.id == topic_id != NO_UUID:
+                raise NotHeardOf(each, may_be_deleted=False)
+            is_unclear = topic is None or topic_id == NO_UUID
+            if waits_for_deleted and is_unclear and covers(subscription, each):
+                raise NotHeardOf(each, may_be_deleted=True)
         return found
 
-    return client.retrying(attempt)
+    try:
+        return client.retrying(attempt)
+    except NotHeardOf as error:
+        if not error.may_be_deleted:
+            raise
+        return found
 
 
 def partitions_of(

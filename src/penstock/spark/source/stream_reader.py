@@ -112,7 +112,12 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if start == self._planned_end:
             self._recreated.clear()  # its positions are of the new topics
             self._planned_end = None
-        ends = self._target if self._target is not None else self._look(known=begun)
+        if self._target is None:
+            ends = self._look(known=begun)
+        else:
+            if begun.keys() - self._target.keys() and not self._settings.fail_on_data_loss:
+                self._target = self._ends(known=begun) | self._target
+            ends = self._target
         ends = self._not_unstable(begun, ends)
         self._latest = ends
         if is_new and self._is_initial(begun) and self._initial is not None:
@@ -216,9 +221,13 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _partitions(self, known: Collection[TopicPartition]) -> list[TopicPartition]:
         """The current partitions; remembers topics that were recreated."""
-        before = {each: self._topic_ids.get(each.topic, NO_UUID) for each in known}
-        stored = {each: topic_id for each, topic_id in before.items() if topic_id != NO_UUID}
-        topics = topics_of(self._connected(), self._settings.subscription, stored)
+        # A partition that leaves the checkpoint by mistake would be read again from its start.
+        topics = topics_of(
+            self._connected(),
+            self._settings.subscription,
+            {each: self._topic_ids.get(each.topic, NO_UUID) for each in known},
+            waits_for_deleted=not self._settings.fail_on_data_loss,
+        )
         partitions, missing = subscribed(self._settings.subscription, topics)
         if missing:
             what = f"{', '.join(missing)} does not exist"

@@ -69,6 +69,17 @@ def wanted_names(subscription: Subscription) -> list[str] | None:
             return None
 
 
+def covers(subscription: Subscription, topic_partition: TopicPartition) -> bool:
+    """Whether the subscription means this partition, if it exists."""
+    match subscription:
+        case SubscribedTopics(names):
+            return topic_partition.topic in names
+        case Pattern(text):
+            return re.fullmatch(text, topic_partition.topic) is not None
+        case Assigned(partitions):
+            return topic_partition in partitions
+
+
 def subscribed(
     subscription: Subscription, topics: Mapping[str, TopicMetadata]
 ) -> tuple[list[TopicPartition], list[str]]:
