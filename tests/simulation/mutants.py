@@ -392,7 +392,7 @@ def trust_the_image(patch: Patch) -> None:
 
 def take_over_older_states(patch: Patch) -> None:
     """The state from before an election counts, although the controller has decided since."""
-    state_of = partition_states.state_of
+    state_of: Any = reader.state_of
 
     def renewed(before: Any, node: Any) -> Any:
         found = state_of(before, node)
