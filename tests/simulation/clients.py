@@ -59,9 +59,12 @@ class Link:
             self._connections[address] = known
         return await known.call(request, answer, timeout_ms=TIMEOUT_MS)
 
+    def somebody(self) -> Address:
+        """Some broker."""
+        return Address(f"broker-{self.chance.randrange(self._brokers)}", PORT)
+
     async def anyone(self, request: Message, answer: type[R]) -> R:
-        host = f"broker-{self.chance.randrange(self._brokers)}"
-        return await self.call(Address(host, PORT), request, answer)
+        return await self.call(self.somebody(), request, answer)
 
     async def leader(self, where: TopicPartition) -> tuple[Address, Uuid] | None:
         """The leader according to some broker."""
@@ -194,6 +197,8 @@ class Reader:
     history: History
     where: TopicPartition
     offset: int = 0
+    roams: bool = False
+    """It reads from any replica, as a consumer with a rack may (KIP-392)."""
 
     async def run(self, is_over: Callable[[], bool]) -> None:
         chance = self.link.chance
@@ -221,7 +226,8 @@ class Reader:
             max_bytes=1 << 20,
             topics=[FetchTopic(topic=self.where.topic, topic_id=topic_id, partitions=[part])],
         )
-        answer = await self.link.call(address, request, FetchResponse)
+        at = self.link.somebody() if self.roams else address
+        answer = await self.link.call(at, request, FetchResponse)
         told = answer.responses[0].partitions[0] if answer.responses else None
         if told is None or told.error_code:
             if told is not None and told.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:

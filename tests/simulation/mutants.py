@@ -390,6 +390,18 @@ def trust_the_image(patch: Patch) -> None:
     patch.setattr(isr_changes, "reread", ignore)
 
 
+def take_over_older_states(patch: Patch) -> None:
+    """The state from before an election counts, although the controller has decided since."""
+    state_of: Any = reader.state_of
+
+    def renewed(before: Any, node: Any) -> Any:
+        found = state_of(before, node)
+        epoch = max(before.leader_epoch, found.leader_epoch)
+        return replace(found, leader_epoch=epoch)
+
+    patch.setattr(partition_states, "state_of", renewed)
+
+
 def wait_after_any_refusal(patch: Patch) -> None:
     """A leader does not propose an ISR again that the controller found outdated."""
     codes = {ErrorCode.INVALID_UPDATE_VERSION, ErrorCode.UNKNOWN_TOPIC_ID}
@@ -565,6 +577,7 @@ MUTANTS = [
         story=topic_stories.a_topic_is_deleted_while_a_broker_lacks_files,
     ),
     Mutant(trust_the_image, story=stories.a_state_is_written_by_hand),
+    Mutant(take_over_older_states, story=stories.a_state_from_before_an_election_is_put_back),
     Mutant(
         send_control_requests_once, story=topic_stories.a_topic_is_made_while_a_broker_has_no_store
     ),

@@ -6,10 +6,11 @@ time, while every replica is in sync, and the next one waits until every replica
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from contextlib import suppress
 
 from penstock.client.address import Address
+from penstock.config.value import LONG_MAX
 from penstock.errors import KafkaError, ProtocolError
 from penstock.metadata import paths
 from penstock.metadata.errors import NoNode
@@ -27,6 +28,11 @@ from penstock.wire.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirsRequest,
     AlterReplicaLogDirsResponse,
     AlterReplicaLogDirTopic,
+)
+from penstock.wire.messages.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
 )
 from penstock.wire.messages.create_topics import (
     CreatableTopic,
@@ -62,6 +68,9 @@ from simulation.world import ANEW, FLEETING, LOOSE, SETTINGS_OF, TOPIC, World
 from simulation.zookeeper import HOST as ZOOKEEPER
 
 AT_ONCE = 3
+MOST_PARTITIONS = 5
+BROKER = 4
+"""The type of a broker's settings; without a name, they are those of all brokers."""
 ALONE = {"power", "power, elected"}
 
 
@@ -106,6 +115,18 @@ class Nemesis:
             "deny": (2, self.deny),
             "late": (3, self.deliver_late),
         }
+        self.wide: dict[str, tuple[int, Callable[[], Awaitable[None]]]] = {
+            "grow": (2, self.grow),
+            "grow anew": (2, self.grow_anew),
+            "required": (2, self.require),
+            "flush": (2, self.flush_each),
+            "throttle": (3, self.throttle),
+            "elect uncleanly": (2, self.elect_uncleanly),
+            "restart and move": (2, self.restart_and_move),
+        }
+        """Combinations with features that rarely meet a fault."""
+        if world.plan.wide:
+            self.usual |= self.wide
 
     async def run(self) -> None:
         world, chance = self._world, self._chance
@@ -596,12 +617,104 @@ class Nemesis:
     async def allow_unclean(self, topic: str) -> None:
         await self._set(topic, "unclean.leader.election.enable", "true")
 
-    async def _set(self, topic: str, name: str, value: str) -> None:
+    async def _set(self, owner: str, name: str, value: str, resource_type: int = 2) -> bool:
+        """Alter a setting of a topic or a broker; returns whether that succeeded."""
         change = AlterableConfig(name=name, config_operation=0, value=value)
-        resource = AlterConfigsResource(resource_type=2, resource_name=topic, configs=[change])
-        await self._ask(
+        resource = AlterConfigsResource(
+            resource_type=resource_type, resource_name=owner, configs=[change]
+        )
+        answer = await self._ask(
             IncrementalAlterConfigsRequest(resources=[resource]), IncrementalAlterConfigsResponse
         )
+        return isinstance(answer, IncrementalAlterConfigsResponse) and all(
+            each.error_code == 0 for each in answer.responses
+        )
+
+    # Faults of a wide plan.
+
+    async def grow(self) -> None:
+        """A topic gets one more partition, which is written to and must keep its records."""
+        world = self._world
+        count = len(world.partitions)
+        if count < MOST_PARTITIONS:
+            await self._grow_to(TOPIC, count + 1)
+            where = TopicPartition(TOPIC, count)
+            if where not in world.partitions and where in self._all_partitions():
+                world.partitions.append(where)
+                world.everything.append(where)
+
+    async def grow_anew(self) -> None:
+        """A topic grows while it is deleted and created again, its replicas move, or both."""
+        await together(self._grow_to(ANEW.topic, 2), self.make_anew(), self.move_any())
+
+    async def _grow_to(self, name: str, count: int) -> None:
+        self._note(f"{name} is to have {count} partitions")
+        topic = CreatePartitionsTopic(name=name, count=count, assignments=None)
+        await self._ask(
+            CreatePartitionsRequest(topics=[topic], timeout_ms=1000), CreatePartitionsResponse
+        )
+
+    async def require(self) -> None:
+        """More in-sync replicas are required for a while, perhaps more than there are."""
+        self._note("3 replicas in sync are required")
+        await self._set(TOPIC, "min.insync.replicas", "3")
+        await self._rest(0.3, 4)
+        await self._until_set(TOPIC, "min.insync.replicas", "2")
+
+    async def flush_each(self) -> None:
+        """Each record is synced before it is acknowledged, for a while."""
+        self._note("records are synced at once")
+        await self._set(TOPIC, "flush.messages", "1")
+        await self._rest(0.3, 4)
+        await self._set(TOPIC, "flush.messages", str(LONG_MAX))
+
+    async def throttle(self) -> None:
+        """Replicas that are moved are copied slowly, or not at all."""
+        world, chance = self._world, self._chance
+        rate = chance.choice([0, 200, 2_000])
+        rates = [f"{role}.replication.throttled.rate" for role in ("leader", "follower")]
+        self._note(f"replicas are copied with {rate} bytes per second")
+        for role in ("leader", "follower"):
+            await self._set(TOPIC, f"{role}.replication.throttled.replicas", "*")
+        for name in rates:
+            await self._set("", name, str(rate), resource_type=BROKER)
+        await self.move(where=chance.choice(world.partitions))
+        await self._rest(0.5, 5)
+        for name in rates:
+            await self._until_set("", name, str(LONG_MAX), resource_type=BROKER)
+
+    async def elect_uncleanly(self) -> None:
+        """On request, in a topic that may lose records and in those that may not, which have a
+        leader or an in-sync replica that comes back.
+        """
+        topic = TopicPartitions(topic=LOOSE.topic, partitions=[LOOSE.partition])
+        await self._ask(
+            ElectLeadersRequest(election_type=1, topic_partitions=[topic]), ElectLeadersResponse
+        )
+
+    async def restart_and_move(self) -> None:
+        """A broker restarts while replicas are moved onto it, its topics are trimmed, and its
+        leaders are elected.
+        """
+        world, broker = self._world, self._some_broker()
+        if broker is None:
+            return
+        self._busy.add(broker.number)
+        where = self._chance.choice(world.partitions)
+        others = [each for each in range(world.plan.brokers) if each != broker.number]
+        target = [broker.number, *self._chance.sample(others, world.plan.replicas - 1)]
+        self._note(f"{broker.host} restarts while {where} is moved to {target}")
+        broker.kill()
+        await together(self.reassign(where, target), self.trim(where), self.prefer())
+        await self._rest(0, 1)
+        await self._until_up(broker)
+        await together(self.move_logs(), self.prefer(), self.reassign(where, None))
+        self._busy.discard(broker.number)
+
+    async def _until_set(self, name: str, key: str, value: str, resource_type: int = 2) -> None:
+        """Set it, with retries: the cluster cannot be whole before."""
+        while not await self._set(name, key, value, resource_type=resource_type):
+            await asyncio.sleep(0.3)
 
     async def trim(
         self, where: TopicPartition | None = None, *, within_a_batch: bool = False
@@ -633,6 +746,12 @@ class Nemesis:
                 DeleteRecordsRequest(topics=[topic], timeout_ms=1000),
                 DeleteRecordsResponse,
             )
+
+
+async def together(*work: Coroutine[None, None, None]) -> None:
+    async with asyncio.TaskGroup() as tasks:
+        for each in work:
+            tasks.create_task(each)
 
 
 async def everything(world: World) -> None:

@@ -27,6 +27,7 @@ from simulation.steps import (
     leader_of,
     led_elsewhere,
     made,
+    moved,
     until,
 )
 from simulation.world import ANEW, LOOSE, SETTINGS, SETTINGS_OF, TOPIC, World
@@ -160,6 +161,31 @@ async def a_state_is_written_by_hand(world: World) -> None:
     await asyncio.sleep(4)
     if leader_of(world, where) == leader:
         world.history.broken(f"{where} is led by broker {leader}, which is dead")
+
+
+async def a_state_from_before_an_election_is_put_back(world: World) -> None:
+    """It names a replica as in sync that lacks records, and all others of that time die."""
+    where, controller = world.partitions[0], controller_of(world)
+    behind, *others = [each for each in world.brokers if each.number != controller]
+    path = paths.partition_state(where)
+    await moved(world, where, [each.number for each in (*others, behind)])
+    before = world.zookeeper.tree.get(path).data
+    leader = world.brokers[leader_of(world, where)]
+    leader.kill()
+    await until(lambda: leader_of(world, where) not in {-1, leader.number}, 20)
+    leader.start(world.tasks)
+    await until(lambda: len(isr_of(world, where)) == len(world.assignment(where)[0]), 20)
+    links = {(behind.host, each.host) for each in others}
+    links |= {(second, first) for first, second in links}
+    world.network.cut |= links
+    await until(lambda: behind.number not in isr_of(world, where), 20)
+    await asyncio.sleep(2)
+    world.registrar.restore(path, before)
+    for each in others:
+        each.kill()
+    await asyncio.sleep(3)
+    world.network.cut -= links
+    world.network.mend()
 
 
 async def a_leader_expires_while_the_controller_has_no_store(world: World) -> None:
@@ -475,6 +501,7 @@ STORIES: tuple[Story, ...] = (
     the_first_to_come_back_lacks_records_and_is_restarted,
     a_leader_that_only_clients_reach_dies,
     a_state_is_written_by_hand,
+    a_state_from_before_an_election_is_put_back,
     a_leader_expires_while_the_controller_has_no_store,
     a_follower_lacks_files_for_a_while,
     a_former_leader_lacks_files_as_it_has_to_truncate,

@@ -44,11 +44,21 @@ def test_promises_are_kept_whatever_fails(seed: int) -> None:
     assert tracebacks(history) == [], "something happened that nobody expected"
 
 
+@pytest.mark.slow
+def test_promises_are_kept_while_topics_grow_and_settings_change() -> None:
+    faults = ("grow", "grow anew", "required", "flush", "throttle", "restart and move", "kill")
+    world = World(Plan(0, STEPS, faults=faults, wide=True))
+    history = world.run(everything)
+    assert len(world.partitions) > world.plan.partitions, "no topic has grown"
+    assert tracebacks(history) == []
+
+
 @pytest.mark.soak
 @pytest.mark.timeout(7200)
 def test_promises_are_kept_in_a_long_run() -> None:
     for seed in range(1_000, 1_500):
-        plan = Plan(seed, 4 * STEPS, brokers=3 + seed % 3, partitions=1 + seed % 4)
+        wide, partitions = seed % 2 == 1, 1 + seed % 4
+        plan = Plan(seed, 4 * STEPS, brokers=3 + seed % 3, partitions=partitions, wide=wide)
         history = World(plan).run(everything)
         assert tracebacks(history) == [], f"seed {seed}"
 

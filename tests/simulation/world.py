@@ -78,6 +78,8 @@ class Plan:
     """All brokers are workers of one machine, without ZooKeeper."""
     heal_s: float = 60
     """How long the cluster may take to recover once all faults are repaired."""
+    wide: bool = False
+    """With the faults of `Nemesis.wide` as well, and consumers that read from followers."""
 
 
 class World:
@@ -235,6 +237,10 @@ class World:
             name = f"reader-{where.partition}"
             reader = Reader(name, self._link(name), self.history, where)
             self.spawn(tasks, name, reader.run(over))
+            if self.plan.wide:
+                name = f"roamer-{where.partition}"
+                roamer = Reader(name, self._link(name), self.history, where, roams=True)
+                self.spawn(tasks, name, roamer.run(over))
 
     def creation(self, name: str, settings: dict[str, str] | None = None) -> CreateTopicsRequest:
         given = SETTINGS_OF.get(name, {}) if settings is None else settings

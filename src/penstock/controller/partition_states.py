@@ -135,8 +135,10 @@ async def reread(context: ControllerContext, refused: Mapping[TopicPartition, St
         if node is None or before is None:
             continue
         after = state_of(before, node)
-        if after is None and before.partition_epoch >= 0:
-            # Only controllers decide on states, so the last one that was decided still holds.
+        is_lost = after is None or after.leader_epoch < before.leader_epoch
+        if is_lost and before.partition_epoch >= 0:
+            # Only controllers decide on states, so the last one that was decided still holds. An
+            # older one, put back by an operator, names replicas that may lack records.
             logger.warning("the state of %s is written again as it was last known", topic_partition)
             after = msgspec.structs.replace(before, partition_epoch=node.version)
         if after is None:
