@@ -24,6 +24,7 @@ from penstock.client.produce import Acks, ProducerRecord, RecordMetadata
 from penstock.client.producer_session import ProducerSettings
 from penstock.client.properties import producer_settings
 from penstock.client.transactional_producer import TransactionalProducer
+from penstock.counted import counted
 from penstock.errors import KafkaError
 from penstock.record_view.record_input import RecordReader, record_reader, several
 from penstock.record_view.record_json import BadLine
@@ -157,8 +158,8 @@ def produce_lines(remote: Remote, options: ProduceOptions) -> None:
             raise
 
     def summary_text() -> str:
-        left_out = f", skipped {skipped} lines" if skipped else ""
-        return f"produced {written} records to {topic}{left_out}"
+        left_out = f", skipped {counted(skipped, 'line')}" if skipped else ""
+        return f"produced {counted(written, 'record')} to {topic}{left_out}"
 
     with summary(lambda: written + skipped, summary_text):
         try:

@@ -19,6 +19,7 @@ from penstock.controller.placement import InvalidReplicationFactor, chosen_repli
 from penstock.controller.state_change import StoppedReplicas
 from penstock.controller.topic_life import assignment_of
 from penstock.controller.topic_rules import UnknownTopic
+from penstock.counted import counted
 from penstock.errors import ErrorCode, KafkaError
 from penstock.metadata import paths
 from penstock.metadata.errors import StoreError, StoreUnavailable
@@ -96,7 +97,8 @@ async def reassign(
         wanted = chosen_replicas(target, context.image.brokers)
         if not factor_may_change and len(wanted) != len(move.origin):
             raise InvalidReplicationFactor(
-                f"{topic_partition} has {len(move.origin)} replicas, {len(wanted)} are requested"
+                f"{topic_partition} has {counted(len(move.origin), 'replica')}, not the "
+                f"{len(wanted)} requested"
             )
     if target is None or wanted != move.target:
         await _begin(context, topic, topic_partition, partition, Reassignment(move.origin, wanted))

@@ -48,7 +48,7 @@ OPTIONS: Sequence[Option] = (
     text(
         "request-required-acks",
         "ACKS",
-        "Who must have a record: 0 (nobody), 1 (its leader), all or -1. [-1]",
+        "Acknowledgements to wait for: 0 (none), 1 (the leader's), all or -1. [-1]",
     ),
     number("request-timeout-ms", "MS", "Accepted, without effect."),
     number("message-send-max-retries", "N", "Accepted, without effect."),

@@ -4,6 +4,7 @@ import logging
 from contextlib import suppress
 from pathlib import Path
 
+from penstock.counted import counted
 from penstock.errors import ConfigError, StorageError
 from penstock.log.corrupt import CorruptFile
 from penstock.log.files import OutOfFiles
@@ -63,7 +64,8 @@ class Loading:
             how = "after a clean stop" if log_dir.owner.was_clean else "with recovery"
             logger.info("loading the logs in %s %s", log_dir.path, how)
         self._load_dir(log_dir)
-        logger.info("loaded %d logs from %s", len(store.logs) - before, log_dir.path)
+        loaded = len(store.logs) - before
+        logger.info("loaded %s from %s", counted(loaded, "log"), log_dir.path)
         if log_dir.stale_names:
             store.checkpoint(log_dir)
         else:
@@ -82,7 +84,9 @@ class Loading:
                 continue
             found = parse_dir_name(name)
             if found is None:
-                raise ConfigError(f"{path} is no partition's directory: nothing else may be here")
+                raise ConfigError(
+                    f"{path} is not the directory of a partition: nothing else may be here"
+                )
             partition = found.topic_partition
             if found.role is Role.DELETE:
                 self._marked.append((partition, path))
@@ -96,8 +100,8 @@ class Loading:
                 if partition in logs:
                     raise ConfigError(
                         f"{partition} is both in {logs[partition].path} and in {path}: a disk that "
-                        "was offline came back after the replica was made anew; move the one away "
-                        "that ends first (penstock log dump shows its records)"
+                        "was offline came back after its replica was created again; move the one "
+                        "that ends first away (penstock log dump shows its records)"
                     )
                 log = load_log(
                     store.files,

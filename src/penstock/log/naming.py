@@ -35,7 +35,7 @@ _MARKED = re.compile(
 
 
 def parse_dir_name(name: str) -> DirName | None:
-    """None when it is no partition directory."""
+    """None if it is not a partition directory."""
     match = _MARKED.fullmatch(name) or _CURRENT.fullmatch(name)
     if match is None:
         return None

@@ -270,7 +270,7 @@ class LogStore:
         for log_dir in self.online:
             if log_dir.path == path:
                 return log_dir
-        raise LogDirNotFound(f"{path} is no log directory of this broker, or it is offline")
+        raise LogDirNotFound(f"{path} is not a log directory of this broker, or it is offline")
 
     def logs_in(self, log_dir: LogDir) -> list[PartitionLog]:
         logs = [*self.logs.values(), *self.future_logs.values()]

@@ -108,7 +108,7 @@ def explained(commands: Commands, *words: str) -> tuple[bool, str, Any]:
 def test_acls_are_created_explained_and_deleted(commands: Commands) -> None:
     allowed, why, _ = explained(commands, "bob", "read", "topic:payments")
     assert not allowed
-    assert why == "no rule speaks of topic:payments, and allow.everyone.if.no.acl.found is false"
+    assert why == "there is no rule for topic:payments, and allow.everyone.if.no.acl.found is false"
     for rule in (
         ("bob", "all", "topic:pay*"),
         ("bob", "write", "topic:payments", "--deny", "--host", "10.0.0.1"),
@@ -123,10 +123,13 @@ def test_acls_are_created_explained_and_deleted(commands: Commands) -> None:
     assert (allowed, rule["permission"], rule["host"]) == (False, "deny", "10.0.0.1")
     assert why == "this rule denies it, and a deny wins"
     allowed, why, _ = explained(commands, "eve", "describe", "topic:payments")
-    assert why == "rules speak of topic:payments, and none of them allows it to User:eve"
+    assert why == "there are rules for topic:payments, and none of them allows it to User:eve"
     allowed, why, rule = explained(commands, "bob", "idempotent-write", "cluster")
     assert (allowed, rule["resource"]) == (True, "topic:pay*")
-    assert why == "who may write to any topic may write idempotently, and this rule allows that"
+    assert (
+        why
+        == "a user that may write to some topic may write idempotently, and this rule allows that"
+    )
     assert not explained(commands, "eve", "idempotent-write", "cluster")[0]
     assert explained(commands, "admin", "alter", "cluster")[:2] == (
         True,
@@ -158,8 +161,8 @@ def test_quotas_are_set_and_removed(commands: Commands) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("acl", "create", "bob", "fly", "topic:t"), "'fly' is no operation"),
-        (("acl", "create", "bob", "read", "table:t"), "'table' is no type of resource"),
+        (("acl", "create", "bob", "fly", "topic:t"), "'fly' is not an operation"),
+        (("acl", "create", "bob", "read", "table:t"), "'table' is not a type of resource"),
         (("acl", "create", "bob", "read", "topic"), "'topic' names no resource"),
         (("acl", "create", "bob", "alter", "group:g"), "a group knows only alter-configs"),
         (("acl", "create", "bob", "read", "topic:t", "--deny", "--host", "box"), "an IP address"),
@@ -167,7 +170,7 @@ def test_quotas_are_set_and_removed(commands: Commands) -> None:
         (("acl", "explain", "bob", "read", "topic:t*"), "'topic:t*' is a pattern"),
         (("acl", "delete"), "say which: --principal"),
         (("quota", "set", "producer_byte_rate=1"), "say whose quota"),
-        (("quota", "set", "--user", "u", "bytes=1"), "'bytes' is no quota"),
+        (("quota", "set", "--user", "u", "bytes=1"), "'bytes' is not a quota"),
         (("quota", "set", "--user", "u", "producer_byte_rate"), "producer_byte_rate: has no value"),
         (("quota", "set", "--user", "u", "producer_byte_rate=-1"), "must be greater than 0"),
     ],

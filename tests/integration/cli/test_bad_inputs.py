@@ -288,7 +288,7 @@ OTHERS: list[tuple[str, ExitCode, str]] = [
     ("config diff -b B broker 1 99", USAGE, "broker 99 is not up; there are 1"),
     ("logs --dir empty --level nonsense", USAGE, "'nonsense' is not one of 'debug', 'info',"),
     ("plan -t t --messages 1 --size 1 --retention 1d", USAGE, "--topic needs --from-cluster"),
-    ("log adopt .", USAGE, ". is no log directory: it has no meta.properties; name kafka, logs"),
+    ("log adopt .", USAGE, ". is not a log directory: it has no meta.properties; name kafka, logs"),
     ("log adopt machine/logs", USAGE, "its workers have: name machine/logs/worker.0 and so on"),
     ("stop --dir ''", USAGE, "must not be empty"),
     ("topic list --dir ''", USAGE, "must not be empty"),

@@ -159,13 +159,13 @@ def test_cancellations_wait_for_a_service(broker: EmbeddedBroker, tmp_path: Path
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (("list", "events"), ExitCode.USAGE, "events is no delay or retry topic"),
+        (("list", "events"), ExitCode.USAGE, "events is not a delay or retry topic"),
         (("peek", "events", "0-1"), ExitCode.USAGE, "'0-1' is not PARTITION:OFFSET"),
         (("cancel", "LATER"), ExitCode.USAGE, "say which records"),
         (("cancel", "LATER", "0:9"), ExitCode.USAGE, "no such record waits"),
         (("list", "LATER", "--due-before", "soon"), ExitCode.USAGE, "'soon' is not a time"),
         (("list", "LATER", "--filter", "value =="), ExitCode.USAGE, "is not CEL"),
-        (("stats", "events"), ExitCode.USAGE, "events is no delay or retry topic"),
+        (("stats", "events"), ExitCode.USAGE, "events is not a delay or retry topic"),
         (("stats", "--routes", "none.ini"), ExitCode.USAGE, "none.ini"),
     ],
 )

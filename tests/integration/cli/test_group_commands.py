@@ -99,7 +99,7 @@ def test_a_description_shows_the_owner_of_each_partition(bootstrap: str) -> None
         consumer.poll(0.05)
     text = run(bootstrap, "describe", "h").stdout
     consumer.close()
-    assert text.startswith("h: Stable, 1 members, assignor range, lag 0\n")
+    assert text.startswith("h: Stable, 1 member, assignor range, lag 0\n")
     assert "someone  127.0.0.1  1" in text
 
 
@@ -149,7 +149,7 @@ def test_a_group_of_the_consumer_protocol_is_described(bootstrap: str) -> None:
     text = run(bootstrap, "describe", "k").stdout
     (described,) = told(bootstrap, "describe", "k")
     consumer.close()
-    assert text.startswith("k: Stable, 1 members, assignor uniform, epoch 2, lag 3 (")
+    assert text.startswith("k: Stable, 1 member, assignor uniform, epoch 2, lag 3 (")
     head, row = text.splitlines()[-2:]
     assert " ".join(head.split()) == "MEMBER INSTANCE CLIENT HOST PARTITIONS EPOCH GETS GIVES UP"
     assert row.split()[1:] == ["-", "someone", "127.0.0.1", "1", "2", "-", "-"]

@@ -116,7 +116,7 @@ def test_directories_and_disks_are_checked() -> None:
     ("members", "told"),
     [
         (0, "start its consumers"),
-        (1, "it has 1 members for 2 partitions: start up to 1 more, or more threads"),
+        (1, "it has 1 member for 2 partitions: start up to 1 more, or more threads"),
         (2, "raise max.poll.records and fetch.max.bytes"),
     ],
 )

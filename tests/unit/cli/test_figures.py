@@ -168,7 +168,7 @@ def test_replicas_are_added_where_there_are_fewest_and_taken_from_the_end() -> N
     assert [each.after for each in moves] == [(1, 3), (2, 1)]
     back = {each.topic_partition: each.after for each in moves}
     assert [each.after for each in with_factor(back, brokers, 1, ALONE)] == [(1,), (2,)]
-    with pytest.raises(ConfigError, match="there are only 3 brokers"):
+    with pytest.raises(ConfigError, match="the cluster has 3 brokers"):
         with_factor(replicas, brokers, 4, ALONE)
 
 

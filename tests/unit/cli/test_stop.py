@@ -38,7 +38,7 @@ STALE = (
     ("written", "told"),
     [
         (None, "holds broker.lock and is not ready yet: wait for it, or stop it with `kill PID`"),
-        ("garbage", "runs here, but broker.json is damaged and does not tell where it listens:"),
+        ("garbage", "runs here, but broker.json is damaged and does not say where it listens:"),
         (STALE, "holds broker.lock, but broker.json is that of another: stop it with `kill PID`"),
     ],
 )

@@ -197,7 +197,7 @@ def test_unknown_directories_and_duplicate_partitions_are_refused() -> None:
         rig._open_store()
     rig.fake.crash()
     rig.files.make_dir(ROOT / "d0" / "photos")
-    with pytest.raises(ConfigError, match="photos is no partition's directory"):
+    with pytest.raises(ConfigError, match="photos is not the directory of a partition"):
         rig._open_store()
 
 

@@ -30,7 +30,7 @@ def acknowledgements(
     for each in ranges:
         first, last, types = each.first_offset, each.last_offset, each.acknowledge_types
         if last < first:
-            raise InvalidAcknowledgement(f"{first} to {last} is no range of offsets")
+            raise InvalidAcknowledgement(f"{first} to {last} is not a range of offsets")
         if first <= after:
             raise InvalidAcknowledgement(f"offset {first} is acknowledged after {after}")
         if len(types) not in {1, last - first + 1}:

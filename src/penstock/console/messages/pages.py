@@ -30,6 +30,7 @@ from penstock.console.messages.routes import (
 from penstock.console.messages.service import Messages
 from penstock.console.messages.view import Part, detail, header_name, messages_of, shown
 from penstock.console.watch import ClusterWatch
+from penstock.counted import counted
 from penstock.errors import ConfigError, KafkaError
 from penstock.record.record import Record
 from penstock.record_view.timestamp import iso_time
@@ -131,7 +132,7 @@ class MessagePages:
         try:
             body = await read_body(request, IMPORT_BYTES)
             found = await import_lines(self._messages.client, topic, form, body)
-            result = f"{found.written} records" + (f"; {found.error}" if found.error else "")
+            result = counted(found.written, "record") + (f"; {found.error}" if found.error else "")
         except (ConfigError, KafkaError) as error:
             result = str(error)
             raise

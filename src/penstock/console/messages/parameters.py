@@ -74,7 +74,7 @@ def given(pairs: Iterable[tuple[str, str]], known: Iterable[Parameter]) -> dict[
     found: dict[str, str] = {}
     for name, value in pairs:
         if name not in names:
-            raise ConfigError(f"{name} is no parameter; there are {', '.join(names)}")
+            raise ConfigError(f"{name} is not a parameter; there are {', '.join(names)}")
         if name in found:
             raise ConfigError(f"{name} is given twice")
         if value:

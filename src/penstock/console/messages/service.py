@@ -16,6 +16,7 @@ from penstock.console.messages.query import LARGEST, Cursor, Query, begun
 from penstock.console.messages.reading import advance
 from penstock.console.messages.scan import Criteria, criteria
 from penstock.console.messages.search import Hit, Search
+from penstock.counted import counted
 from penstock.errors import ConfigError
 from penstock.record.record import Record
 from penstock.record_view.filter import RecordFilter, record_filter
@@ -146,4 +147,4 @@ class Messages:
 def unfit(chosen: RecordFilter) -> str:
     if not chosen.failures:
         return ""
-    return f"The expression did not fit {chosen.failures:,} records, as {chosen.first_failure}."
+    return f"The expression failed on {counted(chosen.failures, 'record')}: {chosen.first_failure}."

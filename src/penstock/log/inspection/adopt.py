@@ -74,7 +74,7 @@ class NotAdoptable(ConfigError):
 def adopted_topics(files: Files, *directories: Path) -> AdoptedTopics:
     """The topics in all log directories of one broker, or of workers; changes nothing.
 
-    `NotAdoptable` when one is no broker's or they contradict themselves, `CorruptFile` when one of
+    `NotAdoptable` if one is not a broker's or they contradict themselves, `CorruptFile` when one of
     their small files is damaged.
     """
     identities = [_identity(files, directory) for directory in directories]
@@ -178,7 +178,7 @@ def _identity(files: Files, directory: Path) -> MetaProperties:
         hint = f"; name {', '.join(map(str, found))}" if found else ""
         if any(each.name.startswith(WORKER) for each in inside):
             hint = f"; its workers have: name {directory / WORKER}0 and so on"
-        raise NotAdoptable(f"{directory} is no log directory: it has no {META_PROPERTIES}{hint}")
+        raise NotAdoptable(f"{directory} is not a log directory: it has no {META_PROPERTIES}{hint}")
     _refuse_if_in_use(files, directory)
     return decode_meta_properties(files.read(meta), str(meta))
 

@@ -47,7 +47,7 @@ def verify(files: Files, directory: Path, *, deep: bool = False) -> Verification
     """Verify a log directory, or one partition's; `deep` decompresses and reads every record."""
     report = VerificationReport()
     if not files.is_dir(directory):
-        raise ConfigError(f"{directory} is no directory")
+        raise ConfigError(f"{directory} is not a directory")
     if base_offsets(files.names(directory)):
         _PartitionCheck(files, directory, report, deep=deep).run()
         return report
@@ -62,7 +62,7 @@ def verify(files: Files, directory: Path, *, deep: bool = False) -> Verification
             report.remark(path, f"is marked as {parsed.role}")
     if not ends and not files.exists(directory / META_PROPERTIES):
         raise ConfigError(
-            f"{directory} is no log directory: it has no partition{_nearby(files, directory)}"
+            f"{directory} is not a log directory: it has no partition{_nearby(files, directory)}"
         )
     _check_identity(files, directory, report)
     _check_checkpoints(files, directory, report, ends)

@@ -50,7 +50,7 @@ def topics_of(
                 and topic.id == topic_id
                 and each.partition not in topic.partitions
             ):
-                about = f"{each}, of which the broker has not heard yet"
+                about = f"{each}, which the broker does not know yet"
                 raise BrokerRefused(ErrorCode.LEADER_NOT_AVAILABLE, about)
         return found
 

@@ -98,7 +98,7 @@ def test_folders_that_are_not_empty_are_refused(data: Path, backup: Path) -> Non
 def test_an_interrupted_backup_is_refused(backup: Path, tmp_path: Path) -> None:
     (backup / "manifest.json").unlink()
     told = refused(run("restore", backup, "--dir", tmp_path / "new"))
-    assert "is no complete backup: it has no manifest.json" in told
+    assert "is not a complete backup: it has no manifest.json" in told
 
 
 @pytest.mark.parametrize("name", ["metadata.jsonl", f"logs/0/events-0/{0:020}.log"])

@@ -23,7 +23,7 @@ class MemberSession:
     def __init__(self, session: ShareSessionHandler, ids: Mapping[str, Uuid]) -> None:
         self._session, self._ids = session, ids
         self.partitions: frozenset[TopicPartition] = frozenset()
-        """Those of which it may have locked records: also some that other members read by now."""
+        """Partitions where it may have locked records, even if others read them by now."""
 
     def fetch(self, wanted: Iterable[TopicPartition], limits: FetchLimits) -> ShareFetchRequest:
         now = frozenset(wanted)
