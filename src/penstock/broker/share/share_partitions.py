@@ -59,6 +59,8 @@ class SharePartitions:
         self._worker = worker
         self._by_group: dict[str, dict[SharePartitionKey, LedSharePartition]] = {}
         """By group: a connection may end thousands of sessions, each in another group."""
+        self._starting: dict[str, list[Callable[[ShareGroupConfig], None]]] = {}
+        """By group, what awaits its stored settings, until they are requested."""
         self.sessions = ShareSessions()
 
     def get(
@@ -197,21 +199,26 @@ class SharePartitions:
 
         if self._store is None:
             begin(self._cluster.share_group_config(group))
+        elif group in self._starting:
+            self._starting[group].append(begin)
         else:
-            self._persister.run(self._with_stored_config(self._store, group, begin))
+            self._starting[group] = [begin]
+            self._persister.run(self._begin_with_stored_config(self._store, group))
 
-    async def _with_stored_config(
-        self, store: MetadataStore, group: str, begin: Callable[[ShareGroupConfig], None]
-    ) -> None:
+    async def _begin_with_stored_config(self, store: MetadataStore, group: str) -> None:
         """A broker may not have been notified yet that the group was altered to begin at the
         earliest record; it would skip all that there are.
         """
+        # Partitions that begin later need a later read.
+        begins = self._starting.pop(group)
         try:
             overrides = await read_group_config(store, group)
         except StoreError:
-            begin(self._cluster.share_group_config(group))
+            config = self._cluster.share_group_config(group)
         else:
-            begin(effective_share_config(overrides, self._cluster.config.share))
+            config = effective_share_config(overrides, self._cluster.config.share)
+        for begin in begins:
+            begin(config)
 
     async def _search(
         self,
