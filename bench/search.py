@@ -84,7 +84,7 @@ def waits_ms(port: int, topic: str) -> list[float]:
     return found
 
 
-def told(name: str, found_ms: list[float]) -> str:
+def reported(name: str, found_ms: list[float]) -> str:
     cuts = quantiles(found_ms, n=100)
     return f"{name:32} p50 {cuts[49]:6.2f} ms, p99 {cuts[98]:6.2f} ms"
 
@@ -110,10 +110,10 @@ def main(argv: list[str]) -> None:
             )
         create(broker.port, "probe", 1, {})
         waits_ms(broker.port, "probe")
-        print(told("a producer alone", waits_ms(broker.port, "probe")), flush=True)
+        print(reported("a producer alone", waits_ms(broker.port, "probe")), flush=True)
         beside = get_context("spawn").Process(target=search_forever, args=(broker.port,))
         beside.start()
-        print(told("a producer beside a search", waits_ms(broker.port, "probe")), flush=True)
+        print(reported("a producer beside a search", waits_ms(broker.port, "probe")), flush=True)
         beside.terminate()
         beside.join()
 

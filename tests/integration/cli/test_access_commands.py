@@ -68,15 +68,17 @@ def test_a_secret_is_in_no_log_file_or_response(
     commands: Commands, folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    told = [
+    reported = [
         commands.run("user", "create", "bob", stdin=f"{CANARY}\n"),
         commands.run("topic", "list", *login(CANARY), at=commands.sasl),
         commands.run("topic", "list", *login(CANARY + "x"), at=commands.sasl),
         commands.run("user", "list", "--format", "json"),
         commands.run("broker", "describe", "1", "--format", "json"),
     ]
-    assert [each.exit_code for each in told] == [0, 0, 4, 0, 0], [each.output for each in told]
-    assert CANARY not in "".join(each.output for each in told)
+    assert [each.exit_code for each in reported] == [0, 0, 4, 0, 0], [
+        each.output for each in reported
+    ]
+    assert CANARY not in "".join(each.output for each in reported)
     assert CANARY not in caplog.text
     for path in folder.rglob("*"):
         assert not path.is_file() or CANARY.encode() not in path.read_bytes(), path
@@ -159,7 +161,7 @@ def test_quotas_are_set_and_removed(commands: Commands) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "reported"),
     [
         (("acl", "create", "bob", "fly", "topic:t"), "'fly' is not an operation"),
         (("acl", "create", "bob", "read", "table:t"), "'table' is not a type of resource"),
@@ -176,11 +178,11 @@ def test_quotas_are_set_and_removed(commands: Commands) -> None:
     ],
 )
 def test_bad_input_is_reported_in_one_sentence(
-    commands: Commands, words: tuple[str, ...], told: str
+    commands: Commands, words: tuple[str, ...], reported: str
 ) -> None:
     done = commands.run(*words)
     assert done.exit_code != 0
-    assert told in done.output
+    assert reported in done.output
     assert "Traceback" not in done.output
 
 

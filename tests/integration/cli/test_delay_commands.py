@@ -130,16 +130,16 @@ def test_a_record_is_either_cancelled_or_delivered(broker: EmbeddedBroker, later
         producer.produce(later, value.encode(), b"k", headers=dict(headers))
     producer.flush(20)
     done = run(broker, "cancel", later, "--all", "--format", "json")
-    told: dict[str, set[int]] = {}
+    reported: dict[str, set[int]] = {}
     for each in rows(done):
-        told.setdefault(each["result"], set()).add(each["offset"])
+        reported.setdefault(each["result"], set()).add(each["offset"])
     produce(broker, later, ("end", {"penstock-delay-ms": "10"}))
     found = values(broker, f"{later}-to", b"end")
     delivered = [int(each or b"") for each in found if each not in {b"first", b"end"}]
     assert len(delivered) == len(set(delivered))
-    assert told.keys() <= {"cancelled", "delivered"}
-    assert set(delivered) == set(range(1, 1001)) - told.get("cancelled", set())
-    assert told.get("delivered", set()) <= set(delivered)
+    assert reported.keys() <= {"cancelled", "delivered"}
+    assert set(delivered) == set(range(1, 1001)) - reported.get("cancelled", set())
+    assert reported.get("delivered", set()) <= set(delivered)
     assert listed(broker, later) == []
 
 

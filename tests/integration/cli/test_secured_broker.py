@@ -100,7 +100,7 @@ def test_an_untrusted_certificate_is_reported(command: Command) -> None:
     assert "ssl.truststore.location (which certificates to trust)" in refused.output
 
 
-def test_a_login_that_is_missing_is_told(command: Command) -> None:
+def test_a_missing_login_is_reported(command: Command) -> None:
     refused = command.run("admin", "topic", "list", "-X", "security.protocol=SSL")
     assert refused.exit_code == ExitCode.UNREACHABLE
     assert "was lost at the first request; perhaps it asks for a login" in refused.output

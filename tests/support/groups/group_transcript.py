@@ -39,7 +39,7 @@ from penstock.record.build import build_batch, numbered
 from penstock.record.control import build_marker
 from penstock.testing.loop import ManualLoop
 from penstock.types import Buffer, TopicPartition
-from support.replies import PendingReplies, told
+from support.replies import PendingReplies, reported
 
 GROUP = "g"
 
@@ -209,7 +209,7 @@ class Story:
         options = dict(word.split("=", 1) for word in words if "=" in word)
         names = [word for word in words if "=" not in word]
         getattr(self, f"_{command}")(*names, **options)
-        return [*told(self.groups.runtime, self._pending_replies), *self._changes()]
+        return [*reported(self.groups.runtime, self._pending_replies), *self._changes()]
 
     def _changes(self) -> Iterator[str]:
         state = self._state_text()

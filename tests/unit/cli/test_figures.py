@@ -191,11 +191,11 @@ def test_a_changed_replication_factor_keeps_workers_of_one_host_apart() -> None:
 
 
 def test_a_plan_names_moves_that_copy_nothing() -> None:
-    def told(*after: int) -> str:
+    def reported(*after: int) -> str:
         before = (BrokerId(1), BrokerId(2))
         return kind(PlannedMove(TopicPartition("t", 0), before, tuple(map(BrokerId, after))))
 
-    assert (told(1), told(2, 1), told(1, 3)) == ("removed", "order", "")
+    assert (reported(1), reported(2, 1), reported(1, 3)) == ("removed", "order", "")
 
 
 def test_a_plan_is_read_and_compared(tmp_path: Path) -> None:

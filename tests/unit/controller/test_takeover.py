@@ -305,8 +305,8 @@ def test_a_reassignment_begins_once_the_state_can_be_written(
         assert state(running).adding_replicas == (0,)
         running.store.denied = None
         await until(lambda: state(running).leader_epoch == 1)
-        (told,) = running.last_change.partitions
-        assert (told.state.replicas, told.state.isr) == ((1, 0, 2), (1, 2))
+        (reported,) = running.last_change.partitions
+        assert (reported.state.replicas, reported.state.isr) == ((1, 0, 2), (1, 2))
 
     with_topic(tree, work, replicas=(1, 2))
 

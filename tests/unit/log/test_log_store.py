@@ -696,12 +696,12 @@ def test_a_log_truncated_before_its_start_survives_a_crash() -> None:
 
 def test_before_create_is_called_before_a_log_is_made() -> None:
     rig = LogRig()
-    heard = []
-    rig.store.before_create = lambda log_dir, where: heard.append(
+    received = []
+    rig.store.before_create = lambda log_dir, where: received.append(
         (log_dir.path.name, where, str(where) in names(rig))
     )
     rig.store.create(part(1), TOPIC_ID, 0)
-    assert heard == [("d0", part(1), False)]
+    assert received == [("d0", part(1), False)]
 
 
 @pytest.mark.parametrize("fully", [False, True])
