@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from penstock.console.messages.fetching import Fetched
 from penstock.console.messages.query import (
     LARGEST,
-    PLACES,
+    SEARCHED_PARTS,
     Cursor,
     Query,
     begun,
@@ -74,7 +74,7 @@ def queries(draw: st.DrawFn) -> Query:
     return Query(
         "t",
         text=rarely(texts, ""),
-        place=draw(st.sampled_from(PLACES)),
+        place=draw(st.sampled_from(SEARCHED_PARTS)),
         key=rarely(texts, None),
         expression=rarely(st.just("odd"), ""),
         start=start,

@@ -31,7 +31,7 @@ from penstock.client.reassignment import ongoing_reassignments
 from penstock.client.reassignment import reassign as start_reassignment
 from penstock.client.reassignment_progress import progress
 from penstock.controller.balance import loads
-from penstock.controller.broker_locations import places
+from penstock.controller.broker_locations import known_locations
 from penstock.counted import counted
 from penstock.errors import ConfigError
 from penstock.types import BrokerId, TopicPartition
@@ -95,7 +95,7 @@ def plan(
         cluster = await describe_cluster(client)
         replicas = await replicas_of(client, topics)
         live = tuple(sorted(cluster.brokers))
-        apart = places(racks_of(cluster), hosts_of(cluster))
+        apart = known_locations(racks_of(cluster), hosts_of(cluster))
         moves = with_factor(replicas, live, replication_factor, apart)
         return plan_of(moves, replicas, live)
 

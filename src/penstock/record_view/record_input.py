@@ -22,7 +22,7 @@ LONGEST_BYTES: Final = 100_000_000
 """Brokers reject larger requests by default: socket.request.max.bytes is 104857600."""
 FORMATS: Final = ("text", "json", "ndjson", "csv")
 HEADER: Final = "header."
-PLACES: Final = frozenset({"key", "value", "partition", "timestamp", "timestamp_ms"})
+COLUMNS: Final = frozenset({"key", "value", "partition", "timestamp", "timestamp_ms"})
 
 ReadLine: TypeAlias = Callable[[bytes, int], ProducerRecord]
 
@@ -248,7 +248,7 @@ def _value(row: dict[str, str]) -> bytes | None:
 
 
 def _is_place(name: str) -> bool:
-    return name in PLACES or name.startswith(HEADER)
+    return name in COLUMNS or name.startswith(HEADER)
 
 
 def _time(row: dict[str, str]) -> int | None:

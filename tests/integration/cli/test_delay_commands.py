@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from confluent_kafka import Consumer, Producer
-from confluent_kafka import TopicPartition as Place
+from confluent_kafka import Consumer, Producer, TopicPartition
 
 from penstock.cli.failure import ExitCode
 from penstock.cli.main import main
@@ -61,7 +60,7 @@ def produce(broker: EmbeddedBroker, topic: str, *records: tuple[str, dict[str, s
 def values(broker: EmbeddedBroker, topic: str, until: bytes) -> list[bytes | None]:
     """The values of a topic up to and including `until`."""
     consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "unused"})
-    consumer.assign([Place(topic, 0, 0)])
+    consumer.assign([TopicPartition(topic, 0, 0)])
     found: list[bytes | None] = []
     end_s = time.monotonic() + 20
     while until not in found:

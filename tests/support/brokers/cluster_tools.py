@@ -12,7 +12,7 @@ from peers.tools import tool
 
 WAIT_S = 30
 TOPIC, GROUP, TRANSACTION = "orders", "readers", "writer"
-PLACES = {0: [0, 1, 2], 1: [1, 2, 0], 2: [2, 0, 1]}
+ASSIGNMENT = {0: [0, 1, 2], 1: [1, 2, 0], 2: [2, 0, 1]}
 MASKS = (
     (r"127\.0\.0\.1:\d+", "host:port"),
     (r"TopicId: [A-Za-z0-9_-]{22}", "TopicId: id"),
@@ -60,8 +60,8 @@ def prepare(bootstrap: str) -> None:
     """Creates a topic with records on all brokers, a group that has read some, and a
     transaction.
     """
-    places = ",".join(":".join(map(str, PLACES[each])) for each in sorted(PLACES))
-    create = ("--create", "--topic", TOPIC, "--replica-assignment", places)
+    assignment = ",".join(":".join(map(str, ASSIGNMENT[each])) for each in sorted(ASSIGNMENT))
+    create = ("--create", "--topic", TOPIC, "--replica-assignment", assignment)
     tool("kafka-topics", "--bootstrap-server", bootstrap, *create)
     writer = Producer({"bootstrap.servers": bootstrap, "transactional.id": TRANSACTION})
     writer.init_transactions(WAIT_S)
@@ -70,7 +70,7 @@ def prepare(bootstrap: str) -> None:
         writer.produce(TOPIC, b"%d" % number, partition=number % 3)
     writer.commit_transaction(WAIT_S)
     reader = Consumer({"bootstrap.servers": bootstrap, "group.id": GROUP})
-    for partition in PLACES:
+    for partition in ASSIGNMENT:
         reader.commit(offsets=[TopicPartition(TOPIC, partition, partition)], asynchronous=False)
     reader.close()
 
@@ -130,7 +130,7 @@ def of_groups(reported: Transcript, folder: Path) -> None:  # noqa: ARG001
 
 
 def of_settings(reported: Transcript, folder: Path) -> None:  # noqa: ARG001
-    for broker in PLACES:
+    for broker in ASSIGNMENT:
         one = ("--entity-type", "brokers", "--entity-name", f"{broker}")
         reported.run("kafka-configs", "--alter", *one, "--add-config", "log.cleaner.threads=2")
         reported.run("kafka-configs", "--describe", *one, keep="log.cleaner.threads")
@@ -146,7 +146,7 @@ def of_settings(reported: Transcript, folder: Path) -> None:  # noqa: ARG001
 
 
 def of_records(reported: Transcript, folder: Path) -> None:
-    wanted = [{"topic": TOPIC, "partition": each, "offset": each + 1} for each in PLACES]
+    wanted = [{"topic": TOPIC, "partition": each, "offset": each + 1} for each in ASSIGNMENT]
     file = folder / "delete.json"
     file.write_text(json.dumps({"version": 1, "partitions": wanted}))
     reported.run("kafka-delete-records", "--offset-json-file", str(file))
@@ -169,7 +169,7 @@ def of_moves(reported: Transcript, folder: Path) -> None:
     generate = ("--generate", "--topics-to-move-json-file", str(topics), "--broker-list", "0,1,2")
     reported.run("kafka-reassign-partitions", *generate, keep="^Current|^Proposed")
     plan = folder / "plan.json"
-    turned = {each: replicas[1:] for each, replicas in PLACES.items()}
+    turned = {each: replicas[1:] for each, replicas in ASSIGNMENT.items()}
     moves = [{"topic": TOPIC, "partition": at, "replicas": to} for at, to in turned.items()]
     plan.write_text(json.dumps({"version": 1, "partitions": moves}))
     given = ("--reassignment-json-file", str(plan))

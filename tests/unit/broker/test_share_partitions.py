@@ -12,10 +12,9 @@ from penstock.broker.share.sessions import ShareSessionKey
 from penstock.broker.share.share_partitions import SharePartitions
 from penstock.broker.share.state_calls import ReadState, StateCall, WriteState
 from penstock.config.share import ShareConfig
-from penstock.coordinator.group.consumer.member import TopicIdPartition
 from penstock.coordinator.share.state import NO_START, ShareGroupOffset
 from penstock.testing.clock import ManualClock
-from penstock.types import TopicPartition, Uuid
+from penstock.types import TopicIdPartition, TopicPartition, Uuid
 
 GROUPS, PARTITIONS = 50, 20
 TOPIC = Uuid(b"t" * 16)

@@ -27,11 +27,11 @@ from penstock.client.replication_throttle import (
 )
 from penstock.config.resource_type import ConfigResourceType
 from penstock.controller.balance import PlannedMove
-from penstock.controller.broker_locations import places
+from penstock.controller.broker_locations import known_locations
 from penstock.errors import ConfigError
 from penstock.types import BrokerId, TopicPartition
 
-ALONE = places({}, None)
+ALONE = known_locations({}, None)
 ROW = '{"topic":"t","partition":0,"replicas":[1]}'
 
 
@@ -182,7 +182,7 @@ def test_replicas_on_dead_brokers_are_removed_first() -> None:
 def test_a_changed_replication_factor_keeps_workers_of_one_host_apart() -> None:
     brokers = [BrokerId(each) for each in (1, 2, 3, 4)]
     hosts = {BrokerId(each): "one" if each < 3 else "two" for each in (1, 2, 3, 4)}
-    apart = places(dict.fromkeys(brokers), hosts)
+    apart = known_locations(dict.fromkeys(brokers), hosts)
     one = {TopicPartition("t", each): (BrokerId(1 + each % 4),) for each in range(8)}
     for move in with_factor(one, brokers, 2, apart):
         assert {hosts[each] for each in move.after} == {"one", "two"}

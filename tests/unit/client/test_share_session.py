@@ -1,14 +1,8 @@
 """The requests of a share session, as values."""
 
-from penstock.client.share_session import (
-    LAST_EPOCH,
-    AcknowledgeType,
-    FetchLimits,
-    ShareSessionHandler,
-    TopicIdPartition,
-    batches,
-)
-from penstock.types import Uuid
+from penstock.client.share_session import LAST_EPOCH, FetchLimits, ShareSessionHandler, batches
+from penstock.types import TopicIdPartition, Uuid
+from penstock.wire.enums import AcknowledgeType
 from penstock.wire.messages.share_acknowledge import AcknowledgementBatch
 
 ACCEPT, RELEASE, REJECT = AcknowledgeType.ACCEPT, AcknowledgeType.RELEASE, AcknowledgeType.REJECT

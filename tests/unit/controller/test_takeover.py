@@ -12,7 +12,6 @@ from penstock.controller.context import ControllerContext
 from penstock.controller.controller_election import ControllerElection
 from penstock.controller.epoch import NotController
 from penstock.controller.leader_election import EligibleLeadersNotAvailable
-from penstock.controller.requested_elections import ElectionType
 from penstock.controller.topics import PlannedTopic, TopicSpec
 from penstock.errors import ErrorCode, KafkaError
 from penstock.metadata import paths
@@ -31,6 +30,7 @@ from penstock.metadata.tree import Tree
 from penstock.replication.proposal import OUTDATED
 from penstock.testing.controllers import LossyStore, RunningController, running_controller
 from penstock.types import NO_UUID, BrokerId, Uuid
+from penstock.wire.enums import ElectionType
 from support.brokers.controlled_topic import FIRST, state, wanted
 
 STATE = paths.partition_state(FIRST)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.client.share_session import AcknowledgeType, FetchLimits, ShareSessionHandler
+from penstock.client.share_session import FetchLimits, ShareSessionHandler
 from penstock.errors import ConfigError
 from penstock.spark.options import Options
 from penstock.spark.source.positions import from_json
@@ -25,6 +25,7 @@ from penstock.spark.source.share.session import MemberSession
 from penstock.spark.source.share.share_offset import ShareOffset, share_offset
 from penstock.spark.source.share.task import divided
 from penstock.types import TopicPartition, Uuid
+from penstock.wire.enums import AcknowledgeType
 
 TP, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
 FIRST, SECOND = Uuid(b"1" * 16), Uuid(b"2" * 16)

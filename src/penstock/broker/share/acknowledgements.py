@@ -5,7 +5,8 @@ from itertools import groupby
 from typing import Protocol
 
 from penstock.broker.share.errors import InvalidAcknowledgement
-from penstock.broker.share.share_partition import Acknowledgement, AcknowledgeType
+from penstock.broker.share.share_partition import Acknowledgement
+from penstock.wire.enums import AcknowledgeType
 
 
 class AcknowledgedRange(Protocol):

@@ -21,7 +21,6 @@ from penstock.config.share_group import (
     duration_ms,
     effective_share_config,
 )
-from penstock.coordinator.group.consumer.member import TopicIdPartition
 from penstock.coordinator.share.state import SharePartitionKey
 from penstock.loop import Loop
 from penstock.metadata.errors import StoreError
@@ -29,6 +28,7 @@ from penstock.metadata.features import SHARE_VERSION
 from penstock.metadata.reader import read_group_config
 from penstock.metadata.store import MetadataStore
 from penstock.replication.partition import NotLeader, Partition
+from penstock.types import TopicIdPartition
 
 DEAD_LETTERS = 2
 """The level of `share.version` from which share groups have dead letters."""

@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from penstock.client.elections import ElectionType, elect_leaders
+from penstock.client.elections import elect_leaders
 from penstock.client.hanging import find_hanging
 from penstock.client.producers import describe_producers
 from penstock.client.reassignment import ongoing_reassignments, reassign
@@ -13,6 +13,7 @@ from penstock.console.reads import HANGS_MS
 from penstock.counted import counted
 from penstock.errors import ConfigError, ErrorCode
 from penstock.types import TopicPartition
+from penstock.wire.enums import ElectionType
 
 
 class TransactionAbort(Struct, frozen=True, kw_only=True):

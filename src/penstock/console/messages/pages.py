@@ -19,7 +19,7 @@ from penstock.console.body import read_body
 from penstock.console.guard import Asker
 from penstock.console.messages.parameters import PAGE, QUERY, given
 from penstock.console.messages.produce import IMPORT_BYTES, header_line, import_lines
-from penstock.console.messages.query import LARGEST, PLACES, Query, token
+from penstock.console.messages.query import LARGEST, SEARCHED_PARTS, Query, token
 from penstock.console.messages.routes import (
     JSON,
     answering,
@@ -107,7 +107,7 @@ class MessagePages:
             more=None if cursor.is_done else urlencode({"cursor": token(cursor), **limit}),
             left_ms=found.left_ms,
             warning=found.warning,
-            places=PLACES,
+            places=SEARCHED_PARTS,
             resend=NEW,
         )
 

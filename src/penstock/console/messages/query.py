@@ -13,8 +13,8 @@ from msgspec import Struct
 
 from penstock.errors import ConfigError
 
-Place: TypeAlias = Literal["any", "key", "value", "headers"]
-PLACES: Final[tuple[Place, ...]] = ("any", "key", "value", "headers")
+SearchedPart: TypeAlias = Literal["any", "key", "value", "headers"]
+SEARCHED_PARTS: Final[tuple[SearchedPart, ...]] = ("any", "key", "value", "headers")
 LARGEST: Final = (1 << 63) - 1
 
 
@@ -28,7 +28,7 @@ class Query(Struct, frozen=True, omit_defaults=True):
     """Empty: all partitions."""
     text: str = ""
     """Bytes that the record contains, as UTF-8."""
-    place: Place = "any"
+    place: SearchedPart = "any"
     """Where the text must be."""
     key: str | None = None
     """The whole key, as UTF-8."""

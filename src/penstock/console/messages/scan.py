@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.console.messages.query import LARGEST, Place, Query
+from penstock.console.messages.query import LARGEST, Query, SearchedPart
 from penstock.record.batch import BatchHeader, declared_count
 from penstock.record.invalid import InvalidRecord
 from penstock.record.record import Record, records_of_payload
@@ -55,7 +55,7 @@ def _length(data: bytes) -> bytes:
     return bytes(out)
 
 
-def contains(text: bytes, place: Place) -> Callable[[Record], bool]:
+def contains(text: bytes, place: SearchedPart) -> Callable[[Record], bool]:
     def in_key(record: Record) -> bool:
         return record.key is not None and text in record.key
 

@@ -2,14 +2,10 @@
 
 from collections.abc import Iterable, Mapping
 
-from penstock.client.share_session import (
-    AcknowledgeType,
-    FetchLimits,
-    ShareSessionHandler,
-    TopicIdPartition,
-)
+from penstock.client.share_session import FetchLimits, ShareSessionHandler
 from penstock.spark.source.share.offset_ranges import OffsetRanges
-from penstock.types import TopicPartition, Uuid
+from penstock.types import TopicIdPartition, TopicPartition, Uuid
+from penstock.wire.enums import AcknowledgeType
 from penstock.wire.messages.share_acknowledge import AcknowledgementBatch, ShareAcknowledgeRequest
 from penstock.wire.messages.share_fetch import ShareFetchRequest
 
