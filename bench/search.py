@@ -21,7 +21,7 @@ from confluent_kafka import Producer
 from penstock.client.address import Address
 from penstock.client.cluster import Client
 from penstock.clock import SystemClock
-from penstock.console.messages.query import Query
+from penstock.console.messages.query import SearchQuery
 from penstock.console.messages.service import Messages
 
 PARTITIONS = 3
@@ -58,7 +58,7 @@ def fill(port: int, topic: str, records: int, codec: str) -> None:
         sys.exit("bench: not all records were written in two minutes")
 
 
-async def search(port: int, query: Query) -> tuple[int, int, float, float]:
+async def search(port: int, query: SearchQuery) -> tuple[int, int, float, float]:
     """Matches, records, elapsed seconds and CPU seconds."""
     async with Client([Address("127.0.0.1", port)]) as client:
         messages = Messages(client, SystemClock())
@@ -101,7 +101,7 @@ def main(argv: list[str]) -> None:
         fill(broker.port, "searched", given.records, given.codec)
         for name, parameters in SEARCHES.items():
             before_s = cpu_s(broker.pids)
-            query = Query("searched", **parameters)  # type: ignore[arg-type]  # a table
+            query = SearchQuery("searched", **parameters)  # type: ignore[arg-type]  # a table
             matches, total, took_s, core_s = asyncio.run(search(broker.port, query))
             print(
                 f"{name:32} {took_s:6.2f} s, {core_s:6.2f} s of a core, {total / core_s:10,.0f} "
@@ -120,7 +120,7 @@ def main(argv: list[str]) -> None:
 
 def search_forever(port: int) -> None:
     while True:
-        asyncio.run(search(port, Query("searched", text="needle")))
+        asyncio.run(search(port, SearchQuery("searched", text="needle")))
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ class NoReassignmentInProgress(KafkaError):
     code = ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
 
 
-class Reassignment(NamedTuple):
+class PartitionReassignment(NamedTuple):
     """A partition's replicas before the reassignment (`origin`) and after it (`target`)."""
 
     origin: tuple[BrokerId, ...]
@@ -61,10 +61,10 @@ class Reassignment(NamedTuple):
         )
 
 
-def current(partition: PartitionRegistration) -> Reassignment:
+def current(partition: PartitionRegistration) -> PartitionReassignment:
     """The partition's reassignment; origin and target are equal if none is in progress."""
     adding, removing = partition.adding_replicas, partition.removing_replicas
-    return Reassignment(
+    return PartitionReassignment(
         origin=tuple(each for each in partition.replicas if each not in adding),
         target=tuple(each for each in partition.replicas if each not in removing),
     )
@@ -101,7 +101,9 @@ async def reassign(
                 f"{len(wanted)} requested"
             )
     if target is None or wanted != move.target:
-        await _begin(context, topic, topic_partition, partition, Reassignment(move.origin, wanted))
+        await _begin(
+            context, topic, topic_partition, partition, PartitionReassignment(move.origin, wanted)
+        )
 
 
 async def _begin(
@@ -109,7 +111,7 @@ async def _begin(
     topic: Topic,
     topic_partition: TopicPartition,
     partition: PartitionRegistration,
-    move: Reassignment,
+    move: PartitionReassignment,
 ) -> None:
     moving = move.in_progress(partition)
     # Replicas of an earlier target that are not in this one.
@@ -182,7 +184,7 @@ async def _complete(
     topic: Topic,
     topic_partition: TopicPartition,
     partition: PartitionRegistration,
-    move: Reassignment,
+    move: PartitionReassignment,
 ) -> bool:
     """Complete a reassignment; False if another writer changed the state: a repair tries again."""
     outcome = _elected_without(context, topic_partition, partition, removed=move.removing)

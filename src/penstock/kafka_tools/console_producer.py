@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from penstock.kafka_tools.connection import command_settings, name_values, read_properties, run
-from penstock.kafka_tools.line_reader import LineReader
+from penstock.kafka_tools.line_reader import KafkaLineReader
 from penstock.kafka_tools.options import (
     BOOTSTRAP,
     BROKER_LIST,
@@ -75,7 +75,7 @@ def produce(args: Arguments) -> int:
     hint(settings, "producer settings")
     run(
         args,
-        partial(_produce, args, settings, LineReader.of(reader_properties(args))),
+        partial(_produce, args, settings, KafkaLineReader.of(reader_properties(args))),
         settings,
         client_id="console-producer",
     )
@@ -113,7 +113,7 @@ def _options(args: Arguments) -> dict[str, str]:
 
 
 async def _produce(
-    args: Arguments, settings: Mapping[str, str], reader: LineReader, client: "Client"
+    args: Arguments, settings: Mapping[str, str], reader: KafkaLineReader, client: "Client"
 ) -> None:
     from penstock.cli.lines import lines
     from penstock.client.new_producer import new_producer

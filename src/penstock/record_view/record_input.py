@@ -27,7 +27,7 @@ COLUMNS: Final = frozenset({"key", "value", "partition", "timestamp", "timestamp
 ReadLine: TypeAlias = Callable[[bytes, int], ProducerRecord]
 
 
-class RecordReader(Protocol):
+class InputReader(Protocol):
     """Reads the lines of a file, each with its number; raises `BadLine`."""
 
     def read(self, line: bytes, number: int) -> ProducerRecord | None:
@@ -46,7 +46,7 @@ def record_reader(
     separator: str | None = None,
     tombstones: bool = False,
     key_field: str | None = None,
-) -> RecordReader:
+) -> InputReader:
     """A reader for one file. A form with a `%` is a template."""
     read: ReadLine
     if form == "csv":

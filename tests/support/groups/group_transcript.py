@@ -18,7 +18,7 @@ from penstock.clock import Clock
 from penstock.config.consumer_group import ConsumerGroupConfig
 from penstock.config.group import GroupConfig
 from penstock.config.streams import StreamsConfig
-from penstock.coordinator.errors import RecordTooLarge
+from penstock.coordinator.errors import CoordinatorRecordTooLarge
 from penstock.coordinator.group.classic.join import GroupJoin
 from penstock.coordinator.group.classic.leave import LeavingMember
 from penstock.coordinator.group.classic.member import Joined, ProtocolMetadata, Synced
@@ -77,7 +77,7 @@ class MemoryLog:
             transactional=producer is not None,
         )
         if len(batch) > self.largest_bytes:
-            raise RecordTooLarge(f"{len(batch)} bytes")
+            raise CoordinatorRecordTooLarge(f"{len(batch)} bytes")
         self.batches.append(batch)
         self.ends.append(start + len(records))
         if self.commits:

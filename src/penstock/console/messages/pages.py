@@ -19,7 +19,7 @@ from penstock.console.body import read_body
 from penstock.console.guard import Asker
 from penstock.console.messages.parameters import PAGE, QUERY, given
 from penstock.console.messages.produce import IMPORT_BYTES, header_line, import_lines
-from penstock.console.messages.query import LARGEST, SEARCHED_PARTS, Query, token
+from penstock.console.messages.query import LARGEST, SEARCHED_PARTS, SearchQuery, token
 from penstock.console.messages.routes import (
     JSON,
     answering,
@@ -147,7 +147,7 @@ NEW = {"key_encoding": "null", "value_encoding": "text", "key": "", "value": "",
 FORM = tuple(each.name for each in QUERY)
 
 
-def form_values(query: Query) -> dict[str, str]:
+def form_values(query: SearchQuery) -> dict[str, str]:
     """The parameters that a search began with, to fill its form."""
     found = {
         "partition": ",".join(map(str, query.partitions)),

@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 from msgspec import Struct
 
 from penstock.client.position import iso_ms
-from penstock.console.messages.query import LARGEST, SEARCHED_PARTS, Query
+from penstock.console.messages.query import LARGEST, SEARCHED_PARTS, SearchQuery
 from penstock.errors import ConfigError
 
 DEFAULT_LIMIT: Final = 50
@@ -82,9 +82,9 @@ def given(pairs: Iterable[tuple[str, str]], known: Iterable[Parameter]) -> dict[
     return found
 
 
-def query_of(topic: str, values: Mapping[str, str], order: str = NEWEST) -> Query:
+def query_of(topic: str, values: Mapping[str, str], order: str = NEWEST) -> SearchQuery:
     """Parse a query; `ConfigError` names the wrong parameter."""
-    query = Query(
+    query = SearchQuery(
         topic,
         _partitions(values.get("partition", "")),
         text=values.get("text", ""),

@@ -18,7 +18,7 @@ SEARCHED_PARTS: Final[tuple[SearchedPart, ...]] = ("any", "key", "value", "heade
 LARGEST: Final = (1 << 63) - 1
 
 
-class Query(Struct, frozen=True, omit_defaults=True):
+class SearchQuery(Struct, frozen=True, omit_defaults=True):
     """The conditions of a search; a record must meet all of them. Without conditions
     every record matches.
     """
@@ -64,7 +64,7 @@ class Span(Struct):
 class Cursor(Struct, frozen=True):
     """A search and its progress."""
 
-    query: Query
+    query: SearchQuery
     spans: list[Span]
     matches: int = 0
     """Records found so far."""
@@ -84,7 +84,7 @@ class Cursor(Struct, frozen=True):
         return self.scanned >= self.total
 
 
-def begun(query: Query, ranges: dict[int, tuple[int, int]]) -> Cursor:
+def begun(query: SearchQuery, ranges: dict[int, tuple[int, int]]) -> Cursor:
     """The cursor of a new search in these offset ranges, by partition."""
     spans = []
     for partition, (start, end) in sorted(ranges.items()):

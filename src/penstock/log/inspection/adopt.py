@@ -19,7 +19,7 @@ from penstock.log.leftovers import base_offsets
 from penstock.log.log_dir_owner import CLEAN_SHUTDOWN, LOCK
 from penstock.log.meta_properties import FILE_NAME as META_PROPERTIES
 from penstock.log.meta_properties import MetaProperties, decode_meta_properties
-from penstock.log.naming import Role, parse_dir_name
+from penstock.log.naming import DirectoryRole, parse_dir_name
 from penstock.log.partition_metadata import FILE_NAME as PARTITION_METADATA
 from penstock.log.partition_metadata import decode_partition_metadata
 from penstock.log.scan import checked
@@ -86,7 +86,11 @@ def adopted_topics(files: Files, *directories: Path) -> AdoptedTopics:
     ignored = []
     for owner, path in _folders(files, directories, identities):
         parsed = parse_dir_name(path.name)
-        if path.name == KRAFT_METADATA or parsed is None or parsed.role is not Role.CURRENT:
+        if (
+            path.name == KRAFT_METADATA
+            or parsed is None
+            or parsed.role is not DirectoryRole.CURRENT
+        ):
             ignored.append(path.name)
             continue
         topic, number = parsed.topic_partition
