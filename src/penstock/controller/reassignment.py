@@ -37,7 +37,7 @@ class NoReassignmentInProgress(KafkaError):
     code = ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
 
 
-class PartitionReassignment(NamedTuple):
+class ReplicaTransition(NamedTuple):
     """A partition's replicas before the reassignment (`origin`) and after it (`target`)."""
 
     origin: tuple[BrokerId, ...]
@@ -61,10 +61,10 @@ class PartitionReassignment(NamedTuple):
         )
 
 
-def current(partition: PartitionRegistration) -> PartitionReassignment:
+def current(partition: PartitionRegistration) -> ReplicaTransition:
     """The partition's reassignment; origin and target are equal if none is in progress."""
     adding, removing = partition.adding_replicas, partition.removing_replicas
-    return PartitionReassignment(
+    return ReplicaTransition(
         origin=tuple(each for each in partition.replicas if each not in adding),
         target=tuple(each for each in partition.replicas if each not in removing),
     )
@@ -102,7 +102,7 @@ async def reassign(
             )
     if target is None or wanted != move.target:
         await _begin(
-            context, topic, topic_partition, partition, PartitionReassignment(move.origin, wanted)
+            context, topic, topic_partition, partition, ReplicaTransition(move.origin, wanted)
         )
 
 
@@ -111,7 +111,7 @@ async def _begin(
     topic: Topic,
     topic_partition: TopicPartition,
     partition: PartitionRegistration,
-    move: PartitionReassignment,
+    move: ReplicaTransition,
 ) -> None:
     moving = move.in_progress(partition)
     # Replicas of an earlier target that are not in this one.
@@ -184,7 +184,7 @@ async def _complete(
     topic: Topic,
     topic_partition: TopicPartition,
     partition: PartitionRegistration,
-    move: PartitionReassignment,
+    move: ReplicaTransition,
 ) -> bool:
     """Complete a reassignment; False if another writer changed the state: a repair tries again."""
     outcome = _elected_without(context, topic_partition, partition, removed=move.removing)
