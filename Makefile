@@ -46,8 +46,8 @@ test: setup peers check  ## Install what the tests need and run every check and 
 
 quick: setup  ## The inner loop, under three minutes: checks, and tests without other programs
 	@$(MAKE) --no-print-directory check
-	PENSTOCK_QUICK=1 $(PYTEST) -m "$(ALONE) and not slow" -n 2 $(ARGS)
-	PENSTOCK_QUICK=1 $(PURE) -m "$(ALONE) and not slow and pure" -n 2
+	$(PYTEST) -m "$(ALONE) and not slow" -n 2 $(ARGS)
+	$(PURE) -m "$(ALONE) and not slow and pure" -n 2
 
 soak: setup peers  ## The long forms of fault, seed and fuzz runs
 	PENSTOCK_SOAK=1 PENSTOCK_PURE=1 $(PYTEST) --timeout 3600 $(ARGS)

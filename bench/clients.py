@@ -140,7 +140,7 @@ def new_topic(subject: Brokers, factor: int) -> str:
 
 
 def java_writes(subject: Brokers, topic: str, records: int, workload: Workload) -> Figures:
-    told = tool(
+    reported = tool(
         "kafka-producer-perf-test",
         *("--topic", topic, "--num-records", str(records), "--record-size", str(workload.size)),
         *("--throughput", str(workload.per_s), "--producer-props"),
@@ -149,7 +149,7 @@ def java_writes(subject: Brokers, topic: str, records: int, workload: Workload) 
         profile="bench",
         timeout_s=LONG_S,
     ).stdout
-    per_s, mean_ms, p99_ms = map(float, SENT.findall(told)[-1])
+    per_s, mean_ms, p99_ms = map(float, SENT.findall(reported)[-1])
     if workload.per_s > 0:
         return {"mean ms": mean_ms, "p99 ms": p99_ms}
     return {"records/s": per_s}

@@ -110,8 +110,8 @@ class Bench:
 
     def _add(self, subject: Subject, what: str, figures: dict[str, float]) -> None:
         self.load.add(what, subject.name, figures, AIMS)
-        told = ", ".join(f"{value:.2f} {figure}" for figure, value in figures.items())
-        print(f"{subject.name}: {what}: {told}", file=sys.stderr)
+        reported = ", ".join(f"{value:.2f} {figure}" for figure, value in figures.items())
+        print(f"{subject.name}: {what}: {reported}", file=sys.stderr)
 
 
 PARTS: dict[str, Callable[[Bench], None]] = {

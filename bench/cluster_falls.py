@@ -66,14 +66,14 @@ def writing(subject: Subject, topic: str) -> Iterator[list[float]]:
     asks_often = {"linger.ms": 0, "topic.metadata.refresh.interval.ms": 100}
     producer, acked_s, done = subject.producer(**asks_often), list[float](), Event()
 
-    def told(error: object, _: object) -> None:
+    def reported(error: object, _: object) -> None:
         if not error:
             acked_s.append(time.monotonic())
 
     def write_on() -> None:
         while not done.is_set():
             if len(producer) < 100:
-                producer.produce(topic, b"x" * 100, partition=0, on_delivery=told)
+                producer.produce(topic, b"x" * 100, partition=0, on_delivery=reported)
             producer.poll(0.005)
         producer.flush(WAIT_S)
 

@@ -39,14 +39,14 @@ class Writing:
 def write(producer: Producer, topic: str, megabytes: int) -> int:
     failed: list[object] = []
 
-    def told(error: object, _: object) -> None:
+    def reported(error: object, _: object) -> None:
         if error:
             failed.append(error)
 
     for number in range(megabytes * 1000):
         while True:
             try:
-                producer.produce(topic, RECORD, partition=number // 500 % 3, on_delivery=told)
+                producer.produce(topic, RECORD, partition=number // 500 % 3, on_delivery=reported)
             except BufferError:
                 producer.poll(0.05)
             else:
@@ -100,10 +100,10 @@ def many_partitions(subject: Subject, partitions: int) -> float:
     """Seconds until all partitions were created and each has taken a record."""
     began_s = time.monotonic()
     topic = subject.topic(partitions)
-    producer, told = subject.producer(**{"linger.ms": 0}), list[object]()
+    producer, reported = subject.producer(**{"linger.ms": 0}), list[object]()
     for each in range(partitions):
-        producer.produce(topic, b"x", partition=each, on_delivery=lambda e, _: told.append(e))
+        producer.produce(topic, b"x", partition=each, on_delivery=lambda e, _: reported.append(e))
     producer.flush(WAIT_S)
-    if told != [None] * partitions:
+    if reported != [None] * partitions:
         raise PeerError("not every partition took its record")
     return time.monotonic() - began_s

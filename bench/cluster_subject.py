@@ -92,10 +92,10 @@ class Subject:
         # In KRaft mode Metadata names any broker as the controller.
         asked = ("--bootstrap-server", self.brokers.bootstrap, "describe", "--status")
         status = tool("kafka-metadata-quorum", *asked).stdout
-        told = re.search(r"^LeaderId:\s+(\d+)", status, re.MULTILINE)
-        if told is None:
+        reported = re.search(r"^LeaderId:\s+(\d+)", status, re.MULTILINE)
+        if reported is None:
             raise PeerError("Kafka does not tell who its controller is")
-        return int(told[1])
+        return int(reported[1])
 
     def _metadata(self, read: Callable[[Any], int]) -> int:
         found = [-1]

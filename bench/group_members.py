@@ -155,16 +155,16 @@ def join_consumer(people: Crowd, seats: Sequence[Seat], topic: str, per_member: 
     while lacking:
         frames = {number: framed(_beat(seats[number], topic), CONSUMER) for number in lacking}
         for number, answer in people.ask(frames).items():
-            told = read(
+            reported = read(
                 answer, ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse, CONSUMER
             )
-            if told.error_code in {ErrorCode.NOT_COORDINATOR, 14, 15}:
+            if reported.error_code in {ErrorCode.NOT_COORDINATOR, 14, 15}:
                 continue
-            checked([told.error_code], "ConsumerGroupHeartbeat")
+            checked([reported.error_code], "ConsumerGroupHeartbeat")
             seat = seats[number]
-            seat.epoch = told.member_epoch
-            if told.assignment is not None:
-                seat.owned = tuple(told.assignment.topic_partitions)
+            seat.epoch = reported.member_epoch
+            if reported.assignment is not None:
+                seat.owned = tuple(reported.assignment.topic_partitions)
         counts = [sum(len(each.partitions) for each in seat.owned) for seat in seats]
         epochs: dict[str, set[int]] = {}
         for seat in seats:

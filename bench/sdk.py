@@ -100,7 +100,7 @@ def bare_produce(bootstrap: str, topic: str, count: int) -> None:
     )
     failed: list[object] = []
 
-    def told(error: object, _: object) -> None:
+    def reported(error: object, _: object) -> None:
         if error is not None:
             failed.append(error)
 
@@ -108,7 +108,9 @@ def bare_produce(bootstrap: str, topic: str, count: int) -> None:
     for number in range(count):
         while True:
             try:
-                producer.produce(topic, encode(ORDER), b"%d" % (number % 1000), on_delivery=told)
+                producer.produce(
+                    topic, encode(ORDER), b"%d" % (number % 1000), on_delivery=reported
+                )
                 break
             except BufferError:
                 producer.poll(0.05)

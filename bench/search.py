@@ -21,7 +21,7 @@ from confluent_kafka import Producer
 from penstock.client.address import Address
 from penstock.client.cluster import Client
 from penstock.clock import SystemClock
-from penstock.console.messages.query import Query
+from penstock.console.messages.query import SearchQuery
 from penstock.console.messages.service import Messages
 
 PARTITIONS = 3
@@ -58,7 +58,7 @@ def fill(port: int, topic: str, records: int, codec: str) -> None:
         sys.exit("bench: not all records were written in two minutes")
 
 
-async def search(port: int, query: Query) -> tuple[int, int, float, float]:
+async def search(port: int, query: SearchQuery) -> tuple[int, int, float, float]:
     """Matches, records, elapsed seconds and CPU seconds."""
     async with Client([Address("127.0.0.1", port)]) as client:
         messages = Messages(client, SystemClock())
@@ -84,7 +84,7 @@ def waits_ms(port: int, topic: str) -> list[float]:
     return found
 
 
-def told(name: str, found_ms: list[float]) -> str:
+def reported(name: str, found_ms: list[float]) -> str:
     cuts = quantiles(found_ms, n=100)
     return f"{name:32} p50 {cuts[49]:6.2f} ms, p99 {cuts[98]:6.2f} ms"
 
@@ -101,7 +101,7 @@ def main(argv: list[str]) -> None:
         fill(broker.port, "searched", given.records, given.codec)
         for name, parameters in SEARCHES.items():
             before_s = cpu_s(broker.pids)
-            query = Query("searched", **parameters)  # type: ignore[arg-type]  # a table
+            query = SearchQuery("searched", **parameters)  # type: ignore[arg-type]  # a table
             matches, total, took_s, core_s = asyncio.run(search(broker.port, query))
             print(
                 f"{name:32} {took_s:6.2f} s, {core_s:6.2f} s of a core, {total / core_s:10,.0f} "
@@ -110,17 +110,17 @@ def main(argv: list[str]) -> None:
             )
         create(broker.port, "probe", 1, {})
         waits_ms(broker.port, "probe")
-        print(told("a producer alone", waits_ms(broker.port, "probe")), flush=True)
+        print(reported("a producer alone", waits_ms(broker.port, "probe")), flush=True)
         beside = get_context("spawn").Process(target=search_forever, args=(broker.port,))
         beside.start()
-        print(told("a producer beside a search", waits_ms(broker.port, "probe")), flush=True)
+        print(reported("a producer beside a search", waits_ms(broker.port, "probe")), flush=True)
         beside.terminate()
         beside.join()
 
 
 def search_forever(port: int) -> None:
     while True:
-        asyncio.run(search(port, Query("searched", text="needle")))
+        asyncio.run(search(port, SearchQuery("searched", text="needle")))
 
 
 if __name__ == "__main__":

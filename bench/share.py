@@ -29,13 +29,13 @@ from peers.jars import NotInstalledError
 from peers.process import PeerError, wait_until
 from penstock.broker.share.share_partition import (
     Acknowledgement,
-    AcknowledgeType,
     Acquisition,
     FetchedBatch,
     ShareLimits,
     SharePartition,
 )
 from penstock.cli.bench_figures import percentile
+from penstock.wire.enums import AcknowledgeType
 from support.brokers.wire_link import WireLink
 from support.groups.share_member import (
     ACCEPT,

@@ -53,5 +53,5 @@ def first_records_ms(bootstrap: str, protocol: str, applications: int, jars: str
         "statestore.cache.max.bytes": "0",
     }
     pairs = [f"{name}={value}" for name, value in given.items()]
-    told = java.run("FirstRecord", TOPIC, str(applications), *pairs, jars=jars, timeout_s=300)
-    return [int(line) for line in told.split()]
+    reported = java.run("FirstRecord", TOPIC, str(applications), *pairs, jars=jars, timeout_s=300)
+    return [int(line) for line in reported.split()]

@@ -55,11 +55,11 @@ def write(message: Message, target: str, to: Producer) -> None:
     """The result stands for any work: here, the value in capitals."""
     refused: list[KafkaError] = []
 
-    def told(error: KafkaError | None, _: Message) -> None:
+    def reported(error: KafkaError | None, _: Message) -> None:
         if error is not None:
             refused.append(error)
 
-    to.produce(target, (message.value() or b"").upper(), message.key(), on_delivery=told)
+    to.produce(target, (message.value() or b"").upper(), message.key(), on_delivery=reported)
     if to.flush(WAIT_S) or refused:
         raise KafkaException(*refused)
 

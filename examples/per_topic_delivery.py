@@ -32,7 +32,7 @@ def main(bootstrap: str, loose: str, strict: str, count: int) -> int:
     acknowledged: list[Message] = []
     lost: list[KafkaError] = []
 
-    def told(error: KafkaError | None, payment: Message) -> None:
+    def reported(error: KafkaError | None, payment: Message) -> None:
         if error is None:
             acknowledged.append(payment)
         else:
@@ -45,7 +45,7 @@ def main(bootstrap: str, loose: str, strict: str, count: int) -> int:
             f"{number}",  # cents
             f"account {number % ACCOUNTS}",
             headers={"id": f"payment {number}".encode()},
-            on_delivery=told,
+            on_delivery=reported,
         )
         forgetful.poll(0)
         careful.poll(0)

@@ -41,8 +41,8 @@ def run(*words: str | Path, cwd: Path = ROOT, env: dict[str, str] | None = None)
         check=False,
     )
     if done.returncode != 0:
-        told = done.stdout + done.stderr
-        sys.exit(f"dist: {' '.join(map(str, words))} failed in {cwd}:\n{told[-4000:]}")
+        reported = done.stdout + done.stderr
+        sys.exit(f"dist: {' '.join(map(str, words))} failed in {cwd}:\n{reported[-4000:]}")
     return done.stdout.strip()
 
 
@@ -127,8 +127,8 @@ def built(folder: Path, commit: str, moment: str, builders: Sequence[Path]) -> I
         _unpack(archive, folder / f"wheel-{number}")
         (unpacked,) = (folder / f"wheel-{number}").iterdir()
         # Debug information would contain the folder's name.
-        told = {"CFLAGS": f"-g0 -ffile-prefix-map={unpacked}=."}
-        given = environ | ({"PENSTOCK_PURE": "1"} if number == 0 else told)
+        reported = {"CFLAGS": f"-g0 -ffile-prefix-map={unpacked}=."}
+        given = environ | ({"PENSTOCK_PURE": "1"} if number == 0 else reported)
         wheel = _build(builder, "build_wheel", unpacked, given)
         with ZipFile(wheel) as packed:
             is_compiled = any("__mypyc" in name for name in packed.namelist())
@@ -139,8 +139,8 @@ def built(folder: Path, commit: str, moment: str, builders: Sequence[Path]) -> I
 
 def _build(python: Path, what: str, source: Path, environ: dict[str, str]) -> Path:
     (source / "out").mkdir()
-    told = run(python, "-c", BUILD, what, cwd=source, env=environ)
-    return source / "out" / told.splitlines()[-1]
+    reported = run(python, "-c", BUILD, what, cwd=source, env=environ)
+    return source / "out" / reported.splitlines()[-1]
 
 
 def _unpack(archive: Path, folder: Path) -> None:

@@ -71,20 +71,20 @@ def _component(name: str, version: str, scope: str) -> dict[str, Any]:
 
 def _licence(name: str) -> str:
     try:
-        told = metadata(name)
+        reported = metadata(name)
     except PackageNotFoundError:
         return ""
     classified = [
         each.rpartition(" :: ")[2]
-        for each in told.get_all("Classifier") or []
+        for each in reported.get_all("Classifier") or []
         if each.startswith("License :: ")
     ]
-    spelled = _field(told, "License-Expression") or ", ".join(classified)
-    return spelled or _field(told, "License").partition("\n")[0]
+    spelled = _field(reported, "License-Expression") or ", ".join(classified)
+    return spelled or _field(reported, "License").partition("\n")[0]
 
 
-def _field(told: PackageMetadata, name: str) -> str:
-    return str((told.get_all(name) or [""])[0])
+def _field(reported: PackageMetadata, name: str) -> str:
+    return str((reported.get_all(name) or [""])[0])
 
 
 def _purl(name: str, version: str) -> str:

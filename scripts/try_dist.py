@@ -39,8 +39,8 @@ def run(*words: str | Path, given: str = "", cwd: Path, **more: str) -> str:
         check=False,
     )
     if done.returncode != 0:
-        told = done.stdout + done.stderr
-        sys.exit(f"try_dist: {' '.join(map(str, words))} failed:\n{told[-4000:]}")
+        reported = done.stdout + done.stderr
+        sys.exit(f"try_dist: {' '.join(map(str, words))} failed:\n{reported[-4000:]}")
     return done.stdout
 
 
@@ -66,11 +66,11 @@ def tried(python: Path, artefact: Path) -> str:
             alone = ["--no-deps", "--no-index", "--no-build-isolation"]
             run(*pip, "install", *alone, artefact, cwd=folder, PENSTOCK_PURE="1")
         run(*pip, "check", cwd=folder)
-        told = quick_start(bin_folder, folder)
+        reported = quick_start(bin_folder, folder)
         install(["pytest"])
         (folder / "test_plugin.py").write_text(TEST)
         run(bin_folder / "python", "-m", "pytest", "-q", "test_plugin.py", cwd=folder)
-        return told
+        return reported
 
 
 def quick_start(bin_folder: Path, folder: Path) -> str:
@@ -98,10 +98,10 @@ def main() -> None:
             is_compiled = artefact.suffix == ".whl" and "-none-any" not in artefact.name
             if artefact.suffix not in {".whl", ".gz"} or (is_compiled and tag not in artefact.name):
                 continue
-            told = tried(python, artefact)
-            if is_compiled != told.endswith("compiled"):
-                sys.exit(f"try_dist: {artefact.name} runs as {told}")
-            print(f"try_dist: {tag} {artefact.name}: {told}", flush=True)
+            reported = tried(python, artefact)
+            if is_compiled != reported.endswith("compiled"):
+                sys.exit(f"try_dist: {artefact.name} runs as {reported}")
+            print(f"try_dist: {tag} {artefact.name}: {reported}", flush=True)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ ZOMBIE = "Z"
 def process_start(pid: int) -> str | None:
     """The start time in the system's own unit; None if the process has ended.
 
-    A zombie has ended. It may never be reaped, such as in a container whose PID 1 is no init.
+    A zombie has ended. It may never be reaped, such as in a container whose PID 1 is not an init.
     """
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

@@ -56,9 +56,16 @@ class TopicPartition(NamedTuple):
         return f"{self.topic}-{self.partition}"
 
 
-def indexes_by_topic(places: Iterable[TopicPartition]) -> dict[str, list[int]]:
+class TopicIdPartition(NamedTuple):
+    """A partition of a topic by id: a deleted topic differs from a new one of the same name."""
+
+    topic_id: Uuid
+    partition: int
+
+
+def indexes_by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
     """The partitions by topic, in the order given, as in most requests and records."""
     found: dict[str, list[int]] = {}
-    for topic, partition in places:
+    for topic, partition in partitions:
         found.setdefault(topic, []).append(partition)
     return found

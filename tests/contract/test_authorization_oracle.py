@@ -14,7 +14,7 @@ from penstock.wire.messages.sasl_handshake import SaslHandshakeRequest
 from penstock.wire.schema import Message
 from support.brokers.wire_link import WireLink
 from support.security.beside_kafka import secured_brokers
-from support.security.samples import TOPIC, codes, samples, told
+from support.security.samples import TOPIC, codes, reported, samples
 
 pytestmark = pytest.mark.peer
 
@@ -145,7 +145,7 @@ def answer(address: str, user: str, request: Message, version: int) -> Answer:
             response = client.ask(request, version)
         except Exception as error:  # noqa: BLE001 - a connection that ends is an answer too
             return [(type(error).__name__, 0)], []
-        return sorted(codes(response)), sorted(told(response))
+        return sorted(codes(response)), sorted(reported(response))
 
 
 def is_not_yet(found: Answer) -> bool:

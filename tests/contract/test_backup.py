@@ -203,13 +203,13 @@ def test_a_restored_broker_has_all_acknowledged_records(tmp_path: Path) -> None:
     ):
         load.wait_for(5000)
         before = set(load.acknowledged)
-        told = penstock("backup", backup, "--dir", broker.directory)
+        reported = penstock("backup", backup, "--dir", broker.directory)
         load.wait_for(len(load.acknowledged) + 500)  # the broker continues after the backup
     assert load.failed == []
-    assert "the broker was paused for" in told
+    assert "the broker was paused for" in reported
     again = PenstockBroker(*SETTINGS, "--set", f"log.dirs={new}", folder=tmp_path / "restored")
-    told = penstock("restore", backup, "--dir", again.directory, "--log-dirs", new)
-    assert told.endswith(f"penstock serve --dir {again.directory} --set log.dirs={new}\n")
+    reported = penstock("restore", backup, "--dir", again.directory, "--log-dirs", new)
+    assert reported.endswith(f"penstock serve --dir {again.directory} --set log.dirs={new}\n")
     with again:
         check_restored(again.bootstrap, before)
         for each in new.split(","):

@@ -122,8 +122,8 @@ def test_the_group_tools_show_members_and_lag(broker: PenstockBroker) -> None:
         member.commit("t", 0, 2)
 
         (row, _) = sorted(groups_tool(broker, "--describe", "--group", "g"), key=str)
-        told = row["GROUP"], row["TOPIC"], row["PARTITION"], row["CURRENT-OFFSET"], row["LAG"]
-        assert told == ("g", "t", "0", "2", "3")
+        reported = row["GROUP"], row["TOPIC"], row["PARTITION"], row["CURRENT-OFFSET"], row["LAG"]
+        assert reported == ("g", "t", "0", "2", "3")
         (state,) = groups_tool(broker, "--describe", "--group", "g", "--state", "--verbose")
         assert state["STATE"] == "Stable"
         assert state["ASSIGNMENT-STRATEGY"] == "uniform"
@@ -164,6 +164,6 @@ def test_kafka_decodes_the_records_of_a_group(broker: PenstockBroker) -> None:
         main, ["log", "dump", "--print-data-log", "--format", "json", str(log)]
     )
     rows = [json.loads(line) for line in ours.stdout.splitlines()]
-    told = [(each["key"], each["payload"]) for each in rows if "key" in each]
-    assert [json.loads(key) for key, _ in told] == keys
-    assert [json.loads(value) for _, value in told if value != "<DELETE>"] == payloads
+    reported = [(each["key"], each["payload"]) for each in rows if "key" in each]
+    assert [json.loads(key) for key, _ in reported] == keys
+    assert [json.loads(value) for _, value in reported if value != "<DELETE>"] == payloads

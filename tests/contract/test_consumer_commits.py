@@ -133,7 +133,7 @@ def test_asynchronous_commits_are_completed_by_a_synchronous_one(
 
 @pytest.mark.row("A042")
 def test_an_asynchronous_commit_is_not_retried(topic: str) -> None:
-    told: list[object] = []
+    reported: list[object] = []
     with LossyLink(OFFSET_COMMIT) as link:
         settings = {
             "listeners": f"PLAINTEXT://127.0.0.1:{link.broker_port}",
@@ -150,15 +150,15 @@ def test_an_asynchronous_commit_is_not_retried(topic: str) -> None:
                 consumer.commit({place: OffsetAndMetadata(1, "", -1)})
                 link.lose("request")
                 consumer.commit_async(
-                    {place: OffsetAndMetadata(2, "", -1)}, lambda _, error: told.append(error)
+                    {place: OffsetAndMetadata(2, "", -1)}, lambda _, error: reported.append(error)
                 )
 
                 def is_told() -> bool:
                     consumer.poll(timeout_ms=20)
-                    return bool(told)
+                    return bool(reported)
 
                 wait_until(is_told, WAIT_S, "the outcome")
-                assert isinstance(told[0], KafkaPythonError)
+                assert isinstance(reported[0], KafkaPythonError)
                 assert consumer.committed(place) == 1
                 consumer.commit({place: OffsetAndMetadata(3, "", -1)})
                 assert consumer.committed(place) == 3

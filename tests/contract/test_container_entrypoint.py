@@ -29,13 +29,13 @@ def environment(volume: Path, ports: list[int]) -> dict[str, str]:
     given = {name: str(text) for name, text in compose["services"]["broker"]["environment"].items()}
     outside, inside, controller = ports
     bound = f"PLAINTEXT_HOST://:{outside},PLAINTEXT://:{inside},CONTROLLER://:{controller}"
-    told = f"PLAINTEXT_HOST://localhost:{outside},PLAINTEXT://127.0.0.1:{inside}"
+    reported = f"PLAINTEXT_HOST://localhost:{outside},PLAINTEXT://127.0.0.1:{inside}"
     ours = {name: os.environ[name] for name in ("PENSTOCK_PURE",) if name in os.environ}
     return {
         **ours,
         **given,
         "KAFKA_LISTENERS": bound,
-        "KAFKA_ADVERTISED_LISTENERS": told,
+        "KAFKA_ADVERTISED_LISTENERS": reported,
         "KAFKA_LOG_DIRS": str(volume),
         "PENSTOCK_HTTP_LISTEN": "127.0.0.1:0",
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
@@ -132,22 +132,22 @@ def test_a_kraft_quorum_of_several_nodes_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("variable", "told"),
+    ("variable", "reported"),
     [
         ("KAFKA_SSL_KEYSTORE_FILENAME", "missing.p12 is not there or cannot be read"),
         ("KAFKA_SSL_KEYSTORE_CREDENTIALS", "missing.p12 is not there or cannot be read"),
         ("CLUSTER_ID", "CLUSTER_ID: "),
     ],
 )
-def test_unusable_settings_are_named(tmp_path: Path, variable: str, told: str) -> None:
+def test_unusable_settings_are_named(tmp_path: Path, variable: str, reported: str) -> None:
     environ = environment(tmp_path, free_ports(3)) | {variable: "missing.p12"}
-    assert told in run({**environ, "PENSTOCK_SECRETS": str(tmp_path)})
+    assert reported in run({**environ, "PENSTOCK_SECRETS": str(tmp_path)})
 
 
 def test_the_directory_of_a_kafka_broker_is_refused(tmp_path: Path) -> None:
     (tmp_path / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=x\n")
-    told = run(environment(tmp_path, free_ports(3)))
-    assert "is a log directory of another broker" in told
+    reported = run(environment(tmp_path, free_ports(3)))
+    assert "is a log directory of another broker" in reported
 
 
 def test_the_settings_file_decides_volume_and_node_id(tmp_path: Path) -> None:

@@ -87,11 +87,11 @@ def test_a_killed_broker_may_lose_readings_but_no_payments(
                     assert sending.poll() is None, sending.communicate()
                     broker.kill(0)
                     broker.start(0)
-                told, complaints = sending.communicate(timeout=WAIT_S)
+                reported, complaints = sending.communicate(timeout=WAIT_S)
             finally:
                 sending.kill()
         assert complaints == ""
-        assert told == f"{count} readings sent, {count} payments acknowledged\n"
+        assert reported == f"{count} readings sent, {count} payments acknowledged\n"
         wanted = range(count)
         assert values(broker.bootstrap, "payments") == [f"{each}" for each in wanted]
         readings = values(broker.bootstrap, "readings")

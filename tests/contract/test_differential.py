@@ -61,11 +61,11 @@ def test_responses_equal_those_of_kafka(
             (f"request {number}: {path}", there, here)
             for path, there, here in difference(left, right)
         ]
-    told = [
+    reported = [
         f"{path}: kafka={there}, {SUBJECT}={here}"
         for path, there, here in expectations.unexpected(case.name, found)
     ]
-    assert not told, "\n".join(["", *told])
+    assert not reported, "\n".join(["", *reported])
 
 
 def test_every_served_api_is_compared_at_its_lowest_a_middle_and_its_highest_version() -> None:

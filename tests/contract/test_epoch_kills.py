@@ -103,21 +103,21 @@ def copy(bootstrap: str, folder: Path, step: str, victim: str, restart: Restart)
     own.
     """
     deadline = time.monotonic() + WAIT_S
-    told = folder / "driver"
-    told.mkdir()
+    reported = folder / "driver"
+    reported.mkdir()
     command = [
         sys.executable,
         "-m",
         "support.spark.epoch_driver",
         bootstrap,
-        str(told),
+        str(reported),
         step,
         victim,
     ]
 
     def ended(driver: subprocess.Popen[bytes]) -> bool:
         for server in SERVERS:
-            asked = told / f"kill-{server}"
+            asked = reported / f"kill-{server}"
             if asked.exists():
                 restart(server)
                 asked.unlink()

@@ -35,13 +35,13 @@ def features(target: Target, *command: str, fails: bool = False) -> str:
 
 def levels(target: Target) -> dict[str, tuple[str, str, str]]:
     """Lowest, highest and current level of the features that Kafka and Penstock both have."""
-    told = re.findall(
+    reported = re.findall(
         r"^Feature: ((?:group|transaction)\.version)\s.*"
         r"MinVersion: (\d)\s.*MaxVersion: (\d)\s.*Level: (\d)\s",
         features(target, "describe"),
         re.MULTILINE,
     )
-    return {name: (low, high, level) for name, low, high, level in told}
+    return {name: (low, high, level) for name, low, high, level in reported}
 
 
 def test_the_official_tool_shows_lowers_and_raises_levels(alone: Target) -> None:
@@ -85,8 +85,10 @@ def test_the_official_client_bumps_epochs_as_the_transaction_level_says(
     copy = ("--create", "--topic", f"{topic}-copy", "--partitions", "2")
     for command in (make, copy):
         tool("kafka-topics", "--bootstrap-server", alone.bootstrap, *command)
-    told = java.run("Transactions", alone.bootstrap, topic, f"{topic}-copy", jars="clients-4.4.0")
-    assert told.splitlines()[1::2] == ["copied 20", "fenced true"]
+    reported = java.run(
+        "Transactions", alone.bootstrap, topic, f"{topic}-copy", jars="clients-4.4.0"
+    )
+    assert reported.splitlines()[1::2] == ["copied 20", "fenced true"]
     with WireLink(alone.bootstrap) as link:
         described = link.ask(DescribeTransactionsRequest(transactional_ids=[topic]))
     (state,) = described.transaction_states  # type: ignore[attr-defined]

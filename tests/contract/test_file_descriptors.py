@@ -49,5 +49,5 @@ def test_a_broker_without_descriptors_serves_its_clients_and_later_accepts_again
             assert cpu_s(pid) - spent < 1.0, "the accept loop spins"
         with WireLink(broker.bootstrap) as late:
             assert is_served(late)
-        told = broker.output(0).read_text(errors="replace").count("pauses accepting")
-        assert 0 < told <= 10
+        reported = broker.output(0).read_text(errors="replace").count("pauses accepting")
+        assert 0 < reported <= 10

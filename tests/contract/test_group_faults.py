@@ -79,8 +79,8 @@ def test_every_committed_offset_survives_a_killed_broker(tmp_path: Path) -> None
         for name, offsets in wanted.items():
             asked = [ConsumerGroupTopicPartitions(name)]
             found = admin.list_consumer_group_offsets(asked)[name].result(20)
-            told = {each.partition: each.offset for each in found.topic_partitions}
-            assert told == {each.partition: each.offset for each in offsets}
+            reported = {each.partition: each.offset for each in found.topic_partitions}
+            assert reported == {each.partition: each.offset for each in offsets}
 
 
 @pytest.mark.row("A056", "A153")

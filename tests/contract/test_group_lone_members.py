@@ -51,13 +51,13 @@ class Lone:
         self.process.start()
 
     @property
-    def told(self) -> list[int]:
+    def reported(self) -> list[int]:
         lines = self.process.output.read_text(errors="replace").splitlines()
         return [int(line) for line in lines if line.isdigit()]
 
     def holds(self, count: int) -> None:
         """Waits for this count; fails with the member's last output if its process ends."""
-        self.process.wait_until(lambda: self.told[-1:] == [count], DEADLINE_S)
+        self.process.wait_until(lambda: self.reported[-1:] == [count], DEADLINE_S)
 
     def signal(self, number: signal.Signals) -> None:
         os.kill(self.process.pid, number)
@@ -121,10 +121,10 @@ def test_a_static_member_that_is_killed_and_restarted_causes_no_reassignment(
     comes_back = members.start(topic, **named)
     stays.holds(2)
     comes_back.holds(2)
-    before = stays.told
+    before = stays.reported
     comes_back.signal(signal.SIGKILL)
     members.start(topic, **named).holds(2)
-    assert stays.told == before
+    assert stays.reported == before
 
 
 @pytest.mark.row("A055")

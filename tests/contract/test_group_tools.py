@@ -90,11 +90,11 @@ def test_groups_are_listed_with_their_state_and_type(run: Run, committed: str) -
 
 @pytest.mark.row("A136", "A160")
 def test_a_description_has_offsets_and_lag(run: Run, committed: str) -> None:
-    told = run("kafka-consumer-groups", "--describe", "--group", committed)
-    assert "has no active members" in told.stderr + told.stdout
+    reported = run("kafka-consumer-groups", "--describe", "--group", committed)
+    assert "has no active members" in reported.stderr + reported.stdout
     found = {
         (row["TOPIC"], row["PARTITION"]): (row["CURRENT-OFFSET"], row["LOG-END-OFFSET"], row["LAG"])
-        for row in rows(told.stdout)
+        for row in rows(reported.stdout)
     }
     assert found == {(committed, "0"): ("3", "10", "7"), (committed, "1"): ("4", "10", "6")}
 

@@ -65,9 +65,9 @@ def write_hanging(bootstrap: str, topic: str, producer_id: int) -> int:
     )
     with WireLink(bootstrap) as link:
         answer: Any = link.ask(request, version=9)
-    told = answer.responses[0].partition_responses[0]
-    assert told.error_code == 0
-    return int(told.base_offset)
+    reported = answer.responses[0].partition_responses[0]
+    assert reported.error_code == 0
+    return int(reported.base_offset)
 
 
 def write_plain(bootstrap: str, topic: str, value: str) -> None:

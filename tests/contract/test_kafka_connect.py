@@ -38,8 +38,8 @@ def wait(connect: ConnectCluster, condition: Callable[[], bool], what: str) -> N
     try:
         wait_until(condition, WAIT_S, what)
     except TimeoutError as late:
-        told = "\n".join(last_lines(connect.output(each)) for each in sorted(connect.running))
-        raise AssertionError(f"{late}\n{told}") from late
+        reported = "\n".join(last_lines(connect.output(each)) for each in sorted(connect.running))
+        raise AssertionError(f"{late}\n{reported}") from late
 
 
 @pytest.mark.row("A009")
@@ -117,8 +117,8 @@ def test_a_topic_of_kafka_is_mirrored_with_its_settings_and_the_offsets_of_its_g
 
     def offsets() -> set[tuple[int, int]]:
         asked = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)])
-        told = asked[group].result(10).topic_partitions
-        return {(each.partition, each.offset) for each in told if each.topic == copy}
+        reported = asked[group].result(10).topic_partitions
+        return {(each.partition, each.offset) for each in reported if each.topic == copy}
 
     copying = mirror(kafka.bootstrap, penstock.bootstrap, topic, tmp_path)
     copying.start()
@@ -128,8 +128,8 @@ def test_a_topic_of_kafka_is_mirrored_with_its_settings_and_the_offsets_of_its_g
         copying.kill()
     assert committed(penstock.bootstrap, copy, 2) == committed(kafka.bootstrap, topic, 2)
     resource = ConfigResource(ConfigResource.Type.TOPIC, copy)
-    told = admin.describe_configs([resource])[resource].result(10)
-    assert told["max.message.bytes"].value == "123456"
+    reported = admin.describe_configs([resource])[resource].result(10)
+    assert reported["max.message.bytes"].value == "123456"
     assert "ERROR" not in copying.output.read_text()
 
 

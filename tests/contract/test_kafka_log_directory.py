@@ -211,11 +211,11 @@ def test_our_dump_of_krafts_log_equals_that_of_kafkas_tool(written: Written) -> 
         for line in kafkas_dump(paths, "--cluster-metadata-decoder")
     ]
     assert shown == kafkas
-    told = "\n".join(shown)
+    reported = "\n".join(shown)
     for name in ("PARTITION_CHANGE", "PRODUCER_IDS", "REGISTER_BROKER", "REMOVE_TOPIC"):
-        assert f'"type":"{name}_RECORD"' in told
-    assert "LeaderChange: {" in told
-    assert "SnapshotFooter: {" in told
+        assert f'"type":"{name}_RECORD"' in reported
+    assert "LeaderChange: {" in reported
+    assert "SnapshotFooter: {" in reported
 
 
 def test_verify_finds_no_damage(written: Written) -> None:

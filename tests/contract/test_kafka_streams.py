@@ -110,8 +110,8 @@ class Reader:
     def until(self, done: Callable[[dict[str, list[str]]], bool], app: App) -> None:
         deadline = time.monotonic() + WAIT_S
         while not done(self.values):
-            told = f"{self.values}\n{last_lines(app.process.output)}"
-            assert time.monotonic() < deadline, told
+            reported = f"{self.values}\n{last_lines(app.process.output)}"
+            assert time.monotonic() < deadline, reported
             message = self._consumer.poll(0.2)
             if message is not None and not message.error():
                 key, value = message.key(), message.value()

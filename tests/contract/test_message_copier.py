@@ -53,8 +53,8 @@ class Copied:
     def until(self, count: int, *copiers: Copier) -> None:
         deadline = time.monotonic() + WAIT_S
         while self.counts.total() < count:
-            told = "\n".join(last_lines(each.output, 8) for each in copiers)
-            assert time.monotonic() < deadline, f"{self.counts.total()} of {count}\n{told}"
+            reported = "\n".join(last_lines(each.output, 8) for each in copiers)
+            assert time.monotonic() < deadline, f"{self.counts.total()} of {count}\n{reported}"
             for message in self._consumer.consume(500, 0.2):
                 assert not message.error()
                 self.counts[(message.value() or b"").decode()] += 1

@@ -191,8 +191,8 @@ def test_dead_letters_affect_neither_the_flows_group_nor_its_counts(
         assert query.awaitTermination(90)
     broken: dict[str, list[dict[str, int]]] = {}
     for query in queries:
-        told = [progress(json.loads(each.json)).broken for each in query.recentProgress]
-        broken[query.name] = [each for each in told if any(each.values())]
+        reported = [progress(json.loads(each.json)).broken for each in query.recentProgress]
+        broken[query.name] = [each for each in reported if any(each.values())]
     assert broken.pop("counted") == [{"customer": 1, "total": 1}]
     assert not any(broken.values()), "the same rows are not counted again"
 

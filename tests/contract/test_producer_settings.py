@@ -54,7 +54,7 @@ def test_waiting_for_each_record_sends_small_batches_and_one_flush_a_large_one(
 def test_a_producer_retries_as_often_as_allowed_and_then_reports_the_error(
     retries: int, topic: str
 ) -> None:
-    told: list[KafkaError | None] = []
+    reported: list[KafkaError | None] = []
     with LossyLink() as link:
         advertised = f"--set=advertised.listeners=PLAINTEXT://{link.address}"
         with (
@@ -73,13 +73,13 @@ def test_a_producer_retries_as_often_as_allowed_and_then_reports_the_error(
             )
             producer.list_topics(topic, WAIT_S)
             link.lose("request")
-            producer.produce(topic, b"x", on_delivery=lambda error, _: told.append(error))
+            producer.produce(topic, b"x", on_delivery=lambda error, _: reported.append(error))
             assert link.lost.wait(WAIT_S)
             began_s = time.monotonic()
             assert producer.flush(WAIT_S) == 0
             took_s = time.monotonic() - began_s
             arrived = referee.offset(topic, 0, -1)
-    (error,) = told
+    (error,) = reported
     assert (arrived, error is None) == (retries, retries == 1)
     if retries:
         assert took_s > 0.8 * BACKOFF_MS / 1000, "librdkafka spreads the pause by a fifth"

@@ -18,12 +18,12 @@ def test_the_first_example_reads_back_its_records(tmp_path: Path) -> None:
         text=True,
     ) as running:
         assert running.stdout is not None
-        told = []
+        reported = []
         for line in running.stdout:
-            told.append(line)
+            reported.append(line)
             if line.startswith("Serving"):
                 break
         running.send_signal(signal.SIGTERM)
         assert running.wait(30) == 0
-    assert "read back 1000 records from topic 'quickstart'\n" in told
+    assert "read back 1000 records from topic 'quickstart'\n" in reported
     assert (tmp_path / "penstock-data").is_dir()

@@ -114,10 +114,10 @@ def test_a_producer_over_its_quota_is_throttled_as_long_as_by_kafka(sides: Sides
         sizes = (50_000, 40_000, 20_000, 100, 60_000)
         return [ask(address, "producer", produce(s), 9).throttle_time_ms for s in sizes]
 
-    told = told_by_both(sides, act)
-    assert told[:2] == [0, 0]
-    assert told[2] == pytest.approx(1000, rel=0.1)
-    assert told[-1] == pytest.approx(7000, rel=0.1)
+    reported = told_by_both(sides, act)
+    assert reported[:2] == [0, 0]
+    assert reported[2] == pytest.approx(1000, rel=0.1)
+    assert reported[-1] == pytest.approx(7000, rel=0.1)
 
 
 @pytest.mark.parametrize("acks", [0, 1])
@@ -151,18 +151,18 @@ def test_a_consumer_over_its_quota_gets_nothing_and_is_charged_nothing(
     def act(address: str) -> list[int]:
         ask(address, "admin", produce(60_000), 9)
         set_quota(address, entry(client(name), ("consumer_byte_rate", RATE)))
-        told = []
+        reported = []
         for _ in range(4):
             answer = ask(address, name, fetch(45_000, session_epoch), 12)
             parts = [part for topic in answer.responses for part in topic.partitions]
             size_bytes = sum(len(part.records or b"") for part in parts)
             assert (answer.session_id > 0) == (session_epoch == 0 and bool(parts))
-            told += [answer.throttle_time_ms, size_bytes]
-        return told
+            reported += [answer.throttle_time_ms, size_bytes]
+        return reported
 
-    told = told_by_both(sides, act)
-    assert told[:4] == [0, 45_000, 0, 45_000]
-    assert told[5:] == [0, told[6], 0]
+    reported = told_by_both(sides, act)
+    assert reported[:4] == [0, 45_000, 0, 45_000]
+    assert reported[5:] == [0, reported[6], 0]
 
 
 def test_a_fetch_is_limited_to_what_its_quota_windows_allow(sides: Sides) -> None:
@@ -171,8 +171,8 @@ def test_a_fetch_is_limited_to_what_its_quota_windows_allow(sides: Sides) -> Non
         set_quota(address, entry(client("reader"), ("consumer_byte_rate", 4_000.0)))
         return [ask(address, "reader", fetch(1 << 20), 12).throttle_time_ms]
 
-    told = told_by_both(sides, act)
-    assert max(told) < 100, "it asks for 40,000 bytes and what surrounds them"
+    reported = told_by_both(sides, act)
+    assert max(reported) < 100, "it asks for 40,000 bytes and what surrounds them"
 
 
 def test_request_time_is_limited_and_throttled_for_at_most_one_window(sides: Sides) -> None:

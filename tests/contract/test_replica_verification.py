@@ -51,12 +51,12 @@ def test_old_acl_commands_work_by_zookeeper_address_and_replicas_are_compared(
         ) as running:
             assert running.stdout is not None
             try:
-                told = [line.partition(": ")[2] for line in until_without_lag(running.stdout)]
+                reported = [line.partition(": ")[2] for line in until_without_lag(running.stdout)]
             finally:
                 running.terminate()
-    assert told[0] == "verification process is started\n"
-    assert told[-1].startswith("max lag is 0 for partition t-"), told
-    assert not [each for each in told if "match" in each]
+    assert reported[0] == "verification process is started\n"
+    assert reported[-1].startswith("max lag is 0 for partition t-"), reported
+    assert not [each for each in reported if "match" in each]
 
 
 def until_without_lag(lines: Iterable[str]) -> Iterator[str]:

@@ -18,7 +18,7 @@ from support.brokers.following_broker import log_files, until
 
 pytestmark = pytest.mark.peer
 TOPIC = "t"
-PLACES = [TopicPartition(TOPIC, index) for index in range(3)]
+PARTITIONS = [TopicPartition(TOPIC, index) for index in range(3)]
 ROUNDS, SIZE = 30, 20
 
 
@@ -27,7 +27,7 @@ def copies(cluster: PenstockCluster, where: TopicPartition) -> list[dict[str, by
 
 
 def same_everywhere(cluster: PenstockCluster) -> bool:
-    found = [copies(cluster, where) for where in PLACES]
+    found = [copies(cluster, where) for where in PARTITIONS]
     return all(first and first == second == third for first, second, third in found)
 
 
@@ -52,7 +52,7 @@ async def scenario(cluster: PenstockCluster) -> None:
         await until(lambda: same_everywhere(cluster), 60)
         read: set[bytes | None] = set()
         async with SimpleConsumer(
-            client, dict.fromkeys(PLACES, Offset(0)), max_wait_ms=50
+            client, dict.fromkeys(PARTITIONS, Offset(0)), max_wait_ms=50
         ) as reader:
             async with asyncio.timeout(30):
                 while not acked <= read:

@@ -91,10 +91,10 @@ def play_ours(call: Call, words: list[str]) -> Done:
 def difference(call: Call, theirs: Done, ours: Done) -> list[str]:
     (code, out, _), (our_code, our_out, _) = (compared(call, each) for each in (theirs, ours))
     out = [line for line in out if not OF_NO_GROUP.match(line)]
-    told = list(unified_diff(out, our_out, "kafka", "penstock", n=1, lineterm=""))
+    reported = list(unified_diff(out, our_out, "kafka", "penstock", n=1, lineterm=""))
     if code != our_code:
-        told.append(f"exit code: kafka {code}, penstock {our_code}: {ours.err[-300:]}")
-    return told
+        reported.append(f"exit code: kafka {code}, penstock {our_code}: {ours.err[-300:]}")
+    return reported
 
 
 def is_level(one: PenstockBroker, other: PenstockBroker) -> bool:
@@ -130,12 +130,12 @@ def test_every_call_prints_the_same(tools: LineProcess, tmp_path: Path) -> None:
                 continue
             theirs = play_theirs(call, tools, words_of(call, one.bootstrap, tmp_path))
             ours = play_ours(call, words_of(call, other.bootstrap, tmp_path))
-            if told := difference(call, theirs, ours):
-                different[str(call)] = told
+            if reported := difference(call, theirs, ours):
+                different[str(call)] = reported
             if call.tool == "kafka-console-producer":
                 wait_until(partial(is_level, one, other), 20, "Kafka's producer to send")
     surprising = [
-        "\n".join([name, *told]) for name, told in different.items() if name not in ALLOWED
+        "\n".join([name, *reported]) for name, reported in different.items() if name not in ALLOWED
     ]
     assert not surprising, "\n\n".join(["", *surprising])
 
@@ -152,8 +152,8 @@ def test_calls_about_acls_and_share_groups_print_the_same(
         for call in [*ACCESS_CALLS, *SHARE_GROUP_CALLS]:
             theirs = play_theirs(call, tools, words_of(call, one.bootstrap, tmp_path))
             ours = play_ours(call, words_of(call, other.bootstrap, tmp_path))
-            if told := difference(call, theirs, ours):
-                different[str(call)] = told
+            if reported := difference(call, theirs, ours):
+                different[str(call)] = reported
     assert not different, "\n\n".join(
-        ["", *("\n".join([name, *told]) for name, told in different.items())]
+        ["", *("\n".join([name, *reported]) for name, reported in different.items())]
     )

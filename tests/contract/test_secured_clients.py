@@ -91,8 +91,8 @@ def test_every_client_writes_and_reads_with_every_mechanism(
 
 def test_franz_go_adds_acls_and_quotas(secured: Secured) -> None:
     job = secured.job("SCRAM-SHA-512", "by-franz")
-    told, *_ = franz_go(job)
-    assert told == "1 rules 1 quotas"
+    reported, *_ = franz_go(job)
+    assert reported == "1 rules 1 quotas"
 
 
 def test_librdkafka_adds_acls(secured: Secured) -> None:

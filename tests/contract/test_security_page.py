@@ -49,7 +49,7 @@ def test_ten_commands_set_up_certificates_and_acls(tmp_path: Path) -> None:
         assert printed == "42\n"
         client = f"--command-config client.properties {KEY}"
         why = run(f"penstock acl explain alice delete topic:payments {client}admin.pem")
-        assert "denied: rules speak of topic:payments" in why.stdout
+        assert "denied: there are rules for topic:payments" in why.stdout
         refused = run(f"penstock topic delete payments --yes {client}alice.pem")
         assert refused.returncode == 4, refused.stderr
         nobody = run("penstock topic list --command-config client.properties")

@@ -218,8 +218,8 @@ def test_settings_come_from_file_environment_and_command_line(tmp_path: Path) ->
         bootstrap = process.stdout.readline().split()[1]
         made = penstock("topic", "create", "t", "--bootstrap", bootstrap)
         assert made.returncode == 0, made.stderr
-        told = penstock("topic", "describe", "t", "--format", "json", "--bootstrap", bootstrap)
-        topic = json.loads(told.stdout.splitlines()[0])
+        reported = penstock("topic", "describe", "t", "--format", "json", "--bootstrap", bootstrap)
+        topic = json.loads(reported.stdout.splitlines()[0])
         words = ("config", "describe", "topic", "t", "--all", "--format", "json")
         found = penstock(*words, "--bootstrap", bootstrap)
     assert len(topic["partitions"]) == 4, json.dumps(topic)
@@ -245,7 +245,7 @@ def test_the_log_reports_the_brokers_events(tmp_path: Path) -> None:
         assert process.communicate(timeout=20) == ("", "")
     assert "with recovery" not in log.read_text(), "there was nothing yet"
     lines = iter(log.read_text().splitlines())
-    for told in (
+    for reported in (
         "Penstock ",
         f"data directory {tmp_path / 'd'}, log directories {tmp_path / 'd' / 'logs'}",
         "num.partitions=2 (--set)",
@@ -258,7 +258,7 @@ def test_the_log_reports_the_brokers_events(tmp_path: Path) -> None:
         "stopping: got SIGTERM",
         "stopped",
     ):
-        assert any(told in line for line in lines), told
+        assert any(reported in line for line in lines), reported
     assert "t-1: this broker leads in epoch 0, ISR [1]" in moves.read_text()
 
 

@@ -69,12 +69,12 @@ def test_records_are_accepted_released_rejected_and_renewed(
     command = [*PROGRAMS[client](), broker.bootstrap, queue, queue, str(RECORDS)]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert ran.returncode == 0, ran.stderr
-    told: dict[int, list[tuple[int, str]]] = {}
+    reported: dict[int, list[tuple[int, str]]] = {}
     for line in ran.stdout.splitlines():
         value, delivery, verdict = line.split()
-        told.setdefault(int(value), []).append((int(delivery), verdict))
-    assert told.keys() == set(range(RECORDS))
-    for number, deliveries in told.items():
+        reported.setdefault(int(value), []).append((int(delivery), verdict))
+    assert reported.keys() == set(range(RECORDS))
+    for number, deliveries in reported.items():
         match number % 10:
             case 3:
                 assert deliveries == [(1, "release"), (2, "accept")]

@@ -133,9 +133,9 @@ def test_kafkas_verifiable_consumer_acknowledges_all(broker: EmbeddedBroker) -> 
     events = [json.loads(line) for line in printed.splitlines()]
     values = [int(each["value"]) for each in events if each["name"] == "record_data"]
     assert sorted(values) == list(range(RECORDS))
-    told = [each for each in events if each["name"] == "offsets_acknowledged"]
-    assert sum(each["count"] for each in told) == RECORDS
-    assert not [each for each in told if each.get("error")]
+    reported = [each for each in events if each["name"] == "offsets_acknowledged"]
+    assert sum(each["count"] for each in reported) == RECORDS
+    assert not [each for each in reported if each.get("error")]
     assert events[-1]["name"] == "shutdown_complete"
 
 

@@ -78,7 +78,7 @@ RAN: set[tuple[str, int]] = set()
 def test_the_state_responses_equal_those_of_kafka(
     reference: Subject, compared: Subject, needed: set[Expected], case: Case, version: int
 ) -> None:
-    told = []
+    reported = []
     pairs = zip(reference.play(case, version), compared.play(case, version), strict=True)
     for number, (left, right) in enumerate(pairs, 1):
         for path, there, here in difference(left, right):
@@ -86,6 +86,6 @@ def test_the_state_responses_equal_those_of_kafka(
             reasons = {each for each in DIFFERS if each.covers(case.name, at, there)}
             needed |= reasons
             if not reasons:
-                told.append(f"{at}: kafka={there}, penstock={here}")
+                reported.append(f"{at}: kafka={there}, penstock={here}")
     RAN.add((case.name, version))
-    assert not told, "\n".join(["", *told])
+    assert not reported, "\n".join(["", *reported])

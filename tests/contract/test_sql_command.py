@@ -129,11 +129,11 @@ def test_a_result_may_be_parquet(shop: Shop, tmp_path: Path) -> None:
 def test_avro_is_queried_with_a_schema_file(shop: Shop, tmp_path: Path) -> None:
     schema = tmp_path / "order.avsc"
     schema.write_text(json.dumps(ORDER))
-    told = shop.sql(
+    reported = shop.sql(
         "select id, note, key, _error from orders order by offset",
         *("--values", "avro", "--schema", str(schema), "--format", "csv"),
     )
-    assert [*csv.reader(io.StringIO(told, newline=""))] == [
+    assert [*csv.reader(io.StringIO(reported, newline=""))] == [
         ["id", "note", "key", "_error"],
         ["1", 'said "no",\nthen yes', "k", ""],
         ["2", "", "k", ""],

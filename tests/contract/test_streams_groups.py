@@ -152,8 +152,8 @@ class Alike:
 def test_the_4_4_client_is_a_static_member_and_describes_its_topology(tmp_path: Path) -> None:
     with PenstockBroker(*OPTIONS, folder=tmp_path / "broker") as broker:
         make(broker.bootstrap, "lines")
-        told = java.run("StreamsMember", broker.bootstrap, "app", "lines", jars="clients-4.4.0")
-    first, second = told.split("tasks ")[1:]
+        reported = java.run("StreamsMember", broker.bootstrap, "app", "lines", jars="clients-4.4.0")
+    first, second = reported.split("tasks ")[1:]
     assert first.startswith("2\n")
     assert second == first, "it had left and found everything as it was"
     assert "instance one" in first

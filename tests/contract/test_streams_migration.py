@@ -60,9 +60,9 @@ def settled(broker: PenstockBroker, *classic: bool) -> None:
     deadline = time.monotonic() + SETTLED_S
     with WireLink(broker.bootstrap) as link:
         while True:
-            told = link.ask(StreamsGroupDescribeRequest(["counting"]))
-            assert isinstance(told, StreamsGroupDescribeResponse)
-            (group,) = told.groups
+            reported = link.ask(StreamsGroupDescribeRequest(["counting"]))
+            assert isinstance(reported, StreamsGroupDescribeResponse)
+            (group,) = reported.groups
             having = sorted(each.is_classic for each in group.members if tasks(each))
             if having == sorted(classic) and group.group_state == "Stable":
                 return

@@ -52,12 +52,12 @@ def difference(call: Call, theirs: Done, ours: Done) -> list[str]:
     (code, out, errors), (our_code, our_out, our_errors) = (
         compared(call, each) for each in (theirs, ours)
     )
-    told = list(unified_diff(out, our_out, "kafka", "penstock", n=1, lineterm=""))
+    reported = list(unified_diff(out, our_out, "kafka", "penstock", n=1, lineterm=""))
     if code != our_code:
-        told.append(f"exit code: kafka {code}, penstock {our_code}: {ours.err[-300:]}")
+        reported.append(f"exit code: kafka {code}, penstock {our_code}: {ours.err[-300:]}")
     if errors != our_errors:
-        told.append(f"exceptions: kafka {errors}, penstock {our_errors}")
-    return told
+        reported.append(f"exceptions: kafka {errors}, penstock {our_errors}")
+    return reported
 
 
 def attempts(call: Call) -> int:
@@ -83,9 +83,9 @@ def test_every_call_prints_the_same_as_about_kafka(tools: LineProcess, tmp_path:
                 if not different[str(call)]:
                     break
                 time.sleep(1)  # Kafka answers a change before its brokers have learned of it
-    different = {name: told for name, told in different.items() if told}
+    different = {name: reported for name, reported in different.items() if reported}
     surprising = [
-        "\n".join([name, *told]) for name, told in different.items() if name not in EXPECTED
+        "\n".join([name, *reported]) for name, reported in different.items() if name not in EXPECTED
     ]
     assert not surprising, "\n\n".join(["", *surprising])
     assert set(EXPECTED) <= set(different), "they no longer differ: strike them from the table"

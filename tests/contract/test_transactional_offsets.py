@@ -6,7 +6,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from penstock.testing.broker import EmbeddedBroker
-from penstock.types import TopicPartition as Place
+from penstock.types import TopicPartition as CommittedPartition
 
 WAIT_S = 20
 QUIET = {"log_level": 0}
@@ -23,7 +23,7 @@ def committed(bootstrap: str) -> int:
     return int(found.offset)
 
 
-def held(broker: EmbeddedBroker) -> set[Place]:
+def held(broker: EmbeddedBroker) -> set[CommittedPartition]:
     """The partitions whose offsets an open transaction of group g may change."""
     groups = broker.running.services.coordination.groups
     return groups.runtime.shard(groups.partition_of("g")).pending_offsets().get("g", set())
@@ -47,7 +47,7 @@ def test_offsets_of_an_open_transaction_survive_a_restart_until_it_ends(
         reader.close()
     port = int(address.rpartition(":")[2])
     with EmbeddedBroker(directory=tmp_path, settings=settings(port)) as broker:
-        assert held(broker) == {Place("t", 0)}
+        assert held(broker) == {CommittedPartition("t", 0)}
         writer.commit_transaction(WAIT_S)
         assert committed(broker.bootstrap) == 5
     with EmbeddedBroker(directory=tmp_path, settings=settings(port)) as broker:

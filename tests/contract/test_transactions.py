@@ -182,9 +182,11 @@ def test_a_transaction_that_takes_too_long_is_aborted(topic: str) -> None:
 @pytest.mark.peer
 def test_the_official_client_writes_copies_and_is_fenced(target: Target, topic: str) -> None:
     make(target.bootstrap, topic, f"{topic}-copy")
-    told = java.run("Transactions", target.bootstrap, topic, f"{topic}-copy", jars="clients-4.4.0")
+    reported = java.run(
+        "Transactions", target.bootstrap, topic, f"{topic}-copy", jars="clients-4.4.0"
+    )
     committed = " ".join(f"{number}-{record}" for number in range(0, 10, 2) for record in range(4))
-    assert told.splitlines() == [
+    assert reported.splitlines() == [
         f"read {committed}",
         "copied 20",
         f"read {committed}",
@@ -216,14 +218,14 @@ def test_the_official_formatter_prints_the_state_topic(target: Target, topic: st
     writer.begin_transaction()
     writer.produce(topic, "seen", partition=0)
     writer.commit_transaction(WAIT_S)
-    told = tool(
+    reported = tool(
         "kafka-console-consumer",
         *("--bootstrap-server", target.bootstrap, "--topic", "__transaction_state"),
         *("--formatter", "org.apache.kafka.tools.consumer.TransactionLogMessageFormatter"),
         *("--from-beginning", "--timeout-ms", "3000"),
         check=False,
     ).stdout
-    printed = json.loads(f"[{told.strip().replace('}{', '},{')}]")  # without separators
+    printed = json.loads(f"[{reported.strip().replace('}{', '},{')}]")  # without separators
     ours = [
         each["value"]["data"] for each in printed if each["key"]["data"]["transactionalId"] == topic
     ]

@@ -76,10 +76,10 @@ def wait_for_members(broker: PenstockBroker, count: int, polled: list[Consumer])
     while True:
         for each in polled:
             each.poll(0.05)
-        told = admin.describe_consumer_groups(["g"])["g"].result(20)
-        if len(told.members) == count and told.state.name == "STABLE":
+        reported = admin.describe_consumer_groups(["g"])["g"].result(20)
+        if len(reported.members) == count and reported.state.name == "STABLE":
             return
-        assert time.monotonic() < deadline_s, told.state
+        assert time.monotonic() < deadline_s, reported.state
 
 
 def test_an_unknown_assignor_name_is_refused(broker: PenstockBroker) -> None:
@@ -108,10 +108,10 @@ def test_java_requests_the_assignor_and_the_tools_show_it(
     java.start()
     try:
         wait_for_members(broker, 1, [])
-        told = tool(
+        reported = tool(
             "kafka-consumer-groups", *where, "--describe", "--group", "g", "--state", "--verbose"
         ).stdout
-        assert NAME in told.split()
+        assert NAME in reported.split()
     finally:
         java.stop()
 

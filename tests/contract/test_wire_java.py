@@ -70,9 +70,9 @@ def test_java_writes_the_same_bytes_and_reads_the_same_values(
     for version in versions:
         value = data.draw(messages(message, version))
         raw = encode(value, version)
-        again, told = oracle.reencode(name, version, raw)
+        again, reported = oracle.reencode(name, version, raw)
         assert again == raw
-        assert snake_keys(told) == as_json(decode(message, version, raw), version)
+        assert snake_keys(reported) == as_json(decode(message, version, raw), version)
 
 
 def as_json(message: Message, version: int) -> dict[str, Any]:
@@ -103,11 +103,11 @@ def json_value(value: Any, kind: Kind, version: int) -> Any:
             return value
 
 
-def snake_keys(told: Any) -> Any:
-    if isinstance(told, dict):
-        kept = {snake(key): snake_keys(value) for key, value in told.items()}
+def snake_keys(reported: Any) -> Any:
+    if isinstance(reported, dict):
+        kept = {snake(key): snake_keys(value) for key, value in reported.items()}
         return {key: value for key, value in kept.items() if not key.startswith("records")}
-    return [snake_keys(each) for each in told] if isinstance(told, list) else told
+    return [snake_keys(each) for each in reported] if isinstance(reported, list) else reported
 
 
 def test_versions_and_flexible_versions_equal_those_of_kafka(

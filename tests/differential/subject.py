@@ -177,8 +177,8 @@ def _request(step: Step) -> object:
     return step.request if isinstance(step, At | Eventually) else step
 
 
-def _has_partitions(told: Any) -> bool:
-    return bool(told.assignment.topic_partitions) if told.assignment is not None else False
+def _has_partitions(reported: Any) -> bool:
+    return bool(reported.assignment.topic_partitions) if reported.assignment is not None else False
 
 
 def _are_coordinated(found: Any) -> bool:

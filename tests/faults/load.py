@@ -116,11 +116,11 @@ class Load:
                 **QUIET,
             }
         )
-        told: dict[int, int | None] = {}
+        reported: dict[int, int | None] = {}
 
         def note(number: int) -> Callable[[Any, Message], None]:
             def delivered(error: Any, message: Message) -> None:
-                told[number] = None if error else message.offset()
+                reported[number] = None if error else message.offset()
                 if not error:
                     self.acked_s.append((message.partition() or 0, time.monotonic()))
 
@@ -142,7 +142,7 @@ class Load:
             self._done.wait(0.004)
         producer.flush(WAIT_S + 5)
         self.history.sent["writer"] = [
-            Sent(f"w-{each}", each % PARTITIONS, told.get(each)) for each in range(number)
+            Sent(f"w-{each}", each % PARTITIONS, reported.get(each)) for each in range(number)
         ]
 
     def _transact(self) -> None:

@@ -57,17 +57,17 @@ def run(seed: int, minutes: float, only: str | None, results: Path) -> int:
                 names, len(names)
             )  # every kind once before any is repeated
             name, number = waiting.pop(), number + 1
-            told: dict[str, Any] = {"seed": seed, "number": number, "fault": name}
-            told["at"] = datetime.now(UTC).isoformat(timespec="seconds")
+            reported: dict[str, Any] = {"seed": seed, "number": number, "fault": name}
+            reported["at"] = datetime.now(UTC).isoformat(timespec="seconds")
             began_s = time.monotonic()
             try:
-                told |= survives(made, possible[name])._asdict()
+                reported |= survives(made, possible[name])._asdict()
             except BaseException as broken:
-                file.write(json.dumps({**told, "broken": repr(broken)[:2000]}) + "\n")
+                file.write(json.dumps({**reported, "broken": repr(broken)[:2000]}) + "\n")
                 sys.stderr.write(f"faults: seed {seed}, fault {number} ({name}): {broken!r}\n")
                 raise
-            told["seconds"] = round(time.monotonic() - began_s, 1)
-            file.write(json.dumps(told) + "\n")
+            reported["seconds"] = round(time.monotonic() - began_s, 1)
+            file.write(json.dumps(reported) + "\n")
             file.flush()
     sys.stdout.write(summary(results))
     return 0

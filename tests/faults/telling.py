@@ -20,7 +20,7 @@ def events(lines: Iterable[str]) -> Iterator[Event]:
             yield json.loads(line)
 
 
-def sent(told: Iterable[Event], prefix: str) -> list[Sent]:
+def sent(reported: Iterable[Event], prefix: str) -> list[Sent]:
     """The records in the order of sending, which is the order of the numbers in their values.
 
     The outcome of a record without a report is unknown, as that of a failed one.
@@ -31,7 +31,7 @@ def sent(told: Iterable[Event], prefix: str) -> list[Sent]:
             each.get("partition", -1),
             each["offset"] if each["name"] == "producer_send_success" else None,
         )
-        for each in told
+        for each in reported
         if each["name"] in {"producer_send_success", "producer_send_error"}
     }
     return [found[number] for number in sorted(found)]
@@ -41,8 +41,8 @@ def _number(value: str, prefix: str) -> int:
     return int(value.removeprefix(f"{prefix}."))
 
 
-def polled(told: Iterable[Event]) -> list[Polled]:
-    return [_polled(each) for each in told if each["name"] == "record_data"]
+def polled(reported: Iterable[Event]) -> list[Polled]:
+    return [_polled(each) for each in reported if each["name"] == "record_data"]
 
 
 def _polled(event: Event) -> Polled:
@@ -50,12 +50,12 @@ def _polled(event: Event) -> Polled:
     return Polled(*place, event["value"], event.get("leader_epoch", -1))
 
 
-def member_events(told: Iterable[Event]) -> list[MemberEvent]:
+def member_events(reported: Iterable[Event]) -> list[MemberEvent]:
     """The events of a group member, in order: what it gets and what it loses."""
     found: list[MemberEvent] = []
     held: frozenset[int] = frozenset()
     before_ms = 0
-    for each in told:
+    for each in reported:
         generation, at_ms = each.get("generation"), each["timestamp"]
         if each["name"] == "partitions_assigned":
             held |= _partitions(each)

@@ -112,11 +112,11 @@ class Witness:
     def tell(self, history: History) -> None:
         """Adds what its clients reported, once all of them have ended."""
         name = self._kind.name
-        history.sent[name] = sent(self._writer.told, PREFIX)
+        history.sent[name] = sent(self._writer.reported, PREFIX)
         for reader in self._readers.values():
-            history.polled[reader.name] = polled(reader.told)
+            history.polled[reader.name] = polled(reader.reported)
         history.groups[self._group] = Group(
-            {each.name: member_events(each.told) for each in self._in_group.values()},
+            {each.name: member_events(each.reported) for each in self._in_group.values()},
             self._looking.looked,
         )
 
@@ -138,11 +138,11 @@ class Witness:
 
 
 class Printing:
-    """A client in a separate process; `told` are the events that it printed."""
+    """A client in a separate process; `reported` are the events that it printed."""
 
     def __init__(self, name: str, command: Command, folder: Path) -> None:
         self.name = name
-        self.told: list[Event] = []
+        self.reported: list[Event] = []
         self.acked = 0
         self.got: set[tuple[int, int]] = set()
         own = folder / name
@@ -165,7 +165,7 @@ class Printing:
         whole = data[: data.rfind(b"\n") + 1]
         self._read += len(whole)
         for each in events(whole.decode().splitlines()):
-            self.told.append(each)
+            self.reported.append(each)
             self.acked += each["name"] == "producer_send_success"
             if each["name"] == "record_data":
                 self.got.add((each["partition"], each["offset"]))
@@ -179,7 +179,7 @@ class Printing:
         self._process.stop(WAIT_S)
         self._ended = True
         self.look()
-        done = any(each["name"] == "shutdown_complete" for each in self.told)
+        done = any(each["name"] == "shutdown_complete" for each in self.reported)
         assert done, f"it broke off: {self.last_words()}"
 
 

@@ -388,9 +388,11 @@ def test_the_extras_on_the_pages_exist() -> None:
 
 def test_the_core_dependencies_on_the_page_equal_those_of_the_project() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    (told,) = re.findall(r"pip install \. .*core: (.*)", (ROOT / "docs/tour.md").read_text("utf-8"))
+    (reported,) = re.findall(
+        r"pip install \. .*core: (.*)", (ROOT / "docs/tour.md").read_text("utf-8")
+    )
     needed = [re.split(r"[^a-zA-Z0-9-]", each)[0] for each in project["dependencies"]]
-    assert sorted(told.split(", ")) == sorted(needed)
+    assert sorted(reported.split(", ")) == sorted(needed)
 
 
 def test_the_scripts_on_the_pages_exist() -> None:

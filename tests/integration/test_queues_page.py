@@ -58,8 +58,8 @@ def test_a_group_accepts_every_setting_of_the_page(broker: EmbeddedBroker) -> No
     assert len(settings) > 4
     alter = "kafka-configs --bootstrap-server localhost:9092 --entity-type groups --entity-name G"
     ran(broker, f"{alter} --alter --add-config {','.join(settings)}")
-    told = ran(broker, f"{alter} --describe")
-    assert [each for each in settings if each not in told] == []
+    reported = ran(broker, f"{alter} --describe")
+    assert [each for each in settings if each not in reported] == []
 
 
 def test_the_page_names_only_settings_that_exist() -> None:

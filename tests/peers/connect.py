@@ -42,10 +42,10 @@ class ConnectCluster(Servers):
     def states(self, name: str) -> list[str]:
         """The states of the connector and its tasks; empty while the connector is unknown."""
         try:
-            told = self._status(name)
+            reported = self._status(name)
         except OSError:
             return []
-        return [told["connector"]["state"], *(each["state"] for each in told["tasks"])]
+        return [reported["connector"]["state"], *(each["state"] for each in reported["tasks"])]
 
     def runs(self, name: str) -> bool:
         """Whether the connector and its one task are running."""
@@ -136,11 +136,11 @@ def _asked(port: int, method: str, path: str, body: object = None) -> Any:
         sent = None if body is None else json.dumps(body)
         connection.request(method, path, sent, {"Content-Type": "application/json"})
         answer = connection.getresponse()
-        told = answer.read()
+        reported = answer.read()
     except HTTPException as error:
         raise OSError(f"{method} {path}: {error}") from error
     finally:
         connection.close()
     if answer.status >= 300:
-        raise OSError(f"{method} {path}: {answer.status} {told.decode(errors='replace')}")
-    return json.loads(told)
+        raise OSError(f"{method} {path}: {answer.status} {reported.decode(errors='replace')}")
+    return json.loads(reported)

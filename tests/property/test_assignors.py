@@ -11,9 +11,8 @@ from penstock.coordinator.group.consumer.assignor.assignor import BUILT_IN, Assi
 from penstock.coordinator.group.consumer.assignor.by_range import by_range
 from penstock.coordinator.group.consumer.assignor.subscriber import GroupAssignment, Subscriber
 from penstock.coordinator.group.consumer.assignor.uniform import uniform
-from penstock.coordinator.group.consumer.member import TopicIdPartition
 from penstock.errors import ConfigError
-from penstock.types import Uuid
+from penstock.types import TopicIdPartition, Uuid
 
 TOPICS = [Uuid(bytes(15) + bytes([number])) for number in range(1, 5)]
 PARTITIONS = st.dictionaries(st.sampled_from(TOPICS), st.integers(0, 9))

@@ -331,8 +331,8 @@ class CompactionMachine(RuleBasedStateMachine):
         self.rig.restart()
         self.started()
         # A copy whose id was torn by a crash is recognised by its name.
-        told = [text for text in self.reports.texts if "partition.metadata" not in text]
-        assert told == []
+        reported = [text for text in self.reports.texts if "partition.metadata" not in text]
+        assert reported == []
         self.flushed_end = self.rig.log.end_offset
 
     @rule(data=st.data(), loses_recovery_points=st.booleans())

@@ -180,7 +180,7 @@ MUTANTS = {
         "if base_offset <= before:",
         "if False:",
         lambda _: (
-            test_partition_log.test_every_reader_of_a_damaged_offset_is_told_and_others_are_served(
+            test_partition_log.test_readers_of_a_damaged_offset_get_an_error_and_others_are_served(
                 6, 5
             )
         ),

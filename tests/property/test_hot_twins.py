@@ -27,7 +27,7 @@ def named(codec: Codec) -> str:
     return f"{codec[0].__name__}-{codec[1]}"
 
 
-def told(work: Callable[..., Any], *args: Any) -> Any:
+def reported(work: Callable[..., Any], *args: Any) -> Any:
     """The result, or the error with its text."""
     try:
         return work(*args)
@@ -48,12 +48,12 @@ def test_any_bytes_are_decoded_alike(codec: Codec, data: st.DataObject) -> None:
     buffer, start = data.draw(st.sampled_from(BUFFERS)), data.draw(st.integers(0, 3))
     given_ = buffer(b"?" * start + whole)
     generic = yielding_decoder(message, version)
-    assert told(hot.DECODERS[codec], given_, start) == told(generic, given_, start)
+    assert reported(hot.DECODERS[codec], given_, start) == reported(generic, given_, start)
 
 
 def encoded(write: Callable[..., Any], value: Message) -> Any:
     out = bytearray(b"head")
-    return told(write, value, out), out
+    return reported(write, value, out), out
 
 
 @pytest.mark.parametrize("codec", hot.ENCODERS, ids=named)

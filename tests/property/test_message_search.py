@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from penstock.console.messages.fetching import Fetched
 from penstock.console.messages.query import (
     LARGEST,
-    PLACES,
+    SEARCHED_PARTS,
     Cursor,
-    Query,
+    SearchQuery,
     begun,
     cursor_of,
     token,
@@ -64,17 +64,17 @@ def logs(draw: st.DrawFn) -> Log:
 
 
 @st.composite
-def queries(draw: st.DrawFn) -> Query:
+def queries(draw: st.DrawFn) -> SearchQuery:
     """Most conditions are absent, so that the query finds something."""
 
     def rarely(given: st.SearchStrategy[T], default: T) -> T:
         return draw(given) if draw(st.integers(0, 3)) == 0 else default
 
     start, since = rarely(st.integers(0, 6), 0), rarely(st.integers(0, 5), 0)
-    return Query(
+    return SearchQuery(
         "t",
         text=rarely(texts, ""),
-        place=draw(st.sampled_from(PLACES)),
+        place=draw(st.sampled_from(SEARCHED_PARTS)),
         key=rarely(texts, None),
         expression=rarely(st.just("odd"), ""),
         start=start,
@@ -110,7 +110,7 @@ class FakeFetcher:
         """No prefetching."""
 
 
-def naive(query: Query, logs: Mapping[int, Log]) -> list[tuple[int, int]]:
+def naive(query: SearchQuery, logs: Mapping[int, Log]) -> list[tuple[int, int]]:
     """Partition and offset of each matching record, by a filter over all records."""
     found = []
     for partition, log in logs.items():
@@ -131,7 +131,7 @@ def naive(query: Query, logs: Mapping[int, Log]) -> list[tuple[int, int]]:
     return [(partition, abs(offset)) for _, partition, offset in sorted(found)]
 
 
-def wants(query: Query, record: Record) -> bool:
+def wants(query: SearchQuery, record: Record) -> bool:
     fields = {"key": [record.key], "value": [record.value]}
     fields["headers"] = [part for k, v in record.headers for part in (k.encode(), v)]
     places = list(fields) if query.place == "any" else [query.place]
@@ -145,7 +145,7 @@ def wants(query: Query, record: Record) -> bool:
     )
 
 
-def span(query: Query, log: Log) -> tuple[int, int]:
+def span(query: SearchQuery, log: Log) -> tuple[int, int]:
     start = min(max(query.start, log.start), log.end)
     return start, max(start, min(query.end, log.end))
 
@@ -181,7 +181,7 @@ steps = st.lists(
 @given(some_logs, queries(), steps, st.integers(1, 9), st.sampled_from([1, 5, PAGE_BYTES]))
 def test_a_search_finds_what_a_filter_finds_in_the_same_order(
     logs: dict[int, Log],
-    query: Query,
+    query: SearchQuery,
     steps: list[tuple[int, int, int]],
     window: int,
     page_bytes: int,
@@ -200,7 +200,9 @@ def test_a_search_finds_what_a_filter_finds_in_the_same_order(
 
 
 @given(some_logs, queries(), st.integers(0, 3))
-def test_counting_from_any_page_is_exact(logs: dict[int, Log], query: Query, page: int) -> None:
+def test_counting_from_any_page_is_exact(
+    logs: dict[int, Log], query: SearchQuery, page: int
+) -> None:
     cursor = begun(query, {number: span(query, log) for number, log in logs.items()})
     if page:
         _, cursor = run(cursor, logs, page, 1, 1000)

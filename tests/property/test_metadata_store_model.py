@@ -101,8 +101,8 @@ class StoreMachine(RuleBasedStateMachine):
         self.tree = Tree.open(Path(self.folder.name) / FILE_NAME, SystemClock())
         # These tests cut no power: without syncs a run takes a tenth of the time.
         self.tree._connection.execute("PRAGMA synchronous = OFF")
-        self.told: list[Change] = []
-        self.tree.listeners.append(self.told.extend)
+        self.reported: list[Change] = []
+        self.tree.listeners.append(self.reported.extend)
         self.session = self.tree.open_session()
 
     @rule(multis=st.lists(st.lists(OPERATIONS, max_size=5), min_size=1, max_size=3))
@@ -122,13 +122,13 @@ class StoreMachine(RuleBasedStateMachine):
             if refused is None:
                 self.model = attempt
                 changes |= attempt.changes
-        self.told.clear()
+        self.reported.clear()
         answers = self.tree.apply(self.session, multis)
         assert [
             (type(answer), answer.index) if isinstance(answer, StoreError) else None
             for answer in answers
         ] == expected
-        assert set(self.told) == changes
+        assert set(self.reported) == changes
 
     @rule()
     def end_session(self) -> None:

@@ -10,7 +10,6 @@ from penstock.broker.share.errors import InvalidAcknowledgement, InvalidRecordSt
 from penstock.broker.share.in_flight import Transition
 from penstock.broker.share.share_partition import (
     Acknowledgement,
-    AcknowledgeType,
     Acquisition,
     FetchedBatch,
     ShareLimits,
@@ -18,6 +17,7 @@ from penstock.broker.share.share_partition import (
 )
 from penstock.coordinator.share.state import RecordState, StateBatch, merged
 from penstock.errors import ErrorCode, KafkaError
+from penstock.wire.enums import AcknowledgeType
 
 MEMBERS = st.sampled_from("ab")
 LIMITS = ShareLimits(delivery_count=3, lock_ms=100, locks=12)

@@ -11,13 +11,9 @@ from penstock.broker.share import share_partition
 from penstock.broker.share.errors import InvalidRecordState
 from penstock.broker.share.in_flight import InFlightRun, InFlightRuns
 from penstock.broker.share.key_order import KeyOrder
-from penstock.broker.share.share_partition import (
-    AcknowledgeType,
-    DueLetter,
-    ShareLimits,
-    SharePartition,
-)
+from penstock.broker.share.share_partition import DueLetter, ShareLimits, SharePartition
 from penstock.coordinator.share.state import FINAL, RecordState
+from penstock.wire.enums import AcknowledgeType
 from property import test_share_partition_machine as machine
 
 Patch = pytest.MonkeyPatch

@@ -121,8 +121,8 @@ class TopicLife(RuleBasedStateMachine):
             self.check_topics(image)
             assert await running.store.children(paths.DELETE_TOPICS) == []
             assert set(await running.store.children(paths.CONFIG_TOPICS)) == set(image.topics)
-            told = {each.topic_partition for each in running.last_change.partitions}
-            assert told == {(t.name, i) for t in image.topics.values() for i in t.partitions}
+            reported = {each.topic_partition for each in running.last_change.partitions}
+            assert reported == {(t.name, i) for t in image.topics.values() for i in t.partitions}
 
         async def run() -> None:
             async with running_controller(self.tree, seed=self.starts) as running:

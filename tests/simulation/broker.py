@@ -248,7 +248,7 @@ class SimulatedBroker:
         finally:
             if process is self.process:
                 self.running = None
-                self._network.process_died(process, told=True)
+                self._network.process_died(process, reported=True)
                 process.is_alive = False
 
     async def stop(self) -> None:
@@ -259,20 +259,20 @@ class SimulatedBroker:
 
     def kill(self) -> None:
         """The process dies. The machine and its page cache survive."""
-        self._die(told=True)
+        self._die(reported=True)
 
     def lose_power(self, choose: Choice) -> None:
         """The machine dies. Unsynced data is lost, except what `choose` keeps."""
-        self._die(told=False)
+        self._die(reported=False)
         self._network.down.add(self.host)
         self.disk.crash(choose)
         self.boots += 1
 
-    def _die(self, *, told: bool) -> None:
+    def _die(self, *, reported: bool) -> None:
         process, main = self.process, self._main
         assert main is not None
         process.is_alive = False
-        self._network.process_died(process, told=told)
+        self._network.process_died(process, reported=reported)
         if self.store is not None:
             self._zookeeper.clients.pop(self.store.session_id, None)
             self._session = self.store.session_id

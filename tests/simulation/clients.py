@@ -167,23 +167,30 @@ class Producer:
             ],
         )
         answer = await self.link.call(address, request, ProduceResponse)
-        told = answer.responses[0].partition_responses[0]
-        if told.error_code in {ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER}:
+        reported = answer.responses[0].partition_responses[0]
+        if reported.error_code in {ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER}:
             sequence.next += len(values)
             sequence.refused = 0
-            if self.acks == -1 and self.promised and not told.error_code and told.base_offset >= 0:
-                self.history.note(f"acked {values[0].decode()} of {where} at {told.base_offset}")
-                for offset, value in enumerate(values, told.base_offset):
+            if (
+                self.acks == -1
+                and self.promised
+                and not reported.error_code
+                and reported.base_offset >= 0
+            ):
+                self.history.note(
+                    f"acked {values[0].decode()} of {where} at {reported.base_offset}"
+                )
+                for offset, value in enumerate(values, reported.base_offset):
                     self.history.acked(Shard(topic_id, where), offset, value)
             return True
-        if told.error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
+        if reported.error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
             # A former leader may refuse a sequence that it does not know yet, but not for ever.
             sequence.refused += 1
             if sequence.refused > PATIENCE:
                 self.history.broken(
                     f"{where} does not know the record before {values[0]!r}, which was acknowledged"
                 )
-        self.history.count(f"produce refused: {ErrorCode(told.error_code).name}")
+        self.history.count(f"produce refused: {ErrorCode(reported.error_code).name}")
         self.leaders.pop(where, None)
         return False
 
@@ -228,14 +235,14 @@ class Reader:
         )
         at = self.link.somebody() if self.roams else address
         answer = await self.link.call(at, request, FetchResponse)
-        told = answer.responses[0].partitions[0] if answer.responses else None
-        if told is None or told.error_code:
-            if told is not None and told.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
+        reported = answer.responses[0].partitions[0] if answer.responses else None
+        if reported is None or reported.error_code:
+            if reported is not None and reported.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
                 self.history.count("reader out of range")
                 self.offset = await self._listed(address, EARLIEST) or 0
             return False
-        assert isinstance(told.records, bytes | bytearray | memoryview | None)
-        data = bytes(told.records or b"")
+        assert isinstance(reported.records, bytes | bytearray | memoryview | None)
+        data = bytes(reported.records or b"")
         shard = Shard(topic_id, self.where)
         for position, header in batches(data):
             for record in records(data[position:], header, DECOMPRESSED):
@@ -245,17 +252,19 @@ class Reader:
         return True
 
     async def _latest(self, address: Address, topic_id: Uuid) -> bool:
-        told = await self._told(address, LATEST)
-        if told.error_code:
-            self.history.count(f"latest refused: {ErrorCode(told.error_code).name}")
+        reported = await self._told(address, LATEST)
+        if reported.error_code:
+            self.history.count(f"latest refused: {ErrorCode(reported.error_code).name}")
             return False
         self.history.count("latest told")
-        self.history.told_latest(Shard(topic_id, self.where), told.leader_epoch, told.offset)
+        self.history.told_latest(
+            Shard(topic_id, self.where), reported.leader_epoch, reported.offset
+        )
         return True
 
     async def _listed(self, address: Address, at: int) -> int | None:
-        told = await self._told(address, at)
-        return None if told.error_code else told.offset
+        reported = await self._told(address, at)
+        return None if reported.error_code else reported.offset
 
     async def _told(self, address: Address, at: int) -> ListOffsetsPartitionResponse:
         request = ListOffsetsRequest(

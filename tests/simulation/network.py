@@ -65,13 +65,13 @@ class Network:
                 for _ in range(count):
                     pipe.again()
 
-    def process_died(self, process: Process, *, told: bool) -> None:
+    def process_died(self, process: Process, *, reported: bool) -> None:
         """Break its connections. The other ends learn of it, unless the machine died as well."""
         for key, listener in list(self.listeners.items()):
             if listener.process is process:
                 del self.listeners[key]
         for end in [each for each in self.ends if each.process is process]:
-            end.die(told=told)
+            end.die(reported=reported)
 
     def machine_is_back(self, host: str) -> None:
         """The host forgets its former connections, and resets them when they are used."""
@@ -219,10 +219,10 @@ class End:
             if self.process.is_alive:
                 self.out.send(self.other.hear_over)
 
-    def die(self, *, told: bool) -> None:
+    def die(self, *, reported: bool) -> None:
         self.is_over = True
         self._network.ends.pop(self, None)
-        if told:
+        if reported:
             self.out.send(self.other.hear_over)
 
     def fail(self) -> None:

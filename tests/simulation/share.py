@@ -199,20 +199,22 @@ class Member:
             return False
         self.epoch += 1
         parts = [part for topic in answer.responses for part in topic.partitions]
-        for told in parts:
-            if told.error_code:
-                name = ErrorCode(told.error_code).name
+        for reported in parts:
+            if reported.error_code:
+                name = ErrorCode(reported.error_code).name
                 self.queue.history.count(f"share fetch refused: {name}")
                 self.is_joined = self.is_joined and name != "UNKNOWN_TOPIC_OR_PARTITION"
                 return False
-            if not await self._acknowledged(address, topic_id, told):
+            if not await self._acknowledged(address, topic_id, reported):
                 return False
         return True
 
-    async def _acknowledged(self, address: Address, topic_id: Uuid, told: PartitionData) -> bool:
+    async def _acknowledged(
+        self, address: Address, topic_id: Uuid, reported: PartitionData
+    ) -> bool:
         offsets = [
             offset
-            for each in told.acquired_records
+            for each in reported.acquired_records
             for offset in range(each.first_offset, each.last_offset + 1)
         ]
         if not offsets:

@@ -73,7 +73,7 @@ class StoreOwner:
         assert self._process is not None
         process, self._process = self._process, None
         process.is_alive = False
-        self._network.process_died(process, told=True)
+        self._network.process_died(process, reported=True)
         self._server.close()
 
 

@@ -437,9 +437,9 @@ class World:
                 first = found
             elif found != first and each.topic_id not in self.history.fleeting:
                 self.history.broken(f"replicas of {where} differ")
-        told = [value for _, value in first or [] if value.startswith(b"producer-1.")]
-        if len(told) != len(set(told)):
-            twice = sorted({each for each in told if told.count(each) > 1})
+        reported = [value for _, value in first or [] if value.startswith(b"producer-1.")]
+        if len(reported) != len(set(reported)):
+            twice = sorted({each for each in reported if reported.count(each) > 1})
             self.history.broken(f"{where} has records of an idempotent producer twice: {twice}")
 
     @contextmanager

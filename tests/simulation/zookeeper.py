@@ -220,9 +220,9 @@ class SimulatedStore(Writes):
 
     def catch_up(self) -> None:
         self._behind = None
-        untold, self._untold = self._untold, []
-        if untold:
-            self.notify(untold)
+        unreported, self._untold = self._untold, []
+        if unreported:
+            self.notify(unreported)
 
     def notify(self, changes: Iterable[Change]) -> None:
         if self._behind is not None:

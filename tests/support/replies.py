@@ -11,7 +11,9 @@ PendingReplies: TypeAlias = dict[str, tuple[PendingReply[Any], Callable[[Any], s
 """Pending replies by their name in the transcript, each with a function that formats it."""
 
 
-def told(runtime: CoordinatorRuntime[Any, Any], pending_replies: PendingReplies) -> Iterator[str]:
+def reported(
+    runtime: CoordinatorRuntime[Any, Any], pending_replies: PendingReplies
+) -> Iterator[str]:
     """A line for each reply that has arrived; it is then no longer pending."""
     for name, (pending, text_of) in list(pending_replies.items()):
         reply = runtime.reply(pending)

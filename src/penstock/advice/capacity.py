@@ -34,13 +34,15 @@ class Workload:
                 raise ConfigError(f"{name} must not be negative")
         if self.brokers < 1 or not 1 <= self.replication_factor <= self.brokers:
             raise ConfigError(
-                f"replication factor {self.replication_factor} needs as many brokers, of which "
-                f"there are {self.brokers}"
+                f"replication factor {self.replication_factor} must be from 1 to the number of "
+                f"brokers, {self.brokers}"
             )
         if self.compression < 1:
-            raise ConfigError("compression must be 1 or more: bytes before for each byte after")
+            raise ConfigError(
+                "compression must be 1 or more: bytes before compression per byte after it"
+            )
         if not 0 <= self.spare < 1:
-            raise ConfigError("spare must be a share from 0 up to, not including, 1")
+            raise ConfigError("spare must be a share: at least 0, and below 1")
         if min(self.partition_in_bytes_per_second, self.partition_out_bytes_per_second) <= 0:
             raise ConfigError("the throughput of a partition must be above 0")
 

@@ -7,6 +7,7 @@ from shlex import quote
 from penstock.advice.finding import Finding, Level, some, sorted_findings
 from penstock.advice.snapshot import LONG_LAG, ClusterSnapshot
 from penstock.client.metadata import NO_LEADER, PartitionMetadata
+from penstock.counted import counted
 
 FULL, NEARLY_FULL = 0.95, 0.85
 UNEVEN = 0.1
@@ -37,7 +38,7 @@ def controller(seen: ClusterSnapshot) -> Iterator[Finding]:
             Level.ERROR,
             "controller",
             "the cluster has no controller",
-            "no leader is elected and no topic is created until one of the brokers becomes it",
+            "until a broker becomes controller, no leader is elected and no topic is created",
             "look at the brokers' logs and at ZooKeeper: is it reachable from all of them?",
         )
 
@@ -48,7 +49,7 @@ def offline(seen: ClusterSnapshot) -> Iterator[Finding]:
         yield Finding(
             Level.ERROR,
             "offline_partitions",
-            f"{len(found)} partitions have no leader: {some(found)}",
+            f"{counted(len(found), 'partition has', 'partitions have')} no leader: {some(found)}",
             "they can be neither read nor written",
             "start the brokers that hold their in-sync replicas; if these are lost for good, "
             "`penstock leader elect --unclean` takes another replica, and loses records",
@@ -64,8 +65,8 @@ def under_min_isr(seen: ClusterSnapshot) -> Iterator[Finding]:
         yield Finding(
             Level.ERROR,
             "under_min_isr",
-            f"{len(found)} partitions have fewer in-sync replicas than min.insync.replicas: "
-            f"{some(found)}",
+            f"{counted(len(found), 'partition has', 'partitions have')} fewer in-sync replicas "
+            f"than min.insync.replicas: {some(found)}",
             "producers with acks=all are refused with NOT_ENOUGH_REPLICAS",
             "start the brokers of the missing replicas, or see why they cannot keep up",
         )
@@ -92,7 +93,8 @@ def under_replicated(seen: ClusterSnapshot) -> Iterator[Finding]:
         yield Finding(
             Level.WARNING,
             "under_replicated",
-            f"{len(found)} partitions have replicas that are not in sync: {some(found)}",
+            f"{counted(len(found), 'partition has', 'partitions have')} replicas that are not in "
+            f"sync: {some(found)}",
             "fewer brokers can fail without a loss than was planned",
             advice,
         )
@@ -108,7 +110,8 @@ def one_replica(seen: ClusterSnapshot) -> Iterator[Finding]:
         yield Finding(
             Level.WARNING,
             "one_replica",
-            f"{len(found)} topics have partitions with one replica: {some(found)}",
+            f"{counted(len(found), 'topic has', 'topics have')} partitions with one replica: "
+            f"{some(found)}",
             "their records are unavailable while a broker is down, and lost if it does not come "
             "back",
             "`penstock reassign plan --replication-factor 3 --save plan.json`, then "
@@ -182,7 +185,7 @@ def uneven_leaders(seen: ClusterSnapshot) -> Iterator[Finding]:
         yield Finding(
             Level.INFO,
             "preferred_leaders",
-            f"broker {some(sorted(found))} does not lead many partitions that it is preferred for",
+            f"broker {some(sorted(found))} does not lead many of the partitions that prefer it",
             "other brokers have more to do",
             "auto.leader.rebalance.enable is on: wait for it, or `penstock leader elect`"
             if soon
@@ -217,7 +220,7 @@ def backlogs(seen: ClusterSnapshot) -> Iterator[Finding]:
             advice = "start its consumers; if nobody needs it, `penstock group delete` it"
         elif count < partitions:
             advice = (
-                f"it has {count} members for {partitions} partitions: start up to "
+                f"it has {counted(count, 'member')} for {partitions} partitions: start up to "
                 f"{partitions - count} more, or more threads"
             )
         else:
@@ -228,7 +231,7 @@ def backlogs(seen: ClusterSnapshot) -> Iterator[Finding]:
         yield Finding(
             Level.WARNING,
             "backlog",
-            f"group {group.id} has not read {lag} records, in {some(behind)}",
+            f"group {group.id} has not read {counted(lag, 'record')}, in {some(behind)}",
             "records may be deleted by retention before they are read",
             f"{advice}; `penstock group why {quote(group.id)}` looks closer, and `penstock group "
             f"watch {quote(group.id)}` shows whether it catches up",
@@ -238,9 +241,9 @@ def backlogs(seen: ClusterSnapshot) -> Iterator[Finding]:
 
 
 def idle_members(seen: ClusterSnapshot) -> Iterator[Finding]:
-    """Members without partitions. Only consumer groups are checked: others, as of schema registries
-    and Connect, use the protocol to elect a leader, and members of a share group read the same
-    partitions.
+    """Members without partitions. Only consumer groups are checked: others, such as those of
+    schema registries and Connect, use the protocol to elect a leader, and members of a share group
+    read the same partitions.
     """
     for state in seen.groups:
         idle = [each.client_id for each in state.group.members if not each.partitions]
@@ -248,7 +251,8 @@ def idle_members(seen: ClusterSnapshot) -> Iterator[Finding]:
             yield Finding(
                 Level.INFO,
                 "idle_members",
-                f"{len(idle)} members of group {state.group.id} have no partition: {some(idle)}",
+                f"group {state.group.id} has {counted(len(idle), 'member')} without partitions: "
+                f"{some(idle)}",
                 "a partition is read by one member of a group; the others wait",
                 "add partitions, or start fewer members",
                 subject=state.group.id,
@@ -265,7 +269,7 @@ def fetch_memory(seen: ClusterSnapshot) -> Iterator[Finding]:
                     Level.WARNING,
                     "fetch_memory",
                     f"client {each.client_id} of group {state.group.id} reads "
-                    f"{len(each.partitions)} partitions",
+                    f"{counted(len(each.partitions), 'partition')}",
                     f"with max.partition.fetch.bytes of 1 MiB it may need {need_bytes >> 20} MiB "
                     "of memory for what it fetches",
                     "set fetch.max.bytes or max.partition.fetch.bytes lower, or start more members",
@@ -279,7 +283,7 @@ def moves(seen: ClusterSnapshot) -> Iterator[Finding]:
         yield Finding(
             Level.INFO,
             "reassignments",
-            f"{len(names)} partitions are being moved: {some(names)}",
+            f"{counted(len(names), 'partition is', 'partitions are')} being moved: {some(names)}",
             "disks and networks have more to do until they are done",
             "`penstock reassign watch` shows progress, `penstock reassign cancel` ends it",
         )
@@ -291,7 +295,7 @@ def hanging(seen: ClusterSnapshot) -> Iterator[Finding]:
         yield Finding(
             Level.ERROR,
             "hanging_transaction",
-            f"producer {each.producer.id} has a transaction in {tp} that nobody will end",
+            f"producer {each.producer.id} has a transaction in {tp} that no coordinator will end",
             "consumers with read_committed do not get past it",
             f"`penstock txn abort {each.partition.topic} {each.partition.partition} "
             f"--start-offset {each.producer.transaction_start}`",
@@ -305,7 +309,8 @@ def failed_requests(seen: ClusterSnapshot) -> Iterator[Finding]:
         yield Finding(
             Level.WARNING,
             "failed_requests",
-            f"{len(errors)} requests were not answered: {some(errors, 2)}",
+            f"{counted(len(errors), 'request was', 'requests were')} not answered: "
+            f"{some(errors, 2)}",
             "what depends on them was not checked",
             "ask again with more permissions, or when all brokers are up",
         )

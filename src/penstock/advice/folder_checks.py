@@ -6,6 +6,7 @@ from pathlib import Path
 from shlex import quote
 
 from penstock.advice.finding import Finding, Level, some, sorted_findings
+from penstock.counted import counted
 
 FULL, NEARLY_FULL = 0.95, 0.85
 
@@ -52,7 +53,7 @@ def _findings(seen: FolderSnapshot) -> Iterator[Finding]:
         yield Finding(
             Level.ERROR,
             "damage",
-            f"{len(seen.damage)} places in the logs are damaged: {some(seen.damage, 2)}",
+            f"the logs are damaged in {counted(len(seen.damage), 'place')}: {some(seen.damage, 2)}",
             "a start truncates the unflushed end of a log; damage before it is served as an error",
             "`penstock log verify` shows all; copy the partition from another replica, or "
             "restore a backup",
@@ -70,7 +71,8 @@ def _findings(seen: FolderSnapshot) -> Iterator[Finding]:
         yield Finding(
             Level.WARNING,
             "errors_logged",
-            f"its log has {len(seen.errors_logged)} errors, at last: {seen.errors_logged[-1]}",
+            f"its log has {counted(len(seen.errors_logged), 'error')}, at last: "
+            f"{seen.errors_logged[-1]}",
             "something failed while the broker ran",
             f"`penstock logs --dir {quote(str(seen.path))}`",
         )

@@ -11,6 +11,7 @@ from shlex import quote
 from penstock.advice.finding import some
 from penstock.coordinator.group.rebalance_log import Rebalances
 from penstock.coordinator.group.refused_commits import RefusedCommit
+from penstock.counted import counted
 from penstock.types import TopicPartition
 
 RECENT_MS = 300_000
@@ -94,7 +95,7 @@ def why(seen: GroupProgress) -> Explanation:
     if not seen.members:
         return Explanation(
             Cause.NO_MEMBERS,
-            f"{seen.group} has no members: nobody reads its {lag} records",
+            f"{seen.group} has no members: nobody reads its {counted(lag, 'record')}",
             f"start its consumers; if nobody needs it, `penstock group delete {quote(seen.group)}`",
         )
     stuck = [each for each in seen.partitions if is_stuck(each, seen)]
@@ -146,8 +147,8 @@ def _fenced(seen: GroupProgress) -> Explanation | None:
     )
     return Explanation(
         Cause.FENCED,
-        f"commits of client {last.client_id} are refused with {last.error}, {last.count} times so "
-        f"far: {meaning}",
+        f"commits of client {last.client_id} are refused with {last.error}, "
+        f"{counted(last.count, 'time')} so far: {meaning}",
         "give each member its own group.instance.id"
         if last.error == "FENCED_INSTANCE_ID"
         else "have it poll more often than max.poll.interval.ms, or take fewer records a poll; "
@@ -193,8 +194,8 @@ def _slow(seen: GroupProgress, lag: int) -> Explanation:
     if worst.lag >= MOST * lag and is_hot(worst, seen.partitions):
         return Explanation(
             Cause.HOT_PARTITION,
-            f"{worst.topic_partition} is hot: it has {worst.lag} of the {lag} records of lag, and "
-            "gets most of the new ones",
+            f"{worst.topic_partition} is hot: it has {worst.lag} of the {counted(lag, 'record')} "
+            "of lag, and gets most of the new ones",
             "more members do not help: choose keys that spread, or add partitions",
         )
     if by_member and len(seen.members) > 1:
@@ -238,8 +239,8 @@ def _pace(seen: GroupProgress) -> str:
         sum(each.arrived for each in seen.partitions),
     )
     if read > arrived:
-        return f"it catches up, {read} records read while {arrived} came"
-    return f"{read} records were read while {arrived} came"
+        return f"it catches up, {counted(read, 'record')} read while {arrived} came"
+    return f"{counted(read, 'record was', 'records were')} read while {arrived} came"
 
 
 def _since(then_ms: int, now_ms: int) -> str:

@@ -20,6 +20,7 @@ from penstock.client.cluster import Client
 from penstock.client.configs import Resource, describe_configs
 from penstock.config.address import canonical
 from penstock.config.resource_type import ConfigResourceType
+from penstock.counted import counted
 from penstock.errors import ConfigError
 from penstock.security.acl import (
     AclOperation,
@@ -107,7 +108,7 @@ def delete(remote: Remote, principal: str | None, resource: str | None, output: 
     wanted = filter_of(principal, resource)
     found = remote.run(lambda client: list_acls(client, wanted))
     if found:
-        confirm(f"Delete {len(found)} access rules?")
+        confirm(f"Delete {counted(len(found), 'access rule')}?")
         found = remote.run(lambda client: delete_acls(client, wanted))
     print_rows([row(acl_of(each)) for each in found], COLUMNS)
 
@@ -161,7 +162,7 @@ def explain(
 
 
 def any_topic(verdict: Verdict) -> str:
-    who_may = "who may write to any topic may write idempotently"
+    who_may = "a user that may write to some topic may write idempotently"
     if verdict.acl is not None:
         return f"{who_may}, and this rule allows that"
     return f"{who_may}, and allow.everyone.if.no.acl.found is true"
@@ -182,6 +183,6 @@ def reason(
         return "this rule allows it, and none denies it"
     about = [each for each in acls.all if each.resource.type is of.type]
     if any(each.resource.matches(of.name) for each in about):
-        return f"rules speak of {text_of(of)}, and none of them allows it to {who}"
+        return f"there are rules for {text_of(of)}, and none of them allows it to {who}"
     setting = "allow.everyone.if.no.acl.found"
-    return f"no rule speaks of {text_of(of)}, and {setting} is {str(verdict.allowed).lower()}"
+    return f"there is no rule for {text_of(of)}, and {setting} is {str(verdict.allowed).lower()}"

@@ -8,6 +8,7 @@ from penstock.cli.directory import DirectoryType
 from penstock.cli.frame.command import Verb
 from penstock.cli.output import human_bytes, print_result
 from penstock.clock import SystemClock
+from penstock.counted import counted
 from penstock.local.backup.backup import back_up
 
 
@@ -33,7 +34,7 @@ def backup(target: Path, directory: Path) -> None:
     made = back_up(directory, target, SystemClock())
     pause = f"; the broker was paused for {made.paused_ms} ms" if made.paused_ms else ""
     print_result(
-        f"{made.files} files, {human_bytes(made.size_bytes)} in {target}{pause}",
+        f"{counted(made.files, 'file')}, {human_bytes(made.size_bytes)} in {target}{pause}",
         {
             "folder": str(target),
             "files": made.files,

@@ -13,6 +13,7 @@ from penstock.client.admin import describe_cluster, list_topics
 from penstock.client.cluster import Client
 from penstock.client.features import ClusterFeatures, describe_features
 from penstock.client.metadata import NO_LEADER, ClusterMetadata, TopicMetadata
+from penstock.counted import counted
 
 
 @click.command("info", cls=Verb, example="penstock cluster info")
@@ -35,8 +36,9 @@ def info(remote: Remote, output: str) -> None:
     click.echo(f"cluster {row['id']}, controller broker {row['controller']}")
     click.echo(f"brokers {', '.join(each['address'] for each in row['brokers'])}")
     click.echo(
-        f"{row['topic_count']} topics, {row['internal_topic_count']} of them internal; "
-        f"{row['partition_count']} partitions, {row['replica_count']} replicas"
+        f"{counted(row['topic_count'], 'topic')}, {row['internal_topic_count']} of them internal; "
+        f"{counted(row['partition_count'], 'partition')}, "
+        f"{counted(row['replica_count'], 'replica')}"
     )
     levels = ", ".join(f"{name} {level}" for name, level in row["features"].items()) or "none"
     click.echo(f"features: {levels}")

@@ -18,6 +18,7 @@ from penstock.client.cluster import Client
 from penstock.client.configs import ConfigEntry, Resource, alter_configs, describe_configs
 from penstock.client.groups import list_groups
 from penstock.config.resource_type import ConfigResourceType
+from penstock.counted import counted
 from penstock.errors import ConfigError
 
 TYPES = {
@@ -237,6 +238,10 @@ def check(file: Path) -> None:
     else:
         for each in warnings:
             click.echo(f"warning: {each}")
-        click.echo(f"error: {problem}" if problem else f"{file}: {count} settings are valid")
+        click.echo(
+            f"error: {problem}"
+            if problem
+            else f"{file}: {counted(count, 'setting is', 'settings are')} valid"
+        )
     if problem is not None:
         raise SystemExit(ExitCode.FAILED)

@@ -17,6 +17,7 @@ from penstock.cli.ranges import PARTITION
 from penstock.cli.record_format import RECORD_FORMAT
 from penstock.cli.remote import Remote, remote
 from penstock.cli.separator import SeparatorType
+from penstock.counted import counted
 
 if TYPE_CHECKING:
     from penstock.cli.record_printing import RecordPrinter
@@ -183,10 +184,12 @@ def consume(
             await read_from(client, names)
 
     topic_names = ", ".join(topics)
-    with summary(lambda: sink.printed, lambda: f"consumed {sink.printed} records of {topic_names}"):
+    with summary(
+        lambda: sink.printed, lambda: f"consumed {counted(sink.printed, 'record')} of {topic_names}"
+    ):
         remote.run(read)
     if wanted is not None and wanted.failures:
-        warn(f"--filter did not fit {wanted.failures} records, as {wanted.first_failure}")
+        warn(f"--filter failed on {counted(wanted.failures, 'record')}: {wanted.first_failure}")
     if printer.undecoded:
         raise SystemExit(ExitCode.PARTLY_DONE)
 

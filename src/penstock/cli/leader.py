@@ -11,10 +11,11 @@ from penstock.cli.names import TOPIC_NAME
 from penstock.cli.output import Column, print_rows
 from penstock.cli.remote import Remote, remote
 from penstock.client.cluster import Client
-from penstock.client.elections import ElectionType, elect_leaders
+from penstock.client.elections import elect_leaders
 from penstock.client.partition_scope import chosen_partitions
 from penstock.errors import ErrorCode, KafkaError
 from penstock.types import TopicPartition
+from penstock.wire.enums import ElectionType
 
 
 @click.group(cls=Noun)

@@ -16,6 +16,7 @@ from penstock.cli.frame.command import Noun
 from penstock.cli.frame.terminal import note
 from penstock.cli.output import FORMAT, is_data, print_json, print_result
 from penstock.cli.topic_configs import CONFIGS, pairs
+from penstock.counted import counted
 from penstock.errors import KafkaError
 from penstock.local.workers.layout import adopt_layout, read_layout
 from penstock.log.disk import DiskFiles
@@ -121,9 +122,10 @@ def _print_report(report: VerificationReport) -> None:
     for finding in report.damage:
         click.echo(f"! {finding}")
     click.echo(
-        f"{report.partitions} partitions, {report.segments} segments, {report.batches} batches, "
-        f"{report.records} records, {report.size_bytes} bytes: "
-        + (f"{len(report.damage)} damaged places" if report.damage else "no damage")
+        f"{counted(report.partitions, 'partition')}, {counted(report.segments, 'segment')}, "
+        f"{counted(report.batches, 'batch', 'batches')}, {counted(report.records, 'record')}, "
+        f"{counted(report.size_bytes, 'byte')}: "
+        + (counted(len(report.damage), "damaged place") if report.damage else "no damage")
     )
 
 

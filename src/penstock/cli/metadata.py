@@ -12,6 +12,7 @@ from penstock.cli.directory import DirectoryType
 from penstock.cli.frame.command import Noun
 from penstock.cli.output import print_result
 from penstock.clock import SystemClock
+from penstock.counted import counted
 from penstock.metadata.backup import export_lines, import_lines
 from penstock.metadata.tree import FILE_NAME
 
@@ -84,4 +85,6 @@ def import_(directory: Path, file: BinaryIO) -> None:
     """
     count = import_lines(directory / FILE_NAME, file, SystemClock())
     path = directory / FILE_NAME
-    print_result(f"imported {count} nodes into {path}", {"file": str(path), "imported": count})
+    print_result(
+        f"imported {counted(count, 'node')} into {path}", {"file": str(path), "imported": count}
+    )

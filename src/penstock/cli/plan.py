@@ -103,7 +103,9 @@ def plan(
         "partition_out_bytes_per_second": partition_out,
     }
     if topic is not None and not from_cluster:
-        raise click.UsageError("--topic needs --from-cluster: it names whose figures are taken")
+        raise click.UsageError(
+            "--topic needs --from-cluster: it names the topic whose figures are taken"
+        )
     known: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if from_cluster:
         known = {**remote.run(lambda client: observed(client, topic)), **known}

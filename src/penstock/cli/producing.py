@@ -20,12 +20,13 @@ from penstock.cli.remote import Remote
 from penstock.client.cluster import Client
 from penstock.client.errors import BrokerRefused
 from penstock.client.new_producer import new_producer
-from penstock.client.produce import Acks, ProducerRecord, RecordMetadata
+from penstock.client.produce import Acks, ProducedRecord, ProducerRecord
 from penstock.client.producer_session import ProducerSettings
 from penstock.client.properties import producer_settings
 from penstock.client.transactional_producer import TransactionalProducer
+from penstock.counted import counted
 from penstock.errors import KafkaError
-from penstock.record_view.record_input import RecordReader, record_reader, several
+from penstock.record_view.record_input import InputReader, record_reader, several
 from penstock.record_view.record_json import BadLine
 
 
@@ -34,7 +35,7 @@ class RecordProducer(Protocol):
 
     async def deliver(
         self, records: Sequence[ProducerRecord], *, past_refused: bool = False
-    ) -> list[RecordMetadata | BrokerRefused | None]: ...
+    ) -> list[ProducedRecord | BrokerRefused | None]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +106,10 @@ def produce_lines(remote: Remote, options: ProduceOptions) -> None:
     written, skipped = 0, 0
     latest: NoRecord | None = None
 
-    uncommitted: list[RecordMetadata] = []
+    uncommitted: list[ProducedRecord] = []
     pace = SendPace(options.rate)  # shared by all files
 
-    def on_delivered(delivered: list[RecordMetadata]) -> None:
+    def on_delivered(delivered: list[ProducedRecord]) -> None:
         nonlocal written
         written += len(delivered)  # count first: the reader may close the output
         if output == "json" and settings.transactional_id is None:
@@ -135,7 +136,7 @@ def produce_lines(remote: Remote, options: ProduceOptions) -> None:
                     results = await producer.deliver(
                         [each for _, each in part], past_refused=options.on_error == "skip"
                     )
-                    on_delivered([each for each in results if isinstance(each, RecordMetadata)])
+                    on_delivered([each for each in results if isinstance(each, ProducedRecord)])
                     for (number, _), result in zip(part, results, strict=True):
                         if isinstance(result, BrokerRefused):
                             on_bad_line(LineRejected(f"{name}line {number}", result))
@@ -157,8 +158,8 @@ def produce_lines(remote: Remote, options: ProduceOptions) -> None:
             raise
 
     def summary_text() -> str:
-        left_out = f", skipped {skipped} lines" if skipped else ""
-        return f"produced {written} records to {topic}{left_out}"
+        left_out = f", skipped {counted(skipped, 'line')}" if skipped else ""
+        return f"produced {counted(written, 'record')} to {topic}{left_out}"
 
     with summary(lambda: written + skipped, summary_text):
         try:
@@ -169,7 +170,7 @@ def produce_lines(remote: Remote, options: ProduceOptions) -> None:
         raise SystemExit(ExitCode.PARTLY_DONE if written else exit_code(latest))
 
 
-def print_delivered(delivered: Iterable[RecordMetadata]) -> None:
+def print_delivered(delivered: Iterable[ProducedRecord]) -> None:
     for each in delivered:
         print_json(
             {
@@ -227,7 +228,7 @@ class SendPace:
 
 async def records_of(
     file: BinaryIO,
-    reader: RecordReader,
+    reader: InputReader,
     on_bad_line: Callable[[BadLine], None],
     check: Callable[[ProducerRecord, int], Awaitable[None]] | None,
     overrides: Overrides,

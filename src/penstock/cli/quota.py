@@ -114,11 +114,11 @@ def set_(
 def parsed(pair: str) -> tuple[str, float | None]:
     key, equals, text = pair.partition("=")
     if key not in KEYS:
-        raise ConfigError(f"{key!r} is no quota: use {', '.join(KEYS)}")
+        raise ConfigError(f"{key!r} is not a quota: use {', '.join(KEYS)}")
     try:
         return key, float(text)
     except ValueError:
-        problem = f"{text!r} is no number" if equals else "has no value"
+        problem = f"{text!r} is not a number" if equals else "has no value"
         raise ConfigError(f"{key}: {problem}; write {key}=NUMBER") from None
 
 

@@ -121,7 +121,7 @@ async def read_as_member(
             if consumer.assignment:
                 idle_since = time.monotonic()
             elif not follow and time.monotonic() - idle_since > patience_s:
-                warn(f"no partition came to this member of {group} within {patience_s:g} s")
+                warn(f"this member of {group} was assigned no partition within {patience_s:g} s")
                 return
             if some:
                 taken = sink.take(some)

@@ -31,7 +31,8 @@ from penstock.client.reassignment import ongoing_reassignments
 from penstock.client.reassignment import reassign as start_reassignment
 from penstock.client.reassignment_progress import progress
 from penstock.controller.balance import loads
-from penstock.controller.broker_locations import places
+from penstock.controller.broker_locations import known_locations
+from penstock.counted import counted
 from penstock.errors import ConfigError
 from penstock.types import BrokerId, TopicPartition
 
@@ -94,7 +95,7 @@ def plan(
         cluster = await describe_cluster(client)
         replicas = await replicas_of(client, topics)
         live = tuple(sorted(cluster.brokers))
-        apart = places(racks_of(cluster), hosts_of(cluster))
+        apart = known_locations(racks_of(cluster), hosts_of(cluster))
         moves = with_factor(replicas, live, replication_factor, apart)
         return plan_of(moves, replicas, live)
 
@@ -181,7 +182,7 @@ async def wait_with_progress(client: Client, partitions: Collection[TopicPartiti
         left = sum(each["total_bytes"] - each["copied_bytes"] for each in rows)
         if bar is None:
             total = max(left, 1)
-            bar = ProgressBar(f"moving {len(moving)} partitions", total)
+            bar = ProgressBar(f"moving {counted(len(moving), 'partition')}", total)
         bar.at(max(total - left, 0))
         await asyncio.sleep(POLL_S)
     if bar is not None:
@@ -212,4 +213,4 @@ def cancel(remote: Remote, topics: tuple[str, ...], output: str) -> None:
     if output == "json":
         print_json({"cancelled": [f"{topic}-{index}" for topic, index in found]})
     else:
-        click.echo(f"cancelled {len(found)} moves")
+        click.echo(f"cancelled {counted(len(found), 'move')}")

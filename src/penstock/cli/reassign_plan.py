@@ -7,6 +7,7 @@ from pathlib import Path
 from penstock.client.reassignment_plan import ANY_DIRECTORY, BadPlan, parse_plan
 from penstock.controller.balance import PlannedMove
 from penstock.controller.broker_locations import BrokerLocations
+from penstock.counted import counted
 from penstock.errors import ConfigError
 from penstock.types import BrokerId, TopicPartition
 
@@ -41,7 +42,9 @@ def with_factor(
     last first.
     """
     if factor > len(brokers):
-        raise ConfigError(f"--replication-factor {factor}: there are only {len(brokers)} brokers")
+        raise ConfigError(
+            f"--replication-factor {factor}: the cluster has {counted(len(brokers), 'broker')}"
+        )
     held = Counter(broker for each in replicas.values() for broker in each)
     moves = []
     for tp, before in sorted(replicas.items()):

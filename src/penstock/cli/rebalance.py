@@ -27,6 +27,7 @@ from penstock.client.replication_throttle import (
     together,
 )
 from penstock.controller.balance import Load, PlannedMove, balanced, loads
+from penstock.counted import counted
 from penstock.errors import ConfigError
 from penstock.types import BrokerId, TopicPartition
 
@@ -109,8 +110,8 @@ async def planned(client: Client, only: Collection[str], without: Collection[int
         raise ConfigError(f"--without {unknown[0]}: the live brokers are {known}")
     if moving := await ongoing_reassignments(client):
         raise ConfigError(
-            f"{min(moving)} and {len(moving) - 1} other partitions are being moved: wait for them"
-            " or cancel them (kafka-reassign-partitions --cancel)"
+            f"{min(moving)} and {counted(len(moving) - 1, 'other partition')} are being moved: "
+            "wait for them or cancel them (kafka-reassign-partitions --cancel)"
             if len(moving) > 1
             else f"{min(moving)} is being moved: wait for it or cancel it"
         )
@@ -170,7 +171,8 @@ def show(plan: RebalancePlan, output: str) -> None:
             for each in plan.moves
         ),
     )
-    click.echo(f"{plan.copied} replicas to copy, {len(plan.moves)} partitions to change")
+    replicas = counted(plan.copied, "replica")
+    click.echo(f"{replicas} to copy, {counted(len(plan.moves), 'partition')} to change")
 
 
 def kind(move: PlannedMove) -> str:
@@ -243,7 +245,7 @@ async def execute_plan(
         errors += await elect_preferred(client, led)
     if errors:
         raise SomeFailed(errors, len(plan.moves))
-    note(f"done: {len(targets)} partitions")
+    note(f"done: {counted(len(targets), 'partition')}")
 
 
 async def wait_until_moved(client: Client, partitions: Collection[TopicPartition]) -> None:
@@ -252,7 +254,7 @@ async def wait_until_moved(client: Client, partitions: Collection[TopicPartition
     while left := set(await ongoing_reassignments(client)) & set(partitions):
         done = len(partitions) - len(left)
         if done != shown:
-            note(f"moved {done} of {len(partitions)} partitions")
+            note(f"moved {done} of {counted(len(partitions), 'partition')}")
             shown = done
         await asyncio.sleep(POLL_S)
 

@@ -8,6 +8,7 @@ from penstock.cli.directory import DirectoryType, serve_command
 from penstock.cli.frame.command import Verb
 from penstock.cli.output import human_bytes, print_result
 from penstock.clock import SystemClock
+from penstock.counted import counted
 from penstock.local.backup.restore import default_log_dirs, verify
 from penstock.local.backup.restore import restore as restore_backup
 
@@ -37,7 +38,9 @@ def restore(source: Path, directory: Path, log_dirs: str | None, dry_run: bool) 
     """
     if dry_run:
         manifest = verify(source)
-        summary = f"{len(manifest.files)} files, {human_bytes(manifest.size_bytes)}: no damage"
+        summary = (
+            f"{counted(len(manifest.files), 'file')}, {human_bytes(manifest.size_bytes)}: no damage"
+        )
         print_result(summary, {"folder": str(source), "files": len(manifest.files)})
         return
     named = [Path(each) for each in log_dirs.split(",") if each] if log_dirs else []

@@ -40,5 +40,5 @@ async def route_to(client: Client, topic: str, file: Path | None) -> Route:
     routes = await known_routes(client, file)
     if topic not in routes:
         known = ", ".join(sorted(routes)) or "none"
-        raise ConfigError(f"{topic} is no delay or retry topic; there are: {known}")
+        raise ConfigError(f"{topic} is not a delay or retry topic; there are: {known}")
     return routes[topic]

@@ -7,6 +7,7 @@ import click
 
 from penstock.cli.frame.terminal import warn
 from penstock.cli.position import TimeType
+from penstock.counted import counted
 from penstock.retry.selection import Selection
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class ChosenRecords:
         """Warn how many records the filter failed on."""
         if self._filter is not None and self._filter.failures:
             first = self._filter.first_failure
-            warn(f"--filter did not fit {self._filter.failures} records, as {first}")
+            warn(f"--filter failed on {counted(self._filter.failures, 'record')}: {first}")
 
 
 def selection_options(

@@ -85,14 +85,14 @@ async def connect(
         connection.abort()
         raise ConnectionFailed(f"{address} did not answer within {timeout_ms} ms") from None
     except ConnectionRefusedError:
-        raise ConnectionRefused(f"cannot connect to {address}: nobody listens there") from None
+        raise ConnectionRefused(f"cannot connect to {address}: nothing listens there") from None
     except (ssl.SSLError, ConnectionResetError) as error:
         if tls is None:
             raise ConnectionFailed(f"cannot connect to {address}: {error.strerror}") from None
         raise TlsFailed(f"cannot connect to {address}: {tls_reason(error)}") from None
     except OSError as error:
         if refused_everywhere(error):
-            raise ConnectionRefused(f"cannot connect to {address}: nobody listens there") from None
+            raise ConnectionRefused(f"cannot connect to {address}: nothing listens there") from None
         raise ConnectionFailed(f"cannot connect to {address}: {error.strerror or error}") from None
     except BaseException:
         connection.abort()
@@ -105,7 +105,7 @@ def tls_reason(error: OSError) -> str:
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"its certificate is not accepted: {error.verify_message}"
     if isinstance(error, ssl.SSLEOFError | ConnectionResetError):
-        return "it does not seem to speak TLS, but security.protocol says so"
+        return "it does not seem to speak TLS, which security.protocol asks for"
     return f"no agreement on TLS: {getattr(error, 'reason', None) or error}"
 
 

@@ -45,7 +45,7 @@ class ConsumedRecord:
     """Epoch of the leader that wrote it; -1: unknown."""
 
 
-class OffsetOutOfRange(BrokerRefused):
+class PositionOutOfRange(BrokerRefused):
     """A partition has no record at the position any more, or not yet."""
 
     def __init__(self, partition: TopicPartition, position: Offset) -> None:
@@ -219,7 +219,7 @@ class SimpleConsumer:
                 ):
                     continue
                 if each.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
-                    raise OffsetOutOfRange(topic_partition, position)
+                    raise PositionOutOfRange(topic_partition, position)
                 check(each.error_code, f"fetch of {topic_partition} from {position}")
                 try:
                     records, moved[topic_partition] = self._read(topic_partition, each)

@@ -1,25 +1,18 @@
 """Elects leaders of partitions."""
 
 from collections.abc import Iterable
-from enum import IntEnum
 
 from penstock.client.cluster import Client
 from penstock.client.errors import BrokerRefused, check
 from penstock.client.route import CONTROLLER
 from penstock.errors import ErrorCode, KafkaError
 from penstock.types import TopicPartition, indexes_by_topic
+from penstock.wire.enums import ElectionType
 from penstock.wire.messages.elect_leaders import (
     ElectLeadersRequest,
     ElectLeadersResponse,
     TopicPartitions,
 )
-
-
-class ElectionType(IntEnum):
-    """Kind of election, numbered as in ElectLeaders."""
-
-    PREFERRED = 0
-    UNCLEAN = 1
 
 
 async def elect_leaders(

@@ -2,26 +2,18 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import IntEnum
 
 from penstock.client.broker_versions import broker_versions
 from penstock.client.cluster import Client
 from penstock.client.errors import BrokerRefused, check
 from penstock.client.route import CONTROLLER
 from penstock.errors import ErrorCode, KafkaError
+from penstock.wire.enums import UpgradeType
 from penstock.wire.messages.update_features import (
     FeatureUpdateKey,
     UpdateFeaturesRequest,
     UpdateFeaturesResponse,
 )
-
-
-class UpgradeType(IntEnum):
-    """Which changes are allowed, numbered as in UpdateFeatures."""
-
-    UPGRADE = 1
-    SAFE_DOWNGRADE = 2
-    UNSAFE_DOWNGRADE = 3
 
 
 @dataclass(frozen=True, slots=True)

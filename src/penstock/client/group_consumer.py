@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Final, Self, assert_never
 
 from penstock.client.cluster import Client
-from penstock.client.consume import ConsumedRecord, OffsetOutOfRange, SimpleConsumer
+from penstock.client.consume import ConsumedRecord, PositionOutOfRange, SimpleConsumer
 from penstock.client.errors import RETRIABLE, BrokerRefused
 from penstock.client.group_member import GroupMember
 from penstock.client.group_offsets import NOT_A_MEMBER, STALE_EPOCH_S, CommitFailed, GroupOffsets
@@ -259,7 +259,7 @@ class GroupConsumer:
     async def _fetched(self, wait_ms: int) -> list[ConsumedRecord]:
         try:
             return await self._fetcher.poll(wait_ms)
-        except OffsetOutOfRange as error:
+        except PositionOutOfRange as error:
             self._fetcher.positions |= await self._offsets.reset([error.partition])
         except KafkaError as error:
             if error.code not in RETRIABLE:

@@ -7,8 +7,8 @@ from penstock.client.errors import RETRIABLE, BrokerRefused, check
 from penstock.client.producer_session import Acks, ProducerSession
 from penstock.client.record_sender import (
     BATCH_BYTES,
+    ProducedRecord,
     ProducerRecord,
-    RecordMetadata,
     RecordSender,
 )
 from penstock.clock import Clock
@@ -19,8 +19,8 @@ __all__ = [
     "Acks",
     "IdempotentProducer",
     "PlainProducer",
+    "ProducedRecord",
     "ProducerRecord",
-    "RecordMetadata",
     "all_written",
 ]
 
@@ -54,13 +54,13 @@ class IdempotentProducer:
         )
         self._session: ProducerSession | None = None
 
-    async def send(self, records: Iterable[ProducerRecord]) -> list[RecordMetadata]:
+    async def send(self, records: Iterable[ProducerRecord]) -> list[ProducedRecord]:
         """Write the records, in order within each partition; returns when all are written."""
         return all_written(await self.deliver(records))
 
     async def deliver(
         self, records: Iterable[ProducerRecord], *, past_refused: bool = False
-    ) -> list[RecordMetadata | BrokerRefused | None]:
+    ) -> list[ProducedRecord | BrokerRefused | None]:
         """The result of each record: see `RecordSender.deliver`."""
         session, self._session = self._session, None
         if session is None:
@@ -103,16 +103,16 @@ class PlainProducer:
 
     async def deliver(
         self, records: Iterable[ProducerRecord], *, past_refused: bool = False
-    ) -> list[RecordMetadata | BrokerRefused | None]:
+    ) -> list[ProducedRecord | BrokerRefused | None]:
         """The result of each record: see `RecordSender.deliver`. With acks=0 nothing answers."""
         return await self._sender.deliver(records, ProducerSession(), past_refused=past_refused)
 
 
-def all_written(results: Iterable[RecordMetadata | BrokerRefused | None]) -> list[RecordMetadata]:
+def all_written(results: Iterable[ProducedRecord | BrokerRefused | None]) -> list[ProducedRecord]:
     """The metadata of every record; raises the first refusal."""
     written = []
     for result in results:
-        if not isinstance(result, RecordMetadata):
+        if not isinstance(result, ProducedRecord):
             assert result is not None, "an error precedes the records skipped for it"
             raise result
         written.append(result)

@@ -72,7 +72,7 @@ class ProducerRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class RecordMetadata:
+class ProducedRecord:
     """Partition and offset of a written record."""
 
     partition: TopicPartition
@@ -100,10 +100,10 @@ Queues: TypeAlias = dict[TopicPartition, deque[_Batch]]
 class _Results:
     """Results by the record's index in the caller's list."""
 
-    written: dict[int, RecordMetadata] = field(default_factory=dict)
+    written: dict[int, ProducedRecord] = field(default_factory=dict)
     refused: dict[int, BrokerRefused] = field(default_factory=dict)
 
-    def of(self, position: int) -> RecordMetadata | BrokerRefused | None:
+    def of(self, position: int) -> ProducedRecord | BrokerRefused | None:
         return self.written.get(position) or self.refused.get(position)
 
 
@@ -140,7 +140,7 @@ class RecordSender:
         past_refused: bool = False,
         before_send: BeforeSend = _nothing_before,
         retry_on: frozenset[ErrorCode] = RETRIABLE,
-    ) -> list[RecordMetadata | BrokerRefused | None]:
+    ) -> list[ProducedRecord | BrokerRefused | None]:
         """The result of each record: written, rejected by a broker, or not sent (None).
 
         Records after the first rejected one are not sent, except those already written to other
@@ -322,7 +322,7 @@ class RecordSender:
         session.sequences[topic_partition] = (first + len(batch.records)) % SEQUENCES
         for index, (position, _) in enumerate(batch.records):
             offset = -1 if base_offset is None or base_offset < 0 else base_offset + index
-            results.written[position] = RecordMetadata(topic_partition, Offset(offset))
+            results.written[position] = ProducedRecord(topic_partition, Offset(offset))
 
     def _refused(
         self,

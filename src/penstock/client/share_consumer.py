@@ -16,15 +16,10 @@ from penstock.client.isolation import visible
 from penstock.client.listing import by_topic
 from penstock.client.membership.share import RETRY_ON, ShareMember
 from penstock.client.route import ToBroker, ToCoordinator
-from penstock.client.share_session import (
-    AcknowledgeType,
-    FetchLimits,
-    ShareSessionHandler,
-    TopicIdPartition,
-    batches,
-)
+from penstock.client.share_session import FetchLimits, ShareSessionHandler, batches
 from penstock.errors import KafkaError
-from penstock.types import BrokerId, Buffer, TopicPartition, Uuid, uuid_text
+from penstock.types import BrokerId, Buffer, TopicIdPartition, TopicPartition, Uuid, uuid_text
+from penstock.wire.enums import AcknowledgeType
 from penstock.wire.messages.share_acknowledge import ShareAcknowledgeResponse
 from penstock.wire.messages.share_fetch import PartitionData, ShareFetchResponse
 from penstock.wire.messages.share_group_heartbeat import (

@@ -1,10 +1,10 @@
 """The client's side of a share session with one broker (KIP-932), and its requests. No I/O."""
 
 from collections.abc import Iterable, Mapping
-from enum import IntEnum
 from typing import Final, NamedTuple, TypeAlias
 
-from penstock.types import Uuid
+from penstock.types import TopicIdPartition, Uuid
+from penstock.wire.enums import AcknowledgeType
 from penstock.wire.messages import share_acknowledge as acknowledging
 from penstock.wire.messages import share_fetch as fetching
 
@@ -12,25 +12,6 @@ LAST_EPOCH: Final = 2**31 - 1
 FINAL_EPOCH: Final = -1
 FETCH_BYTES: Final = 50 * 1024 * 1024
 RECORD_LIMIT: Final = 1
-
-
-class AcknowledgeType(IntEnum):
-    """Acknowledgement of a record, numbered as on the wire."""
-
-    GAP = 0
-    """The offset has no record: a transaction marker, or removed by compaction."""
-    ACCEPT = 1
-    RELEASE = 2
-    REJECT = 3
-    RENEW = 4
-    """Renew the lock (KIP-1222)."""
-
-
-class TopicIdPartition(NamedTuple):
-    """A partition, as named in these requests."""
-
-    topic_id: Uuid
-    partition: int
 
 
 class FetchLimits(NamedTuple):

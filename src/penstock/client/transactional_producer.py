@@ -18,7 +18,7 @@ from penstock.client.cluster import Client
 from penstock.client.errors import RETRIABLE, BrokerRefused
 from penstock.client.listing import by_topic
 from penstock.client.membership.member import GroupMetadata
-from penstock.client.produce import ProducerRecord, RecordMetadata, all_written
+from penstock.client.produce import ProducedRecord, ProducerRecord, all_written
 from penstock.client.record_sender import BATCH_BYTES, RecordSender
 from penstock.client.route import KeyType, ToCoordinator
 from penstock.client.transaction import (
@@ -92,7 +92,7 @@ class TransactionalProducer:
         await self.init()
         self._transactions.begin()
 
-    async def send(self, records: Iterable[ProducerRecord]) -> list[RecordMetadata]:
+    async def send(self, records: Iterable[ProducerRecord]) -> list[ProducedRecord]:
         """Write the records; returns when all in-sync replicas have them."""
         try:
             return all_written(await self.deliver(records))
@@ -105,7 +105,7 @@ class TransactionalProducer:
         *,
         past_refused: bool = False,
         retry_on: frozenset[ErrorCode] = RETRIABLE,
-    ) -> list[RecordMetadata | BrokerRefused | None]:
+    ) -> list[ProducedRecord | BrokerRefused | None]:
         """The result of each record: see `RecordSender.deliver`.
 
         A rejected record does not fail the transaction: the caller decides.

@@ -31,7 +31,7 @@ class AuthorizationConfig:
     allow_everyone_if_no_acl_found: bool = setting(
         "allow.everyone.if.no.acl.found",
         False,
-        "Whether everyone may use a resource of which no ACL speaks.",
+        "Whether everyone may use a resource for which there is no ACL.",
     )
 
     def __post_init__(self) -> None:

@@ -22,7 +22,7 @@ ATTRIBUTES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientMetricsConfig:
-    """One subscription: which metrics, how often, of which clients."""
+    """One subscription: which metrics, how often, from which clients."""
 
     metrics: tuple[str, ...] = setting(
         "metrics", (), "Prefixes of the names of metrics to push; `*`: all of them."

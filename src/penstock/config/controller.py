@@ -36,14 +36,14 @@ class ControllerConfig:
         None,
         "A class that decides which topics may be created. Only unset.",
         kind=ConfigType.CLASS,
-        only="Java classes cannot be loaded, and topics would be created that it forbids",
+        only="Java classes cannot be loaded, and topics that it forbids would be created",
     )
     alter_config_policy_class_name: str | None = setting(
         "alter.config.policy.class.name",
         None,
         "A class that decides which settings may be altered. Only unset.",
         kind=ConfigType.CLASS,
-        only="Java classes cannot be loaded, and settings would be altered that it protects",
+        only="Java classes cannot be loaded, and settings that it protects would be altered",
     )
     auto_leader_rebalance_enable: bool = setting(
         "auto.leader.rebalance.enable",

@@ -101,7 +101,7 @@ def route_of(topic: str, settings: Mapping[str, str]) -> Route | None:
         raise ConfigError(f"{topic} is a topic of brokers and services: it cannot delay or retry")
     dead_letters = given.get(DLQ_TOPIC, default_dead_letters(topic))
     if DLQ_TOPIC not in given and not _TOPIC.fullmatch(dead_letters):
-        raise ConfigError(f"{DLQ_TOPIC} must be set: {topic!r} with .dlq is no name of a topic")
+        raise ConfigError(f"{DLQ_TOPIC} must be set: {topic!r} with .dlq is not a valid topic name")
     for name, target in (
         (DELAY_TO if DELAY_TO in given else RETRY_TO, to),
         (DLQ_TOPIC, dead_letters),
@@ -109,7 +109,7 @@ def route_of(topic: str, settings: Mapping[str, str]) -> Route | None:
         if target == topic:
             raise ConfigError(f"{name} names the topic itself")
         if name in given and not _TOPIC.fullmatch(target):
-            raise ConfigError(f"{name}: {target!r} is no name of a topic")
+            raise ConfigError(f"{name}: {target!r} is not a valid topic name")
         if name in given and target.startswith(RESERVED):
             raise ConfigError(f"{name}: {target!r} is a topic of brokers and services")
     if DELAY_TO in given:

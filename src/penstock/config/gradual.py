@@ -24,7 +24,7 @@ class TooFar(ConfigError):
     """The count is too far from the current one."""
 
     def __init__(self, name: str, wanted: int, why: str) -> None:
-        super().__init__(f"{name}={wanted} cannot be while the broker runs: {why}")
+        super().__init__(f"{name}={wanted} cannot be set while the broker runs: {why}")
 
 
 def check_steps(before: Mapping[str, str], after: Mapping[str, str]) -> None:

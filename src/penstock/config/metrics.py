@@ -9,7 +9,7 @@ from penstock.config.value import ConfigType
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricsConfig:
-    """What the broker tells of itself."""
+    """Metrics and health pages."""
 
     penstock_http_listen: str = setting(
         "penstock.http.listen",
@@ -21,13 +21,13 @@ class MetricsConfig:
     metrics_num_samples: int = setting(
         "metrics.num.samples",
         2,
-        "Accepted, without effect: metrics are totals, of which their reader makes rates.",
+        "Accepted, without effect: metrics are totals, from which their reader computes rates.",
         low=1,
     )
     metrics_sample_window_ms: int = setting(
         "metrics.sample.window.ms",
         30_000,
-        "Accepted, without effect: metrics are totals, of which their reader makes rates.",
+        "Accepted, without effect: metrics are totals, from which their reader computes rates.",
         kind=ConfigType.LONG,
         low=1,
     )

@@ -63,7 +63,7 @@ class NetworkConfig:
     connection_failed_authentication_delay_ms: int = setting(
         "connection.failed.authentication.delay.ms",
         100,
-        "A connection whose client cannot prove who it is, is closed after this time.",
+        "How long a connection stays open after its login has failed.",
         low=0,
     )
     max_connections: int = setting(

@@ -37,8 +37,8 @@ class ServicesConfig:
     penstock_registry_users: str = setting(
         "penstock.registry.users",
         "",
-        "A file with users, roles and hashes, of which `penstock registry user` prints a line; "
-        "empty: no login, on loopback only.",
+        "A file with users, roles and hashes; `penstock registry user` prints a line for it. "
+        "Empty: no login, on loopback only.",
     )
     penstock_registry_ssl_keystore_location: str = setting(
         "penstock.registry.ssl.keystore.location",
@@ -61,8 +61,8 @@ class ServicesConfig:
     penstock_console_users: str = setting(
         "penstock.console.users",
         "",
-        "A file with users, roles and hashes, of which `penstock registry user` prints a line; "
-        "empty: no login, on loopback only.",
+        "A file with users, roles and hashes; `penstock registry user` prints a line for it. "
+        "Empty: no login, on loopback only.",
     )
     penstock_console_oidc_config: str = setting(
         "penstock.console.oidc.config",

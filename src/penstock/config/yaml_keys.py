@@ -1,5 +1,5 @@
-"""Finds problems in YAML, with their lines: syntax errors, and what parsers silently accept: a
-repeated key, of which they take the last, and an anchor that contains itself.
+"""Finds problems in YAML, with their lines: syntax errors, repeated keys, and anchors that contain
+themselves. Parsers accept a repeated key and take its last value.
 """
 
 from collections.abc import Iterator

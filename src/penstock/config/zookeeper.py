@@ -38,8 +38,8 @@ class ZookeeperConfig:
     zookeeper_set_acl: bool = setting(
         "zookeeper.set.acl",
         False,
-        "Protect the nodes that this broker creates: only who logs in as the brokers do may change "
-        "them, and read those with secrets.",
+        "Protect the nodes that this broker creates: only clients with the brokers' login may "
+        "change them, or read those with secrets.",
     )
     penstock_zookeeper_jaas_config: Password | None = setting(
         "penstock.zookeeper.jaas.config",

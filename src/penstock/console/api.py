@@ -282,7 +282,7 @@ def endpoint(route: ApiRoute, watch: ClusterWatch) -> Callable[[Request], Awaita
             return refused(HTTPStatus.BAD_REQUEST, str(error))
         if watch.last is None:
             why_not = watch.failure or "it was not looked at yet"
-            return refused(HTTPStatus.SERVICE_UNAVAILABLE, f"no answer of the cluster: {why_not}")
+            return refused(HTTPStatus.SERVICE_UNAVAILABLE, f"no answer from the cluster: {why_not}")
         try:
             found = await route.answer(watch, watch.last, given)
         except ConfigError as error:

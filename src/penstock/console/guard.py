@@ -123,7 +123,7 @@ class Guard:
         elif route in LEAST:
             needed = LEAST[route]
         else:
-            raise Denied(HTTPStatus.FORBIDDEN, f"{route} has no role: nobody may ask for it")
+            raise Denied(HTTPStatus.FORBIDDEN, f"{route} has no role: it is refused to everyone")
         if needed is not None:
             if user is None:
                 raise Denied(HTTPStatus.UNAUTHORIZED, "log in first")

@@ -68,7 +68,7 @@ def picked(
     pages = max(-(-len(ordered) // ROWS), 1)
     text = given.get("page", "")
     if text and not (text.isascii() and text.isdigit()):
-        raise ConfigError(f"page: {text!r} is no number")
+        raise ConfigError(f"page: {text!r} is not a number")
     if all_pages and not text:
         return Rows(ordered, len(ordered), 1, 1, match, sort)
     page = min(max(int(text[:9] or 1), 1), pages)

@@ -117,7 +117,7 @@ ERRORS = {
     "503": "The cluster does not answer.",
 }
 SECURITY = {
-    "bearer": {"type": "http", "scheme": "bearer", "description": "A token of the file of users."},
+    "bearer": {"type": "http", "scheme": "bearer", "description": "A token from the users file."},
     "basic": {"type": "http", "scheme": "basic", "description": "Name and password."},
     "session": {
         "type": "apiKey",

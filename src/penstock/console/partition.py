@@ -79,7 +79,7 @@ async def partition(
 ) -> PartitionDetail | None:
     topic, text = given["topic"], given["partition"]
     if not (text.isascii() and text.isdigit()):
-        raise ConfigError(f"partition: {text!r} is no number")
+        raise ConfigError(f"partition: {text!r} is not a number")
     rows = model.partitions(look, topic) or []
     found = next((each for each in rows if str(each.partition) == text), None)
     if found is None:

@@ -11,7 +11,7 @@ from penstock.console.watch import ClusterLook, ClusterWatch
 from penstock.process_start import process_start
 
 FILE = Path(".penstock", "run.json")
-GONE = "its process ended without a word: it was killed, or the machine restarted"
+GONE = "its process ended without an error message: it was killed, or the machine restarted"
 
 
 class Query(Struct, frozen=True):

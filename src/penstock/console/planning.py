@@ -52,7 +52,7 @@ def figures(given: Mapping[str, str]) -> dict[str, float]:
             try:
                 found[each.name] = float(text)
             except ValueError:
-                raise ConfigError(f"{each.name}: {text!r} is no number") from None
+                raise ConfigError(f"{each.name}: {text!r} is not a number") from None
             if not isfinite(found[each.name]):
-                raise ConfigError(f"{each.name}: {text!r} is no number of anything")
+                raise ConfigError(f"{each.name}: {text!r} is not a finite number")
     return found

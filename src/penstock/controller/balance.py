@@ -9,7 +9,7 @@ from collections import Counter, deque
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
-from penstock.controller.broker_locations import Hosts, Racks, places
+from penstock.controller.broker_locations import Hosts, Racks, known_locations
 from penstock.controller.placement import InvalidReplicaAssignment
 from penstock.types import BrokerId, TopicPartition
 
@@ -70,7 +70,7 @@ class _Plan:
     def __init__(self, replicas: Replicas, racks: Racks, hosts: Hosts | None) -> None:
         self.replicas = dict(sorted(replicas.items()))
         self._takers = tuple(racks)
-        self._locations = places(racks, hosts)
+        self._locations = known_locations(racks, hosts)
         self._held: dict[BrokerId, set[TopicPartition]] = {broker: set() for broker in racks}
         self._by_topic: Counter[tuple[BrokerId, str]] = Counter()
         for topic_partition, brokers in self.replicas.items():

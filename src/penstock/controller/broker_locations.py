@@ -38,7 +38,7 @@ class BrokerLocations(NamedTuple):
         ) >= _count(self.hosts, then)
 
 
-def places(racks: Racks, hosts: Hosts | None) -> BrokerLocations:
+def known_locations(racks: Racks, hosts: Hosts | None) -> BrokerLocations:
     return BrokerLocations(racks if None not in racks.values() else {}, hosts or {})
 
 

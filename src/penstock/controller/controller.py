@@ -38,7 +38,6 @@ from penstock.controller.isr_changes import RequestedIsr
 from penstock.controller.operations import Operations
 from penstock.controller.producer_ids import ProducerIds
 from penstock.controller.repair import AllowsUnclean, repair, repair_topic, unclean_elections
-from penstock.controller.requested_elections import ElectionType
 from penstock.controller.state_change import Brokers
 from penstock.controller.topic_rules import TopicDeletionDisabled
 from penstock.controller.topics import (
@@ -54,6 +53,7 @@ from penstock.metadata.image import ClusterImage, PartitionRegistration, Topic
 from penstock.metadata.reader import read_image
 from penstock.metadata.store import Change, MetadataStore, Subscription
 from penstock.types import BrokerId, TopicPartition
+from penstock.wire.enums import ElectionType
 
 T = TypeVar("T")
 

@@ -1,7 +1,6 @@
 """Feature levels: administrators raise and lower them within what brokers support (KIP-584)."""
 
 from collections.abc import Iterable, Mapping
-from enum import IntEnum
 
 from msgspec import Struct
 
@@ -12,6 +11,7 @@ from penstock.metadata.features import SUPPORTED, Features
 from penstock.metadata.image import ImageDelta
 from penstock.metadata.records import Feature, encode
 from penstock.metadata.store import Create, Node, Operation, Set
+from penstock.wire.enums import UpgradeType
 
 
 class InvalidUpdateVersion(KafkaError):
@@ -24,14 +24,6 @@ class InvalidUpdateVersion(KafkaError):
             "The update failed for all features since the following feature had an error: "
             f"Invalid update version {level} for feature {name}. {why}"
         )
-
-
-class UpgradeType(IntEnum):
-    """The kind of update, numbered as in UpdateFeatures. A downgrade must be requested as one."""
-
-    UPGRADE = 1
-    SAFE_DOWNGRADE = 2
-    UNSAFE_DOWNGRADE = 3
 
 
 class FeatureUpdate(Struct, frozen=True):

@@ -7,7 +7,6 @@ from penstock.controller import broker_changes, reassignment, requested_election
 from penstock.controller.context import ControllerContext
 from penstock.controller.operations import EXPECTED_FAILURES
 from penstock.controller.repair import AllowsUnclean, repair
-from penstock.controller.requested_elections import ElectionType
 from penstock.errors import KafkaError
 from penstock.metadata import paths
 from penstock.metadata.image import ImageDelta
@@ -20,6 +19,7 @@ from penstock.metadata.records import (
 )
 from penstock.metadata.store import Delete, Node
 from penstock.types import TopicPartition
+from penstock.wire.enums import ElectionType
 
 logger = logging.getLogger(__name__)
 

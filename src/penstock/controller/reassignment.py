@@ -19,6 +19,7 @@ from penstock.controller.placement import InvalidReplicationFactor, chosen_repli
 from penstock.controller.state_change import StoppedReplicas
 from penstock.controller.topic_life import assignment_of
 from penstock.controller.topic_rules import UnknownTopic
+from penstock.counted import counted
 from penstock.errors import ErrorCode, KafkaError
 from penstock.metadata import paths
 from penstock.metadata.errors import StoreError, StoreUnavailable
@@ -36,7 +37,7 @@ class NoReassignmentInProgress(KafkaError):
     code = ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
 
 
-class Reassignment(NamedTuple):
+class ReplicaTransition(NamedTuple):
     """A partition's replicas before the reassignment (`origin`) and after it (`target`)."""
 
     origin: tuple[BrokerId, ...]
@@ -60,10 +61,10 @@ class Reassignment(NamedTuple):
         )
 
 
-def current(partition: PartitionRegistration) -> Reassignment:
+def current(partition: PartitionRegistration) -> ReplicaTransition:
     """The partition's reassignment; origin and target are equal if none is in progress."""
     adding, removing = partition.adding_replicas, partition.removing_replicas
-    return Reassignment(
+    return ReplicaTransition(
         origin=tuple(each for each in partition.replicas if each not in adding),
         target=tuple(each for each in partition.replicas if each not in removing),
     )
@@ -96,10 +97,13 @@ async def reassign(
         wanted = chosen_replicas(target, context.image.brokers)
         if not factor_may_change and len(wanted) != len(move.origin):
             raise InvalidReplicationFactor(
-                f"{topic_partition} has {len(move.origin)} replicas, {len(wanted)} are requested"
+                f"{topic_partition} has {counted(len(move.origin), 'replica')}, not the "
+                f"{len(wanted)} requested"
             )
     if target is None or wanted != move.target:
-        await _begin(context, topic, topic_partition, partition, Reassignment(move.origin, wanted))
+        await _begin(
+            context, topic, topic_partition, partition, ReplicaTransition(move.origin, wanted)
+        )
 
 
 async def _begin(
@@ -107,7 +111,7 @@ async def _begin(
     topic: Topic,
     topic_partition: TopicPartition,
     partition: PartitionRegistration,
-    move: Reassignment,
+    move: ReplicaTransition,
 ) -> None:
     moving = move.in_progress(partition)
     # Replicas of an earlier target that are not in this one.
@@ -180,7 +184,7 @@ async def _complete(
     topic: Topic,
     topic_partition: TopicPartition,
     partition: PartitionRegistration,
-    move: Reassignment,
+    move: ReplicaTransition,
 ) -> bool:
     """Complete a reassignment; False if another writer changed the state: a repair tries again."""
     outcome = _elected_without(context, topic_partition, partition, removed=move.removing)

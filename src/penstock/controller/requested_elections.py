@@ -1,7 +1,6 @@
 """Elections on request (KIP-460), and the periodic election of preferred leaders."""
 
 from collections.abc import Iterable
-from enum import IntEnum
 
 from penstock.controller.context import ControllerContext
 from penstock.controller.leader_election import (
@@ -15,13 +14,7 @@ from penstock.controller.topic_rules import UnknownTopic
 from penstock.errors import ErrorCode, KafkaError
 from penstock.metadata.image import ClusterImage, ImageDelta
 from penstock.types import BrokerId, TopicPartition
-
-
-class ElectionType(IntEnum):
-    """The kind of election, numbered as in ElectLeaders."""
-
-    PREFERRED = 0
-    UNCLEAN = 1
+from penstock.wire.enums import ElectionType
 
 
 class StaleElection(KafkaError):

@@ -15,6 +15,7 @@ from penstock.controller.partition_states import bring_online
 from penstock.controller.state_change import StoppedReplicas
 from penstock.controller.topic_rules import TopicAlreadyExists, UnknownTopic
 from penstock.controller.topics import MorePartitions, PlannedTopic, grown, new_topic_id
+from penstock.counted import counted
 from penstock.errors import KafkaError
 from penstock.metadata import paths
 from penstock.metadata.errors import NodeExists, NotEmpty, StoreError
@@ -52,8 +53,8 @@ async def create(
             delta, partitions=changes, topic_configs=[each.topic.name for each in created]
         )
     for each in created:
-        partitions = len(each.topic.partitions)
-        logger.info("created topic %s with %d partitions", each.topic.name, partitions)
+        partitions = counted(len(each.topic.partitions), "partition")
+        logger.info("created topic %s with %s", each.topic.name, partitions)
     return outcomes
 
 

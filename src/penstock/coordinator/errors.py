@@ -21,5 +21,5 @@ class CoordinatorLoading(KafkaError):
     code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 
 
-class RecordTooLarge(KafkaError):
+class CoordinatorRecordTooLarge(KafkaError):
     """The batch exceeds the internal topic's `max.message.bytes`, or a name its field."""

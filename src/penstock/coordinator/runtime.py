@@ -12,7 +12,11 @@ from struct import error as StructError  # noqa: N812  an exception of the stand
 from typing import Any, Generic, TypeVar
 
 from penstock.clock import Clock
-from penstock.coordinator.errors import CoordinatorLoading, NotCoordinator, RecordTooLarge
+from penstock.coordinator.errors import (
+    CoordinatorLoading,
+    CoordinatorRecordTooLarge,
+    NotCoordinator,
+)
 from penstock.coordinator.led_partition import LedPartition
 from penstock.coordinator.loading import loading
 from penstock.coordinator.result import CoordinatorResult, CoordinatorShard, Now, PendingReply
@@ -228,7 +232,7 @@ class CoordinatorRuntime(Generic[S, Rec]):
                 raw = [self._format.encode(record) for record in result.records]
             except StructError:
                 # A member id made of a client's longest name, for example.
-                raise RecordTooLarge(f"a name is too long for {self.name}") from None
+                raise CoordinatorRecordTooLarge(f"a name is too long for {self.name}") from None
             try:
                 offset = self._append(led, result, raw, result.records)
             except KafkaError:
@@ -255,7 +259,7 @@ class CoordinatorRuntime(Generic[S, Rec]):
         producer = result.producer
         try:
             offset = led.log.append(list(raw), self._clock.now_ms(), producer)
-        except RecordTooLarge:
+        except CoordinatorRecordTooLarge:
             if not result.may_split or len(raw) == 1:
                 raise
             half = len(raw) // 2

@@ -43,7 +43,7 @@ NO_RESOURCE = (
 )
 
 
-class Resource(NamedTuple):
+class AclResource(NamedTuple):
     """A resource pattern, or a filter of patterns."""
 
     type: ResourceType
@@ -70,20 +70,20 @@ class AclRule(NamedTuple):
         )
 
 
-Rules = dict[Resource, list[AclRule]]
+Rules = dict[AclResource, list[AclRule]]
 
 
-def resources(args: Arguments) -> list[Resource]:
+def resources(args: Arguments) -> list[AclResource]:
     """The resources that the options name; none means all."""
     pattern = pattern_type(args)
     found = [
-        Resource(kind, each.strip(), pattern)
+        AclResource(kind, each.strip(), pattern)
         for option, kind in TYPES.items()
         for each in args.all(option)
     ]
     # The cluster has one fixed name, so only a literal pattern can match it.
     if pattern is PatternType.LITERAL and args.has("cluster", "idempotent"):
-        found.append(Resource(ResourceType.CLUSTER, CLUSTER_NAME, pattern))
+        found.append(AclResource(ResourceType.CLUSTER, CLUSTER_NAME, pattern))
     return list(dict.fromkeys(found))
 
 
@@ -150,7 +150,7 @@ def operation(name: str) -> AclOperation:
     )
 
 
-def filter_of(resource: Resource, rule: AclRule | None = None) -> AclBindingFilter:
+def filter_of(resource: AclResource, rule: AclRule | None = None) -> AclBindingFilter:
     """The filter for a broker; without a rule, it matches all rules of the resource."""
     of = AclBindingFilter(resource_type=resource.type, name=resource.name, pattern=resource.pattern)
     if rule is None:
@@ -166,7 +166,7 @@ def filter_of(resource: Resource, rule: AclRule | None = None) -> AclBindingFilt
     )
 
 
-def binding_of(resource: Resource, rule: AclRule) -> AclBinding:
+def binding_of(resource: AclResource, rule: AclRule) -> AclBinding:
     return AclBinding(
         resource.type,
         resource.name,
@@ -181,7 +181,7 @@ def binding_of(resource: Resource, rule: AclRule) -> AclBinding:
 def by_resource(found: Iterable[AclBinding]) -> Rules:
     grouped: Rules = {}
     for each in found:
-        of = Resource(ResourceType(each.resource_type), each.name, PatternType(each.pattern))
+        of = AclResource(ResourceType(each.resource_type), each.name, PatternType(each.pattern))
         operation, permission = AclOperation(each.operation), Permission(each.permission)
         grouped.setdefault(of, []).append(AclRule(each.principal, each.host, operation, permission))
     return grouped

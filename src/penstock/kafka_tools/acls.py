@@ -13,7 +13,7 @@ from penstock.kafka_tools.tool import Tool, ToolError
 
 if TYPE_CHECKING:
     from penstock.client.cluster import Client
-    from penstock.kafka_tools.acl_rules import AclRule, Resource, Rules
+    from penstock.kafka_tools.acl_rules import AclResource, AclRule, Rules
 
 ACTIONS = ("list", "add", "remove")
 OPTIONS: Sequence[Option] = (
@@ -133,7 +133,7 @@ async def _list(args: Arguments, client: "Client") -> None:
         _print_current({of: granted for of, granted in theirs.items() if granted})
 
 
-async def _found(client: "Client", wanted: "Sequence[Resource]") -> "Rules":
+async def _found(client: "Client", wanted: "Sequence[AclResource]") -> "Rules":
     from penstock.client.acls import AclBindingFilter, list_acls
     from penstock.kafka_tools.acl_rules import by_resource, filter_of
 

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from penstock.kafka_tools.connection import command_settings, name_values, read_properties, run
-from penstock.kafka_tools.line_reader import LineReader
+from penstock.kafka_tools.line_reader import KafkaLineReader
 from penstock.kafka_tools.options import (
     BOOTSTRAP,
     BROKER_LIST,
@@ -48,7 +48,7 @@ OPTIONS: Sequence[Option] = (
     text(
         "request-required-acks",
         "ACKS",
-        "Who must have a record: 0 (nobody), 1 (its leader), all or -1. [-1]",
+        "Acknowledgements to wait for: 0 (none), 1 (the leader's), all or -1. [-1]",
     ),
     number("request-timeout-ms", "MS", "Accepted, without effect."),
     number("message-send-max-retries", "N", "Accepted, without effect."),
@@ -75,7 +75,7 @@ def produce(args: Arguments) -> int:
     hint(settings, "producer settings")
     run(
         args,
-        partial(_produce, args, settings, LineReader.of(reader_properties(args))),
+        partial(_produce, args, settings, KafkaLineReader.of(reader_properties(args))),
         settings,
         client_id="console-producer",
     )
@@ -113,7 +113,7 @@ def _options(args: Arguments) -> dict[str, str]:
 
 
 async def _produce(
-    args: Arguments, settings: Mapping[str, str], reader: LineReader, client: "Client"
+    args: Arguments, settings: Mapping[str, str], reader: KafkaLineReader, client: "Client"
 ) -> None:
     from penstock.cli.lines import lines
     from penstock.client.new_producer import new_producer

@@ -23,7 +23,7 @@ OPTIONS: Sequence[Option] = (
     text("group", "GROUP", f"The share group. [{DEFAULT_GROUP}]"),
     number("max-messages", "N", "Stop after so many records."),
     number("timeout-ms", "MS", "Stop when no record comes for so long."),
-    flag("reject", "Reject records as they are printed: the group gives them to nobody again."),
+    flag("reject", "Reject records as they are printed: the group does not deliver them again."),
     flag("release", "Release records as they are printed: the group gives them out again."),
     flag("reject-message-on-error", "Reject a record that cannot be printed, and go on."),
     text("formatter", "CLASS", "How records are printed."),

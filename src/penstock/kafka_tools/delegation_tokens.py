@@ -137,7 +137,7 @@ def _hmac(args: Arguments) -> bytes:
     try:
         return binascii.a2b_base64(args.text("hmac"), strict_mode=True)
     except ValueError:
-        raise ToolError("--hmac: this is no base64; it must be as it was printed") from None
+        raise ToolError("--hmac: is not base64; it must be as it was printed") from None
 
 
 def failed(error: Exception, _words: Sequence[str]) -> str:

@@ -65,8 +65,9 @@ async def _describe(client: "Client") -> None:
 
 async def _update(args: Arguments, levels: dict[str, int], client: "Client") -> int:
     from penstock.client.errors import BrokerRefused
-    from penstock.client.features import UpgradeType, update_features
+    from penstock.client.features import update_features
     from penstock.kafka_tools.messages import refusal_text
+    from penstock.wire.enums import UpgradeType
 
     upgrade = UpgradeType.UPGRADE
     if args.command != "upgrade":

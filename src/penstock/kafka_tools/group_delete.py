@@ -50,8 +50,8 @@ async def delete_offsets_of(args: Arguments, client: Client) -> None:
         if name in known:
             wanted += [TopicPartition(name, each) for each in indexes or known[name].partitions]
         else:
-            places = [str(each) for each in indexes] or ["-"]
-            rows += [(name, each, f"Error: {_reason(missing)}") for each in places]
+            partitions = [str(each) for each in indexes] or ["-"]
+            rows += [(name, each, f"Error: {_reason(missing)}") for each in partitions]
     try:
         outcomes = await delete_offsets(client, group, wanted) if wanted else {}
     except BrokerRefused as refused:

@@ -12,8 +12,8 @@ from penstock.kafka_tools.tool import Tool, ToolError
 
 if TYPE_CHECKING:
     from penstock.client.cluster import Client
-    from penstock.client.elections import ElectionType
     from penstock.types import TopicPartition
+    from penstock.wire.enums import ElectionType
 
 FILE = "path-to-json-file"
 OPTIONS = (
@@ -61,8 +61,8 @@ def read_partitions(path: str) -> "list[TopicPartition]":
 
 
 async def _elect(args: Arguments, client: "Client") -> int:
-    from penstock.client.elections import ElectionType
     from penstock.types import TopicPartition
+    from penstock.wire.enums import ElectionType
 
     given = args.text("election-type").upper()
     if given not in ElectionType.__members__:

@@ -11,7 +11,7 @@ Fields: TypeAlias = tuple[bytes | None, bytes | None, Headers]
 
 
 @dataclass(slots=True)
-class LineReader:
+class KafkaLineReader:
     """`parse.key` and `parse.headers` determine which fields precede the value in a line."""
 
     parse_key: bool = False
@@ -25,7 +25,7 @@ class LineReader:
     line_number: int = 0
 
     @classmethod
-    def of(cls, properties: Mapping[str, str]) -> "LineReader":
+    def of(cls, properties: Mapping[str, str]) -> "KafkaLineReader":
         def is_set(name: str) -> bool:
             return properties.get(name, "").strip().lower() == "true"
 

@@ -18,7 +18,7 @@ def elect(args: Arguments) -> int:
 
 
 async def _elect(args: Arguments, client: "Client") -> int:
-    from penstock.client.elections import ElectionType
+    from penstock.wire.enums import ElectionType
 
     path = args.find(FILE)
     wanted = None if path is None else read_partitions(path)

@@ -7,12 +7,12 @@ from functools import partial
 
 from penstock.client.cluster import Client
 from penstock.client.share_consumer import ShareConsumer, SharedRecord
-from penstock.client.share_session import AcknowledgeType
 from penstock.errors import ConfigError
 from penstock.kafka_tools.consume_run import POLL_MS, Tally, chosen_formatter, until_ended
 from penstock.kafka_tools.formatters import Formatter
 from penstock.kafka_tools.parser import Arguments
 from penstock.kafka_tools.tool import ToolError
+from penstock.wire.enums import AcknowledgeType
 
 MAX_RECORDS = "500"
 

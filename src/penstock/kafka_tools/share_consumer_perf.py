@@ -133,8 +133,8 @@ async def _read(
 ) -> None:
     """Read until all members together have enough, or until this one gets nothing for too long."""
     from penstock.client.share_consumer import ShareConsumer
-    from penstock.client.share_session import AcknowledgeType
     from penstock.kafka_tools.share_consume_run import max_records
+    from penstock.wire.enums import AcknowledgeType
 
     wanted, patience_s = args.number("num-records"), args.number("timeout") / 1000
     every_s = args.number("reporting-interval") / 1000

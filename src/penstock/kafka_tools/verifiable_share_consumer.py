@@ -47,7 +47,7 @@ def consume(args: Arguments) -> int:
 
 async def _consume(args: Arguments, client: "Client") -> None:
     from penstock.client.share_consumer import ShareConsumer
-    from penstock.client.share_session import AcknowledgeType
+    from penstock.wire.enums import AcknowledgeType
 
     group, limit, count = args.text("group-id"), args.number("max-messages"), 0
     event("startup_complete")

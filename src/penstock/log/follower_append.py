@@ -81,7 +81,7 @@ def _runs(
 
 
 def _markers(run: memoryview, headers: list[BatchHeader]) -> Iterator[EndTransactionMarker | None]:
-    """The marker of each batch of a run; None for a batch that is no marker."""
+    """The marker of each batch of a run; None for a batch that is not a marker."""
     position = 0
     for header in headers:
         ends = header.is_control and header.producer_id >= 0

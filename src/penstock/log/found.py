@@ -16,7 +16,7 @@ from penstock.log.log_dir import LogDir
 from penstock.log.log_dir_owner import CLEAN_SHUTDOWN
 from penstock.log.meta_properties import FILE_NAME as META_PROPERTIES
 from penstock.log.meta_properties import MetaProperties, decode_meta_properties
-from penstock.log.naming import Role, dir_name, parse_dir_name
+from penstock.log.naming import DirectoryRole, dir_name, parse_dir_name
 from penstock.log.partition_metadata import FILE_NAME as PARTITION_METADATA
 from penstock.log.partition_metadata import decode_partition_metadata
 from penstock.log.scan import headers
@@ -70,7 +70,9 @@ def scan_log_dirs(files: Files, log_dirs: Iterable[LogDir]) -> list[FoundDirecto
 
 def set_aside(files: Files, log: FoundLog, why: str, chance: Random) -> None:
     """Keep a log that may not be served, as `LogStore.set_aside` does once it is loaded."""
-    stray = log.path.with_name(dir_name(log.partition, Role.STRAY, random_uuid(chance).hex))
+    stray = log.path.with_name(
+        dir_name(log.partition, DirectoryRole.STRAY, random_uuid(chance).hex)
+    )
     files.rename(log.path, stray)
     files.sync_dir(stray.parent)
     logger.warning("partition %s %s; its log is kept as %s", log.partition, why, stray)
@@ -94,7 +96,7 @@ def scan_log_dir(files: Files, path: Path) -> FoundDirectory:
             found = parse_dir_name(name)
             if found is None:
                 others.append(name)
-            elif found.role is Role.CURRENT:
+            elif found.role is DirectoryRole.CURRENT:
                 topic_id = _topic_id(files, path / name)
                 logs.append(FoundLog(path / name, found.topic_partition, topic_id))
     except CorruptFile:

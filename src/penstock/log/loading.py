@@ -4,12 +4,13 @@ import logging
 from contextlib import suppress
 from pathlib import Path
 
+from penstock.counted import counted
 from penstock.errors import ConfigError, StorageError
 from penstock.log.corrupt import CorruptFile
 from penstock.log.files import OutOfFiles
 from penstock.log.found import IGNORED
 from penstock.log.log_dir import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, LogDir
-from penstock.log.naming import Role, parse_dir_name
+from penstock.log.naming import DirectoryRole, parse_dir_name
 from penstock.log.partition_metadata import FILE_NAME as PARTITION_METADATA
 from penstock.log.partition_metadata import decode_partition_metadata
 from penstock.log.recovery import load_log
@@ -63,7 +64,8 @@ class Loading:
             how = "after a clean stop" if log_dir.owner.was_clean else "with recovery"
             logger.info("loading the logs in %s %s", log_dir.path, how)
         self._load_dir(log_dir)
-        logger.info("loaded %d logs from %s", len(store.logs) - before, log_dir.path)
+        loaded = len(store.logs) - before
+        logger.info("loaded %s from %s", counted(loaded, "log"), log_dir.path)
         if log_dir.stale_names:
             store.checkpoint(log_dir)
         else:
@@ -82,22 +84,24 @@ class Loading:
                 continue
             found = parse_dir_name(name)
             if found is None:
-                raise ConfigError(f"{path} is no partition's directory: nothing else may be here")
+                raise ConfigError(
+                    f"{path} is not the directory of a partition: nothing else may be here"
+                )
             partition = found.topic_partition
-            if found.role is Role.DELETE:
+            if found.role is DirectoryRole.DELETE:
                 self._marked.append((partition, path))
-            elif found.role is Role.STRAY:
+            elif found.role is DirectoryRole.STRAY:
                 logger.warning("%s is a stray log; it is kept until you remove it", path)
                 store.stray.append(path)
-            elif found.role is Role.FUTURE and partition in store.future_logs:
+            elif found.role is DirectoryRole.FUTURE and partition in store.future_logs:
                 self._spare.append((partition, path))
             else:
-                logs = store.future_logs if found.role is Role.FUTURE else store.logs
+                logs = store.future_logs if found.role is DirectoryRole.FUTURE else store.logs
                 if partition in logs:
                     raise ConfigError(
                         f"{partition} is both in {logs[partition].path} and in {path}: a disk that "
-                        "was offline came back after the replica was made anew; move the one away "
-                        "that ends first (penstock log dump shows its records)"
+                        "was offline came back after its replica was created again; move the one "
+                        "that ends first away (penstock log dump shows its records)"
                     )
                 log = load_log(
                     store.files,
@@ -203,7 +207,7 @@ class Loading:
                         "%s has no log; the copy %s takes its place", partition, log.path
                     )
                     log.log_dir.owner.mark_unclean_shutdown()
-                store.rename(log, Role.CURRENT)
+                store.rename(log, DirectoryRole.CURRENT)
 
     def _remove_marked(self, *, is_whole: bool) -> None:
         """Remove what is marked as deleted, except a log whose copy may be in an offline directory.

@@ -10,7 +10,7 @@ from penstock.types import TopicPartition
 MAX_NAME = 255
 
 
-class Role(StrEnum):
+class DirectoryRole(StrEnum):
     """The purpose of a partition directory."""
 
     CURRENT = ""
@@ -25,7 +25,7 @@ class DirName(msgspec.Struct, frozen=True):
     """A partition directory's name, parsed."""
 
     topic_partition: TopicPartition
-    role: Role
+    role: DirectoryRole
 
 
 _CURRENT = re.compile(r"(?P<topic>.+)-(?P<partition>[0-9]+)")
@@ -35,13 +35,13 @@ _MARKED = re.compile(
 
 
 def parse_dir_name(name: str) -> DirName | None:
-    """None when it is no partition directory."""
+    """None if it is not a partition directory."""
     match = _MARKED.fullmatch(name) or _CURRENT.fullmatch(name)
     if match is None:
         return None
     found = match.groupdict()
     partition = TopicPartition(found["topic"], int(found["partition"]))
-    return DirName(partition, Role(found.get("role", "")))
+    return DirName(partition, DirectoryRole(found.get("role", "")))
 
 
 def may_move(partition: TopicPartition) -> bool:
@@ -49,15 +49,15 @@ def may_move(partition: TopicPartition) -> bool:
 
     After a restart, only the directory's name identifies the topic.
     """
-    return len(f"{partition}.{'0' * 32}-{Role.FUTURE}") <= MAX_NAME
+    return len(f"{partition}.{'0' * 32}-{DirectoryRole.FUTURE}") <= MAX_NAME
 
 
-def dir_name(partition: TopicPartition, role: Role, unique: str) -> str:
+def dir_name(partition: TopicPartition, role: DirectoryRole, unique: str) -> str:
     """`unique`, 32 hexadecimal digits, distinguishes directories of the same partition.
 
     A long topic name is shortened, because a file name may have 255 bytes.
     """
-    if role is Role.CURRENT:
+    if role is DirectoryRole.CURRENT:
         return str(partition)
     tail = f"-{partition.partition}.{unique}-{role}"
     return partition.topic[: MAX_NAME - len(tail)] + tail

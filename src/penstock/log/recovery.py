@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from penstock.config.topic import TopicConfig
+from penstock.counted import counted
 from penstock.log.corrupt import CorruptFile
 from penstock.log.epochs import EPOCHS, LeaderEpochs
 from penstock.log.files import Files
@@ -154,7 +155,7 @@ def _trusted_end(segments: Segments) -> int | None:
 def _recover(segments: Segments, epochs: LeaderEpochs, checked_from: int) -> int:
     """Check the segments from `checked_from` on; returns the end offset.
 
-    Everything after a bad batch is lost. Gaps between batches or segments are no evidence of
+    Everything after a bad batch is lost. Gaps between batches or segments are not evidence of
     damage, as in Kafka: compaction leaves them, and neither the topic's present policy nor a
     checkpoint tells where compaction once ran.
     """
@@ -184,9 +185,9 @@ def _recover(segments: Segments, epochs: LeaderEpochs, checked_from: int) -> int
 
 def _drop(segments: Segments, lost: list[Segment], end_offset: int) -> None:
     logger.warning(
-        "%s: cut %d segments of %d bytes after offset %d",
+        "%s: cut %s of %d bytes after offset %d",
         segments.directory,
-        len(lost),
+        counted(len(lost), "segment"),
         sum(segment.size_bytes for segment in lost),
         end_offset,
     )

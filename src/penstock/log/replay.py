@@ -103,7 +103,7 @@ def heal_aborted(files: Files, segments: Segments, suspects: list[Segment]) -> N
         try:
             segment.aborted()
         except CorruptFile as error:
-            logger.warning("%s; it is made anew", error)
+            logger.warning("%s; it is rebuilt", error)
             segment.forget_aborted()
             state = latest_state(
                 files,

@@ -32,7 +32,7 @@ _SPAN: Final = Struct(">qi4xb6xi")
 def spans(file: LogFile, position: int, end: int) -> Iterator[tuple[int, int, int, int]]:
     """Position, base offset, last offset and size of each batch in `[position, end)`.
 
-    `CorruptBatch` where the bytes are no batch.
+    `CorruptBatch` where the bytes are not a batch.
     """
     window = b""
     start = position
@@ -43,7 +43,9 @@ def spans(file: LogFile, position: int, end: int) -> Iterator[tuple[int, int, in
             window = file.read(position, _window(size))
             start, at = position, 0
             if len(window) < HEADER_BYTES:
-                raise CorruptBatch(f"{file.path}: {len(window)} bytes at {position} are no batch")
+                raise CorruptBatch(
+                    f"{file.path}: {len(window)} bytes at {position} are not a batch"
+                )
         base_offset, length, magic, last_offset_delta = _SPAN.unpack_from(window, at)
         size = LENGTH_END + length
         if magic != MAGIC or size < HEADER_BYTES or size > end - position or last_offset_delta < 0:

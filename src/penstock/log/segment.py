@@ -409,7 +409,7 @@ class Segment:
 
     def _distrust_indexes(self, why: str) -> None:
         if self.size_bytes:
-            logger.warning("%s: the indexes are made anew: %s", self.path(), why)
+            logger.warning("%s: the indexes are rebuilt: %s", self.path(), why)
         self.reset_indexes()
         self._rebuilt = True
         self._catch_up()

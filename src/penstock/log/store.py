@@ -21,7 +21,7 @@ from penstock.log.files import Files, OutOfFiles, check_spare, finished_or_faile
 from penstock.log.flush import OffLoop
 from penstock.log.log_dir import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, LogDir
 from penstock.log.log_dir_owner import BOOT_ID
-from penstock.log.naming import Role, dir_name
+from penstock.log.naming import DirectoryRole, dir_name
 from penstock.log.open_segments import OpenSegments
 from penstock.log.partition_log import PartitionLog
 from penstock.log.partition_metadata import FILE_NAME as PARTITION_METADATA
@@ -148,7 +148,7 @@ class LogStore:
         that are not cordoned (KIP-1066).
         """
         log_dir = self._dir_of(partition) if path is None else self._dir(path)
-        role = Role.FUTURE if future else Role.CURRENT
+        role = DirectoryRole.FUTURE if future else DirectoryRole.CURRENT
         logs = self.future_logs if future else self.logs
         assert partition not in logs
         directory = log_dir.path / dir_name(partition, role, random_uuid(self._chance).hex)
@@ -270,7 +270,7 @@ class LogStore:
         for log_dir in self.online:
             if log_dir.path == path:
                 return log_dir
-        raise LogDirNotFound(f"{path} is no log directory of this broker, or it is offline")
+        raise LogDirNotFound(f"{path} is not a log directory of this broker, or it is offline")
 
     def logs_in(self, log_dir: LogDir) -> list[PartitionLog]:
         logs = [*self.logs.values(), *self.future_logs.values()]
@@ -284,7 +284,7 @@ class LogStore:
         """
         log = self.future_logs.pop(partition) if future else self.logs[partition]
         with log.log_dir:
-            self.rename(log, Role.DELETE, for_good=True, sync=sync)
+            self.rename(log, DirectoryRole.DELETE, for_good=True, sync=sync)
         if not sync:
             self._unsynced.setdefault(log.log_dir, set()).add(partition)
         if not future:  # on a failed disk the log stays: it must not count as deleted
@@ -329,7 +329,7 @@ class LogStore:
             return
         with log.log_dir:
             log.close()
-            self.rename(log, Role.STRAY, for_good=True)
+            self.rename(log, DirectoryRole.STRAY, for_good=True)
         del logs[partition]
         log.log_dir.stale_names.add(partition)
         self.stray.append(log.path)
@@ -343,7 +343,7 @@ class LogStore:
         return len(self.stray)
 
     def rename(
-        self, log: PartitionLog, role: Role, *, for_good: bool = False, sync: bool = True
+        self, log: PartitionLog, role: DirectoryRole, *, for_good: bool = False, sync: bool = True
     ) -> None:
         directory = log.log_dir.path / dir_name(
             log.topic_partition, role, random_uuid(self._chance).hex
@@ -364,13 +364,13 @@ class LogStore:
         current = self.logs[partition]
         future.flush()
         with current.log_dir:
-            self.rename(current, Role.DELETE)
+            self.rename(current, DirectoryRole.DELETE)
         try:
             with future.log_dir:
-                self.rename(future, Role.CURRENT)
+                self.rename(future, DirectoryRole.CURRENT)
         except StorageError:
             with current.log_dir:
-                self.rename(current, Role.CURRENT)
+                self.rename(current, DirectoryRole.CURRENT)
             raise
         current.segments.home.is_gone = True
         self._remove_later(current)

@@ -22,12 +22,12 @@ LONGEST_BYTES: Final = 100_000_000
 """Brokers reject larger requests by default: socket.request.max.bytes is 104857600."""
 FORMATS: Final = ("text", "json", "ndjson", "csv")
 HEADER: Final = "header."
-PLACES: Final = frozenset({"key", "value", "partition", "timestamp", "timestamp_ms"})
+COLUMNS: Final = frozenset({"key", "value", "partition", "timestamp", "timestamp_ms"})
 
 ReadLine: TypeAlias = Callable[[bytes, int], ProducerRecord]
 
 
-class RecordReader(Protocol):
+class InputReader(Protocol):
     """Reads the lines of a file, each with its number; raises `BadLine`."""
 
     def read(self, line: bytes, number: int) -> ProducerRecord | None:
@@ -46,7 +46,7 @@ def record_reader(
     separator: str | None = None,
     tombstones: bool = False,
     key_field: str | None = None,
-) -> RecordReader:
+) -> InputReader:
     """A reader for one file. A form with a `%` is a template."""
     read: ReadLine
     if form == "csv":
@@ -248,7 +248,7 @@ def _value(row: dict[str, str]) -> bytes | None:
 
 
 def _is_place(name: str) -> bool:
-    return name in PLACES or name.startswith(HEADER)
+    return name in COLUMNS or name.startswith(HEADER)
 
 
 def _time(row: dict[str, str]) -> int | None:

@@ -195,7 +195,9 @@ class Election:
         try:
             return msgspec.json.decode(response.assignment, type=Assignment)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            logger.error("group %s: a member that is no registry leads it: %s", self._group, error)
+            logger.error(
+                "group %s: a member that is not a registry leads it: %s", self._group, error
+            )
             return Assignment()
 
     async def _heartbeat(self) -> None:

@@ -32,7 +32,7 @@ class Parser:
                 found = parsed(schema.type, schema.text, [(n, each.text) for n, each in imported])
                 found.canonical.encode()
             except UnicodeEncodeError:
-                text = "it has half a surrogate pair, which is no character"
+                text = "it has half a surrogate pair, which is not a character"
                 raise errors.invalid_schema(text) from None
             except BrokenSchema as error:
                 raise errors.invalid_schema(str(error)) from None

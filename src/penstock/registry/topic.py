@@ -20,6 +20,7 @@ from penstock.client.produce import ProducerRecord
 from penstock.client.state_replicas import state_replicas
 from penstock.client.transactional_producer import TransactionalProducer
 from penstock.config.resource_type import ConfigResourceType
+from penstock.counted import counted
 from penstock.errors import ConfigError, ErrorCode, KafkaError
 from penstock.registry.changes import kept_last_id
 from penstock.registry.records import RegistryRecord, UnreadableRecord, read_record
@@ -47,7 +48,9 @@ async def create_schemas_topic(client: Client, name: str) -> None:
             raise
     found = await client.retrying(lambda: client.topic(name), retry_on=RETRIABLE)
     if len(found.partitions) != 1:
-        raise ConfigError(f"topic {name} has {len(found.partitions)} partitions, must have one")
+        raise ConfigError(
+            f"topic {name} has {counted(len(found.partitions), 'partition')}, must have one"
+        )
     policy = None
     for wait_s in (0.1, 0.2, 0.4, 0.8, 1.6, 0):  # a new topic's settings may reach a broker late
         configs = await describe_configs(client, Resource(ConfigResourceType.TOPIC, name))

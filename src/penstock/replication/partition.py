@@ -263,8 +263,8 @@ class Partition:
         """
         if acks == -1 and len(self.in_sync.committed) < self.min_isr:
             raise NotEnoughReplicas(
-                f"{self.topic_partition} has {len(self.isr)} replicas in sync, "
-                f"{self.min_isr} are needed"
+                f"{self.topic_partition} needs {self.min_isr} replicas in sync, "
+                f"and has {len(self.isr)}"
             )
         appended = self.log.append_as_leader(
             batch, header, self.leader_epoch, now_ms, from_client=from_client

@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 from penstock.client.cluster import Client
 from penstock.client.errors import ALWAYS_RETRIABLE, RETRIABLE, BrokerRefused
 from penstock.client.produce import Acks, IdempotentProducer, PlainProducer
-from penstock.client.record_sender import ProducerRecord, RecordMetadata
+from penstock.client.record_sender import ProducedRecord, ProducerRecord
 from penstock.errors import ErrorCode, KafkaError
 
 logger = logging.getLogger(__name__)
@@ -22,7 +22,7 @@ MOST_BYTES: Final = 64 * 1024 * 1024
 MOST_IDLE: Final = 16
 """How many idle producers are kept for reuse; creating one costs a request to a broker."""
 
-Result: TypeAlias = RecordMetadata | BrokerRefused
+Result: TypeAlias = ProducedRecord | BrokerRefused
 Producer: TypeAlias = IdempotentProducer | PlainProducer
 Lane: TypeAlias = tuple[Acks, str]
 """The records of one topic and acks level; a lane has one write in flight."""

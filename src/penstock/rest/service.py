@@ -21,7 +21,7 @@ import msgspec
 from penstock.client.cluster import Client
 from penstock.client.errors import BrokerRefused
 from penstock.client.produce import Acks
-from penstock.client.record_sender import ProducerRecord, RecordMetadata
+from penstock.client.record_sender import ProducedRecord, ProducerRecord
 from penstock.errors import ErrorCode, KafkaError
 from penstock.http.access import Denied, check_local
 from penstock.http.health import healthz
@@ -148,7 +148,7 @@ def written(results: list[Result]) -> HttpResponse:
 
 
 def _told(result: Result) -> dict[str, object]:
-    if isinstance(result, RecordMetadata):
+    if isinstance(result, ProducedRecord):
         known = result.offset >= 0  # with acks=0 there is no offset
         return {
             "partition": result.partition.partition,

@@ -15,7 +15,7 @@ def checked_token(token: str, host: str, setting: str, without: str = "") -> str
     """
     if not token:
         raise ConfigError(
-            f"{setting} is missing: whoever writes over HTTP must send a token; "
+            f"{setting} is missing: clients that write over HTTP must send a token; "
             f"{without or f'`{NO_TOKEN}`'} turns it off, on loopback only"
         )
     if token != NO_TOKEN:

@@ -196,7 +196,7 @@ async def _request(client: Client, parts: Sequence[Reread]) -> FetchRequest:
     for name, requested in by_topic(by_partition).items():
         topic = await client.topic(name)
         if topic.id != by_partition[requested[0]].topic_id:
-            raise TopicMadeAnew(f"topic {name} was made anew")
+            raise TopicMadeAnew(f"topic {name} was created again")
         for each in requested:
             by_partition[each].note_leader(topic.partitions[each.partition].leader_epoch)
         fetches = [

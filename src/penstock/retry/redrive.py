@@ -190,7 +190,9 @@ class _Run:
         if isinstance(target, RefusedLetter):
             return target
         if self._options.only is not None and target not in self._options.only:
-            return RefusedLetter(f"nobody was asked for {target}: it came later")
+            return RefusedLetter(
+                f"{target} was found after the targets were confirmed; run it again"
+            )
         origin = None if letter.dead is None else letter.dead.topic
         for each in (target, origin):
             if each is not None and each not in self._asked:

@@ -14,7 +14,7 @@ from penstock.client.cluster import Client
 from penstock.client.errors import RETRIABLE, BrokerRefused
 from penstock.client.group_offsets import NOT_A_MEMBER
 from penstock.client.membership.member import GroupMetadata
-from penstock.client.record_sender import ProducerRecord, RecordMetadata
+from penstock.client.record_sender import ProducedRecord, ProducerRecord
 from penstock.client.transactional_producer import TransactionalProducer
 from penstock.clock import Clock
 from penstock.errors import ErrorCode, KafkaError
@@ -214,7 +214,7 @@ class RouteMover:
             elif isinstance(result, BrokerRefused):
                 dead = rejected(owned, delivery.entry, record, result)
                 letters.append((owned, delivery, dead))
-            elif isinstance(result, RecordMetadata) and record.topic == owned.partition.topic:
+            elif isinstance(result, ProducedRecord) and record.topic == owned.partition.topic:
                 owned.written_to = max(owned.written_to, result.offset)
         again = await self._sent([record for _, _, record in letters])
         for (owned, delivery, _), refused in zip(letters, again, strict=True):
@@ -225,7 +225,7 @@ class RouteMover:
 
     async def _sent(
         self, records: Sequence[ProducerRecord]
-    ) -> list[RecordMetadata | BrokerRefused | None]:
+    ) -> list[ProducedRecord | BrokerRefused | None]:
         """The result of each record. Topics known to be missing do not hold up the others.
 
         If that is not known yet, the whole transaction fails, and the next check finds out.

@@ -309,7 +309,7 @@ class DelayService(RebalanceListener):
             topic = self.topics.get(partition.topic)
             # In a recreated topic, offsets mean other records.
             if topic is not None and topic.id != owned.key.topic_id:
-                raise TopicMadeAnew(f"topic {partition.topic} was made anew")
+                raise TopicMadeAnew(f"topic {partition.topic} was created again")
             if await self._index.indexed_to(owned.stored) != owned.progress.read_to:
                 raise StoreChanged(f"the store lost entries of {partition}")
 

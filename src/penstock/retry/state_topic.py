@@ -17,6 +17,7 @@ from penstock.client.listing import EARLIEST, LATEST, IsolationLevel
 from penstock.client.offsets import list_offsets
 from penstock.client.record_sender import ProducerRecord
 from penstock.client.state_replicas import state_replicas
+from penstock.counted import counted
 from penstock.errors import ErrorCode
 from penstock.retry.history import HEADER, History, UnreadableState
 from penstock.retry.progress import Bitmaps, Progress, StateKey, decode_floor
@@ -113,9 +114,9 @@ async def load_progress(
     if foreign:
         first = foreign[0]
         log.warning(
-            "%s: skipped %d records that no delay service wrote, the first at offset %d, key %r",
+            "%s: skipped %s that no delay service wrote, the first at offset %d, key %r",
             first.partition,
-            len(foreign),
+            counted(len(foreign), "record"),
             first.record.offset,
             first.record.key,
         )

@@ -68,7 +68,7 @@ class Guarantee(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Subscription:
+class HandlerSubscription:
     """A handler and the options of its decorator."""
 
     topic: str
@@ -113,7 +113,7 @@ class App:
         self._consuming: list[Any] = [e for e in interceptors if hasattr(e, "on_consume")]
         self._producing: list[Any] = [e for e in interceptors if hasattr(e, "on_send")]
         self._clock = clock or SystemClock()
-        self._subscriptions: list[Subscription] = []
+        self._subscriptions: list[HandlerSubscription] = []
         self._running: list[ParallelConsumer[Any, Any] | ExactlyOnce] = []
         self._producer: Producer[bytes, bytes] | None = None
         self._redirects: Producer[bytes, bytes] | None = None
@@ -172,7 +172,7 @@ class App:
             if guarantee is Guarantee.EXACTLY_ONCE and not is_async:
                 _check_one_by_one(topic, workers, order)
             self._subscriptions.append(
-                Subscription(
+                HandlerSubscription(
                     topic=topic,
                     handler=handler,
                     group=member,
@@ -266,7 +266,7 @@ class App:
         finally:
             self.stop()
 
-    def _consumer(self, of: Subscription) -> ParallelConsumer[Any, Any] | ExactlyOnce:
+    def _consumer(self, of: HandlerSubscription) -> ParallelConsumer[Any, Any] | ExactlyOnce:
         config = {
             "auto.offset.reset": "earliest",
             **self._config,
@@ -301,7 +301,7 @@ class App:
 
     def _parallel_consumer(
         self,
-        of: Subscription,
+        of: HandlerSubscription,
         config: Config,
         topics: Sequence[str],
         pool: Pool,
@@ -324,7 +324,7 @@ class App:
             clock=self._clock,
         )
 
-    def _instance_of(self, of: Subscription) -> str:
+    def _instance_of(self, of: HandlerSubscription) -> str:
         """Survives restarts and belongs to this handler alone: a second holder would be fenced."""
         given = self._instance or of.config.get("group.instance.id")
         given = given or self._config.get("group.instance.id")
@@ -472,7 +472,7 @@ def redirected(
     return result
 
 
-def _pool(of: Subscription) -> Pool:
+def _pool(of: HandlerSubscription) -> Pool:
     if inspect.iscoroutinefunction(of.handler):
         return AsyncioPool(of.handler, of.workers)
     if of.processes:

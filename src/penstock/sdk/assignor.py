@@ -23,12 +23,12 @@ from penstock.coordinator.group.consumer.assignor.subscriber import (
     in_order,
 )
 from penstock.coordinator.group.consumer.assignor.uniform import uniform
-from penstock.coordinator.group.consumer.member import Assignment, TopicIdPartition
+from penstock.coordinator.group.consumer.member import Assignment
 from penstock.coordinator.group.streams.assignor import sticky
 from penstock.coordinator.group.streams.assignors import TaskAssignor
 from penstock.coordinator.group.streams.subscriber import StreamsSubscriber, TopologyTasks
 from penstock.coordinator.group.streams.task import TaskAssignment, TaskId
-from penstock.types import Uuid
+from penstock.types import TopicIdPartition, Uuid
 
 Share, Shares = Assignment, GroupAssignment
 """The names of 0.1.0, for assignors written against it."""

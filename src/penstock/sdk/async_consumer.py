@@ -58,7 +58,10 @@ class AsyncConsumer(Generic[K, V]):
         if error is None:
             self.consumer.unread(fetching.result())
         else:
-            logger.warning("nobody waited for a batch; the next call raises its error: %s", error)
+            logger.warning(
+                "a batch failed after its caller was cancelled; the next call raises its error: %s",
+                error,
+            )
             self.consumer.unread_error(error)
 
     async def commit(self, *, wait: bool = True) -> None:

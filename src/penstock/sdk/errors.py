@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from penstock.counted import counted
+
 
 class SdkError(Exception):
     """Base class of the errors that this package raises."""
@@ -62,9 +64,9 @@ class UndeliveredRecords(SdkError):
     """Records failed and no caller had observed it: `flush` and `close` raise this."""
 
     def __init__(self, count: int, first: Sequence[SendFailed]) -> None:
-        of = "1 record was" if count == 1 else f"{count} records were"
+        reason = first[0] if first else "unknown, or still in the queue"
         super().__init__(
-            f"{of} not delivered; first: {first[0] if first else 'unknown, or still in the queue'}"
+            f"{counted(count, 'record was', 'records were')} not delivered; first: {reason}"
         )
         self.count, self.first = count, tuple(first)
 

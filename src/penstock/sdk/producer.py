@@ -20,6 +20,7 @@ import confluent_kafka
 from confluent_kafka import KafkaError, KafkaException
 
 from penstock.clock import Clock, SystemClock
+from penstock.counted import counted
 from penstock.sdk.defaults import Config, producer_config
 from penstock.sdk.delivery import Delivery, metadata_of
 from penstock.sdk.errors import (
@@ -232,7 +233,10 @@ class Producer(Generic[K, V]):
         """Wait until everything queued is delivered; raises failures that no caller observed."""
         left = self.client.flush(-1 if timeout_s is None else timeout_s)
         if left:
-            raise TimeoutError(f"{left} records are still in the queue after {timeout_s} s")
+            raise TimeoutError(
+                f"{counted(left, 'record is', 'records are')} still in the queue "
+                f"after {timeout_s} s"
+            )
         self._raise_failures()
 
     def close(self, timeout_s: float | None = None) -> None:

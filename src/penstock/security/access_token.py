@@ -66,7 +66,7 @@ def parse_keys(name: str, data: bytes) -> tuple[VerificationKey, ...]:
         raise ConfigError(f"{name} is not JSON") from None
     listed = found.get("keys") if isinstance(found, dict) else None
     if not isinstance(listed, list):
-        raise ConfigError(f'{name} is no key set: it has no list "keys"')
+        raise ConfigError(f'{name} is not a key set: it has no list "keys"')
     keys = tuple(filter(None, map(_key, listed)))
     if not keys:
         raise ConfigError(

@@ -36,7 +36,7 @@ def resource_of(text: str) -> ResourcePattern:
     """
     kind, colon, name = text.partition(":")
     if kind not in TYPES:
-        raise ConfigError(f"{kind!r} is no type of resource: use {', '.join(TYPES)}")
+        raise ConfigError(f"{kind!r} is not a type of resource: use {', '.join(TYPES)}")
     if TYPES[kind] is ResourceType.CLUSTER:
         return ResourcePattern(ResourceType.CLUSTER, CLUSTER_NAME)
     if not colon or not name:
@@ -61,7 +61,7 @@ def principal_of(text: str) -> Principal:
 def operation_of(text: str) -> AclOperation:
     found = OPERATION_NAMES.get(text.lower().replace("_", "-"))
     if found is None:
-        raise ConfigError(f"{text!r} is no operation: use {', '.join(OPERATION_NAMES)}")
+        raise ConfigError(f"{text!r} is not an operation: use {', '.join(OPERATION_NAMES)}")
     return found
 
 

@@ -18,7 +18,6 @@ from penstock.config.broker import broker_config
 from penstock.config.listener import Endpoint, SecurityProtocol
 from penstock.controller.broker_registration import cluster_id, prepare_tree, register
 from penstock.controller.controller import Controller
-from penstock.controller.requested_elections import ElectionType
 from penstock.controller.state_change import StateChange
 from penstock.errors import StorageError
 from penstock.metadata.embedded import EmbeddedStore
@@ -27,6 +26,7 @@ from penstock.metadata.registration import BrokerRegistration
 from penstock.metadata.store import Answer, Operation
 from penstock.metadata.tree import Tree
 from penstock.types import BrokerId, TopicPartition, Uuid
+from penstock.wire.enums import ElectionType
 
 
 class RecordingBrokers:

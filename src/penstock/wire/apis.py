@@ -36,7 +36,7 @@ class Api(msgspec.Struct, frozen=True):
 
 
 class DataMessage(msgspec.Struct, frozen=True):
-    """The versions of a message that is no request or response: Kafka's schema type "data"."""
+    """The versions of a message outside of requests and responses: Kafka's schema type "data"."""
 
     low: int
     high: int
@@ -241,7 +241,7 @@ DATA_MESSAGES: Final = {
     "RegisterControllerRecord": DataMessage(0, 0, flexible=0),
     "ClearElrRecord": DataMessage(0, 0, flexible=0),
 }
-"""Messages that are no requests or responses, by name."""
+"""Messages that are neither requests nor responses, by name."""
 METADATA_RECORDS: Final = {
     0: "RegisterBrokerRecord",
     1: "UnregisterBrokerRecord",

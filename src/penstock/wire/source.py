@@ -35,7 +35,7 @@ class FunctionSource:
         self.line_fields: list[str] = []
         self.names: dict[str, Any] = dict(vars(primitives))
         self.expressions: dict[str, str] = {}
-        """The source of constants that are no classes, for a file that holds the function."""
+        """The source of constants that are not classes, for a file that holds the function."""
         self.path: list[str] = []
         self.depth = 0
         self.serial = 0

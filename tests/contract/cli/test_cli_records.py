@@ -213,7 +213,7 @@ def test_lines_before_a_bad_line_are_written_and_the_line_is_named(
     assert went_on.exit_code == 5
     named, count = went_on.stderr.splitlines()
     assert named == line
-    assert count == f"produced 3002 records to {made}, skipped 1 lines"
+    assert count == f"produced 3002 records to {made}, skipped 1 line"
 
     assert len(values(penstock_command("consume", made))) == 6002
 
@@ -332,4 +332,4 @@ def test_ctrl_c_ends_a_producer_that_waits_for_lines(
     writer.send_signal(signal.SIGINT)
     assert writer.wait(20) == 130
     assert writer.stderr is not None
-    assert writer.stderr.read() == f"produced 1 records to {made}\n"
+    assert writer.stderr.read() == f"produced 1 record to {made}\n"

@@ -46,8 +46,8 @@ def started(directory: Path) -> dict[str, object]:
         "cluster", "start", *arguments, "--own-addresses",
         "--set", "default.replication.factor=2", "--dir", str(directory),
     )  # fmt: skip
-    told: dict[str, object] = json.loads(printed)
-    return told
+    reported: dict[str, object] = json.loads(printed)
+    return reported
 
 
 def leaders(bootstrap: str) -> dict[int, list[int]]:
@@ -62,9 +62,9 @@ def status(directory: Path) -> dict[str, object]:
         text=True,
         check=False,
     )
-    told: dict[str, object] = json.loads(shown.stdout)
-    assert shown.returncode == (1 if told["down"] or not told["zookeeper_pid"] else 0)
-    return told
+    reported: dict[str, object] = json.loads(shown.stdout)
+    assert shown.returncode == (1 if reported["down"] or not reported["zookeeper_pid"] else 0)
+    return reported
 
 
 def processes(directory: Path) -> list[str]:
@@ -183,8 +183,8 @@ def test_if_one_broker_cannot_start_the_whole_cluster_is_stopped(tmp_path: Path)
         )  # fmt: skip
     warning, line = refused.splitlines()
     assert "did you mean log.retention.hours?" in warning
-    told = f"broker 1 did not start: listeners: cannot listen on 127.0.0.1:{first + 1}: "
-    assert line.startswith(f"penstock: {told}Address already in use (see ")
+    reported = f"broker 1 did not start: listeners: cannot listen on 127.0.0.1:{first + 1}: "
+    assert line.startswith(f"penstock: {reported}Address already in use (see ")
     assert line.endswith("the processes started with it were ended")
     assert processes(directory) == []
     assert "no cluster was started there" in penstock(

@@ -17,7 +17,7 @@ from penstock.local.lab.truncation import replicas
 Ends = list[tuple[int | None, int | None]]
 
 
-def told(name: str) -> list[NarratedStep]:
+def reported(name: str) -> list[NarratedStep]:
     narrator = Narrator(lambda _line: None)
     scenarios.SCENARIOS[name](narrator)
     return narrator.steps
@@ -35,7 +35,7 @@ def in_sync(step: NarratedStep) -> list[int]:
 @pytest.mark.row("A067", "A068", "A069", "A071")
 @pytest.mark.peer
 def test_consumers_see_what_all_in_sync_replicas_have() -> None:
-    nine, ninth, _, five, fifth, ten, tenth, waiting, acked = map(ends, with_all(told("hw")))
+    nine, ninth, _, five, fifth, ten, tenth, waiting, acked = map(ends, with_all(reported("hw")))
     assert nine == [(6, 6)] * 3
     assert ninth == [(9, 6), (9, 6), (6, None)]
     assert five == [(5, 4), (5, 4), (4, None)]
@@ -54,7 +54,7 @@ def with_all(steps: list[NarratedStep]) -> list[NarratedStep]:
 @pytest.mark.row("A060", "A061", "A166")
 @pytest.mark.peer
 def test_a_lagging_replica_leaves_the_isr_and_returns() -> None:
-    whole, hanging, out, alone, back = told("isr")
+    whole, hanging, out, alone, back = reported("isr")
     assert [in_sync(each) for each in (whole, hanging, out, alone, back)] == [
         [0, 1, 2], [0, 1, 2], [0, 1], [0], [0, 1, 2],
     ]  # fmt: skip
@@ -66,7 +66,7 @@ def test_a_lagging_replica_leaves_the_isr_and_returns() -> None:
 
 @pytest.mark.row("A070")
 def test_a_follower_learns_of_the_high_watermark_one_fetch_late() -> None:
-    assert [ends(each) for each in told("fetch")] == [
+    assert [ends(each) for each in reported("fetch")] == [
         [(1, 0), (0, 0)],
         [(1, 0), (1, 0)],
         [(1, 1), (1, 0)],
@@ -76,7 +76,7 @@ def test_a_follower_learns_of_the_high_watermark_one_fetch_late() -> None:
 
 @pytest.mark.row("A072", "A073")
 def test_truncation_by_high_watermark_loses_what_epochs_keep() -> None:
-    steps = told("truncation")
+    steps = reported("truncation")
     old, new = steps[3], steps[7]
     assert [each.records for each in old.replicas] == [("a@0",), ("a@0",)]
     assert [each.records for each in new.replicas] == [("a@0", "b@0")] * 2
@@ -86,7 +86,7 @@ def test_truncation_by_high_watermark_loses_what_epochs_keep() -> None:
 
 @pytest.mark.row("A074")
 def test_logs_diverge_without_epochs_and_do_not_with_them() -> None:
-    steps = told("divergence")
+    steps = reported("divergence")
     old, new = steps[4], steps[9]
     assert [each.records for each in old.replicas] == [("a@0", "b@0"), ("a@0", "c@1")]
     assert [each.records for each in new.replicas] == [("a@0", "c@1")] * 2
@@ -113,7 +113,7 @@ def swapped(make: Callable[..., object], others: dict[int, object]) -> Callable[
 @pytest.mark.row("A024", "A073")
 @pytest.mark.peer
 def test_a_former_leader_truncates_records_that_its_epoch_did_not_commit() -> None:
-    first, alone, another, healed = told("epoch")
+    first, alone, another, healed = reported("epoch")
     assert ends(first) == [(3, 3)] * 2
     assert ends(alone) == [(5, 3), (3, None)]
     assert ends(another)[1] == (4, 4)
@@ -123,7 +123,7 @@ def test_a_former_leader_truncates_records_that_its_epoch_did_not_commit() -> No
 @pytest.mark.row("A075", "A078")
 @pytest.mark.peer
 def test_an_unclean_leader_loses_committed_records_and_a_clean_election_waits() -> None:
-    steps = told("unclean")
+    steps = reported("unclean")
     assert [each.role for each in steps[1].replicas] == ["follower"], "nobody leads"
     assert ends(steps[2]) == [(2, 2)] * 2
     assert ends(steps[-1]) == [(2, 2)] * 2

@@ -123,7 +123,7 @@ def test_a_brokers_settings_are_altered_whether_or_not_it_is_the_controller(
     def value() -> str | None:
         asked = ConfigResource(ResourceType.BROKER, str(broker))
         found = admin.describe_configs([asked])[asked].result(10)[name]
-        told: str | None = found.value
-        return told
+        reported: str | None = found.value
+        return reported
 
     wait_until(lambda: value() == "2", 10, f"broker {broker} to take it")

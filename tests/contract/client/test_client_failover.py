@@ -17,7 +17,7 @@ from penstock.types import Offset, TopicPartition
 
 pytestmark = pytest.mark.peer
 TOPIC = "moving"
-PLACES = [TopicPartition(TOPIC, index) for index in range(3)]
+PARTITIONS = [TopicPartition(TOPIC, index) for index in range(3)]
 ROUNDS, SIZE = 30, 20
 
 
@@ -29,7 +29,9 @@ async def scenario(kafka: KafkaCluster, client: Client) -> list[bytes | None]:
     victim = topic.partitions[0].leader
     producer = IdempotentProducer(client)
     read: list[bytes | None] = []
-    async with SimpleConsumer(client, dict.fromkeys(PLACES, Offset(0)), max_wait_ms=50) as reader:
+    async with SimpleConsumer(
+        client, dict.fromkeys(PARTITIONS, Offset(0)), max_wait_ms=50
+    ) as reader:
         async with asyncio.TaskGroup() as group:
             for number in range(ROUNDS):
                 if number == ROUNDS // 3:
@@ -42,7 +44,7 @@ async def scenario(kafka: KafkaCluster, client: Client) -> list[bytes | None]:
             read += [each.record.value for each in await reader.poll()]
     (topic,) = await describe_topics(client, [TOPIC])
     assert victim not in {each.leader for each in topic.partitions.values()}
-    ends = await list_offsets(client, dict.fromkeys(PLACES, LATEST))
+    ends = await list_offsets(client, dict.fromkeys(PARTITIONS, LATEST))
     assert sum(each.offset for each in ends.values()) == ROUNDS * SIZE
     return read
 

@@ -17,7 +17,7 @@ from penstock.client.consume import ConsumedRecord, SimpleConsumer
 from penstock.client.errors import BrokerRefused, ConnectionFailed, RequestTimedOut
 from penstock.client.listing import LATEST, IsolationLevel
 from penstock.client.offsets import list_offsets
-from penstock.client.produce import IdempotentProducer, ProducerRecord, RecordMetadata
+from penstock.client.produce import IdempotentProducer, ProducedRecord, ProducerRecord
 from penstock.errors import ErrorCode
 from penstock.record.compression import Codec
 from penstock.types import Offset, TopicPartition
@@ -54,13 +54,13 @@ def test_librdkafka_reads_the_records_that_we_produce(
         ProducerRecord(topic, b"placed", partition=2, headers=[], timestamp=2),
     ]
 
-    async def scenario(client: Client) -> list[RecordMetadata]:
+    async def scenario(client: Client) -> list[ProducedRecord]:
         return await IdempotentProducer(client, codec=codec, batch_bytes=1_000).send(records)
 
     delivered = run(kafka, scenario)
     consumer = Consumer({"bootstrap.servers": kafka.bootstrap, "group.id": "unused"})
     consumer.assign([RdTopicPartition(topic, partition, 0) for partition in range(3)])
-    read: dict[RecordMetadata, tuple[object, ...]] = {}
+    read: dict[ProducedRecord, tuple[object, ...]] = {}
     try:
         while len(read) < len(records):
             message = consumer.poll(20)
@@ -69,12 +69,12 @@ def test_librdkafka_reads_the_records_that_we_produce(
             partition, offset = message.partition(), message.offset()
             assert partition is not None
             assert offset is not None
-            place = RecordMetadata(TopicPartition(topic, partition), Offset(offset))
+            written = ProducedRecord(TopicPartition(topic, partition), Offset(offset))
             headers_read = message.headers() or []
-            read[place] = (message.key(), message.value(), headers_read, message.timestamp()[1])
+            read[written] = (message.key(), message.value(), headers_read, message.timestamp()[1])
     finally:
         consumer.close()
-    assert [read[place] for place in delivered] == [
+    assert [read[each] for each in delivered] == [
         (each.key, each.value, each.headers, each.timestamp) for each in records
     ]
     assert delivered[-1].partition.partition == 2
@@ -92,7 +92,7 @@ def test_keys_go_to_the_partitions_that_librdkafkas_java_partitioner_chooses(
         )
     assert producer.flush(20) == 0
 
-    async def scenario(client: Client) -> list[RecordMetadata]:
+    async def scenario(client: Client) -> list[ProducedRecord]:
         return await IdempotentProducer(client).send(
             ProducerRecord(topic, b"", key=key) for key in keys
         )
@@ -142,7 +142,7 @@ def test_a_record_of_900_kb_survives_a_round_trip(kafka: KafkaCluster, topic: st
 def test_a_too_large_record_is_rejected_and_the_next_one_is_not(
     kafka: KafkaCluster, topic: str
 ) -> None:
-    async def scenario(client: Client) -> list[RecordMetadata]:
+    async def scenario(client: Client) -> list[ProducedRecord]:
         producer = IdempotentProducer(client)
         await producer.send([ProducerRecord(topic, b"before", partition=0)])
         with pytest.raises(BrokerRefused) as caught:
@@ -150,7 +150,7 @@ def test_a_too_large_record_is_rejected_and_the_next_one_is_not(
         assert caught.value.code is ErrorCode.MESSAGE_TOO_LARGE
         return await producer.send([ProducerRecord(topic, b"after", partition=0)])
 
-    assert run(kafka, scenario) == [RecordMetadata(TopicPartition(topic, 0), Offset(1))]
+    assert run(kafka, scenario) == [ProducedRecord(TopicPartition(topic, 0), Offset(1))]
 
 
 def test_a_missing_topic_is_created_only_on_request(kafka: KafkaCluster) -> None:
@@ -160,12 +160,12 @@ def test_a_missing_topic_is_created_only_on_request(kafka: KafkaCluster) -> None
     )
     assert missing.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
-    async def scenario(client: Client) -> list[RecordMetadata]:
+    async def scenario(client: Client) -> list[ProducedRecord]:
         return await IdempotentProducer(client, create_topics=True).send(
             [ProducerRecord(name, b"")]
         )
 
-    assert run(kafka, scenario) == [RecordMetadata(TopicPartition(name, 0), START)]
+    assert run(kafka, scenario) == [ProducedRecord(TopicPartition(name, 0), START)]
 
 
 def test_read_committed_hides_aborted_records(kafka: KafkaCluster, topic: str) -> None:
@@ -212,7 +212,7 @@ def test_a_consumer_waits_for_records(kafka: KafkaCluster, topic: str) -> None:
 def test_a_restarted_broker_is_found_again(tmp_path: Path) -> None:
     with KafkaCluster(folder=tmp_path) as kafka:
 
-        async def scenario(client: Client) -> list[RecordMetadata]:
+        async def scenario(client: Client) -> list[ProducedRecord]:
             producer = IdempotentProducer(client, create_topics=True)
             await producer.send([ProducerRecord("kept", b"before")])
             await asyncio.to_thread(kafka.stop, 0)
@@ -221,4 +221,4 @@ def test_a_restarted_broker_is_found_again(tmp_path: Path) -> None:
             await asyncio.to_thread(kafka.start, 0)
             return await producer.send([ProducerRecord("kept", b"after")])
 
-        assert run(kafka, scenario) == [RecordMetadata(TopicPartition("kept", 0), Offset(1))]
+        assert run(kafka, scenario) == [ProducedRecord(TopicPartition("kept", 0), Offset(1))]

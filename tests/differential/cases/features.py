@@ -43,10 +43,10 @@ def _holds(level: int) -> Eventually:
     """Brokers learn of a level after the answer. Level 0 is not returned at all."""
     return Eventually(
         ASKED,
-        lambda told: (
+        lambda reported: (
             level
             == next(
-                (each.max_version_level for each in told.finalized_features
+                (each.max_version_level for each in reported.finalized_features
                  if each.name == TRANSACTIONS), 0)
         ),
     )  # fmt: skip

@@ -36,16 +36,16 @@ FIRST, SECOND = member(1), member(2)
 
 
 def subscribed(*topics: str, owned: tuple[int, ...] = (), version: int = 1) -> bytes:
-    told = ConsumerProtocolSubscription(
+    reported = ConsumerProtocolSubscription(
         topics=list(topics or ("~t",)),
         owned_partitions=[Owned("~t", list(owned))] if owned else [],
     )
-    return bytes([0, version]) + encode(told, version)
+    return bytes([0, version]) + encode(reported, version)
 
 
 def share(*partitions: int, user_data: bytes | None = None) -> bytes:
-    told = ConsumerProtocolAssignment([Assigned("~t", list(partitions))], user_data)
-    return bytes([0, 1]) + encode(told, 1)
+    reported = ConsumerProtocolAssignment([Assigned("~t", list(partitions))], user_data)
+    return bytes([0, 1]) + encode(reported, 1)
 
 
 def join(
@@ -57,7 +57,7 @@ def join(
     metadata: bytes | None = None,
     session_ms: int = 10_000,
 ) -> JoinGroupRequest:
-    told = subscribed() if metadata is None else metadata
+    reported = subscribed() if metadata is None else metadata
     return JoinGroupRequest(
         group_id="~g",
         session_timeout_ms=session_ms,
@@ -65,7 +65,7 @@ def join(
         member_id=member_id,
         group_instance_id=instance,
         protocol_type=kind,
-        protocols=[JoinGroupRequestProtocol(name, told) for name in strategies],
+        protocols=[JoinGroupRequestProtocol(name, reported) for name in strategies],
     )
 
 

@@ -19,7 +19,7 @@ from penstock.wire.messages.list_groups import ListGroupsRequest
 from penstock.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
 
 DELETED = DeleteGroupsRequest(groups_names=["~g"])
-FORGOTTEN = Eventually(FETCHED, lambda told: not told.groups[0].topics)
+FORGOTTEN = Eventually(FETCHED, lambda reported: not reported.groups[0].topics)
 """Coordinators learn of a deletion after the answer."""
 PENDING = (_init(), _add_offsets(), _offsets(0))
 

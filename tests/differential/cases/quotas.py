@@ -34,7 +34,7 @@ def described(
     )
 
 
-def told(count: int) -> Eventually:
+def reported(count: int) -> Eventually:
     """Kafka's brokers learn of quotas after the controller has answered."""
     anything = described(("user", EXACT, "~u"), strict=False)
     return Eventually(anything, lambda answer: len(answer.entries) == count)
@@ -84,7 +84,7 @@ SET: tuple[Step, ...] = (
         entry(BOTH, ("consumer_byte_rate", 2048.0)),
         entry({"user": "~u", "client-id": None}, ("controller_mutation_rate", 0.25)),
     ),
-    told(3),
+    reported(3),
 )
 
 
@@ -105,7 +105,7 @@ CASES: list[Case] = [
             FILTERS["a user, strictly"], lambda answer: answer.entries[0].values[0].value == 4096
         ),
         alter(entry(USER, ("producer_byte_rate", None), ("unknown", None))),
-        told(2),
+        reported(2),
         FILTERS["a user"],
         api=AlterClientQuotasRequest,
     ),

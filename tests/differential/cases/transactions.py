@@ -89,7 +89,9 @@ def _add_offsets(
 def _is(state: str) -> Eventually:
     """Markers are written after the answer."""
     asked = DescribeTransactionsRequest(transactional_ids=["~x"])
-    return Eventually(asked, lambda told: told.transaction_states[0].transaction_state == state)
+    return Eventually(
+        asked, lambda reported: reported.transaction_states[0].transaction_state == state
+    )
 
 
 COMMITTED, ABORTED = _is("CompleteCommit"), _is("CompleteAbort")

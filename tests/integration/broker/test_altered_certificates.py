@@ -98,7 +98,7 @@ def test_a_password_altered_to_a_variable_is_stored_as_the_variable(
     for password, says in (
         (f"${{file:{secrets}:wrong}}", "is not the password of"),
         (f"${{file:{secrets}:missing}}", "has no 'missing'"),
-        ("${vault:second}", "is no variable of the broker's config.providers"),
+        ("${vault:second}", "is not a variable of the broker's config.providers"),
         (CANARY, "would lie in the metadata"),
     ):
         code, text = broker.alter_all({LOCATION: store, PASSWORD: password})

@@ -34,7 +34,7 @@ from penstock.wire.messages.sasl_authenticate import (
 from penstock.wire.messages.sasl_handshake import SaslHandshakeRequest
 from penstock.wire.messages.write_txn_markers import WriteTxnMarkersRequest
 from support.brokers.wire_link import WireLink
-from support.security.samples import GROUP, TOPIC, TRANSACTION, codes, samples, told
+from support.security.samples import GROUP, TOPIC, TRANSACTION, codes, reported, samples
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 SETTINGS = {
@@ -105,7 +105,7 @@ def protected() -> Iterator[EmbeddedBroker]:
                 assert time.monotonic() < deadline_s, name
         listed = {GROUP: "ListGroups", TRANSACTION: "ListTransactions", TOPIC: "Metadata of all"}
         for name, sample in listed.items():
-            assert name in told(admin.ask(*SAMPLES[sample])), "nothing could leak"
+            assert name in reported(admin.ask(*SAMPLES[sample])), "nothing could leak"
         try:
             yield running
         finally:
@@ -144,7 +144,7 @@ def check_that_nothing_is_told(broker: EmbeddedBroker, name: str) -> None:
     asked, version = SAMPLES[name]
     with User(broker, "mallory") as mallory:
         response = mallory.ask(asked, version)
-    assert set(told(response)) <= set(told(asked))
+    assert set(reported(response)) <= set(reported(asked))
     found = codes(response)
     operations = {code for kind, code in found if kind.endswith("operations")}
     errors = {code for kind, code in found if kind.endswith("error_code")} - {0}
@@ -240,8 +240,10 @@ def test_a_refused_broker_is_logged_as_one_warning(
         for _ in range(3):
             eve.ask(WriteTxnMarkersRequest())
     warned = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
-    (told,) = warned
-    assert told.startswith("User:eve from 127.0.0.1 is refused WriteTxnMarkers, which brokers send")
+    (reported,) = warned
+    assert reported.startswith(
+        "User:eve from 127.0.0.1 is refused WriteTxnMarkers, which brokers send"
+    )
 
 
 def test_a_user_with_read_rights_cannot_fetch_as_a_replica(broker: EmbeddedBroker) -> None:

@@ -284,8 +284,8 @@ def test_cordoned_directories_are_checked_when_they_are_altered(
         assert isinstance(altered, IncrementalAlterConfigsResponse)
         assert altered.responses[0].error_code == code
         if code:
-            told = altered.responses[0].error_message
-            assert told == (
+            reported = altered.responses[0].error_message
+            assert reported == (
                 f"cordoned.log.dirs: {tmp_path}/c is not among log.dirs, which are "
                 f"{tmp_path}/a, {tmp_path}/b"
             )

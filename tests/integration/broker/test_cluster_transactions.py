@@ -298,8 +298,8 @@ def test_a_marker_refused_by_a_newer_epoch_counts_once_the_log_before_it_is_repl
         assert (done, asked.done()) == ([], False)
         note_fetch(partition, FollowerFetch(1, partition.log.end_offset))
         services.waiters.changed(where)
-        told = (await asked).markers[0].topics[0].partitions[0]
-        assert told.error_code == ErrorCode.INVALID_PRODUCER_EPOCH
+        reported = (await asked).markers[0].topics[0].partitions[0]
+        assert reported.error_code == ErrorCode.INVALID_PRODUCER_EPOCH
         await until(lambda: bool(done))
         assert partition.log.end_offset == 1, "the first marker alone"
 
@@ -315,7 +315,7 @@ def led_by(leader: Leading, broker: BrokerId) -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "told"),
+    ("code", "reported"),
     [
         (ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH),
         (ErrorCode.TRANSACTION_ABORTABLE, ErrorCode.INVALID_TXN_STATE),
@@ -327,10 +327,10 @@ def led_by(leader: Leading, broker: BrokerId) -> None:
     ],
 )
 def test_a_remote_coordinators_error_is_returned_like_a_local_one(
-    code: ErrorCode, told: ErrorCode | None
+    code: ErrorCode, reported: ErrorCode | None
 ) -> None:
-    """`told` is None if the producer should retry."""
+    """`reported` is None if the producer should retry."""
     refused = BrokerRefused(code, "the coordinator")
-    assert retriable_by_producers(refused) is (told is None)
-    if told is not None:
-        assert error_for_producer(refused, knows_abortable=False).code is told
+    assert retriable_by_producers(refused) is (reported is None)
+    if reported is not None:
+        assert error_for_producer(refused, knows_abortable=False).code is reported

@@ -75,17 +75,17 @@ def test_a_topics_setting_is_described_with_all_its_synonyms(link: WireLink) -> 
     assert alter(link, BROKER, "", ("log.retention.ms", SET, "2000")) == 0
     assert alter(link, BROKER, "0", ("log.retention.ms", SET, "3000")) == 0
     assert alter(link, TOPIC, "t", ("retention.ms", SET, "4000")) == 0
-    told = describe(link, TOPIC, "t")["retention.ms"]
-    assert (told.value, told.config_source, told.config_type) == ("4000", 1, 5)
-    assert synonyms(told) == [
+    reported = describe(link, TOPIC, "t")["retention.ms"]
+    assert (reported.value, reported.config_source, reported.config_type) == ("4000", 1, 5)
+    assert synonyms(reported) == [
         ("retention.ms", "4000", 1),
         ("log.retention.ms", "3000", 2),
         ("log.retention.ms", "2000", 3),
         ("log.retention.hours", "48", 4),
         ("log.retention.hours", "168", 5),
     ]
-    assert told.documentation
-    assert not told.read_only
+    assert reported.documentation
+    assert not reported.read_only
 
 
 def test_only_requested_settings_are_described(link: WireLink) -> None:
@@ -93,24 +93,30 @@ def test_only_requested_settings_are_described(link: WireLink) -> None:
 
 
 def test_a_broker_describes_which_settings_need_a_restart(link: WireLink) -> None:
-    told = describe(link, BROKER, "0")
-    assert (told["log.retention.hours"].value, told["log.retention.hours"].config_source) == (
+    reported = describe(link, BROKER, "0")
+    assert (
+        reported["log.retention.hours"].value,
+        reported["log.retention.hours"].config_source,
+    ) == (
         "48",
         4,
     )
-    assert told["log.retention.hours"].read_only
-    assert not told["log.retention.ms"].read_only
+    assert reported["log.retention.hours"].read_only
+    assert not reported["log.retention.ms"].read_only
 
 
 def test_the_default_broker_describes_only_altered_settings(link: WireLink) -> None:
     assert describe(link, BROKER, "") == {}
     alter(link, BROKER, "", ("log.cleaner.threads", SET, "2"), ("my.plugin", SET, "secret"))
-    told = describe(link, BROKER, "")
-    assert (told["log.cleaner.threads"].value, told["log.cleaner.threads"].config_source) == (
+    reported = describe(link, BROKER, "")
+    assert (
+        reported["log.cleaner.threads"].value,
+        reported["log.cleaner.threads"].config_source,
+    ) == (
         "2",
         3,
     )
-    assert (told["my.plugin"].value, told["my.plugin"].is_sensitive) == (None, True)
+    assert (reported["my.plugin"].value, reported["my.plugin"].is_sensitive) == (None, True)
 
 
 REFUSED: list[tuple[int, str, tuple[str, int, str | None], ErrorCode]] = [
@@ -139,8 +145,8 @@ def test_a_loggers_level_changes_while_the_broker_runs(link: WireLink) -> None:
     before = logger.level
     try:
         assert alter(link, LOGGER, "0", (logger.name, SET, "TRACE")) == 0
-        told = describe(link, LOGGER, "0", logger.name)[logger.name]
-        assert (told.value, told.config_source) == ("TRACE", 6)
+        reported = describe(link, LOGGER, "0", logger.name)[logger.name]
+        assert (reported.value, reported.config_source) == ("TRACE", 6)
         assert logger.isEnabledFor(logging.DEBUG)
         assert alter(link, LOGGER, "0", (logger.name, DELETE, None)) == 0
         assert logger.level == logging.NOTSET
@@ -158,8 +164,8 @@ def test_replacing_resets_unnamed_settings(link: WireLink) -> None:
     response = link.ask(replacing.AlterConfigsRequest(resources=[resource]))
     assert isinstance(response, replacing.AlterConfigsResponse)
     assert response.responses[0].error_code == 0
-    told = describe(link, TOPIC, "t", "retention.ms", "flush.ms")
-    assert {name: each.config_source for name, each in told.items()} == {
+    reported = describe(link, TOPIC, "t", "retention.ms", "flush.ms")
+    assert {name: each.config_source for name, each in reported.items()} == {
         "retention.ms": 5,
         "flush.ms": 1,
     }
@@ -196,9 +202,9 @@ def groups(link: WireLink) -> list[str]:
 
 def test_a_groups_setting_is_described_with_the_brokers_default(link: WireLink) -> None:
     assert alter(link, GROUP, "g/1", (SESSION, SET, "50000")) == 0
-    told = describe(link, GROUP, "g/1")[SESSION]
-    assert (told.value, told.config_source, told.config_type) == ("50000", 8, 3)
-    assert synonyms(told) == [
+    reported = describe(link, GROUP, "g/1")[SESSION]
+    assert (reported.value, reported.config_source, reported.config_type) == ("50000", 8, 3)
+    assert synonyms(reported) == [
         (SESSION, "50000", 8),
         ("group.consumer.session.timeout.ms", "45000", 5),
     ]

@@ -39,13 +39,13 @@ class Noting:
     """A coordinator that only records its notifications."""
 
     def __init__(self) -> None:
-        self.told: list[str] = []
+        self.reported: list[str] = []
 
     def lead(self, partition: int, log: Any) -> None:
-        self.told.append(f"lead {partition} {log}")
+        self.reported.append(f"lead {partition} {log}")
 
     def resign(self, partition: int) -> None:
-        self.told.append(f"resign {partition}")
+        self.reported.append(f"resign {partition}")
 
 
 def test_a_coordinator_that_leads_in_a_new_epoch_continues(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_a_coordinator_that_leads_in_a_new_epoch_continues(tmp_path: Path) -> No
             partition.follow(1, 5, (0, 1), 20)
             partition.lead(6, (0, 1), (0, 1), 21)
             coordinators.led(partition)
-            assert noting.told == ["lead 0 at 3", "resign 0", "lead 0 at 6"]
+            assert noting.reported == ["lead 0 at 3", "resign 0", "lead 0 at 6"]
 
     asyncio.run(main())
 
@@ -226,8 +226,8 @@ def test_a_request_for_stable_offsets_learns_that_the_coordinator_moved(
             while len(leader.services.waiters) < 5:
                 await asyncio.sleep(0)
             await ordered_to_follow(leader)
-            told = [code_of(await each) for each in waiting]
-            assert told == [ErrorCode.NOT_COORDINATOR] * 4
+            reported = [code_of(await each) for each in waiting]
+            assert reported == [ErrorCode.NOT_COORDINATOR] * 4
             refused = (await committing).topics[0].partitions[0].error_code
             assert refused == ErrorCode.NOT_COORDINATOR
             for version in (7, 8, 9, 10):

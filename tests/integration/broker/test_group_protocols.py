@@ -43,9 +43,9 @@ def test_the_consumer_protocol_can_be_disabled(
     settings = {SETTING: protocols, "offsets.topic.num.partitions": "1"}
     with EmbeddedBroker(settings=settings) as broker, WireLink(broker.bootstrap) as link:
         find_coordinator(link)
-        told = link.ask(join)
-        assert isinstance(told, ConsumerGroupHeartbeatResponse)
-        assert told.error_code == heartbeat
+        reported = link.ask(join)
+        assert isinstance(reported, ConsumerGroupHeartbeatResponse)
+        assert reported.error_code == heartbeat
         described = link.ask(ConsumerGroupDescribeRequest(["g"]))
         assert isinstance(described, ConsumerGroupDescribeResponse)
         assert [each.error_code for each in described.groups] == [description]

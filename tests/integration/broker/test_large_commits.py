@@ -209,7 +209,7 @@ def test_a_request_that_waits_for_replicas_frees_its_slot(
                 ),
                 (added, 3, results_of, MANY),
             ]
-            for request, version, told, count in cases:
+            for request, version, reported, count in cases:
                 lagging = TRANSACTION_STATE if request is added else CONSUMER_OFFSETS
                 with monkeypatch.context() as patch:
                     patch.setattr(PartitionCoordinatorLog, "is_committed", without(lagging))
@@ -218,7 +218,7 @@ def test_a_request_that_waits_for_replicas_frees_its_slot(
                     assert waiting.attempt() is None
                 assert waiting.attempt() is None  # its response takes turns
                 response = await one.services.waiters.future(waiting)
-                assert told(response) == {ErrorCode.NONE: count}, type(request).__name__
+                assert reported(response) == {ErrorCode.NONE: count}, type(request).__name__
 
     asyncio.run(main())
 
@@ -307,7 +307,7 @@ def test_too_many_transactional_offsets_are_refused_like_a_consumers(
         count = MOST_OFFSETS + 1
         async with caller(tmp_path) as one, asyncio.timeout(20):
             for request, version in ((commits(count), 9), (txn_commits(count, one.producer), 5)):
-                told = codes_of(await one.ask(request, version))
-                assert told == {ErrorCode.INVALID_COMMIT_OFFSET_SIZE: count}
+                reported = codes_of(await one.ask(request, version))
+                assert reported == {ErrorCode.INVALID_COMMIT_OFFSET_SIZE: count}
 
     asyncio.run(main())

@@ -408,8 +408,8 @@ def test_a_topic_named_twice_far_apart_is_not_deleted(broker: EmbeddedBroker) ->
     with WireLink(broker.bootstrap) as client:
         response = client.ask(DeleteTopicsRequest(topics=topics), 6)
     assert isinstance(response, DeleteTopicsResponse)
-    (told,) = (each for each in response.responses if each.name == "t")
-    assert told.error_code == ErrorCode.INVALID_REQUEST
+    (reported,) = (each for each in response.responses if each.name == "t")
+    assert reported.error_code == ErrorCode.INVALID_REQUEST
     assert "t" in broker.running.services.cluster.image.topics
 
 
@@ -440,14 +440,14 @@ AGAIN: list[tuple[Message, int]] = [
 def test_duplicates_across_pieces_are_answered_as_in_one_piece(
     broker: EmbeddedBroker, monkeypatch: pytest.MonkeyPatch, request_: Message, version: int
 ) -> None:
-    def told() -> Counter[str]:
+    def reported() -> Counter[str]:
         with WireLink(broker.bootstrap) as client:
             [results] = parts(client.ask(request_, version))
         return Counter(map(repr, results))
 
-    in_pieces = told()
+    in_pieces = reported()
     monkeypatch.setattr(turns, "NAMES_A_PIECE", 1 << 30)
-    assert in_pieces == told()
+    assert in_pieces == reported()
 
 
 def test_duplicate_names_are_described_only_once(broker: EmbeddedBroker) -> None:
@@ -513,8 +513,8 @@ def test_a_response_in_turns_has_the_entries_of_the_request(
     with WireLink(broker.bootstrap) as client:
         response = client.ask(request_, version)
     [asked] = [each for each in parts(request_) if len(each) >= 3000]
-    [told] = [each for each in parts(response) if len(each) >= 3000]
-    assert [name_of(each) for each in told] == [name_of(each) for each in asked]
+    [reported] = [each for each in parts(response) if len(each) >= 3000]
+    assert [name_of(each) for each in reported] == [name_of(each) for each in asked]
 
 
 def parts(message: Message) -> list[list[Any]]:
@@ -584,19 +584,19 @@ def test_offsets_too_many_for_one_write_are_refused_before_records_are_built(
         topic = OffsetCommitRequestTopic(name="t", partitions=parts)
         return OffsetCommitRequest(group_id="g", generation_id_or_member_epoch=-1, topics=[topic])
 
-    def told(response: Message) -> set[int]:
+    def reported(response: Message) -> set[int]:
         assert isinstance(response, OffsetCommitResponse)
         return {each.error_code for topic in response.topics for each in topic.partitions}
 
     groups = broker.running.services.coordination.groups
     with WireLink(broker.bootstrap) as client:
         client.ask(FindCoordinatorRequest(coordinator_keys=["g"]), 4)
-        while told(few := client.ask(commits(3000), 8)) != {ErrorCode.NONE}:
-            assert told(few) < LOADING
+        while reported(few := client.ask(commits(3000), 8)) != {ErrorCode.NONE}:
+            assert reported(few) < LOADING
         monkeypatch.setattr(groups, "commit", None)
         for count in (MOST_OFFSETS + 1, 100_000):
             many = client.ask(commits(count), 8)
-            assert told(many) == {ErrorCode.INVALID_COMMIT_OFFSET_SIZE}
+            assert reported(many) == {ErrorCode.INVALID_COMMIT_OFFSET_SIZE}
 
 
 def test_one_missing_partition_among_many_keeps_all_out_of_a_transaction(

@@ -378,7 +378,7 @@ def test_a_quota_request_deletes_no_password(broker: EmbeddedBroker) -> None:
         assert altered(admin, upsertions=[new]) == {"dora": ErrorCode.NONE}
         response = admin.ask(AlterClientQuotasRequest(entries=[removal]))
         assert isinstance(response, AlterClientQuotasResponse)
-        assert response.entries[0].error_code == ErrorCode.NONE, "as Kafka: it is no quota"
+        assert response.entries[0].error_code == ErrorCode.NONE, "as Kafka: it is not a quota"
         assert described(admin, "dora") == (
             0,
             [CredentialInfo(mechanism=mechanism, iterations=4096)],

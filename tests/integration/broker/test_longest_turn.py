@@ -150,7 +150,7 @@ def resolved(directory: Path, settings: list[str]) -> Resolved:
     )
 
 
-async def told(
+async def reported(
     api: Api, path: ListPath, version: int, ask: Callable[[], Coroutine[Any, Any, object]]
 ) -> list[str]:
     """The list's name if it blocks the loop in every try: a core shared with others is slow at
@@ -179,7 +179,7 @@ async def held_up(directory: Path, settings: list[str]) -> list[str]:
             count = COUNT_NUMBERS if has_numbers(api.request, version, path) else COUNT
             count = COUNTS.get(api.name, count)
             frame = frame_of(api, version, with_many(api.request, version, path, count))
-            found += await told(api, path, version, partial(asked_or_closed, dispatch, frame))
+            found += await reported(api, path, version, partial(asked_or_closed, dispatch, frame))
     return found
 
 
@@ -211,7 +211,7 @@ async def held_up_by_refusals(directory: Path) -> list[str]:
                 continue  # refused as a whole, whatever it names
             request = with_many(api.request, version, path, COUNT_REFUSED)
             again = partial(timed, partial(handler, request, ctx))
-            found += await told(api, path, version, again)
+            found += await reported(api, path, version, again)
     return found
 
 

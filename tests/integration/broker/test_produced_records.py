@@ -68,8 +68,8 @@ def test_clients_can_neither_write_to_an_internal_topic_nor_delete_from_it(
         link.client_id = client_id
         answer = link.ask(request, 9)
         assert isinstance(answer, ProduceResponse)
-        told = answer.responses[0].partition_responses[0]
-        assert told.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
+        reported = answer.responses[0].partition_responses[0]
+        assert reported.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
     delete = DeleteRecordsRequest(
         topics=[
             DeleteRecordsTopic(

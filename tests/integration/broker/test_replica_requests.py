@@ -389,14 +389,14 @@ def test_a_coordinator_does_not_mistake_a_new_leaders_record_for_its_own(tmp_pat
             partition, services.replicas.leader_append, services.waiters, Codec.NONE
         )
         end = log.append([RawRecord(b"key", b"value")], 0)
-        told: list[int] = []
-        log.when_committed(end, lambda: told.append(end))
+        reported: list[int] = []
+        log.when_committed(end, lambda: reported.append(end))
         partition.follow(1, 4, (0, 1), 20)
         partition.update_from_leader(end, 0)
         assert not log.is_committed(end)
         for _turn in range(5):
             await asyncio.sleep(0)
-        assert told == []
+        assert reported == []
 
     run(tmp_path, test)
 

@@ -155,8 +155,8 @@ def test_a_record_delivered_too_often_becomes_a_dead_letter(
     a.acquired()
     a.acknowledge((0, 0, ACCEPT), (1, 2, RELEASE))
     found = letters_in(link, letters, 2)
-    told = [read_dead_letter(each.headers) for each in found]
-    assert [(each.offset, each.error, each.attempt) for each in told if each] == [
+    reported = [read_dead_letter(each.headers) for each in found]
+    assert [(each.offset, each.error, each.attempt) for each in reported if each] == [
         (1, "delivered 2 times", 2),
         (2, "delivered 2 times", 2),
     ]

@@ -314,8 +314,8 @@ def test_a_session_cannot_name_more_partitions_than_exist(stage: Stage) -> None:
     assert getattr(asked(named(0, 5000)), "error_code", None) == refused
     forgotten = [ForgottenTopic(a.topic_id, list(range(5000)))]
     assert getattr(asked([], forgotten_topics_data=forgotten), "error_code", None) == refused
-    told = [AcknowledgeTopic(a.topic_id, [AcknowledgePartition(each) for each in range(5000)])]
-    reply = a.link.ask(ShareAcknowledgeRequest(stage.name, "a", 1, topics=told))
+    reported = [AcknowledgeTopic(a.topic_id, [AcknowledgePartition(each) for each in range(5000)])]
+    reply = a.link.ask(ShareAcknowledgeRequest(stage.name, "a", 1, topics=reported))
     assert getattr(reply, "error_code", None) == refused
     a.epoch = 1  # none of the refused requests counted
     assert getattr(asked(named(0, 900)), "error_code", None) == 0

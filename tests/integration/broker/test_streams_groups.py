@@ -146,15 +146,17 @@ def test_a_member_gets_its_tasks_with_its_first_heartbeat(
 
 
 def test_a_member_describes_its_topology_on_request(link: WireLink) -> None:
-    assert join(link, group_id="told").topology_description_required
+    assert join(link, group_id="reported").topology_description_required
     source = TopologyDescriptionNode("KSTREAM-SOURCE-0000000000", 1, ["lines"], successors=["sink"])
     sink = TopologyDescriptionNode("sink", 3, sink_topic="counts")
     store = TopologyDescriptionGlobalStore(source, TopologyDescriptionNode("fill", 2, stores=["s"]))
     parts = [TopologyDescriptionSubtopology("0", [source, sink])]
-    told = TopologyDescription(parts, [store])
+    reported = TopologyDescription(parts, [store])
 
-    def update(member_id: str, group_id: str = "told") -> int:
-        reply = link.ask(StreamsGroupTopologyDescriptionUpdateRequest(group_id, member_id, 0, told))
+    def update(member_id: str, group_id: str = "reported") -> int:
+        reply = link.ask(
+            StreamsGroupTopologyDescriptionUpdateRequest(group_id, member_id, 0, reported)
+        )
         assert isinstance(reply, StreamsGroupTopologyDescriptionUpdateResponse)
         return reply.error_code
 
@@ -165,12 +167,12 @@ def test_a_member_describes_its_topology_on_request(link: WireLink) -> None:
     status, found = description(link)
     assert status == 3
     assert found is not None
-    assert to_builtins(found) == to_builtins(told)
+    assert to_builtins(found) == to_builtins(reported)
     assert description(link, asked=False) == (0, None)
 
 
 def description(link: WireLink, *, asked: bool = True) -> tuple[int, Message | None]:
-    reply = link.ask(StreamsGroupDescribeRequest(["told"], include_topology_description=asked))
+    reply = link.ask(StreamsGroupDescribeRequest(["reported"], include_topology_description=asked))
     assert isinstance(reply, StreamsGroupDescribeResponse)
     (group,) = reply.groups
     return group.topology_description_status, group.topology_description
@@ -198,14 +200,14 @@ def test_topics_that_cannot_be_created_are_reported(link: WireLink) -> None:
 
 
 @pytest.mark.parametrize(
-    ("why", "told"),
+    ("why", "reported"),
     [
         (TooManyPartitions("raise ulimit -n"), "failed: raise ulimit -n"),
         (TimeoutError(), "is not finished after 3 s"),
     ],
 )
 def test_topics_beyond_the_brokers_limit_are_not_created(
-    link: WireLink, monkeypatch: pytest.MonkeyPatch, why: Exception, told: str
+    link: WireLink, monkeypatch: pytest.MonkeyPatch, why: Exception, reported: str
 ) -> None:
     """As if a client requested the topics; the reason is always reported."""
 
@@ -216,7 +218,7 @@ def test_topics_beyond_the_brokers_limit_are_not_created(
     many = Topology(0, [Subtopology("0", repartition_source_topics=[TopicInfo("many", 9000)])])
     reply = join(link, group_id="many", topology=many)
     assert reply.status is not None
-    assert told in reply.status[0].status_detail
+    assert reported in reply.status[0].status_detail
 
 
 @pytest.mark.parametrize("setting", ROUTE_SETTINGS)

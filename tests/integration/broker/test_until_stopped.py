@@ -33,5 +33,5 @@ def test_a_second_signal_is_ignored(
             stops[0](why)
 
     asyncio.run(until_stopped(resolve(defaults=settings), tmp_path, listen, on_ready))
-    told = [each.getMessage() for each in caplog.records if "stop" in each.getMessage()]
-    assert told == ["stopping: first", "stopped"]
+    reported = [each.getMessage() for each in caplog.records if "stop" in each.getMessage()]
+    assert reported == ["stopping: first", "stopped"]

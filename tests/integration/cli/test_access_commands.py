@@ -68,15 +68,17 @@ def test_a_secret_is_in_no_log_file_or_response(
     commands: Commands, folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    told = [
+    reported = [
         commands.run("user", "create", "bob", stdin=f"{CANARY}\n"),
         commands.run("topic", "list", *login(CANARY), at=commands.sasl),
         commands.run("topic", "list", *login(CANARY + "x"), at=commands.sasl),
         commands.run("user", "list", "--format", "json"),
         commands.run("broker", "describe", "1", "--format", "json"),
     ]
-    assert [each.exit_code for each in told] == [0, 0, 4, 0, 0], [each.output for each in told]
-    assert CANARY not in "".join(each.output for each in told)
+    assert [each.exit_code for each in reported] == [0, 0, 4, 0, 0], [
+        each.output for each in reported
+    ]
+    assert CANARY not in "".join(each.output for each in reported)
     assert CANARY not in caplog.text
     for path in folder.rglob("*"):
         assert not path.is_file() or CANARY.encode() not in path.read_bytes(), path
@@ -108,7 +110,7 @@ def explained(commands: Commands, *words: str) -> tuple[bool, str, Any]:
 def test_acls_are_created_explained_and_deleted(commands: Commands) -> None:
     allowed, why, _ = explained(commands, "bob", "read", "topic:payments")
     assert not allowed
-    assert why == "no rule speaks of topic:payments, and allow.everyone.if.no.acl.found is false"
+    assert why == "there is no rule for topic:payments, and allow.everyone.if.no.acl.found is false"
     for rule in (
         ("bob", "all", "topic:pay*"),
         ("bob", "write", "topic:payments", "--deny", "--host", "10.0.0.1"),
@@ -123,10 +125,13 @@ def test_acls_are_created_explained_and_deleted(commands: Commands) -> None:
     assert (allowed, rule["permission"], rule["host"]) == (False, "deny", "10.0.0.1")
     assert why == "this rule denies it, and a deny wins"
     allowed, why, _ = explained(commands, "eve", "describe", "topic:payments")
-    assert why == "rules speak of topic:payments, and none of them allows it to User:eve"
+    assert why == "there are rules for topic:payments, and none of them allows it to User:eve"
     allowed, why, rule = explained(commands, "bob", "idempotent-write", "cluster")
     assert (allowed, rule["resource"]) == (True, "topic:pay*")
-    assert why == "who may write to any topic may write idempotently, and this rule allows that"
+    assert (
+        why
+        == "a user that may write to some topic may write idempotently, and this rule allows that"
+    )
     assert not explained(commands, "eve", "idempotent-write", "cluster")[0]
     assert explained(commands, "admin", "alter", "cluster")[:2] == (
         True,
@@ -156,10 +161,10 @@ def test_quotas_are_set_and_removed(commands: Commands) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "reported"),
     [
-        (("acl", "create", "bob", "fly", "topic:t"), "'fly' is no operation"),
-        (("acl", "create", "bob", "read", "table:t"), "'table' is no type of resource"),
+        (("acl", "create", "bob", "fly", "topic:t"), "'fly' is not an operation"),
+        (("acl", "create", "bob", "read", "table:t"), "'table' is not a type of resource"),
         (("acl", "create", "bob", "read", "topic"), "'topic' names no resource"),
         (("acl", "create", "bob", "alter", "group:g"), "a group knows only alter-configs"),
         (("acl", "create", "bob", "read", "topic:t", "--deny", "--host", "box"), "an IP address"),
@@ -167,17 +172,17 @@ def test_quotas_are_set_and_removed(commands: Commands) -> None:
         (("acl", "explain", "bob", "read", "topic:t*"), "'topic:t*' is a pattern"),
         (("acl", "delete"), "say which: --principal"),
         (("quota", "set", "producer_byte_rate=1"), "say whose quota"),
-        (("quota", "set", "--user", "u", "bytes=1"), "'bytes' is no quota"),
+        (("quota", "set", "--user", "u", "bytes=1"), "'bytes' is not a quota"),
         (("quota", "set", "--user", "u", "producer_byte_rate"), "producer_byte_rate: has no value"),
         (("quota", "set", "--user", "u", "producer_byte_rate=-1"), "must be greater than 0"),
     ],
 )
 def test_bad_input_is_reported_in_one_sentence(
-    commands: Commands, words: tuple[str, ...], told: str
+    commands: Commands, words: tuple[str, ...], reported: str
 ) -> None:
     done = commands.run(*words)
     assert done.exit_code != 0
-    assert told in done.output
+    assert reported in done.output
     assert "Traceback" not in done.output
 
 

@@ -215,9 +215,9 @@ would not stop it.
 """
 
 
-@pytest.mark.parametrize(("words", "told"), SERVE, ids=[" ".join(words) for words, _ in SERVE])
+@pytest.mark.parametrize(("words", "reported"), SERVE, ids=[" ".join(words) for words, _ in SERVE])
 def test_a_broker_does_not_start(
-    words: tuple[str, ...], told: str, folder: Path, taken: str
+    words: tuple[str, ...], reported: str, folder: Path, taken: str
 ) -> None:
     before = sorted((folder / "machine").rglob("*"))
     stop = threading.Timer(STARTED_S, partial(os.kill, os.getpid(), signal.SIGTERM))
@@ -228,7 +228,7 @@ def test_a_broker_does_not_start(
         ends_in_a_sentence(
             ["serve", *default, *given],
             USAGE,
-            told.replace("HERE", str(folder)).replace("TAKEN", taken),
+            reported.replace("HERE", str(folder)).replace("TAKEN", taken),
         )
         assert sorted((folder / "machine").rglob("*")) == before
     finally:
@@ -288,7 +288,7 @@ OTHERS: list[tuple[str, ExitCode, str]] = [
     ("config diff -b B broker 1 99", USAGE, "broker 99 is not up; there are 1"),
     ("logs --dir empty --level nonsense", USAGE, "'nonsense' is not one of 'debug', 'info',"),
     ("plan -t t --messages 1 --size 1 --retention 1d", USAGE, "--topic needs --from-cluster"),
-    ("log adopt .", USAGE, ". is no log directory: it has no meta.properties; name kafka, logs"),
+    ("log adopt .", USAGE, ". is not a log directory: it has no meta.properties; name kafka, logs"),
     ("log adopt machine/logs", USAGE, "its workers have: name machine/logs/worker.0 and so on"),
     ("stop --dir ''", USAGE, "must not be empty"),
     ("topic list --dir ''", USAGE, "must not be empty"),
@@ -398,14 +398,16 @@ OTHERS: list[tuple[str, ExitCode, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("words", "code", "told"), OTHERS, ids=[ascii(each[0]) for each in OTHERS])
+@pytest.mark.parametrize(
+    ("words", "code", "reported"), OTHERS, ids=[ascii(each[0]) for each in OTHERS]
+)
 def test_a_command_is_refused(
-    words: str, code: ExitCode, told: str, folder: Path, taken: str, bootstrap: str
+    words: str, code: ExitCode, reported: str, folder: Path, taken: str, bootstrap: str
 ) -> None:
     del folder
     meant = {"''": "", "B": bootstrap}
     given = [meant.get(word, word.replace("TAKEN", taken)) for word in words.split()]
-    ends_in_a_sentence(given, code, told.replace("TAKEN", taken))
+    ends_in_a_sentence(given, code, reported.replace("TAKEN", taken))
 
 
 @pytest.mark.parametrize(
@@ -423,8 +425,8 @@ def test_a_malformed_node_that_prevents_the_start_is_named_with_its_remedy(
     with closing(Tree.open(tmp_path / FILE_NAME, SystemClock())) as tree:
         nodes = [Create("/cluster"), Create(path, b"gar\xffbage")]
         assert tree.apply(tree.open_session(), [nodes if "cluster" in path else nodes[1:]])
-    told = f"{path}: does not hold what belongs there, but 'gar\\xffbage'; {remedy}"
-    ends_in_a_sentence(["serve", "--port", "0", "--dir", str(tmp_path)], FAILED, told)
+    reported = f"{path}: does not hold what belongs there, but 'gar\\xffbage'; {remedy}"
+    ends_in_a_sentence(["serve", "--port", "0", "--dir", str(tmp_path)], FAILED, reported)
 
 
 def test_a_damaged_batch_is_named_with_its_partition(tmp_path: Path) -> None:
@@ -477,7 +479,7 @@ def test_a_deleted_working_directory_is_an_error(words: str, tmp_path: Path) -> 
         os.chdir(here)
 
 
-def ends_in_a_sentence(words: list[str], code: ExitCode, told: str) -> None:
+def ends_in_a_sentence(words: list[str], code: ExitCode, reported: str) -> None:
     result = CliRunner().invoke(main, words)
     assert isinstance(result.exception, SystemExit), result.exception
     assert result.exit_code == code, result.output
@@ -486,6 +488,6 @@ def ends_in_a_sentence(words: list[str], code: ExitCode, told: str) -> None:
     assert len(sentences) == 1, result.stderr
     assert shown[-1] == sentences[0]
     assert not any(line.startswith(("consumed ", "produced ")) for line in shown[:-1])
-    assert told in sentences[0]
+    assert reported in sentences[0]
     assert "internal error" not in result.stderr
     assert "Traceback" not in result.output

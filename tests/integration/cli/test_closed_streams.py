@@ -75,9 +75,9 @@ def test_kafkas_tools_report_that_their_output_is_lost() -> None:
                 check=False,
             )
             assert (done.returncode, done.stdout) == (1, b""), words
-            told = done.stderr.decode().splitlines()
-            assert len(told) == (reason is not None), done.stderr
-            assert all(f"cannot write the output: {reason}" in each for each in told)
+            reported = done.stderr.decode().splitlines()
+            assert len(reported) == (reason is not None), done.stderr
+            assert all(f"cannot write the output: {reason}" in each for each in reported)
 
 
 def test_a_broker_continues_without_its_standard_output(tmp_path: Path) -> None:
@@ -88,8 +88,8 @@ def test_a_broker_continues_without_its_standard_output(tmp_path: Path) -> None:
             assert any((tmp_path / "broker.json").exists() for _ in polls(LIMIT_S))
         finally:
             broker.terminate()
-        _, told = broker.communicate(timeout=LIMIT_S)
-    assert broker.returncode == 0, told
+        _, reported = broker.communicate(timeout=LIMIT_S)
+    assert broker.returncode == 0, reported
 
 
 def test_following_ends_when_the_output_pipe_closes() -> None:

@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from confluent_kafka import Consumer, Producer
-from confluent_kafka import TopicPartition as Place
+from confluent_kafka import Consumer, Producer, TopicPartition
 
 from penstock.cli.failure import ExitCode
 from penstock.cli.main import main
@@ -61,7 +60,7 @@ def produce(broker: EmbeddedBroker, topic: str, *records: tuple[str, dict[str, s
 def values(broker: EmbeddedBroker, topic: str, until: bytes) -> list[bytes | None]:
     """The values of a topic up to and including `until`."""
     consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "unused"})
-    consumer.assign([Place(topic, 0, 0)])
+    consumer.assign([TopicPartition(topic, 0, 0)])
     found: list[bytes | None] = []
     end_s = time.monotonic() + 20
     while until not in found:
@@ -130,16 +129,16 @@ def test_a_record_is_either_cancelled_or_delivered(broker: EmbeddedBroker, later
         producer.produce(later, value.encode(), b"k", headers=dict(headers))
     producer.flush(20)
     done = run(broker, "cancel", later, "--all", "--format", "json")
-    told: dict[str, set[int]] = {}
+    reported: dict[str, set[int]] = {}
     for each in rows(done):
-        told.setdefault(each["result"], set()).add(each["offset"])
+        reported.setdefault(each["result"], set()).add(each["offset"])
     produce(broker, later, ("end", {"penstock-delay-ms": "10"}))
     found = values(broker, f"{later}-to", b"end")
     delivered = [int(each or b"") for each in found if each not in {b"first", b"end"}]
     assert len(delivered) == len(set(delivered))
-    assert told.keys() <= {"cancelled", "delivered"}
-    assert set(delivered) == set(range(1, 1001)) - told.get("cancelled", set())
-    assert told.get("delivered", set()) <= set(delivered)
+    assert reported.keys() <= {"cancelled", "delivered"}
+    assert set(delivered) == set(range(1, 1001)) - reported.get("cancelled", set())
+    assert reported.get("delivered", set()) <= set(delivered)
     assert listed(broker, later) == []
 
 
@@ -159,13 +158,13 @@ def test_cancellations_wait_for_a_service(broker: EmbeddedBroker, tmp_path: Path
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (("list", "events"), ExitCode.USAGE, "events is no delay or retry topic"),
+        (("list", "events"), ExitCode.USAGE, "events is not a delay or retry topic"),
         (("peek", "events", "0-1"), ExitCode.USAGE, "'0-1' is not PARTITION:OFFSET"),
         (("cancel", "LATER"), ExitCode.USAGE, "say which records"),
         (("cancel", "LATER", "0:9"), ExitCode.USAGE, "no such record waits"),
         (("list", "LATER", "--due-before", "soon"), ExitCode.USAGE, "'soon' is not a time"),
         (("list", "LATER", "--filter", "value =="), ExitCode.USAGE, "is not CEL"),
-        (("stats", "events"), ExitCode.USAGE, "events is no delay or retry topic"),
+        (("stats", "events"), ExitCode.USAGE, "events is not a delay or retry topic"),
         (("stats", "--routes", "none.ini"), ExitCode.USAGE, "none.ini"),
     ],
 )

@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from confluent_kafka import Consumer, Message, Producer
-from confluent_kafka import TopicPartition as Place
+from confluent_kafka import Consumer, Message, Producer, TopicPartition
 
 from penstock.cli.failure import ExitCode
 from penstock.cli.main import main
@@ -76,7 +75,7 @@ def read(broker: EmbeddedBroker, topic: str, partitions: int = 2) -> list[Messag
             "isolation.level": "read_committed",
         }
     )
-    consumer.assign([Place(topic, each, 0) for each in range(partitions)])
+    consumer.assign([TopicPartition(topic, each, 0) for each in range(partitions)])
     found, ended = [], 0
     while ended < partitions:
         message = consumer.poll(20)
@@ -92,7 +91,7 @@ def read(broker: EmbeddedBroker, topic: str, partitions: int = 2) -> list[Messag
 def written(broker: EmbeddedBroker, topic: str) -> int:
     """The end offsets of both partitions together, including open transactions."""
     consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "unused"})
-    ends = [consumer.get_watermark_offsets(Place(topic, each), 20) for each in range(2)]
+    ends = [consumer.get_watermark_offsets(TopicPartition(topic, each), 20) for each in range(2)]
     consumer.close()
     assert None not in ends
     return sum(each[1] for each in ends if each is not None)

@@ -52,7 +52,7 @@ def run(bootstrap: str, *words: str) -> Result:
     return CliRunner().invoke(main, ["group", *words, "--bootstrap", bootstrap])
 
 
-def told(bootstrap: str, *words: str) -> list[dict[str, object]]:
+def reported(bootstrap: str, *words: str) -> list[dict[str, object]]:
     result = run(bootstrap, *words, "--format", "json")
     assert result.exit_code == 0, result.output
     return [json.loads(line) for line in result.stdout.splitlines()]
@@ -65,7 +65,7 @@ def offsets(described: dict[str, object]) -> list[dict[str, Any]]:
 
 
 def test_groups_are_listed(bootstrap: str) -> None:
-    groups = {each["id"]: each for each in told(bootstrap, "list")}
+    groups = {each["id"]: each for each in reported(bootstrap, "list")}
     assert groups["g"] == {
         "id": "g",
         "protocol_type": "consumer",
@@ -76,7 +76,7 @@ def test_groups_are_listed(bootstrap: str) -> None:
 
 
 def test_a_description_shows_the_lag(bootstrap: str) -> None:
-    (described,) = told(bootstrap, "describe", "g")
+    (described,) = reported(bootstrap, "describe", "g")
     (row,) = offsets(described)
     assert 0 <= row.pop("lag_seconds") < 60
     assert row == {
@@ -99,7 +99,7 @@ def test_a_description_shows_the_owner_of_each_partition(bootstrap: str) -> None
         consumer.poll(0.05)
     text = run(bootstrap, "describe", "h").stdout
     consumer.close()
-    assert text.startswith("h: Stable, 1 members, assignor range, lag 0\n")
+    assert text.startswith("h: Stable, 1 member, assignor range, lag 0\n")
     assert "someone  127.0.0.1  1" in text
 
 
@@ -107,7 +107,7 @@ def test_a_reset_is_shown_before_it_is_executed(bootstrap: str) -> None:
     asked = ("reset", "r", "--topic", "t", "--to", "-3")
     shown = run(bootstrap, *asked)
     assert shown.stderr == "nothing was changed; repeat with --execute\n"
-    assert told(bootstrap, *asked) == [
+    assert reported(bootstrap, *asked) == [
         {
             "group": "r",
             "topic": "t",
@@ -118,7 +118,7 @@ def test_a_reset_is_shown_before_it_is_executed(bootstrap: str) -> None:
         }
     ]
     run(bootstrap, *asked, "--execute")
-    assert told(bootstrap, "reset", "r", "--to", "beginning", "--execute") == [
+    assert reported(bootstrap, "reset", "r", "--to", "beginning", "--execute") == [
         {
             "group": "r",
             "topic": "t",
@@ -129,7 +129,7 @@ def test_a_reset_is_shown_before_it_is_executed(bootstrap: str) -> None:
         }
     ]
     assert run(bootstrap, "delete", "r", "r").stdout == "deleted r\n"
-    assert "r" not in {each["id"] for each in told(bootstrap, "list")}
+    assert "r" not in {each["id"] for each in reported(bootstrap, "list")}
 
 
 def test_a_missing_group_is_an_error(bootstrap: str) -> None:
@@ -147,9 +147,9 @@ def test_a_group_of_the_consumer_protocol_is_described(bootstrap: str) -> None:
         consumer.poll(0.05)
     consumer.commit(offsets=[TopicPartition("t", 0, 7)], asynchronous=False)
     text = run(bootstrap, "describe", "k").stdout
-    (described,) = told(bootstrap, "describe", "k")
+    (described,) = reported(bootstrap, "describe", "k")
     consumer.close()
-    assert text.startswith("k: Stable, 1 members, assignor uniform, epoch 2, lag 3 (")
+    assert text.startswith("k: Stable, 1 member, assignor uniform, epoch 2, lag 3 (")
     head, row = text.splitlines()[-2:]
     assert " ".join(head.split()) == "MEMBER INSTANCE CLIENT HOST PARTITIONS EPOCH GETS GIVES UP"
     assert row.split()[1:] == ["-", "someone", "127.0.0.1", "1", "2", "-", "-"]
@@ -170,7 +170,7 @@ def test_the_last_rebalances_are_shown_with_their_reasons(bootstrap: str, protoc
     while not consumer.assignment():
         consumer.poll(0.05)
     consumer.close()
-    (log,) = told(bootstrap, "describe", group, "--rebalances")
+    (log,) = reported(bootstrap, "describe", group, "--rebalances")
     assert (log["group"], log["under_way"]) == (group, None)
     rebalances = log["rebalances"]
     assert isinstance(rebalances, list)
@@ -210,7 +210,7 @@ def test_a_partition_without_a_commit_is_shown_with_its_owner(bootstrap: str) ->
     try:
         while not consumer.assignment():
             consumer.poll(0.05)
-        (row,) = told(bootstrap, "describe", "silent")
+        (row,) = reported(bootstrap, "describe", "silent")
         (held,) = offsets(row)
         assert (held["offset"], held["end"], held["lag"]) == (None, 10, None)
         assert (held["client"], held["host"]) == ("someone", "127.0.0.1")
@@ -246,12 +246,12 @@ def test_if_one_group_cannot_be_reset_no_group_is_reset(bootstrap: str) -> None:
     run(bootstrap, "reset", "kept", "--to", "3", "-t", "t", "--execute")
     refused = run(bootstrap, "reset", "kept", "none", "--to", "end", "--execute")
     assert (refused.exit_code, refused.stdout) == (2, "")
-    (described,) = told(bootstrap, "describe", "kept")
+    (described,) = reported(bootstrap, "describe", "kept")
     assert offsets(described)[0]["offset"] == 3
 
 
 def test_offsets_are_reset_from_a_file(bootstrap: str, tmp_path: Path) -> None:
     file = tmp_path / "offsets.csv"
     file.write_text("t,0,4\n")
-    (row,) = told(bootstrap, "reset", "filed", "--from-file", str(file), "--execute")
+    (row,) = reported(bootstrap, "reset", "filed", "--from-file", str(file), "--execute")
     assert (row["after"], row["executed"]) == (4, True)

@@ -38,8 +38,8 @@ def replicas(bootstrap: str, topic: str) -> list[list[int]]:
 
 
 def settings(bootstrap: str, topic: str) -> list[str]:
-    told = run(bootstrap, "config", "describe", "topic", topic, "--format", "json").stdout
-    return [json.loads(each)["value"] for each in told.splitlines()]
+    reported = run(bootstrap, "config", "describe", "topic", topic, "--format", "json").stdout
+    return [json.loads(each)["value"] for each in reported.splitlines()]
 
 
 def test_a_plan_is_saved_executed_and_completed(bootstrap: str, tmp_path: Path) -> None:

@@ -24,14 +24,14 @@ class Stage:
     """A broker with secrets in its settings, and commands that log in to it."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.told, self.address = folder, [""], ""
+        self.folder, self.reported, self.address = folder, [""], ""
 
     def run(self, *words: str, given: str | None = None, login: str = "") -> Result:
         settings = self.folder / "client.properties"
         settings.write_text(login)
         words = (*words, "--command-config", str(settings), "-b", self.address)
         done = CliRunner().invoke(main, words, input=given)
-        self.told += [done.output, str(done.exception or "")]
+        self.reported += [done.output, str(done.exception or "")]
         return done
 
     def login(self, mechanism: str, user: str, password: str, more: str = "") -> str:
@@ -95,7 +95,7 @@ def test_no_secret_is_in_a_log_a_file_or_an_output(tmp_path: Path) -> None:
         assert stage.run("topic", "list", login=bob).exit_code == 0
         made = stage.run("token", "create", "--format", "json", login=bob)
         assert made.exit_code == 0, made.output
-        stage.told.remove(made.output)  # only the command that creates a token prints it
+        stage.reported.remove(made.output)  # only the command that creates a token prints it
         url = f"sasl.oauthbearer.token.endpoint.url={(tmp_path / 'token.jwt').as_uri()}\n"
         alice = stage.secured("OAUTHBEARER") + url
         assert stage.run("topic", "list", login=alice).exit_code == 0
@@ -112,7 +112,7 @@ def test_no_secret_is_in_a_log_a_file_or_an_output(tmp_path: Path) -> None:
     hmac = made.output.partition('"hmac":')[2].split('"')[1]
     assert len(hmac) > 40
     searched = {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()}
-    searched[Path("answers")] = "\n".join(stage.told).encode()
+    searched[Path("answers")] = "\n".join(stage.reported).encode()
     with tarfile.open(fileobj=gzip.open(bundle)) as archive:
         for member in archive.getmembers():
             content = archive.extractfile(member)

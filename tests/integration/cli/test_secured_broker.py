@@ -87,7 +87,7 @@ def test_tls_on_one_side_only_is_reported_with_the_settings_to_use(command: Comm
         words = ["topic", "list", "-b", open_broker.bootstrap]
         secured = command.run("admin", *words)
     assert secured.exit_code == ExitCode.UNREACHABLE
-    assert "does not seem to speak TLS, but security.protocol says so" in secured.output
+    assert "does not seem to speak TLS, which security.protocol asks for" in secured.output
     assert "look at security.protocol" in secured.output
     assert "-X security.protocol=SSL" not in secured.output, "it is said already"
 
@@ -100,7 +100,7 @@ def test_an_untrusted_certificate_is_reported(command: Command) -> None:
     assert "ssl.truststore.location (which certificates to trust)" in refused.output
 
 
-def test_a_login_that_is_missing_is_told(command: Command) -> None:
+def test_a_missing_login_is_reported(command: Command) -> None:
     refused = command.run("admin", "topic", "list", "-X", "security.protocol=SSL")
     assert refused.exit_code == ExitCode.UNREACHABLE
     assert "was lost at the first request; perhaps it asks for a login" in refused.output

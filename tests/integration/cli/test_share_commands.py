@@ -123,10 +123,10 @@ def test_a_snapshot_of_the_cluster_has_the_share_groups_lag(
 
 def test_dead_letters_are_listed_and_redriven(broker: EmbeddedBroker, member: ShareMember) -> None:
     until = time.monotonic() + 30
-    letters, told = f"dlq.{member.topic}", ""
-    while not told and time.monotonic() < until:
-        told = run(broker, "dlq", "list", letters, "--format", "json")
-    assert "rejected by a member" in told
+    letters, reported = f"dlq.{member.topic}", ""
+    while not reported and time.monotonic() < until:
+        reported = run(broker, "dlq", "list", letters, "--format", "json")
+    assert "rejected by a member" in reported
     run(broker, "dlq", "redrive", letters, "--yes")
     assert member.acquired(wait_ms=10_000)[0][0] == 5
 

@@ -10,9 +10,9 @@ import pytest
 from penstock.client.address import parse_addresses
 from penstock.client.broker_versions import broker_versions
 from penstock.client.cluster import Client
-from penstock.client.elections import ElectionType, elect_leaders
+from penstock.client.elections import elect_leaders
 from penstock.client.errors import BrokerRefused
-from penstock.client.features import UpgradeType, describe_features, update_features
+from penstock.client.features import describe_features, update_features
 from penstock.client.hanging import find_hanging
 from penstock.client.log_dirs import LogDirReplica, alter_replica_log_dirs, describe_log_dirs
 from penstock.client.metadata import NO_LEADER, PartitionMetadata, TopicMetadata
@@ -28,6 +28,7 @@ from penstock.errors import ErrorCode
 from penstock.record.build import build_batch, numbered
 from penstock.testing.broker import EmbeddedBroker
 from penstock.types import BrokerId, LeaderEpoch, TopicPartition, Uuid
+from penstock.wire.enums import ElectionType, UpgradeType
 from penstock.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from penstock.wire.messages.produce import (
     PartitionProduceData,

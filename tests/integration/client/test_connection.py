@@ -322,7 +322,7 @@ def test_a_host_refuses_if_all_of_its_addresses_refuse(source: str | None) -> No
         with socket.socket() as taken:
             taken.bind(("127.0.0.1", 0))
             address = Address("two.example", taken.getsockname()[1])
-            with pytest.raises(ConnectionRefused, match="nobody listens"):
+            with pytest.raises(ConnectionRefused, match="nothing listens"):
                 await connect(address, client_id="c", source=source)
 
     with asyncio.Runner(loop_factory=TwoAddresses) as runner:

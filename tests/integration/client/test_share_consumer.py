@@ -14,11 +14,11 @@ from penstock.client.record_sender import ProducerRecord
 from penstock.client.route import ToBroker
 from penstock.client.share_consumer import ShareConsumer, SharedRecord
 from penstock.client.share_groups import share_offsets
-from penstock.client.share_session import AcknowledgeType
 from penstock.client.transactional_producer import TransactionalProducer
 from penstock.config.resource_type import ConfigResourceType
 from penstock.testing.broker import EmbeddedBroker
 from penstock.types import TopicPartition
+from penstock.wire.enums import AcknowledgeType
 
 SETTINGS = {
     "offsets.topic.num.partitions": "1",

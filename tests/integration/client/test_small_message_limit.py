@@ -9,7 +9,7 @@ import pytest
 from penstock.client.address import parse_addresses
 from penstock.client.cluster import Client
 from penstock.client.errors import BrokerRefused
-from penstock.client.produce import IdempotentProducer, ProducerRecord, RecordMetadata
+from penstock.client.produce import IdempotentProducer, ProducedRecord, ProducerRecord
 from penstock.client.producer_session import ProducerSession
 from penstock.client.record_sender import RecordSender
 from penstock.errors import ErrorCode
@@ -50,8 +50,8 @@ class CountingSender(RecordSender):
 
 def delivered(
     bootstrap: str, sent: Sequence[Sequence[ProducerRecord]]
-) -> tuple[list[RecordMetadata | BrokerRefused | None], Counter[int]]:
-    async def main() -> tuple[list[RecordMetadata | BrokerRefused | None], Counter[int]]:
+) -> tuple[list[ProducedRecord | BrokerRefused | None], Counter[int]]:
+    async def main() -> tuple[list[ProducedRecord | BrokerRefused | None], Counter[int]]:
         async with Client(parse_addresses(bootstrap), client_id="test") as client:
             producer = IdempotentProducer(client)
             producer._sender = sender = CountingSender(client)
@@ -71,7 +71,7 @@ def test_the_accepted_batch_size_is_found_only_once(bootstrap: str) -> None:
         for _ in range(3)
     ]
     results, answers = delivered(bootstrap, sent)
-    offsets = [each.offset for each in results if isinstance(each, RecordMetadata)]
+    offsets = [each.offset for each in results if isinstance(each, ProducedRecord)]
     assert offsets == [number // 2 for number in range(6000)]
     assert answers[ErrorCode.MESSAGE_TOO_LARGE] <= 2 * HALVINGS
     accepted = answers[ErrorCode.NONE]
@@ -89,5 +89,5 @@ def test_only_a_record_that_is_itself_too_large_is_refused(bootstrap: str, size:
         if isinstance(each, BrokerRefused) and each.code is ErrorCode.MESSAGE_TOO_LARGE
     ]
     assert refused == [100, 101, 499]
-    written = sum(isinstance(each, RecordMetadata) for each in results)
+    written = sum(isinstance(each, ProducedRecord) for each in results)
     assert written == len(values) - len(refused)

@@ -30,7 +30,7 @@ SETTINGS = {
 NAME = "jobs"
 
 
-async def told(bootstrap: str) -> tuple[list[dict[str, object]], str]:
+async def reported(bootstrap: str) -> tuple[list[dict[str, object]], str]:
     """The same facts by REST, and on the page."""
     async with Client(parse_addresses(bootstrap)) as client:
         watch, messages = ClusterWatch(client, SystemClock()), Messages(client, SystemClock())
@@ -57,7 +57,7 @@ def test_records_in_flight_have_an_owner_deliveries_and_time_left() -> None:
         member.join()
         assert member.acquired() == [(0, 3, 1)]
         member.acknowledge((0, 0, ACCEPT), (3, 3, RELEASE))
-        (held, waiting), page = asyncio.run(told(broker.bootstrap))
+        (held, waiting), page = asyncio.run(reported(broker.bootstrap))
         member.close()
     assert (held["first"], held["last"], held["state"]) == (1, 2, "acquired")
     assert (held["member"], held["deliveries"]) == (member.name, 1)

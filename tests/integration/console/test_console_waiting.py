@@ -95,7 +95,7 @@ def test_users_and_quotas_are_changed_and_no_password_is_stored(console: Console
     assert read(url, "access")["users"] == []
     assert "hush" not in get(f"{url}/api/v1/audit")[1]
     status, refused = post(url, "acls", {"principal": "a", "operation": "read", "resource": "x:y"})
-    assert (status, "is no type of resource" in refused["error"]) == (400, True)
+    assert (status, "is not a type of resource" in refused["error"]) == (400, True)
 
 
 @pytest.mark.row("A164")
@@ -104,7 +104,7 @@ def test_the_planner_uses_given_figures_or_the_cluster(console: ConsoleOfBroker)
     query = "messages_per_second=10000&message_bytes=1024&retention_s=604800&compression=1"
     page = get(f"{url}/plan?{query}")[1]
     assert "21.1 TiB" in page
-    assert "is no number" in get(f"{url}/plan?messages_per_second=x")[1]
+    assert "is not a number" in get(f"{url}/plan?messages_per_second=x")[1]
     assert "as many brokers" in get(f"{url}/plan?{query}&brokers=2")[1]
     seen = get(f"{url}/plan?from_cluster=1&retention_s=60")[1]
     assert "Disk in all" in seen

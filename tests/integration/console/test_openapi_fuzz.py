@@ -151,12 +151,12 @@ def test_responses_match_the_document(served: Served, method: str, path: str) ->
     @given(requests(method, path))
     def check(asked: tuple[str, bytes]) -> None:
         answer = served.asked(*asked)
-        told = (answer.status, answer.body[:300])
-        assert answer.status < 500, told
-        assert str(answer.status) in declared, told
+        reported = (answer.status, answer.body[:300])
+        assert answer.status < 500, reported
+        assert str(answer.status) in declared, reported
         kind = answer.headers["content-type"].partition(";")[0]
         content = declared[str(answer.status)]["content"]
-        assert kind in content, told
+        assert kind in content, reported
         if kind == "application/json":
             schema = {**content[kind]["schema"], "components": DOCUMENT["components"]}
             Draft202012Validator(schema).validate(json.loads(answer.body))

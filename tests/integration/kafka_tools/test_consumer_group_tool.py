@@ -45,12 +45,12 @@ def test_offsets_of_a_new_group_can_be_set(broker: EmbeddedBroker) -> None:
 def test_a_group_with_members_does_not_prevent_the_reset_of_others(
     broker: EmbeddedBroker, member: str
 ) -> None:
-    told = out(broker, f"{RESET} --group one --group {member} --group two")
-    assert told.startswith(
+    reported = out(broker, f"{RESET} --group one --group {member} --group two")
+    assert reported.startswith(
         f"\nError: Assignments can only be reset if the group '{member}' is inactive, but the "
         "current state is Stable.\n"
     )
-    assert [line.split()[0] for line in told.splitlines()[3:]] == ["GROUP", "one", "two"]
+    assert [line.split()[0] for line in reported.splitlines()[3:]] == ["GROUP", "one", "two"]
 
 
 def test_all_groups_means_all_consumer_groups(broker: EmbeddedBroker) -> None:
@@ -58,9 +58,11 @@ def test_all_groups_means_all_consumer_groups(broker: EmbeddedBroker) -> None:
     out(broker, f"{shared} --reset-offsets --group queue --topic t --to-earliest --execute")
     out(broker, f"{RESET} --group readers")
     assert "queue" not in out(broker, f"{TOOL} --describe --all-groups")
-    told = out(broker, f"{TOOL} --reset-offsets --all-groups --all-topics --to-latest --dry-run")
-    assert "readers" in told
-    assert "queue" not in told
+    reported = out(
+        broker, f"{TOOL} --reset-offsets --all-groups --all-topics --to-latest --dry-run"
+    )
+    assert "readers" in reported
+    assert "queue" not in reported
     assert "'readers'" in out(broker, f"{TOOL} --delete --all-groups")
     assert out(broker, f"{TOOL} --list").split() == []
     assert out(broker, f"{shared} --list").split() == ["queue"]
@@ -72,11 +74,13 @@ def test_a_duration_that_reaches_before_1970_means_the_beginning(broker: Embedde
 
 
 @pytest.mark.parametrize(
-    ("expression", "told"),
+    ("expression", "reported"),
     [
         ("t.*", "The regular expression `t.*` is valid.\n"),
         ("t(", "The regular expression `t(` is invalid: missing ): t(.\n"),
     ],
 )
-def test_a_regular_expression_is_validated_without_a_cluster(expression: str, told: str) -> None:
-    assert call_tool(TOOL, "--validate-regex", expression) == (0, told, "")
+def test_a_regular_expression_is_validated_without_a_cluster(
+    expression: str, reported: str
+) -> None:
+    assert call_tool(TOOL, "--validate-regex", expression) == (0, reported, "")

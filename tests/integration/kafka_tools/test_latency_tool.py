@@ -17,8 +17,8 @@ def test_round_trips_are_measured(broker: EmbeddedBroker) -> None:
     more = "--record-key-size 4 --num-headers 2 --record-header-key-size 3 --record-header-size -1"
     at = ("--bootstrap-server", broker.bootstrap)
     first = call_tool("kafka-e2e-latency.sh", *at, *line.format("all").split())
-    told, figures = first.out.split("\n", 1)
-    assert told == (
+    reported, figures = first.out.split("\n", 1)
+    assert reported == (
         'Topic "made" does not exist. Will create topic with 1 partition(s) and replication '
         "factor = 1"
     )
@@ -48,13 +48,13 @@ def test_percentiles_are_whole_milliseconds() -> None:
 def test_describing_the_quorum_is_refused(broker: EmbeddedBroker) -> None:
     at = ("--bootstrap-server", broker.bootstrap)
 
-    def told(*words: str) -> str:
+    def reported(*words: str) -> str:
         done = call_tool("kafka-metadata-quorum.sh", *at, *words)
         assert (done.code, done.out) == (1, "")
         return done.err
 
     unsupported = "org.apache.kafka.common.errors.UnsupportedVersionException: The node does not"
-    assert told("describe", "--status") == f"{unsupported} support DESCRIBE_QUORUM\n"
+    assert reported("describe", "--status") == f"{unsupported} support DESCRIBE_QUORUM\n"
     removed = ("--controller-id", "1", "--controller-directory-id", "AAAAAAAAAAAAAAAAAAAAAA")
-    assert told("remove-controller", *removed) == f"{unsupported} support REMOVE_RAFT_VOTER\n"
-    assert told("describe").startswith("One of --status or --replication must be specified")
+    assert reported("remove-controller", *removed) == f"{unsupported} support REMOVE_RAFT_VOTER\n"
+    assert reported("describe").startswith("One of --status or --replication must be specified")

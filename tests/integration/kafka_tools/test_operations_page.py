@@ -89,8 +89,8 @@ def test_the_pages_group_commands_work(page: Page) -> None:
     assert page(f"{GROUPS} --describe --group my-group --offsets").strip() == described.strip()
     for more in ("--members", "--members --verbose", "--state"):
         page(f"{GROUPS} --describe --group my-group {more}")
-    told = page(f"{GROUPS} --reset-offsets --group my-group --topic topic1 --to-latest")
-    assert "NEW-OFFSET" in told
+    reported = page(f"{GROUPS} --reset-offsets --group my-group --topic topic1 --to-latest")
+    assert "NEW-OFFSET" in reported
     deleted = page(f"{GROUPS} --delete --group my-group --group my-other-group")
     assert "Deletion of requested consumer groups ('my-group', 'my-other-group')" in deleted
     assert page(f"{GROUPS} --list").split() == []
@@ -102,14 +102,14 @@ def test_the_pages_reassignments_work(page: Page, tmp_path: Path) -> None:
         page(f'{topics} --create --topic {name} --replica-assignment "7,7,7"')
     moved = {"topics": [{"topic": "foo1"}, {"topic": "foo2"}], "version": 1}
     (tmp_path / "topics-to-move.json").write_text(json.dumps(moved))
-    told = page(
+    reported = page(
         f'{MOVES} --topics-to-move-json-file topics-to-move.json --broker-list "5,6" --generate'
     )
-    assert told.startswith("Current partition replica assignment\n{")
-    (tmp_path / "expand-cluster-reassignment.json").write_text(told.splitlines()[-1])
+    assert reported.startswith("Current partition replica assignment\n{")
+    (tmp_path / "expand-cluster-reassignment.json").write_text(reported.splitlines()[-1])
     plan = f"{MOVES} --reassignment-json-file expand-cluster-reassignment.json"
-    told = page(f"{plan} --execute")
-    assert "Successfully started partition reassignments for foo1-0,foo1-1," in told
+    reported = page(f"{plan} --execute")
+    assert "Successfully started partition reassignments for foo1-0,foo1-1," in reported
     assert is_completed(page, plan, 6)
     custom = {
         "version": 1,
@@ -120,8 +120,8 @@ def test_the_pages_reassignments_work(page: Page, tmp_path: Path) -> None:
     }
     (tmp_path / "custom-reassignment.json").write_text(json.dumps(custom))
     plan = f"{MOVES} --reassignment-json-file custom-reassignment.json"
-    told = page(f"{plan} --execute --throttle 50000000")
-    assert "The inter-broker throttle limit was set to 50000000 B/s" in told
+    reported = page(f"{plan} --execute --throttle 50000000")
+    assert "The inter-broker throttle limit was set to 50000000 B/s" in reported
     page(f"{plan} --additional --execute --throttle 700000000")
     assert is_completed(page, plan, 2)
     rates = page(f"bin/kafka-configs.sh --describe {AT} --entity-type brokers")
@@ -142,8 +142,8 @@ def is_completed(page: Page, plan: str, count: int) -> bool:
 
 def test_the_pages_quota_commands_work(page: Page) -> None:
     both = "--entity-type users --entity-name user1 --entity-type clients --entity-name clientA"
-    told = page(f"{QUOTAS} {LIMITS} {both}")
-    assert told.startswith("Completed updating config for")
+    reported = page(f"{QUOTAS} {LIMITS} {both}")
+    assert reported.startswith("Completed updating config for")
     for entity in (
         "--entity-type users --entity-name user1",
         "--entity-type clients --entity-name clientA",
@@ -155,5 +155,5 @@ def test_the_pages_quota_commands_work(page: Page) -> None:
     described = f"bin/kafka-configs.sh  {AT} --describe"
     for entity in (both, "--entity-type users --entity-name user1", "--entity-type users"):
         assert "producer_byte_rate=1024" in page(f"{described} {entity}")
-    told = page(f"{described} --entity-type users --entity-type clients")
-    assert "user-principal 'user1', client-id 'clientA'" in told
+    reported = page(f"{described} --entity-type users --entity-type clients")
+    assert "user-principal 'user1', client-id 'clientA'" in reported

@@ -21,11 +21,11 @@ def test_the_tool_reports_how_far_it_has_compared(broker: EmbeddedBroker) -> Non
     ) as running:
         assert running.stdout is not None
         try:
-            told = [running.stdout.readline().partition(": ")[2] for _ in range(3)]
+            reported = [running.stdout.readline().partition(": ")[2] for _ in range(3)]
         finally:
             running.terminate()
-    assert told[0] == "verification process is started\n"
-    assert told[2] == "max lag is 0 for partition t-0 at offset 2 among 1 partitions\n"
+    assert reported[0] == "verification process is started\n"
+    assert reported[2] == "max lag is 0 for partition t-0 at offset 2 among 1 partitions\n"
 
 
 def test_without_a_topic_there_is_nothing_to_compare(broker: EmbeddedBroker) -> None:

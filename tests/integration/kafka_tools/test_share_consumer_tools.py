@@ -85,8 +85,8 @@ def test_the_verifiable_consumer_reports_what_it_acknowledges(broker: EmbeddedBr
         "offsets_acknowledged",
         "shutdown_complete",
     ]
-    told = {"topic": "t", "partition": 0, "count": RECORDS, "offsets": [*range(RECORDS)]}
-    assert events[-2]["partitions"] == events[-3]["partitions"] == [told]
+    reported = {"topic": "t", "partition": 0, "count": RECORDS, "offsets": [*range(RECORDS)]}
+    assert events[-2]["partitions"] == events[-3]["partitions"] == [reported]
     assert events[-2]["success"] is True
     described = call(broker, "kafka-share-groups.sh --describe --group v").out
     assert described.split()[-1] == "0"

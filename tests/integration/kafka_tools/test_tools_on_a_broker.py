@@ -36,8 +36,8 @@ def out(broker: EmbeddedBroker, line: str, stdin: str = "") -> str:
 def test_quotas_and_passwords_of_users_are_set_and_described(broker: EmbeddedBroker) -> None:
     alice = "--entity-type users --entity-name alice"
     alter = "kafka-configs.sh --alter"
-    told = out(broker, f"{alter} {alice} --add-config producer_byte_rate=1024")
-    assert told == "Completed updating config for user alice.\n"
+    reported = out(broker, f"{alter} {alice} --add-config producer_byte_rate=1024")
+    assert reported == "Completed updating config for user alice.\n"
     out(broker, f"{alter} {alice} --add-config SCRAM-SHA-256=[iterations=4096,password=secret]")
     assert out(broker, f"kafka-configs.sh --describe {alice}") == (
         "Quota configs for user-principal 'alice' are producer_byte_rate=1024.0\n"
@@ -85,9 +85,9 @@ def test_the_verifiable_tools_write_and_read_numbers(broker: EmbeddedBroker) -> 
 def test_throughput_is_reported(broker: EmbeddedBroker) -> None:
     broker.create_topic("perf", 1)
     line = "kafka-producer-perf-test.sh --topic perf --num-records 500 --record-size 10"
-    told = out(broker, f"{line} --throughput -1 --producer-props batch.size=1000 acks=1")
-    assert told.startswith("500 records sent, ")
-    assert told.endswith(" ms 99.9th.\n")
+    reported = out(broker, f"{line} --throughput -1 --producer-props batch.size=1000 acks=1")
+    assert reported.startswith("500 records sent, ")
+    assert reported.endswith(" ms 99.9th.\n")
     header, row = out(
         broker, "kafka-consumer-perf-test.sh --topic perf --messages 500"
     ).splitlines()
@@ -99,9 +99,9 @@ def test_figures_are_printed_in_the_requested_forms(broker: EmbeddedBroker) -> N
     for topic in ("fig.ures", "fig-ures"):
         broker.create_topic(topic, 1)
         line = f"kafka-producer-perf-test.sh --topic {topic} --num-records 9 --record-size 10"
-        told = out(broker, f"{line} --throughput -1 --print-metrics")
-        assert "\nMetric Name " in told
-        assert "producer-metrics:record-send-total:{client-id=perf-producer-client}" in told
+        reported = out(broker, f"{line} --throughput -1 --print-metrics")
+        assert "\nMetric Name " in reported
+        assert "producer-metrics:record-send-total:{client-id=perf-producer-client}" in reported
     line = "kafka-consumer-perf-test.sh --topic fig.ures --messages 18 --hide-header"
     options = "--timeout 500 --date-format HH'h' --print-metrics --fetch-size 1"
     row, _, _, _, *metrics = out(broker, f"{line} {options}").splitlines()
@@ -141,8 +141,8 @@ def test_the_performance_tools_use_the_given_settings(broker: EmbeddedBroker) ->
     markers = 0
     for count in (40, 400, 4000):  # a busy machine may be late and send many at once
         before = log.end_offset
-        told = out(broker, transactional.replace("records 40", f"records {count}"))
-        assert f"{count} records sent, " in told
+        reported = out(broker, transactional.replace("records 40", f"records {count}"))
+        assert f"{count} records sent, " in reported
         markers = log.end_offset - before - count
         if markers > 1:
             break
@@ -196,8 +196,8 @@ def test_topics_are_names_and_patterns_separated_by_commas(broker: EmbeddedBroke
         out(broker, f"kafka-console-producer.sh --topic {topic}", f"{topic}\n")
     assert out(broker, "kafka-get-offsets.sh --topic left,rig.t") == "left:0:1\nright:0:1\n"
     line = "kafka-console-consumer.sh --from-beginning --include left,right --max-messages 2"
-    told = out(broker, f"{line} --enable-systest-events").split()
-    assert (sorted(told[:2]), told[2:]) == (["left", "right"], ["shutdown_complete"])
+    reported = out(broker, f"{line} --enable-systest-events").split()
+    assert (sorted(reported[:2]), reported[2:]) == (["left", "right"], ["shutdown_complete"])
 
 
 @pytest.mark.parametrize(

@@ -286,8 +286,8 @@ def test_a_disk_that_stays_full_does_not_fill_the_log(
             await ensemble.connect("worker 1")
 
     asyncio.run(scenario())
-    for told in ("the session of worker 0 cannot be ended yet", "opens no session"):
-        assert caplog.text.count(told) == 1
+    for reported in ("the session of worker 0 cannot be ended yet", "opens no session"):
+        assert caplog.text.count(reported) == 1
 
 
 @in_a_loop

@@ -55,25 +55,27 @@ def test_records_are_written_and_refusals_have_their_status(broker: EmbeddedBrok
             service = RestService(sender, RestSettings(host="", port=0, token=SECRET))
             key = f"Bearer {SECRET}"
 
-            status, told = await asked(service, "/topics/orders?key=k", b"one", authorization=key)
+            status, reported = await asked(
+                service, "/topics/orders?key=k", b"one", authorization=key
+            )
             assert status == 200
-            assert told["offsets"][0]["offset"] == 0
+            assert reported["offsets"][0]["offset"] == 0
             lines = b'{"n":1}\n{"n":2}\n'
-            status, told = await asked(
+            status, reported = await asked(
                 service, "/topics/orders?acks=1", lines, authorization=key, content_type=NDJSON
             )
-            assert (status, len(told["offsets"])) == (200, 2)
-            status, told = await asked(service, "/log", b"a line", authorization=key)
-            assert (status, told["offsets"][0]["partition"]) == (200, 0)
+            assert (status, len(reported["offsets"])) == (200, 2)
+            status, reported = await asked(service, "/log", b"a line", authorization=key)
+            assert (status, reported["offsets"][0]["partition"]) == (200, 0)
             assert (await asked(open_to_all, "/log"))[0] == 200
             assert (await asked(service, "/topics/log?acks=0", authorization=key))[0] == 200
 
             batch = json.dumps({"records": [{"value": "x"}, {"value": "y" * 1000}]}).encode()
-            status, told = await asked(
+            status, reported = await asked(
                 service, "/topics/small", batch, authorization=key, content_type=JSON_BATCH
             )
             assert status == 200
-            assert [each["error_code"] for each in told["offsets"]] == [None, 10]
+            assert [each["error_code"] for each in reported["offsets"]] == [None, 10]
 
             for expected, path, body, headers in (
                 (401, "/topics/orders", b"v", {}),
@@ -85,8 +87,8 @@ def test_records_are_written_and_refusals_have_their_status(broker: EmbeddedBrok
                 (400, "/topics/orders?acks=2", b"v", {"authorization": key}),
                 (400, "/topics/orders", b"{", {"authorization": key, "content_type": JSON_BATCH}),
             ):
-                status, told = await asked(service, path, body, **headers)
-                assert (status, bool(told)) == (expected, True), path
+                status, reported = await asked(service, path, body, **headers)
+                assert (status, bool(reported)) == (expected, True), path
             assert (await asked(service, "/topics/orders", method="GET"))[0] == 405
             # A web page in a browser on this machine, which can also reach loopback.
             status, _ = await asked(open_to_all, "/log", origin="http://evil.example")
@@ -143,20 +145,20 @@ def test_curl_writes_a_line_to_the_log_topic(tmp_path: Path) -> None:
         wait_until(answers, "the HTTP service")
         line = '192.168.1.7 - "GET /index.html" 200'
         command = ["curl", "-sS", "-f", f"http://127.0.0.1:{port}/log", "-d", line]
-        told: Any = None
+        reported: Any = None
         for _ in range(2):
-            told = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
-        assert told["offsets"][0]["offset"] == 1
+            reported = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+        assert reported["offsets"][0]["offset"] == 1
         found = [each.value() for each in all_records(broker.bootstrap, "log")]
         assert found == [line.encode()] * 2
 
 
 def test_a_service_for_other_machines_needs_a_token() -> None:
     command = [sys.executable, "-m", "penstock", "rest", "serve", "--listen"]
-    for options, told in (
+    for options, reported in (
         (["127.0.0.1:0"], "--token-file is missing"),
         (["0.0.0.0:0", "--no-token"], "for loopback only"),
     ):
         done = subprocess.run([*command, *options], capture_output=True, text=True, check=False)
         assert done.returncode == 2
-        assert told in done.stderr
+        assert reported in done.stderr

@@ -12,7 +12,7 @@ from peers.tools import tool
 
 WAIT_S = 30
 TOPIC, GROUP, TRANSACTION = "orders", "readers", "writer"
-PLACES = {0: [0, 1, 2], 1: [1, 2, 0], 2: [2, 0, 1]}
+ASSIGNMENT = {0: [0, 1, 2], 1: [1, 2, 0], 2: [2, 0, 1]}
 MASKS = (
     (r"127\.0\.0\.1:\d+", "host:port"),
     (r"TopicId: [A-Za-z0-9_-]{22}", "TopicId: id"),
@@ -60,8 +60,8 @@ def prepare(bootstrap: str) -> None:
     """Creates a topic with records on all brokers, a group that has read some, and a
     transaction.
     """
-    places = ",".join(":".join(map(str, PLACES[each])) for each in sorted(PLACES))
-    create = ("--create", "--topic", TOPIC, "--replica-assignment", places)
+    assignment = ",".join(":".join(map(str, ASSIGNMENT[each])) for each in sorted(ASSIGNMENT))
+    create = ("--create", "--topic", TOPIC, "--replica-assignment", assignment)
     tool("kafka-topics", "--bootstrap-server", bootstrap, *create)
     writer = Producer({"bootstrap.servers": bootstrap, "transactional.id": TRANSACTION})
     writer.init_transactions(WAIT_S)
@@ -70,7 +70,7 @@ def prepare(bootstrap: str) -> None:
         writer.produce(TOPIC, b"%d" % number, partition=number % 3)
     writer.commit_transaction(WAIT_S)
     reader = Consumer({"bootstrap.servers": bootstrap, "group.id": GROUP})
-    for partition in PLACES:
+    for partition in ASSIGNMENT:
         reader.commit(offsets=[TopicPartition(TOPIC, partition, partition)], asynchronous=False)
     reader.close()
 
@@ -78,20 +78,20 @@ def prepare(bootstrap: str) -> None:
 def transcript(bootstrap: str, folder: Path) -> list[str]:
     folder.mkdir(exist_ok=True)
     prepare(bootstrap)
-    told = Transcript(bootstrap)
+    reported = Transcript(bootstrap)
     for part in (describing, of_groups, of_settings, of_records, of_leaders, of_moves):
-        part(told, folder)
-    return told.lines
+        part(reported, folder)
+    return reported.lines
 
 
-def describing(told: Transcript, folder: Path) -> None:  # noqa: ARG001  all parts look alike
-    told.run("kafka-topics", "--describe", "--topic", TOPIC)
-    told.run("kafka-topics", "--describe", "--under-replicated-partitions")
-    told.run("kafka-topics", "--list")
-    told.run("kafka-get-offsets", "--topic", TOPIC)
-    told.run("kafka-broker-api-versions", keep=r"^\S+ \(id: \d")
-    told.lines += log_dirs(
-        told.run("kafka-log-dirs", "--describe", "--topic-list", TOPIC, keep="^$")
+def describing(reported: Transcript, folder: Path) -> None:  # noqa: ARG001  all parts look alike
+    reported.run("kafka-topics", "--describe", "--topic", TOPIC)
+    reported.run("kafka-topics", "--describe", "--under-replicated-partitions")
+    reported.run("kafka-topics", "--list")
+    reported.run("kafka-get-offsets", "--topic", TOPIC)
+    reported.run("kafka-broker-api-versions", keep=r"^\S+ \(id: \d")
+    reported.lines += log_dirs(
+        reported.run("kafka-log-dirs", "--describe", "--topic-list", TOPIC, keep="^$")
     )
 
 
@@ -110,79 +110,85 @@ def log_dirs(printed: str) -> list[str]:
     ]
 
 
-def of_groups(told: Transcript, folder: Path) -> None:  # noqa: ARG001
-    told.run("kafka-consumer-groups", "--list")
-    told.run("kafka-consumer-groups", "--describe", "--group", GROUP, keep=TOPIC)
-    told.run("kafka-consumer-groups", "--describe", "--group", GROUP, "--state", keep=GROUP)
+def of_groups(reported: Transcript, folder: Path) -> None:  # noqa: ARG001
+    reported.run("kafka-consumer-groups", "--list")
+    reported.run("kafka-consumer-groups", "--describe", "--group", GROUP, keep=TOPIC)
+    reported.run("kafka-consumer-groups", "--describe", "--group", GROUP, "--state", keep=GROUP)
     reset = ("--reset-offsets", "--group", GROUP, "--topic", TOPIC, "--to-latest", "--execute")
-    told.run("kafka-consumer-groups", *reset, keep=GROUP)
-    told.run("kafka-consumer-groups", "--delete-offsets", "--group", GROUP, "--topic", f"{TOPIC}:0")
-    told.run("kafka-consumer-groups", "--delete", "--group", GROUP)
-    told.run("kafka-transactions", "list", keep=TRANSACTION)
-    told.run("kafka-transactions", "describe", "--transactional-id", TRANSACTION, keep="CompleteC")
+    reported.run("kafka-consumer-groups", *reset, keep=GROUP)
+    reported.run(
+        "kafka-consumer-groups", "--delete-offsets", "--group", GROUP, "--topic", f"{TOPIC}:0"
+    )
+    reported.run("kafka-consumer-groups", "--delete", "--group", GROUP)
+    reported.run("kafka-transactions", "list", keep=TRANSACTION)
+    reported.run(
+        "kafka-transactions", "describe", "--transactional-id", TRANSACTION, keep="CompleteC"
+    )
     one = ("--topic", TOPIC, "--partition", "2")
-    told.run("kafka-transactions", "describe-producers", *one, keep="^ProducerId")
-    told.run("kafka-transactions", "find-hanging", "--topic", TOPIC)
+    reported.run("kafka-transactions", "describe-producers", *one, keep="^ProducerId")
+    reported.run("kafka-transactions", "find-hanging", "--topic", TOPIC)
 
 
-def of_settings(told: Transcript, folder: Path) -> None:  # noqa: ARG001
-    for broker in PLACES:
+def of_settings(reported: Transcript, folder: Path) -> None:  # noqa: ARG001
+    for broker in ASSIGNMENT:
         one = ("--entity-type", "brokers", "--entity-name", f"{broker}")
-        told.run("kafka-configs", "--alter", *one, "--add-config", "log.cleaner.threads=2")
-        told.run("kafka-configs", "--describe", *one, keep="log.cleaner.threads")
+        reported.run("kafka-configs", "--alter", *one, "--add-config", "log.cleaner.threads=2")
+        reported.run("kafka-configs", "--describe", *one, keep="log.cleaner.threads")
     everywhere = ("--entity-type", "brokers", "--entity-default")
-    told.run("kafka-configs", "--alter", *everywhere, "--add-config", "log.retention.ms=86400000")
-    told.run("kafka-configs", "--describe", *everywhere)
+    reported.run(
+        "kafka-configs", "--alter", *everywhere, "--add-config", "log.retention.ms=86400000"
+    )
+    reported.run("kafka-configs", "--describe", *everywhere)
     topic = ("--entity-type", "topics", "--entity-name", TOPIC)
-    told.run("kafka-configs", "--alter", *topic, "--add-config", "max.message.bytes=2000000")
-    told.run("kafka-configs", "--describe", *topic)
-    told.run("kafka-configs", "--alter", *topic, "--delete-config", "max.message.bytes")
+    reported.run("kafka-configs", "--alter", *topic, "--add-config", "max.message.bytes=2000000")
+    reported.run("kafka-configs", "--describe", *topic)
+    reported.run("kafka-configs", "--alter", *topic, "--delete-config", "max.message.bytes")
 
 
-def of_records(told: Transcript, folder: Path) -> None:
-    wanted = [{"topic": TOPIC, "partition": each, "offset": each + 1} for each in PLACES]
+def of_records(reported: Transcript, folder: Path) -> None:
+    wanted = [{"topic": TOPIC, "partition": each, "offset": each + 1} for each in ASSIGNMENT]
     file = folder / "delete.json"
     file.write_text(json.dumps({"version": 1, "partitions": wanted}))
-    told.run("kafka-delete-records", "--offset-json-file", str(file))
-    told.run("kafka-get-offsets", "--topic", TOPIC, "--time", "earliest")
+    reported.run("kafka-delete-records", "--offset-json-file", str(file))
+    reported.run("kafka-get-offsets", "--topic", TOPIC, "--time", "earliest")
 
 
-def of_leaders(told: Transcript, folder: Path) -> None:
+def of_leaders(reported: Transcript, folder: Path) -> None:
     every = ("--election-type", "preferred", "--all-topic-partitions")
-    told.run("kafka-leader-election", *every)
+    reported.run("kafka-leader-election", *every)
     file = folder / "elect.json"
     file.write_text(json.dumps({"partitions": [{"topic": TOPIC, "partition": 0}]}))
     for kind in ("preferred", "unclean"):
         one = ("--election-type", kind, "--path-to-json-file", str(file))
-        told.run("kafka-leader-election", *one)
+        reported.run("kafka-leader-election", *one)
 
 
-def of_moves(told: Transcript, folder: Path) -> None:
+def of_moves(reported: Transcript, folder: Path) -> None:
     topics = folder / "topics.json"
     topics.write_text(json.dumps({"version": 1, "topics": [{"topic": TOPIC}]}))
     generate = ("--generate", "--topics-to-move-json-file", str(topics), "--broker-list", "0,1,2")
-    told.run("kafka-reassign-partitions", *generate, keep="^Current|^Proposed")
+    reported.run("kafka-reassign-partitions", *generate, keep="^Current|^Proposed")
     plan = folder / "plan.json"
-    turned = {each: replicas[1:] for each, replicas in PLACES.items()}
+    turned = {each: replicas[1:] for each, replicas in ASSIGNMENT.items()}
     moves = [{"topic": TOPIC, "partition": at, "replicas": to} for at, to in turned.items()]
     plan.write_text(json.dumps({"version": 1, "partitions": moves}))
     given = ("--reassignment-json-file", str(plan))
-    told.run(
+    reported.run(
         "kafka-reassign-partitions", "--execute", *given, "--throttle", "1000000", keep="^[^{]"
     )
-    settle(lambda: told.run("kafka-reassign-partitions", "--list"), told, "No partition")
-    told.run("kafka-reassign-partitions", "--verify", *given)
-    told.run("kafka-topics", "--describe", "--topic", TOPIC, keep="Partition:")
-    told.run("kafka-reassign-partitions", "--cancel", *given)
-    told.run("kafka-topics", "--delete", "--topic", TOPIC)
+    settle(lambda: reported.run("kafka-reassign-partitions", "--list"), reported, "No partition")
+    reported.run("kafka-reassign-partitions", "--verify", *given)
+    reported.run("kafka-topics", "--describe", "--topic", TOPIC, keep="Partition:")
+    reported.run("kafka-reassign-partitions", "--cancel", *given)
+    reported.run("kafka-topics", "--delete", "--topic", TOPIC)
 
 
-def settle(run: Callable[[], str], told: Transcript, until: str) -> None:
+def settle(run: Callable[[], str], reported: Transcript, until: str) -> None:
     """Runs until the output matches; only the last output is kept."""
-    before = len(told.lines)
+    before = len(reported.lines)
 
     def settled() -> bool:
-        del told.lines[before:]
+        del reported.lines[before:]
         return until in run()
 
     wait_until(settled, WAIT_S, until)

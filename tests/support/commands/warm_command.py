@@ -68,8 +68,8 @@ def serve() -> None:
     for line in sys.stdin:
         words, typed = json.loads(line)
         result = CliRunner().invoke(main, words, input=typed, catch_exceptions=False)
-        told = Answer(result.exit_code, result.stdout, result.stderr, result.output)
-        print(json.dumps(told), file=answers, flush=True)
+        reported = Answer(result.exit_code, result.stdout, result.stderr, result.output)
+        print(json.dumps(reported), file=answers, flush=True)
 
 
 if __name__ == "__main__":

@@ -18,10 +18,11 @@ from penstock.coordinator.group.classic.member import (
     Synced,
 )
 from penstock.coordinator.group.classic.sync import GroupSync
-from penstock.coordinator.group.consumer.member import NO_PARTITIONS, Assignment, TopicIdPartition
+from penstock.coordinator.group.consumer.member import NO_PARTITIONS, Assignment
 from penstock.coordinator.group.migration.assignment import assignment_by_name, names_of, owned
 from penstock.coordinator.result import PendingReply
 from penstock.errors import ErrorCode, KafkaError
+from penstock.types import TopicIdPartition
 from penstock.wire.codec import encode
 from penstock.wire.messages.consumer_protocol_subscription import (
     ConsumerProtocolSubscription,

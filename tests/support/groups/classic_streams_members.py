@@ -41,7 +41,7 @@ class ClassicThread:
     id: str = ""
     generation: int = -1
     has: set[int] = field(default_factory=set)
-    told: bytes | None = None
+    reported: bytes | None = None
     new_id: str = ""
     waits_ms: int = 3000
     """How long it waits for the others: a classic group waits, a streams group does not."""
@@ -87,7 +87,7 @@ class ClassicThread:
         synced = checked(self.cluster.groups.sync(GROUP, request).reply)
         assert isinstance(synced, Synced)
         read = read_assignment(synced.assignment)
-        self.told = read.user_data
+        self.reported = read.user_data
         self.gets = {index for each in read.assigned_partitions for index in each.partitions}
         self.next = self.take
 

@@ -17,11 +17,8 @@ from collections.abc import Iterable
 
 from penstock.coordinator.group.classic.embedded_protocol import assignment_bytes, read_assignment
 from penstock.coordinator.group.consumer.heartbeat import ConsumerHeartbeat, ConsumerHeartbeatReply
-from penstock.coordinator.group.consumer.member import (
-    LEAVE_STATIC_EPOCH,
-    Assignment,
-    TopicIdPartition,
-)
+from penstock.coordinator.group.consumer.member import LEAVE_STATIC_EPOCH, Assignment
+from penstock.types import TopicIdPartition
 from penstock.wire.codec import encode
 from penstock.wire.messages.consumer_protocol_subscription import (
     ConsumerProtocolSubscription,

@@ -18,7 +18,7 @@ from penstock.clock import Clock
 from penstock.config.consumer_group import ConsumerGroupConfig
 from penstock.config.group import GroupConfig
 from penstock.config.streams import StreamsConfig
-from penstock.coordinator.errors import RecordTooLarge
+from penstock.coordinator.errors import CoordinatorRecordTooLarge
 from penstock.coordinator.group.classic.join import GroupJoin
 from penstock.coordinator.group.classic.leave import LeavingMember
 from penstock.coordinator.group.classic.member import Joined, ProtocolMetadata, Synced
@@ -39,7 +39,7 @@ from penstock.record.build import build_batch, numbered
 from penstock.record.control import build_marker
 from penstock.testing.loop import ManualLoop
 from penstock.types import Buffer, TopicPartition
-from support.replies import PendingReplies, told
+from support.replies import PendingReplies, reported
 
 GROUP = "g"
 
@@ -77,7 +77,7 @@ class MemoryLog:
             transactional=producer is not None,
         )
         if len(batch) > self.largest_bytes:
-            raise RecordTooLarge(f"{len(batch)} bytes")
+            raise CoordinatorRecordTooLarge(f"{len(batch)} bytes")
         self.batches.append(batch)
         self.ends.append(start + len(records))
         if self.commits:
@@ -209,7 +209,7 @@ class Story:
         options = dict(word.split("=", 1) for word in words if "=" in word)
         names = [word for word in words if "=" not in word]
         getattr(self, f"_{command}")(*names, **options)
-        return [*told(self.groups.runtime, self._pending_replies), *self._changes()]
+        return [*reported(self.groups.runtime, self._pending_replies), *self._changes()]
 
     def _changes(self) -> Iterator[str]:
         state = self._state_text()

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, cast
 
 from penstock.client.membership.member import GroupMetadata
-from penstock.client.record_sender import ProducerRecord, RecordMetadata
+from penstock.client.record_sender import ProducedRecord, ProducerRecord
 from penstock.client.transactional_producer import TransactionalProducer
 from penstock.record.record import Record
 from penstock.retry.counts import DelayCounts
@@ -76,14 +76,14 @@ class _Producer:
 
     async def deliver(
         self, records: Sequence[ProducerRecord], **_: object
-    ) -> list[RecordMetadata | None]:
-        found: list[RecordMetadata | None] = []
+    ) -> list[ProducedRecord | None]:
+        found: list[ProducedRecord | None] = []
         for each in records:
             onward = sum(one.topic == self._world.topic.topic for one in self._staged)
             self._staged.append(each)
             is_onward = each.topic == self._world.topic.topic
             at = Offset(len(self._world.log) + onward)
-            found.append(RecordMetadata(self._world.topic, at) if is_onward else None)
+            found.append(ProducedRecord(self._world.topic, at) if is_onward else None)
         return found
 
     async def send(self, records: Iterable[ProducerRecord]) -> None:

@@ -231,8 +231,8 @@ def samples() -> Iterator[tuple[str, Message, int]]:
     yield "AlterUserScramCredentials", aus.AlterUserScramCredentialsRequest([deleted]), 0
     yield "UpdateFeatures", uf.UpdateFeaturesRequest(feature_updates=[]), 1
     yield "DescribeCluster", dsc.DescribeClusterRequest(), 1
-    told = dsc.DescribeClusterRequest(include_cluster_authorized_operations=True)
-    yield "DescribeCluster with operations", told, 1
+    reported = dsc.DescribeClusterRequest(include_cluster_authorized_operations=True)
+    yield "DescribeCluster with operations", reported, 1
     producers = dp.DescribeProducersRequest([dp.TopicRequest(TOPIC, [0])])
     yield "DescribeProducers", producers, 0
     yield "DescribeTransactions", dst.DescribeTransactionsRequest([TRANSACTION]), 0
@@ -307,13 +307,17 @@ def _of_share_state() -> Iterator[tuple[str, Message, int]]:
     yield "DeleteShareGroupState", xss.DeleteShareGroupStateRequest(GROUP, [gone]), 0
 
 
-def told(message: Any) -> list[str]:
+def reported(message: Any) -> list[str]:
     """The names of topics, groups and transactions in a message, in order."""
     if isinstance(message, str):
         return [message] if message.startswith(SECRET) else []
     if isinstance(message, msgspec.Struct):
-        return [each for name in message.__struct_fields__ for each in told(getattr(message, name))]
-    return [each for part in message for each in told(part)] if isinstance(message, list) else []
+        return [
+            each for name in message.__struct_fields__ for each in reported(getattr(message, name))
+        ]
+    return (
+        [each for part in message for each in reported(part)] if isinstance(message, list) else []
+    )
 
 
 def codes(response: Any) -> list[tuple[str, int]]:

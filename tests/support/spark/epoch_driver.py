@@ -143,10 +143,10 @@ def run_task(of: SinkSettings, opened: SparkTransaction, steps: Steps, task: int
             os._exit(0)
         os.close(writable)
         with os.fdopen(readable, "rb") as pipe:
-            told = pipe.read()
+            reported = pipe.read()
         os.waitpid(child, 0)
-        if told:
-            found: TaskReport = pickle.loads(told)
+        if reported:
+            found: TaskReport = pickle.loads(reported)
             return found
     raise SystemExit(f"task {task} failed {ATTEMPTS} times")
 

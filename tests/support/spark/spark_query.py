@@ -49,10 +49,10 @@ def run(
     wait_s: float = WAIT_S,
 ) -> None:
     """Runs until the job says that it is done; a killed driver is restarted."""
-    told = Folder(folder / "faults")
-    told.write_plan(faults)
+    reported = Folder(folder / "faults")
+    reported.write_plan(faults)
     deadline = time.monotonic() + wait_s
-    asked = told.path / "kill-broker"
+    asked = reported.path / "kill-broker"
     command = [
         sys.executable,
         "-m",

@@ -32,7 +32,7 @@ from penstock.coordinator.transaction.shard import TransactionShard
 from penstock.testing.loop import ManualLoop
 from penstock.types import TopicPartition
 from support.groups.group_transcript import LoopClock, MemoryLog
-from support.replies import PendingReplies, told
+from support.replies import PendingReplies, reported
 
 NAME = "x"
 RETRY_S = 0.5
@@ -109,7 +109,7 @@ class Story:
         self.participants.markers.clear()
         getattr(self, f"_{command.replace('-', '_')}")(*names, **options)
         self.loop.advance()
-        return [*told(self.transactions.runtime, self._pending_replies), *self._changes()]
+        return [*reported(self.transactions.runtime, self._pending_replies), *self._changes()]
 
     def _changes(self) -> Iterator[str]:
         for topic_partition, marker in self.participants.markers:

@@ -113,17 +113,17 @@ def test_directories_and_disks_are_checked() -> None:
 
 @pytest.mark.row("A184")
 @pytest.mark.parametrize(
-    ("members", "told"),
+    ("members", "reported"),
     [
         (0, "start its consumers"),
-        (1, "it has 1 members for 2 partitions: start up to 1 more, or more threads"),
+        (1, "it has 1 member for 2 partitions: start up to 1 more, or more threads"),
         (2, "raise max.poll.records and fetch.max.bytes"),
     ],
 )
-def test_a_backlog_is_reported_with_advice(members: int, told: str) -> None:
+def test_a_backlog_is_reported_with_advice(members: int, reported: str) -> None:
     backlog = found(replace(seen(partition()), groups=[group(members, 5000)]))["backlog"]
     assert backlog.what == "group g has not read 5000 records, in t-0"
-    assert told in backlog.advice
+    assert reported in backlog.advice
 
 
 def test_a_client_with_very_many_partitions_is_warned_of_its_memory() -> None:

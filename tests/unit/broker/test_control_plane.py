@@ -177,7 +177,7 @@ def test_a_topic_created_again_does_not_inherit_settings(joined: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("known", "told", "is_applied"),
+    ("known", "reported", "is_applied"),
     [
         ((3, -1), (3, 0), True),
         ((3, -1), (3, -1), False),
@@ -187,7 +187,7 @@ def test_a_topic_created_again_does_not_inherit_settings(joined: bool) -> None:
     ],
 )
 def test_a_known_leader_epoch_is_applied_again_only_if_it_had_no_leader(
-    known: tuple[int, int], told: tuple[int, int], is_applied: bool
+    known: tuple[int, int], reported: tuple[int, int], is_applied: bool
 ) -> None:
     """A controller that could not write a leaderless state has a successor that does not know of
     it.
@@ -201,7 +201,7 @@ def test_a_known_leader_epoch_is_applied_again_only_if_it_had_no_leader(
 
     async def main() -> None:
         control_plane, _, local = with_settings(Settings(), OnePartition())
-        await control_plane.leader_and_isr(leads(("t", OLD), epoch=told[0], leader=told[1]))
+        await control_plane.leader_and_isr(leads(("t", OLD), epoch=reported[0], leader=reported[1]))
         assert bool(local.changes[-1].partitions) is is_applied
 
     asyncio.run(main())

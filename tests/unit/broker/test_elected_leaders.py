@@ -9,9 +9,9 @@ import pytest
 from penstock.broker.handlers.elect_leaders import elected
 from penstock.broker.handling.turns import PARTITIONS_A_TURN
 from penstock.controller.epoch import NotController
-from penstock.controller.requested_elections import ElectionType
 from penstock.errors import ErrorCode, KafkaError
 from penstock.types import TopicPartition
+from penstock.wire.enums import ElectionType
 
 WANTED = [TopicPartition("t", index) for index in range(3 * PARTITIONS_A_TURN + 1)]
 

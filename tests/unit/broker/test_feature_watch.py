@@ -22,14 +22,14 @@ def test_a_broker_receives_each_level_that_the_controller_writes(
     async def run() -> None:
         tree = Tree.in_memory(SystemClock())
         store = EmbeddedStore(tree, asyncio.get_running_loop().call_soon)
-        heard: asyncio.Queue[Features] = asyncio.Queue()
+        received: asyncio.Queue[Features] = asyncio.Queue()
         async with asyncio.timeout(WAIT_S), asyncio.TaskGroup() as tasks:
-            watching = tasks.create_task(FeatureWatch(store, heard.put_nowait).run())
-            assert await heard.get() == Features()
+            watching = tasks.create_task(FeatureWatch(store, received.put_nowait).run())
+            assert await received.get() == Features()
             await store.create(paths.FEATURE, encode(Feature.of({"group.version": 1})))
-            assert await heard.get() == Features({"group.version": 1}, 0)
+            assert await received.get() == Features({"group.version": 1}, 0)
             await store.set(paths.FEATURE, encode(Feature.of({"group.version": 0})))
-            assert await heard.get() == Features({"group.version": 0}, 1)
+            assert await received.get() == Features({"group.version": 0}, 1)
             with caplog.at_level(logging.WARNING):
                 await store.set(paths.FEATURE, b"garbage")
                 while not caplog.messages:
@@ -37,7 +37,7 @@ def test_a_broker_receives_each_level_that_the_controller_writes(
             (warning,) = caplog.messages
             assert warning.startswith("/feature: does not hold what belongs there, but 'garbage'")
             await store.set(paths.FEATURE, encode(Feature.of({"group.version": 1})))
-            assert await heard.get() == Features({"group.version": 1}, 3)
+            assert await received.get() == Features({"group.version": 1}, 3)
             watching.cancel()
         await store.close()
         tree.close()

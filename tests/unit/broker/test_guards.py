@@ -107,9 +107,9 @@ def test_the_refusals_of_one_request_do_not_fill_the_log(caplog: pytest.LogCaptu
     asks = access()
     for number in range(MOST_REFUSALS + 10):
         assert not asks.group(AclOperation.READ, f"group-{number}")
-    *told, last = [each.getMessage() for each in caplog.records]
-    assert len(told) == MOST_REFUSALS
-    assert told[-1].startswith("Principal = User:mallory is Denied operation = READ")
+    *reported, last = [each.getMessage() for each in caplog.records]
+    assert len(reported) == MOST_REFUSALS
+    assert reported[-1].startswith("Principal = User:mallory is Denied operation = READ")
     assert last.endswith("the others are not logged")
     caplog.clear()
     assert not access().group(AclOperation.READ, "x" * 30_000)

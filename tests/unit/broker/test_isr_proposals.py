@@ -120,8 +120,8 @@ class RefusesTheFirst(Link):
     async def call(self, request: AlterPartitionRequest, _: object) -> AlterPartitionResponse:
         response = await super().call(request, _)
         (topic,) = response.topics
-        told = [self._refused(each) for each in topic.partitions]
-        return replace(response, topics=[replace(topic, partitions=told)])
+        reported = [self._refused(each) for each in topic.partitions]
+        return replace(response, topics=[replace(topic, partitions=reported)])
 
     def _refused(self, each: ResponsePartitionData) -> ResponsePartitionData:
         if each.partition_index:

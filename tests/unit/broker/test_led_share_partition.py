@@ -12,7 +12,6 @@ from penstock.broker.share.led_share_partition import LedSharePartition
 from penstock.broker.share.persister import Persister
 from penstock.broker.share.share_partition import (
     Acknowledgement,
-    AcknowledgeType,
     Acquisition,
     DueLetter,
     FetchedBatch,
@@ -37,6 +36,7 @@ from penstock.replication.partition import Partition
 from penstock.testing.clock import ManualClock
 from penstock.testing.loop import ManualLoop
 from penstock.types import Uuid
+from penstock.wire.enums import AcknowledgeType
 
 KEY = SharePartitionKey("g", Uuid(b"t" * 16), 0)
 EMPTY = ShareGroupOffset(snapshot_epoch=0, state_epoch=1, leader_epoch=4, start_offset=0)

@@ -36,20 +36,20 @@ class Noting:
     """Fetchers, compactor and coordinators that only record their calls."""
 
     def __init__(self) -> None:
-        self.told: list[str] = []
+        self.reported: list[str] = []
         self.gone: list[TopicPartition] = []
         self.forgotten: list[list[TopicPartition]] = []
 
     def stop(self, where: TopicPartition) -> None:
-        self.told.append(f"stop {where}")
+        self.reported.append(f"stop {where}")
 
     def image_changed(self) -> None: ...
 
     def led(self, partition: Any) -> None:
-        self.told.append(f"led {partition.topic_partition}")
+        self.reported.append(f"led {partition.topic_partition}")
 
     def not_led(self, where: TopicPartition) -> None:
-        self.told.append(f"not led {where}")
+        self.reported.append(f"not led {where}")
 
     def deleted(self, partitions: Collection[TopicPartition]) -> None:
         self.gone += partitions
@@ -129,7 +129,7 @@ def test_an_added_in_sync_replica_gets_no_empty_log_while_its_directory_is_offli
     change = StateChange(image=image_of(), partitions=(moving,))
     assert asyncio.run(rig.apply(change)) == [PARTITION]
     assert rig.logs.store.logs == {}
-    assert rig.noting.told == [f"not led {PARTITION}", f"stop {PARTITION}"]
+    assert rig.noting.reported == [f"not led {PARTITION}", f"stop {PARTITION}"]
 
 
 def test_a_topic_created_again_starts_without_the_deleted_topics_records() -> None:
@@ -139,12 +139,12 @@ def test_a_topic_created_again_starts_without_the_deleted_topics_records() -> No
         rig = Rig()
         await rig.apply(StateChange(image=ClusterImage(), partitions=(led(TOPIC_ID, epoch=5),)))
         rig.logs.append(batch_of(b"of the deleted topic"))
-        rig.noting.told.clear()
+        rig.noting.reported.clear()
         await rig.apply(StateChange(image=ClusterImage(), partitions=(led(ANOTHER_ID, epoch=0),)))
         partition = rig.partitions.get(*PARTITION)
         assert (partition.leads, partition.leader_epoch, partition.log.end_offset) == (True, 0, 0)
-        assert rig.noting.told[:2] == ["not led orders-0", "stop orders-0"]
-        assert rig.noting.told[-1] == "led orders-0"
+        assert rig.noting.reported[:2] == ["not led orders-0", "stop orders-0"]
+        assert rig.noting.reported[-1] == "led orders-0"
         assert rig.logs.store.count_stray() == 1
 
     asyncio.run(main())
@@ -229,11 +229,11 @@ def test_the_deletion_of_a_large_topic_removes_all_its_offsets() -> None:
             stopped=tuple(StoppedReplicas(each, TOPIC_ID, (BrokerId(1),)) for each in places),
         )
         rig.cluster.image = before
-        told = control_requests(change, listener, "PLAINTEXT")
-        for each in told:
+        reported = control_requests(change, listener, "PLAINTEXT")
+        for each in reported:
             assert isinstance(each, UpdateMetadataRequest)
             await rig.apply(control_changes.metadata_change(each, rig.cluster.image, {}))
-        assert len(told) > 1
+        assert len(reported) > 1
         assert sorted(rig.noting.gone) == places
 
     asyncio.run(main())
@@ -262,13 +262,13 @@ def test_a_stray_replica_is_neither_led_nor_followed_and_its_log_is_kept() -> No
         local = rig.local()
         assert local.held() == local.held({PARTITION.topic}) == {PARTITION: TOPIC_ID}
         assert local.held({"another"}) == {}
-        rig.noting.told.clear()
+        rig.noting.reported.clear()
         await local.set_aside({PARTITION: "is assigned to other brokers now"})
         assert not partition.leads
         assert local.held() == {}
         assert rig.partitions.find(*PARTITION) is None
         assert rig.logs.store.count_stray() == 1
-        assert rig.noting.told == ["not led orders-0", "stop orders-0"]
+        assert rig.noting.reported == ["not led orders-0", "stop orders-0"]
 
     asyncio.run(main())
 

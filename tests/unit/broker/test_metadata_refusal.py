@@ -15,16 +15,16 @@ def error(code: ErrorCode) -> KafkaError:
 
 
 @pytest.mark.parametrize(
-    ("refused", "told"),
+    ("refused", "reported"),
     [
         (ErrorCode.TOPIC_ALREADY_EXISTS, ErrorCode.LEADER_NOT_AVAILABLE),
         (ErrorCode.POLICY_VIOLATION, ErrorCode.POLICY_VIOLATION),
     ],
 )
 def test_a_topic_that_only_the_controller_knows_yet_gets_a_retriable_error(
-    refused: ErrorCode, told: ErrorCode
+    refused: ErrorCode, reported: ErrorCode
 ) -> None:
-    assert refusal("t", {"t": error(refused)}) is told
+    assert refusal("t", {"t": error(refused)}) is reported
 
 
 def test_a_topic_that_does_not_exist_is_unknown() -> None:

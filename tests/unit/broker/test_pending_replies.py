@@ -17,7 +17,7 @@ NO_CONTEXT: Any = None
 OFFSET = ((TopicPartition("t", 0), CommittedOffset(5)),)
 
 
-def told(replies: list[Any]) -> list[Any]:
+def reported(replies: list[Any]) -> list[Any]:
     return [each.code if isinstance(each, KafkaError) else each for each in replies]
 
 
@@ -29,7 +29,7 @@ def test_a_response_waits_until_every_reply_is_committed() -> None:
         groups.commit(GROUP, Committer(), OFFSET),
         groups.fetch(GROUP, ()),
     ]
-    response = answered(pending_replies, told, NO_CONTEXT, 100, groups.runtime)
+    response = answered(pending_replies, reported, NO_CONTEXT, 100, groups.runtime)
     assert isinstance(response, Parked)
     assert response.attempt() is None
     log.commit()
@@ -42,6 +42,6 @@ def test_when_time_is_up_an_empty_reply_is_still_a_reply() -> None:
     empty = groups.fetch(GROUP, None)
     log.commits = False
     pending_replies: list[Any] = [empty, groups.commit(GROUP, Committer(), OFFSET)]
-    response = answered(pending_replies, told, NO_CONTEXT, 100, groups.runtime)
+    response = answered(pending_replies, reported, NO_CONTEXT, 100, groups.runtime)
     assert isinstance(response, Parked)
     assert response.expire() == [{}, ErrorCode.COORDINATOR_NOT_AVAILABLE]

@@ -11,11 +11,10 @@ from penstock.broker.context import Context
 from penstock.broker.handlers import share_group_heartbeat as heartbeats
 from penstock.broker.translate import share_groups
 from penstock.coordinator.errors import CoordinatorNotAvailable
-from penstock.coordinator.group.consumer.member import TopicIdPartition
 from penstock.coordinator.group.share.heartbeat import ShareHeartbeat, ShareHeartbeatReply
 from penstock.coordinator.group.share.member import StateTopic
 from penstock.coordinator.result import EmptyReply
-from penstock.types import Uuid
+from penstock.types import TopicIdPartition, Uuid
 
 TOPIC = Uuid(b"t" * 16)
 BEAT = ShareHeartbeat(member_id="a", epoch=3)

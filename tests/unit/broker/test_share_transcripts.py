@@ -15,7 +15,6 @@ import pytest
 
 from penstock.broker.share.share_partition import (
     Acknowledgement,
-    AcknowledgeType,
     Acquisition,
     FetchedBatch,
     ShareLimits,
@@ -23,6 +22,7 @@ from penstock.broker.share.share_partition import (
 )
 from penstock.coordinator.share.state import RecordState, StateBatch, merged
 from penstock.errors import ErrorCode, KafkaError
+from penstock.wire.enums import AcknowledgeType
 
 TRANSCRIPTS = sorted((Path(__file__).parent / "share_partition").glob("*.txt"))
 TYPES = {

@@ -163,7 +163,7 @@ REFUSED = {
     "a directory that is no partition's": (
         [msgspec.structs.replace(directory(A), others=("photos",))],
         alone(),
-        ["/a/photos is no partition's directory"],
+        ["/a/photos is not the directory of a partition"],
     ),
     "directories of two brokers": (
         [directory(A), directory(B, broker=2)],

@@ -27,11 +27,11 @@ from penstock.client.replication_throttle import (
 )
 from penstock.config.resource_type import ConfigResourceType
 from penstock.controller.balance import PlannedMove
-from penstock.controller.broker_locations import places
+from penstock.controller.broker_locations import known_locations
 from penstock.errors import ConfigError
 from penstock.types import BrokerId, TopicPartition
 
-ALONE = places({}, None)
+ALONE = known_locations({}, None)
 ROW = '{"topic":"t","partition":0,"replicas":[1]}'
 
 
@@ -168,7 +168,7 @@ def test_replicas_are_added_where_there_are_fewest_and_taken_from_the_end() -> N
     assert [each.after for each in moves] == [(1, 3), (2, 1)]
     back = {each.topic_partition: each.after for each in moves}
     assert [each.after for each in with_factor(back, brokers, 1, ALONE)] == [(1,), (2,)]
-    with pytest.raises(ConfigError, match="there are only 3 brokers"):
+    with pytest.raises(ConfigError, match="the cluster has 3 brokers"):
         with_factor(replicas, brokers, 4, ALONE)
 
 
@@ -182,7 +182,7 @@ def test_replicas_on_dead_brokers_are_removed_first() -> None:
 def test_a_changed_replication_factor_keeps_workers_of_one_host_apart() -> None:
     brokers = [BrokerId(each) for each in (1, 2, 3, 4)]
     hosts = {BrokerId(each): "one" if each < 3 else "two" for each in (1, 2, 3, 4)}
-    apart = places(dict.fromkeys(brokers), hosts)
+    apart = known_locations(dict.fromkeys(brokers), hosts)
     one = {TopicPartition("t", each): (BrokerId(1 + each % 4),) for each in range(8)}
     for move in with_factor(one, brokers, 2, apart):
         assert {hosts[each] for each in move.after} == {"one", "two"}
@@ -191,11 +191,11 @@ def test_a_changed_replication_factor_keeps_workers_of_one_host_apart() -> None:
 
 
 def test_a_plan_names_moves_that_copy_nothing() -> None:
-    def told(*after: int) -> str:
+    def reported(*after: int) -> str:
         before = (BrokerId(1), BrokerId(2))
         return kind(PlannedMove(TopicPartition("t", 0), before, tuple(map(BrokerId, after))))
 
-    assert (told(1), told(2, 1), told(1, 3)) == ("removed", "order", "")
+    assert (reported(1), reported(2, 1), reported(1, 3)) == ("removed", "order", "")
 
 
 def test_a_plan_is_read_and_compared(tmp_path: Path) -> None:

@@ -196,13 +196,14 @@ def test_dump_reports_a_truncated_file(data: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("suffix", "told"), [("index", "is no batch's last"), ("timeindex", "is not the newest")]
+    ("suffix", "problem"),
+    [("index", "is not the last of a batch"), ("timeindex", "is not the newest")],
 )
-def test_dump_compares_indexes_with_the_batches(data: Path, suffix: str, told: str) -> None:
+def test_dump_compares_indexes_with_the_batches(data: Path, suffix: str, problem: str) -> None:
     damage(file(data, f"{FIRST}.{suffix}"), 7)
     result = run("dump", file(data, f"{FIRST}.{suffix}"))
     assert result.exit_code == 1
-    assert told in result.stdout
+    assert problem in result.stdout
 
 
 def test_dump_refuses_other_files(data: Path) -> None:
@@ -278,18 +279,18 @@ def test_records_of_the_brokers_own_topics_are_decoded(tmp_path: Path) -> None:
         "data": {"offset": 7, "leaderEpoch": 3, "metadata": "m", "commitTimestamp": NOW},
     }
     assert deleted == "<DELETE>"
-    (told,) = json.loads(grouped)["data"]["members"]
-    assert told["memberId"] == "m-1"
-    assert told["subscription"]["topics"] == ["t"]
-    assert told["assignment"] == "AA=="
+    (member,) = json.loads(grouped)["data"]["members"]
+    assert member["memberId"] == "m-1"
+    assert member["subscription"]["topics"] == ["t"]
+    assert member["assignment"] == "AA=="
     assert strange == "Unknown record type 99 at offset 3, skipping."
     assert nothing.startswith("Error at offset 4, skipping.")
     ((key, value),) = shown["__transaction_state"]
     assert json.loads(key) == {"type": "0", "data": {"transactionalId": "x"}}
     assert json.loads(value)["data"]["producerId"] == 5
     (_, value), *strange = shown["__cluster_metadata"]
-    for (_, told), problem in zip(strange, ("type 99", "version 7", "does not tell"), strict=True):
-        assert (told.startswith("Error at "), problem in told) == (True, True), told
+    for (_, text), problem in zip(strange, ("type 99", "version 7", "does not tell"), strict=True):
+        assert (text.startswith("Error at "), problem in text) == (True, True), text
     assert json.loads(value) == {
         "type": "TOPIC_RECORD",
         "version": 0,
@@ -300,18 +301,18 @@ def test_records_of_the_brokers_own_topics_are_decoded(tmp_path: Path) -> None:
 def test_verify_finds_nothing_wrong_with_an_intact_directory(data: Path) -> None:
     result = run("verify", "--deep-iteration", data)
     assert result.exit_code == 0, result.output
-    assert "1 partitions, 2 segments, 7 batches, 7 records" in result.stdout
+    assert "1 partition, 2 segments, 7 batches, 7 records" in result.stdout
     assert result.stdout.endswith("no damage\n")
     assert run("verify", data / "orders-0").exit_code == 0
 
 
 @pytest.mark.parametrize(
-    ("name", "at", "told"),
+    ("name", "at", "problem"),
     [
         (f"{FIRST}.log", 70, "wrong CRC at byte 0"),
         (f"{FIRST}.log", 75 + 16, "has no batch at byte 75"),
         (f"{FIRST}.log", 7, "offsets 1 to 1"),
-        (f"{FIRST}.index", 7, "is no batch's last"),
+        (f"{FIRST}.index", 7, "is not the last of a batch"),
         (f"{FIRST}.timeindex", 7, "is not the newest timestamp"),
         (f"{FIRST}.txnindex", 1, "version 1"),
         ("00000000000000000006.snapshot", 20, "does not match its CRC"),
@@ -319,11 +320,11 @@ def test_verify_finds_nothing_wrong_with_an_intact_directory(data: Path) -> None
         ("partition.metadata", 9, "version"),
     ],
 )
-def test_verify_reports_damage(data: Path, name: str, at: int, told: str) -> None:
+def test_verify_reports_damage(data: Path, name: str, at: int, problem: str) -> None:
     damage(file(data, name), at)
     result = run("verify", data)
     assert result.exit_code == 1
-    assert told in result.stdout
+    assert problem in result.stdout
     assert f"orders-0/{name}" in result.stdout
 
 
@@ -332,10 +333,10 @@ def test_verify_reports_missing_or_contradicting_files(data: Path) -> None:
     file(data, "leader-epoch-checkpoint").write_bytes(b"0\n1\n5 0\n")
     (data / "recovery-point-offset-checkpoint").write_bytes(b"0\n1\norders 0 99\n")
     report = json.loads(run("verify", "--format", "json", data).stdout)
-    told = " / ".join(f"{found['path']}: {found['what']}" for found in report["damage"])
-    assert "index: is missing" in told
-    assert "has epoch 5 for offset 0, which was written in epoch 0" in told
-    assert "orders-0 at 99, but its log ends at 7" in told
+    damage = " / ".join(f"{found['path']}: {found['what']}" for found in report["damage"])
+    assert "index: is missing" in damage
+    assert "has epoch 5 for offset 0, which was written in epoch 0" in damage
+    assert "orders-0 at 99, but its log ends at 7" in damage
 
 
 def test_verify_accepts_an_index_that_is_not_written_yet(data: Path) -> None:
@@ -344,8 +345,8 @@ def test_verify_accepts_an_index_that_is_not_written_yet(data: Path) -> None:
     assert result.exit_code == 0
     assert "6.index: is not there yet" in result.stdout
     file(data, "00000000000000000006.timeindex").unlink()
-    told, _ = run("verify", data).stdout.splitlines()
-    assert told.startswith("  2 files, such as ")
+    remark, _ = run("verify", data).stdout.splitlines()
+    assert remark.startswith("  2 files, such as ")
 
 
 @pytest.mark.parametrize(("segment", "code"), [("00000000000000000006", 0), (FIRST, 1)])
@@ -500,18 +501,18 @@ def test_adopt_refuses_directories_that_do_not_belong_together(data: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("identity", "told"),
+    ("identity", "problem"),
     [(MetaProperties(1, "other"), "to cluster other"), (MetaProperties(2, "cluster"), "broker 1")],
 )
 def test_adopt_refuses_another_brokers_home(
-    data: Path, identity: MetaProperties, told: str
+    data: Path, identity: MetaProperties, problem: str
 ) -> None:
     assert adopt(data).exit_code == 0
     (data / "meta.properties").write_bytes(encode_meta_properties(identity))
     (data / "orders-0").rename(data / "others-0")
     result = adopt(data)
     assert result.exit_code == 2
-    assert told in result.stderr
+    assert problem in result.stderr
     assert set(registered(data).topics) == {"orders"}
 
 

@@ -35,23 +35,23 @@ STALE = (
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells who holds a lock")
 @pytest.mark.parametrize(
-    ("written", "told"),
+    ("written", "reported"),
     [
         (None, "holds broker.lock and is not ready yet: wait for it, or stop it with `kill PID`"),
-        ("garbage", "runs here, but broker.json is damaged and does not tell where it listens:"),
+        ("garbage", "runs here, but broker.json is damaged and does not say where it listens:"),
         (STALE, "holds broker.lock, but broker.json is that of another: stop it with `kill PID`"),
     ],
 )
 @pytest.mark.parametrize("command", ["stop", "topic list", "serve --port 0"])
 def test_the_lock_reveals_a_live_broker_without_a_valid_state_file(
-    command: str, written: str | None, told: str, holder: int, tmp_path: Path
+    command: str, written: str | None, reported: str, holder: int, tmp_path: Path
 ) -> None:
     if written is not None:
         (tmp_path / "broker.json").write_text(written)
     result = CliRunner().invoke(main, [*command.split(), "--dir", str(tmp_path)])
     assert result.exit_code == 2
     last = result.stderr.splitlines()[-1]
-    assert f"{tmp_path}: a broker (pid {holder}) {told}".replace("PID", str(holder)) in last
+    assert f"{tmp_path}: a broker (pid {holder}) {reported}".replace("PID", str(holder)) in last
     assert f"`kill {holder}`" in last
 
 

@@ -1,14 +1,8 @@
 """The requests of a share session, as values."""
 
-from penstock.client.share_session import (
-    LAST_EPOCH,
-    AcknowledgeType,
-    FetchLimits,
-    ShareSessionHandler,
-    TopicIdPartition,
-    batches,
-)
-from penstock.types import Uuid
+from penstock.client.share_session import LAST_EPOCH, FetchLimits, ShareSessionHandler, batches
+from penstock.types import TopicIdPartition, Uuid
+from penstock.wire.enums import AcknowledgeType
 from penstock.wire.messages.share_acknowledge import AcknowledgementBatch
 
 ACCEPT, RELEASE, REJECT = AcknowledgeType.ACCEPT, AcknowledgeType.RELEASE, AcknowledgeType.REJECT
@@ -44,9 +38,9 @@ def test_a_session_sends_only_changes() -> None:
 def test_acknowledgements_advance_the_epoch_too_and_the_last_closes_the_session() -> None:
     session = ShareSessionHandler("g", "m")
     session.fetch([TopicIdPartition(TOPIC, 1)], LIMITS)
-    told = session.acknowledge({TopicIdPartition(TOPIC, 1): batches({4: REJECT})})
-    assert told.share_session_epoch == 1
-    (topic,) = told.topics
+    reported = session.acknowledge({TopicIdPartition(TOPIC, 1): batches({4: REJECT})})
+    assert reported.share_session_epoch == 1
+    (topic,) = reported.topics
     (partition,) = topic.partitions
     assert (topic.topic_id, partition.partition_index) == (TOPIC, 1)
     assert partition.acknowledgement_batches == [AcknowledgementBatch(4, 4, [REJECT])]

@@ -46,7 +46,7 @@ def test_a_retry_topic_is_read() -> None:
         ({"delay.to": "a", "retry.to": "b"}, "exclude each other"),
         ({"delay.to": "later"}, "penstock.delay.to names the topic itself"),
         ({"delay.to": "a", "dlq.topic": "later"}, "penstock.dlq.topic names the topic itself"),
-        ({"delay.to": "a/b"}, "penstock.delay.to: 'a/b' is no name of a topic"),
+        ({"delay.to": "a/b"}, "penstock.delay.to: 'a/b' is not a valid topic name"),
         ({"retry.to": "__penstock_delay_state"}, "penstock.retry.to: .* of brokers and services"),
         ({"delay.to": "a", "dlq.topic": "__x"}, "penstock.dlq.topic: .* of brokers and services"),
         ({"delay.to": "a", "delay.ms": "9"}, "penstock.delay.ms must be from 10"),
@@ -82,7 +82,7 @@ def test_errors_name_the_bad_setting(settings: dict[str, str], says: str) -> Non
     [
         ("__consumer_offsets", "__consumer_offsets is a topic of brokers and services"),
         ("x" * 246, "penstock.dlq.topic must be set"),
-        ("a b", "penstock.dlq.topic must be set: 'a b' with .dlq is no name of a topic"),
+        ("a b", "penstock.dlq.topic must be set: 'a b' with .dlq is not a valid topic name"),
     ],
 )
 def test_some_topics_cannot_delay(topic: str, says: str) -> None:

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.parametrize(
-    ("origin", "told"),
+    ("origin", "reported"),
     [
         (None, "pip install 'penstock[cli]'"),
         ({"url": "file:///src/a%20b", "dir_info": {}}, "pip install '/src/a b[cli]'"),
@@ -39,9 +39,9 @@ ROOT = Path(__file__).parents[3]
     ],
 )
 def test_an_extra_is_installed_from_the_source_of_penstock(
-    origin: dict[str, Any] | None, told: str
+    origin: dict[str, Any] | None, reported: str
 ) -> None:
-    assert command("cli", None if origin is None else json.dumps(origin)) == told
+    assert command("cli", None if origin is None else json.dumps(origin)) == reported
 
 
 def test_the_install_command_names_an_existing_path() -> None:

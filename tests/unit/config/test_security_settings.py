@@ -139,10 +139,10 @@ def test_a_variable_sets_a_listeners_login() -> None:
 def test_the_startup_log_shows_no_secret(tmp_path: Path) -> None:
     secrets = ("ssl.keystore.password", "ssl.keystore.key", LOGIN)
     resolved = resolve(pairs=[BOTH, *(f"{name}=canary" for name in secrets)])
-    told = "\n".join([*starting(resolved, tmp_path), repr(resolved.config)])
-    assert "canary" not in told
+    reported = "\n".join([*starting(resolved, tmp_path), repr(resolved.config)])
+    assert "canary" not in reported
     for name in secrets:
-        assert f"{name}=[hidden] (--set)" in told
+        assert f"{name}=[hidden] (--set)" in reported
 
 
 def test_listener_settings_cannot_be_altered_at_run_time() -> None:

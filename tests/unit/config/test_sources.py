@@ -176,16 +176,16 @@ def test_a_contradictory_or_empty_document_is_refused_with_its_line(
 
 
 @pytest.mark.parametrize(
-    ("pair", "told"),
+    ("pair", "reported"),
     [
         ("broker.id=-5", "--set: broker.id is '-5', must be a 32-bit integer of at least -1"),
         ("node.id=-5", "--set: node.id is '-5', must be a 32-bit integer of at least 0"),
     ],
 )
-def test_an_error_about_a_negative_id_uses_the_name_as_written(pair: str, told: str) -> None:
+def test_an_error_about_a_negative_id_uses_the_name_as_written(pair: str, reported: str) -> None:
     with pytest.raises(ConfigError) as refused:
         resolve(pairs=[pair])
-    assert str(refused.value) == told
+    assert str(refused.value) == reported
 
 
 @pytest.mark.parametrize(("name", "text"), [("x.toml", "a = = b"), ("x.toml", "a = 1979-05-27")])

@@ -340,4 +340,4 @@ def test_a_cluster_that_has_not_answered_yet_is_reported() -> None:
     app = console(WATCH, HttpAccess(None))
     assert b"Waiting for the cluster" in asked(app, "GET /topics", LOCAL).body
     found = asked(app, "GET /api/v1/topics", LOCAL)
-    assert (found.status, b"no answer of the cluster" in found.body) == (503, True)
+    assert (found.status, b"no answer from the cluster" in found.body) == (503, True)

@@ -54,7 +54,7 @@ def test_a_plan_needs_finite_figures(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "body", "told"),
+    ("path", "body", "reported"),
     [
         ("topics", b'{"name": "\xff"}', "not a JSON object"),
         ("topics", b'{"a":' * 100_000, "not a JSON object"),
@@ -66,12 +66,12 @@ def test_a_plan_needs_finite_figures(text: str) -> None:
         ("users", b'{"name": "bob", "password": ""}', "password is empty"),
     ],
 )
-def test_an_invalid_body_is_refused_by_its_field(path: str, body: bytes, told: str) -> None:
+def test_an_invalid_body_is_refused_by_its_field(path: str, body: bytes, reported: str) -> None:
     app = console(new_watch(), HttpAccess(None))
     headers = {**LOCAL, "authorization": "Basic eDp4", "content-type": "application/json"}
     found = asked(app, f"POST /api/v1/{path}", headers, body)
     assert found.status == 400
-    assert told in msgspec.json.decode(found.body)["error"]
+    assert reported in msgspec.json.decode(found.body)["error"]
 
 
 @pytest.mark.parametrize(
@@ -92,9 +92,9 @@ def test_a_request_without_a_route_is_refused_as_json(route: str, body: bytes, s
 
 
 def test_an_error_about_a_time_lists_the_accepted_formats() -> None:
-    with pytest.raises(ConfigError) as told:
+    with pytest.raises(ConfigError) as reported:
         query_of("t", {"since": "-1h"})
-    assert str(told.value) == "since: '-1h' is not a time: ms since 1970, or ISO-8601"
+    assert str(reported.value) == "since: '-1h' is not a time: ms since 1970, or ISO-8601"
 
 
 def test_an_unreachable_cluster_is_a_problem() -> None:

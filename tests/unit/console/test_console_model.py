@@ -92,7 +92,7 @@ def test_replicas_are_drawn_on_one_scale() -> None:
 
 def test_the_api_document_describes_every_route_and_every_type() -> None:
     found = described()
-    told = {(method, path) for path, each in found["paths"].items() for method in each}
+    reported = {(method, path) for path, each in found["paths"].items() for method in each}
     watch = ClusterWatch(Client([Address("127.0.0.1", 1)]), SystemClock())
     served = {
         (method.lower(), route.path)
@@ -100,7 +100,7 @@ def test_the_api_document_describes_every_route_and_every_type() -> None:
         if isinstance(route, Route) and route.path.startswith("/api/v1/")
         for method in (route.methods or set()) - {"HEAD"}
     }
-    assert told == served
+    assert reported == served
     named = set(re.findall(r"#/components/schemas/(\w+)", msgspec.json.encode(found).decode()))
     assert named == set(found["components"]["schemas"])
     (topic,) = found["paths"]["/api/v1/topics/{topic}/partitions"]["get"]["parameters"]

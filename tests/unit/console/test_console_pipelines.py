@@ -136,7 +136,7 @@ def test_a_running_pipeline_is_not_started_again(tmp_path: Path) -> None:
 
 
 def test_only_the_consoles_own_projects_are_started(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="no project of this console"):
+    with pytest.raises(ConfigError, match="not a project of this console"):
         done(tmp_path / "shop", PipelineStart(folder=str(tmp_path)))
 
 

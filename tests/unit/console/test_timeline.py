@@ -35,12 +35,12 @@ WHOLE = seen((1, 2), 1, (1, (1, 2)), (2, (1, 2)))
 HALF = seen((2,), 2, (2, (2,)), (2, (2,)))
 
 
-def told(before: ClusterSnapshot, now: ClusterSnapshot) -> list[tuple[str, str]]:
+def reported(before: ClusterSnapshot, now: ClusterSnapshot) -> list[tuple[str, str]]:
     return [(each.kind, each.what) for each in events(before, now, 5)]
 
 
 def test_a_failover_is_reported_in_order() -> None:
-    assert told(WHOLE, HALF) == [
+    assert reported(WHOLE, HALF) == [
         ("broker_gone", "broker 1 is gone"),
         ("controller", "broker 2 is the controller; it was broker 1"),
         ("leaders_moved", "broker 2 leads 1 partition: t-0, which broker 1 led"),
@@ -50,7 +50,7 @@ def test_a_failover_is_reported_in_order() -> None:
 
 
 def test_a_returning_broker_is_reported() -> None:
-    assert told(HALF, WHOLE) == [
+    assert reported(HALF, WHOLE) == [
         ("broker_back", "broker 1 is there"),
         ("controller", "broker 1 is the controller; it was broker 2"),
         ("leaders_moved", "broker 1 leads 1 partition: t-0, which broker 2 led"),
@@ -60,12 +60,14 @@ def test_a_returning_broker_is_reported() -> None:
 
 def test_partitions_without_a_leader_are_offline() -> None:
     down = seen((2,), -1, (-1, (1,)), (2, (1, 2)))
-    assert ("offline", "1 partition: t-0 lost the leader, broker 1") in told(WHOLE, down)
-    assert ("controller", "there is no controller; it was broker 1") in told(WHOLE, down)
-    assert ("online", "broker 1 leads 1 partition: t-0, which had no leader") in told(down, WHOLE)
-    assert ("controller", "broker 1 is the controller") in told(down, WHOLE)
+    assert ("offline", "1 partition: t-0 lost the leader, broker 1") in reported(WHOLE, down)
+    assert ("controller", "there is no controller; it was broker 1") in reported(WHOLE, down)
+    assert ("online", "broker 1 leads 1 partition: t-0, which had no leader") in reported(
+        down, WHOLE
+    )
+    assert ("controller", "broker 1 is the controller") in reported(down, WHOLE)
 
 
 def test_unchanged_state_and_new_topics_cause_no_event() -> None:
-    assert told(WHOLE, WHOLE) == []
-    assert told(replace(WHOLE, topics=[]), WHOLE) == []
+    assert reported(WHOLE, WHOLE) == []
+    assert reported(replace(WHOLE, topics=[]), WHOLE) == []

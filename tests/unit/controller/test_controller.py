@@ -290,21 +290,21 @@ def test_new_partitions_continue_the_topics_placement(tree: Tree) -> None:
 
 
 @pytest.mark.parametrize(
-    ("partitions", "told"),
+    ("partitions", "reported"),
     [("{}", "has no partition"), ('{"1": [0]}', None)],
 )
 def test_a_topic_that_was_written_by_hand_may_lack_its_first_partition(
-    tree: Tree, partitions: str, told: str | None
+    tree: Tree, partitions: str, reported: str | None
 ) -> None:
     async def work(running: RunningController) -> None:
         node = f'{{"version": 3, "topic_id": "{uuid_text(Uuid(b"i" * 16))}", "partitions": PARTS}}'
         await running.store.create(paths.topic("t"), node.replace("PARTS", partitions).encode())
         await running.settled()
-        if told is None:
+        if reported is None:
             grown = await running.controller.create_partitions(MorePartitions("t", 3))
             assert set(grown.partitions) == {1, 2}
         else:
-            with pytest.raises(KafkaError, match=told) as refusal:
+            with pytest.raises(KafkaError, match=reported) as refusal:
                 await running.controller.create_partitions(MorePartitions("t", 3))
             assert refusal.value.code == ErrorCode.INVALID_PARTITIONS
         await running.controller.delete_topics(["t"])

@@ -4,18 +4,14 @@ import asyncio
 
 import pytest
 
-from penstock.controller.features import (
-    FeatureUpdate,
-    InvalidUpdateVersion,
-    UpgradeType,
-    updated,
-)
+from penstock.controller.features import FeatureUpdate, InvalidUpdateVersion, updated
 from penstock.errors import ConfigError
 from penstock.metadata import paths
 from penstock.metadata.features import SUPPORTED, Features
 from penstock.metadata.records import Feature, decode, encode
 from penstock.metadata.tree import Tree
 from penstock.testing.controllers import running_controller
+from penstock.wire.enums import UpgradeType
 
 HIGHEST = {"group.version": 1, "share.version": 2, "streams.version": 1, "transaction.version": 2}
 DOWN = UpgradeType.SAFE_DOWNGRADE

@@ -7,13 +7,13 @@ import pytest
 from msgspec.structs import replace
 
 from penstock.controller.isr_changes import IsrMember, RequestedIsr
-from penstock.controller.requested_elections import ElectionType
 from penstock.controller.topics import TopicSpec
 from penstock.errors import ErrorCode, KafkaError
 from penstock.metadata.records import TopicAssignment, decode, encode
 from penstock.metadata.tree import Tree
 from penstock.testing.controllers import RunningController, running_controller
 from penstock.types import BrokerId, TopicPartition
+from penstock.wire.enums import ElectionType
 
 FIRST = TopicPartition("t", 0)
 

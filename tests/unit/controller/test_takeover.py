@@ -1,25 +1,20 @@
 """A controller that lost the store, or takes over half-done work, continues."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 
 import pytest
 from msgspec.structs import replace
 
 from penstock.controller import controller
 from penstock.controller.context import ControllerContext
-from penstock.controller.controller_election import ControllerElection
 from penstock.controller.epoch import NotController
-from penstock.controller.leader_election import EligibleLeadersNotAvailable
-from penstock.controller.requested_elections import ElectionType
 from penstock.controller.topics import PlannedTopic, TopicSpec
 from penstock.errors import ErrorCode, KafkaError
 from penstock.metadata import paths
 from penstock.metadata.errors import AccessDenied
 from penstock.metadata.image import ImageDelta, PartitionRegistration
 from penstock.metadata.records import (
-    ConfigOverrides,
     PartitionReassignment,
     PartitionReassignments,
     PartitionState,
@@ -30,47 +25,12 @@ from penstock.metadata.records import (
 from penstock.metadata.tree import Tree
 from penstock.replication.proposal import OUTDATED
 from penstock.testing.controllers import LossyStore, RunningController, running_controller
-from penstock.types import NO_UUID, BrokerId, Uuid
+from penstock.types import BrokerId
+from penstock.wire.enums import ElectionType
 from support.brokers.controlled_topic import FIRST, state, wanted
+from support.brokers.resigning_controller import candidate, is_led_by, until, with_topic
 
 STATE = paths.partition_state(FIRST)
-
-
-@asynccontextmanager
-async def candidate(running: RunningController) -> AsyncIterator[None]:
-    """A controller that resigns takes part in the next election."""
-    election = ControllerElection(running.store, running.controller, lambda _: None)
-    async with asyncio.TaskGroup() as tasks:
-        await election.start()
-        task = tasks.create_task(election.run())
-        try:
-            yield
-        finally:
-            task.cancel()
-
-
-async def until(condition: Callable[[], bool], seconds: float = 5) -> None:
-    async with asyncio.timeout(seconds):
-        while not condition():
-            await asyncio.sleep(0.005)
-
-
-def with_topic(
-    tree: Tree,
-    work: Callable[[RunningController], Awaitable[None]],
-    replicas: Sequence[int] = (1, 2, 0),
-) -> None:
-    async def run() -> None:
-        async with running_controller(tree, brokers=(0, 1, 2)) as running, candidate(running):
-            new = TopicSpec("t", assignments=((0, tuple(replicas)),))
-            await running.controller.create_topics([new])
-            await work(running)
-
-    asyncio.run(run())
-
-
-def is_led_by(running: RunningController, broker: int) -> bool:
-    return running.controller.is_active and state(running).leader == broker
 
 
 @pytest.mark.parametrize("takes_place", [False, True])
@@ -305,8 +265,8 @@ def test_a_reassignment_begins_once_the_state_can_be_written(
         assert state(running).adding_replicas == (0,)
         running.store.denied = None
         await until(lambda: state(running).leader_epoch == 1)
-        (told,) = running.last_change.partitions
-        assert (told.state.replicas, told.state.isr) == ((1, 0, 2), (1, 2))
+        (reported,) = running.last_change.partitions
+        assert (reported.state.replicas, reported.state.isr) == ((1, 0, 2), (1, 2))
 
     with_topic(tree, work, replicas=(1, 2))
 
@@ -376,32 +336,6 @@ def test_a_leader_whose_isr_cannot_be_written_may_propose_it_again(tree: Tree) -
     with_topic(tree, work)
 
 
-@pytest.mark.parametrize(
-    "parent",
-    [
-        paths.topic("t"),
-        paths.partitions("t"),
-        paths.partition(FIRST),
-        paths.partition_state(FIRST),
-        paths.topic_config("t"),
-    ],
-)
-def test_a_foreign_node_under_a_deleted_topic_does_not_block_its_name(
-    tree: Tree, parent: str
-) -> None:
-    async def work(running: RunningController) -> None:
-        await running.store.create(f"{parent}/odd")
-        await running.store.create(f"{parent}/odd/child")
-        await running.controller.delete_topics(["t"])
-        await running.settled()
-        assert not await running.store.exists(paths.topic("t"))
-        (made,) = await running.controller.create_topics([TopicSpec("t")])
-        assert isinstance(made, PlannedTopic), made
-        assert state(running).leader >= 0
-
-    with_topic(tree, work)
-
-
 def test_a_repair_that_completes_a_tools_reassignment_removes_its_request(tree: Tree) -> None:
     """The state with the new replica in the ISR comes from another writer."""
 
@@ -456,223 +390,6 @@ def test_a_request_that_was_not_begun_is_not_removed_with_another_reassignment(t
         assert set(state(running).replicas) >= {1, 2}, "the request was taken for complete"
 
     with_topic(tree, work, replicas=(0, 1))
-
-
-MALFORMED = (
-    paths.topic("foo"),
-    paths.broker(BrokerId(9)),
-    f"{paths.BROKER_IDS}/nine",
-    paths.topic_config("foo"),
-    f"{paths.CONFIG_BROKERS}/nine",
-    f"{paths.LOG_DIR_EVENT_NOTIFICATION}/log_dir_event_0000000001",
-    paths.REASSIGN_PARTITIONS,
-    paths.PREFERRED_REPLICA_ELECTION,
-)
-
-
-@pytest.mark.parametrize("path", MALFORMED)
-@pytest.mark.parametrize("data", [None, b"no JSON"])
-def test_one_malformed_node_stops_nothing(tree: Tree, path: str, data: bytes | None) -> None:
-    async def make() -> None:
-        async with running_controller(tree, brokers=(0, 1)) as running:
-            await running.controller.create_topics([TopicSpec("t", assignments=((0, (1, 0)),))])
-            await running.store.create(path, data)
-            await running.settled()
-            assert running.controller.is_active
-            await running.store.delete(paths.broker(BrokerId(1)))
-            await running.settled()
-            assert state(running).leader == 0
-
-    async def take_over() -> None:
-        async with running_controller(tree, brokers=(0, 1)) as running:
-            assert isinstance(
-                (await running.controller.create_topics([TopicSpec("u")]))[0], PlannedTopic
-            )
-
-    asyncio.run(make())
-    asyncio.run(take_over())
-
-
-def test_an_unclean_election_does_not_replace_a_state_that_cannot_be_read(tree: Tree) -> None:
-    """The leader epoch would go back to the first one: brokers ignore it, and two may lead in it
-    later.
-    """
-
-    async def make() -> None:
-        async with running_controller(tree, brokers=(0, 1)) as running:
-            await running.controller.create_topics([TopicSpec("t", assignments=((0, (1, 0)),))])
-            await running.store.set(STATE, b"no JSON")
-
-    async def take_over() -> None:
-        async with running_controller(tree, brokers=(0, 1)) as running:
-            await running.settled()
-            answers = await running.controller.elect_leaders(ElectionType.UNCLEAN, [FIRST])
-            assert isinstance(answers[FIRST], EligibleLeadersNotAvailable)
-            assert (await running.store.get(STATE)).data == b"no JSON"
-
-    asyncio.run(make())
-    asyncio.run(take_over())
-
-
-def test_a_corrected_state_is_read_without_another_event(
-    tree: Tree, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(controller, "REPAIR_AGAIN_S", 0.01)
-
-    async def make() -> bytes:
-        async with running_controller(tree, brokers=(0, 1)) as running:
-            await running.controller.create_topics([TopicSpec("t", assignments=((0, (1, 0)),))])
-            before = (await running.store.get(STATE)).data
-            await running.store.set(STATE, b"no JSON")
-            assert before is not None
-            return before
-
-    async def take_over(before: bytes) -> None:
-        async with running_controller(tree, brokers=(0, 1)) as running:
-            await running.settled()
-            assert state(running).leader == -1
-            await running.store.set(STATE, before)
-            await until(lambda: is_led_by(running, 1))
-            assert state(running).leader_epoch == 1
-
-    asyncio.run(take_over(asyncio.run(make())))
-
-
-@pytest.mark.parametrize("data", [b"", b"no JSON"])
-def test_a_controller_writes_a_state_again_that_was_made_unreadable(
-    tree: Tree, data: bytes
-) -> None:
-    async def work(running: RunningController) -> None:
-        change = wanted(state(running), (1, 2))
-        await running.controller.alter_isrs(BrokerId(1), -1, [change])
-        await running.store.set(STATE, data)
-        await running.store.delete(paths.broker(BrokerId(1)))
-        await until(lambda: is_led_by(running, 2))
-        stored = decode(PartitionState, await running.store.get(STATE))
-        assert (stored.leader, stored.isr, stored.leader_epoch) == (2, (2,), 1)
-
-    with_topic(tree, work)
-
-
-def test_a_state_of_an_older_leader_epoch_does_not_replace_the_one_decided_since(
-    tree: Tree,
-) -> None:
-    """An operator copies a node back from before an election. Brokers would ignore all leaders of
-    the epochs that they know, and the ISR of the time may lack records.
-    """
-
-    async def work(running: RunningController) -> None:
-        older = (await running.store.get(STATE)).data
-        await running.store.delete(paths.broker(BrokerId(1)))
-        await until(lambda: is_led_by(running, 2))
-        change = wanted(state(running), (2,))
-        await running.controller.alter_isrs(BrokerId(2), -1, [change])
-        await running.store.set(STATE, older)
-        outcomes = await running.controller.alter_isrs(
-            BrokerId(2), -1, [wanted(state(running), (2, 0))]
-        )
-        assert isinstance(outcomes[FIRST], KafkaError)
-        await running.settled()
-        stored = decode(PartitionState, await running.store.get(STATE))
-        assert (stored.leader, stored.isr, stored.leader_epoch) == (2, (2,), 2)
-        assert (state(running).leader, state(running).leader_epoch) == (2, 2)
-
-    with_topic(tree, work)
-
-
-def test_nobody_is_advised_to_delete_the_state_of_a_partition(
-    tree: Tree, caplog: pytest.LogCaptureFixture
-) -> None:
-    """The partition would begin anew, led by any replica, and the others would truncate."""
-
-    async def work(running: RunningController) -> None:
-        await running.store.set(STATE, b"no JSON")
-        await running.store.delete(paths.broker(BrokerId(1)))
-        await until(lambda: is_led_by(running, 2))
-
-    with_topic(tree, work)
-    (line,) = [each for each in caplog.messages if "the node is skipped" in each]
-    assert "correct it, and do not delete it" in line
-
-
-@pytest.mark.parametrize("name", ["f" * 250, "two words", "ü"])
-def test_a_topic_that_a_tool_gave_an_impossible_name_is_skipped(tree: Tree, name: str) -> None:
-    """No broker could create its log; the attempt would take a log directory offline."""
-
-    async def run() -> None:
-        async with running_controller(tree) as running:
-            assignment = TopicAssignment(partitions={0: (BrokerId(0),)})
-            await running.store.create(paths.topic(name), encode(assignment))
-            await running.settled()
-            assert running.controller.image.topics == {}
-            await running.store.create(paths.deleted_topic(name))
-            await running.settled()
-            assert not await running.store.exists(paths.topic(name))
-
-    asyncio.run(run())
-
-
-@pytest.mark.parametrize("is_active", [True, False])
-def test_a_topic_written_without_an_id_gets_one(tree: Tree, is_active: bool) -> None:
-    """Written by a tool or an older Kafka. Followers fetch by id; leaders alter the ISR by it."""
-    assignment = encode(TopicAssignment(partitions={0: (BrokerId(0), BrokerId(1))}))
-
-    async def run(*, writes: bool) -> Uuid:
-        async with running_controller(tree, brokers=(0, 1)) as running:
-            if writes:
-                await running.store.create(paths.topic("t"), assignment)
-            if writes and not is_active:
-                return NO_UUID
-            await running.settled()
-            topic = running.controller.image.topics["t"]
-            assert topic.partitions[0].leader == 0
-            assert running.controller.image.topic_names == {topic.id: "t"}
-            assert (
-                decode(TopicAssignment, await running.store.get(paths.topic("t"))).id() == topic.id
-            )
-            assert {each.topic_id for each in running.last_change.partitions} <= {topic.id}
-            return topic.id
-
-    first = asyncio.run(run(writes=True))
-    second = asyncio.run(run(writes=False))
-    assert second != NO_UUID
-    assert first in {second, NO_UUID}
-
-
-UNUSABLE = {
-    paths.topic_config("t"): ("retention.ms", "no.such.setting"),
-    paths.broker_config(None): ("log.retention.ms", "log.cleaner.min.compaction.lag.ms"),
-    paths.broker_config(BrokerId(0)): ("log.retention.ms",),
-}
-
-
-@pytest.mark.parametrize(
-    ("path", "name"), [(path, name) for path, names in UNUSABLE.items() for name in names]
-)
-def test_an_unusable_setting_in_the_store_stops_nothing(tree: Tree, path: str, name: str) -> None:
-    """A partition without a leader asks whether its topic allows an unclean election."""
-    overrides = encode(ConfigOverrides(config={name: "many"}))
-
-    async def make() -> None:
-        async with running_controller(tree, brokers=(0, 1)) as running:
-            await running.controller.create_topics([TopicSpec("t", assignments=((0, (1,)),))])
-            if await running.store.exists(path):
-                await running.store.set(path, overrides)
-            else:
-                await running.store.create(path, overrides)
-            running.controller.check_for_changes()
-            await running.store.delete(paths.broker(BrokerId(1)))
-            await running.settled()
-            assert running.controller.is_active
-            assert state(running).leader == -1
-
-    async def take_over() -> None:
-        async with running_controller(tree, brokers=(0, 2)) as running:
-            created = await running.controller.create_topics([TopicSpec("u")])
-            assert isinstance(created[0], PlannedTopic)
-
-    asyncio.run(make())
-    asyncio.run(take_over())
 
 
 @pytest.mark.parametrize("takes_place", [False, True])

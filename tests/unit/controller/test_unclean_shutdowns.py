@@ -9,7 +9,6 @@ from penstock.config.listener import Endpoint, SecurityProtocol
 from penstock.controller.broker_registration import register
 from penstock.controller.leader_election import PreferredLeaderNotAvailable
 from penstock.controller.repair import repair
-from penstock.controller.requested_elections import ElectionType
 from penstock.controller.topics import TopicSpec
 from penstock.errors import KafkaError
 from penstock.metadata import paths
@@ -25,6 +24,7 @@ from penstock.metadata.tree import Tree
 from penstock.replication.proposal import NOT_DONE, OUTDATED
 from penstock.testing.controllers import LossyStore, RunningController, running_controller
 from penstock.types import BrokerId, TopicPartition
+from penstock.wire.enums import ElectionType
 from support.brokers.controlled_topic import FIRST, SECOND, come, die, state, wanted, with_topic
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from penstock.coordinator.errors import CoordinatorNotAvailable, RecordTooLarge
+from penstock.coordinator.errors import CoordinatorNotAvailable, CoordinatorRecordTooLarge
 from penstock.coordinator.group.classic.join import GroupJoin
 from penstock.coordinator.group.classic.member import ProtocolMetadata
 from penstock.coordinator.group.errors import GroupSubscribedToTopic, NonEmptyGroup
@@ -118,7 +118,9 @@ def test_tombstones_too_many_for_one_batch_become_several(stage: Stage, way: str
 def test_a_commit_too_large_for_one_batch_is_refused(stage: Stage) -> None:
     stage.log.largest_bytes = 10_000
     offsets = tuple((topic_partition, CommittedOffset(1)) for topic_partition in MANY)
-    assert isinstance(stage.groups.commit(GROUP, Committer(), offsets).reply, RecordTooLarge)
+    assert isinstance(
+        stage.groups.commit(GROUP, Committer(), offsets).reply, CoordinatorRecordTooLarge
+    )
     assert stage.log.batches == []
 
 

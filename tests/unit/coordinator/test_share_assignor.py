@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.coordinator.group.consumer.assignor.subscriber import Subscriber
-from penstock.coordinator.group.consumer.member import Assignment, TopicIdPartition
+from penstock.coordinator.group.consumer.member import Assignment
 from penstock.coordinator.group.share.assignor import simple
-from penstock.types import Uuid
+from penstock.types import TopicIdPartition, Uuid
 
 T = Uuid(b"t" * 16)
 U = Uuid(b"u" * 16)

@@ -51,7 +51,7 @@ def test_kafkas_member_reports_assignments_records_and_commits() -> None:
 
 
 def test_an_assignment_is_the_sum_of_assigned_minus_revoked_partitions() -> None:
-    told: list[dict[str, object]] = [
+    reported: list[dict[str, object]] = [
         {"name": name, "timestamp": at_ms, "partitions": [{"partition": each} for each in parts]}
         for name, at_ms, parts in [
             ("partitions_assigned", 1, (0, 1)),
@@ -61,7 +61,7 @@ def test_an_assignment_is_the_sum_of_assigned_minus_revoked_partitions() -> None
             ("partitions_assigned", 5, (1,)),
         ]
     ]
-    assert member_events(told) == [
+    assert member_events(reported) == [
         Assigned(frozenset({0, 1}), 1),
         Assigned(frozenset({0, 2}), 3),
         Assigned(frozenset({1}), 5),
@@ -69,9 +69,9 @@ def test_an_assignment_is_the_sum_of_assigned_minus_revoked_partitions() -> None
 
 
 def test_our_member_also_reports_generations() -> None:
-    told = list(events(WITNESS))
-    assert polled(told) == [Polled(1, 0, "x", 5)]
-    assert member_events(told) == [
+    reported = list(events(WITNESS))
+    assert polled(reported) == [Polled(1, 0, "x", 5)]
+    assert member_events(reported) == [
         Assigned(frozenset({1}), 2, 4),
         Polled(1, 0, "x", 5),
         Committed(1, 1, asked_ms=5, told_ms=9, generation=4),

@@ -11,7 +11,7 @@ from penstock.kafka_tools.group_errors import GroupError
 from penstock.kafka_tools.group_reset import parse_datetime
 from penstock.kafka_tools.internal_formatters import old_offsets_formatter
 from penstock.kafka_tools.java_order import java_hash, java_order, partition_hash
-from penstock.kafka_tools.line_reader import LineReader
+from penstock.kafka_tools.line_reader import KafkaLineReader
 from penstock.kafka_tools.perf_stats import LatencyStats
 from penstock.kafka_tools.tool import ToolError
 from penstock.record.record import Record
@@ -37,11 +37,11 @@ BOTH = {"parse.key": "true", "parse.headers": "true"}
 def test_a_line_is_parsed_according_to_the_properties(
     properties: Mapping[str, str], line: bytes, fields: object
 ) -> None:
-    assert LineReader.of(properties).read(line) == fields
+    assert KafkaLineReader.of(properties).read(line) == fields
 
 
 def test_an_error_about_a_missing_separator_has_the_line_number() -> None:
-    reader = LineReader.of({"parse.key": "true"})
+    reader = KafkaLineReader.of({"parse.key": "true"})
     reader.read(b"a\tb")
     with pytest.raises(ToolError, match="No key separator found on line number 2: 'c'"):
         reader.read(b"c")

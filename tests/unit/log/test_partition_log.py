@@ -602,10 +602,10 @@ def test_a_slice_lists_only_aborted_transactions_within_it(
         found = rig.log.read(start, 300, up_to=end)
         assert found is not None
         last = [header.last_offset for _, header in batches(found.read())][-1]
-        told = {each.first_offset for each in rig.log.aborted_in(start, found, end)}
+        reported = {each.first_offset for each in rig.log.aborted_in(start, found, end)}
         needed = {each.first_offset for each in rig.log.aborted_between(start, last + 1)}
-        assert needed <= told
-        assert len(told) <= len(needed) + 2  # at most one index entry further
+        assert needed <= reported
+        assert len(reported) <= len(needed) + 2  # at most one index entry further
 
 
 def test_a_search_by_time_does_not_load_all_records_of_a_batch() -> None:
@@ -744,7 +744,7 @@ def test_an_offset_removed_by_compaction_is_found_in_the_next_batch() -> None:
 
 @pytest.mark.parametrize("number", [0, 3, 4, 5, 6, 18])
 @pytest.mark.parametrize("bit", [0, 1, 2, 3, 4, 5, 7, 29, 31, 40, 63])
-def test_every_reader_of_a_damaged_offset_is_told_and_others_are_served(
+def test_readers_of_a_damaged_offset_get_an_error_and_others_are_served(
     number: int, bit: int
 ) -> None:
     rig = filled(40, TopicConfig(index_interval_bytes=200))

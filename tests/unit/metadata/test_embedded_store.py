@@ -199,17 +199,17 @@ def test_callbacks_run_after_the_call_and_not_once_cancelled() -> None:
     async def scenario() -> None:
         tree = Tree.in_memory(SystemClock())
         store = EmbeddedStore(tree, asyncio.get_running_loop().call_soon)
-        told: list[Change] = []
+        reported: list[Change] = []
         unwanted: list[Change] = []
         arrived = asyncio.Event()
-        await store.watch(told.append, data=["/a"])
+        await store.watch(reported.append, data=["/a"])
         late = await store.watch(unwanted.append, data=["/a"])
         await store.watch(lambda _: arrived.set(), data=["/a"])
         await store.multi([Create("/a"), Set("/a", b"1"), Set("/a", b"2")])
-        assert told == []
+        assert reported == []
         late.cancel()
         await arrived.wait()
-        assert told == [DataChanged("/a")]
+        assert reported == [DataChanged("/a")]
         assert unwanted == []
         tree.close()
 
@@ -234,7 +234,7 @@ def test_a_slow_disk_does_not_block_the_loop(tmp_path: Path) -> None:
 def test_the_write_of_a_cancelled_caller_is_committed_and_notified(path: Path) -> None:
     async def scenario() -> None:
         async with open_embedded(path, SystemClock()) as store:
-            began, may_end, told = asyncio.Event(), threading.Event(), asyncio.Event()
+            began, may_end, reported = asyncio.Event(), threading.Event(), asyncio.Event()
             loop = asyncio.get_running_loop()
 
             def slow(_: object) -> None:
@@ -242,14 +242,14 @@ def test_the_write_of_a_cancelled_caller_is_committed_and_notified(path: Path) -
                 assert may_end.wait(PATIENCE_S)
 
             store._tree.listeners.insert(0, slow)
-            await store.watch(lambda _: told.set(), data=["/a"])
+            await store.watch(lambda _: reported.set(), data=["/a"])
             async with asyncio.TaskGroup() as tasks:
                 writing = tasks.create_task(store.create("/a"))
                 await began.wait()
                 writing.cancel()
             may_end.set()
             async with asyncio.timeout(PATIENCE_S):
-                await told.wait()
+                await reported.wait()
             assert await store.exists("/a")
 
     asyncio.run(scenario())

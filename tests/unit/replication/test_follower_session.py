@@ -22,33 +22,33 @@ def forgotten(*indexes: int) -> ForgottenTopic:
 
 def test_all_partitions_are_sent_once_and_then_only_changes() -> None:
     session = FollowerSession()
-    told = session.next({FIRST: asked(0, 5), SECOND: asked(1, 7)})
-    assert (told.session_id, told.session_epoch) == (0, 0)
-    assert told.topics == [topic(asked(0, 5), asked(1, 7))]
+    reported = session.next({FIRST: asked(0, 5), SECOND: asked(1, 7)})
+    assert (reported.session_id, reported.session_epoch) == (0, 0)
+    assert reported.topics == [topic(asked(0, 5), asked(1, 7))]
     session.answered(99)
-    told = session.next({FIRST: asked(0, 5), SECOND: asked(1, 8)})
-    assert (told.session_id, told.session_epoch) == (99, 1)
-    assert (told.topics, told.forgotten) == ([topic(asked(1, 8))], [])
+    reported = session.next({FIRST: asked(0, 5), SECOND: asked(1, 8)})
+    assert (reported.session_id, reported.session_epoch) == (99, 1)
+    assert (reported.topics, reported.forgotten) == ([topic(asked(1, 8))], [])
     session.answered(99)
-    told = session.next({SECOND: asked(1, 8)})
-    assert told.session_epoch == 2
-    assert (told.topics, told.forgotten) == ([], [forgotten(0)])
+    reported = session.next({SECOND: asked(1, 8)})
+    assert reported.session_epoch == 2
+    assert (reported.topics, reported.forgotten) == ([], [forgotten(0)])
 
 
 def test_a_recreated_topic_is_forgotten_and_added() -> None:
     session = FollowerSession()
     session.next({FIRST: asked(0, 5)})
     session.answered(99)
-    told = session.next({FIRST: asked(0, 5, OTHER_ID)})
-    assert told.topics == [topic(asked(0, 5), topic_id=OTHER_ID)]
-    assert told.forgotten == [forgotten(0)]
+    reported = session.next({FIRST: asked(0, 5, OTHER_ID)})
+    assert reported.topics == [topic(asked(0, 5), topic_id=OTHER_ID)]
+    assert reported.forgotten == [forgotten(0)]
 
 
 def test_without_a_session_all_partitions_are_sent_each_time() -> None:
     session = FollowerSession()
     for _ in range(2):
-        told = session.next({FIRST: asked(0, 5)})
-        assert (told.session_id, told.session_epoch, len(told.topics)) == (0, 0, 1)
+        reported = session.next({FIRST: asked(0, 5)})
+        assert (reported.session_id, reported.session_epoch, len(reported.topics)) == (0, 0, 1)
         session.answered(0)
 
 
@@ -57,9 +57,9 @@ def test_a_lost_session_is_replaced_by_a_new_one() -> None:
     session.next({FIRST: asked(0, 5), SECOND: asked(1, 7)})
     session.answered(99)
     session.reset()
-    told = session.next({FIRST: asked(0, 5)})
-    assert (told.session_id, told.session_epoch) == (0, 0)
-    assert (told.topics, told.forgotten) == ([topic(asked(0, 5))], [])
+    reported = session.next({FIRST: asked(0, 5)})
+    assert (reported.session_id, reported.session_epoch) == (0, 0)
+    assert (reported.topics, reported.forgotten) == ([topic(asked(0, 5))], [])
 
 
 def test_epochs_wrap_to_one() -> None:

@@ -44,9 +44,9 @@ def test_a_rejected_proposal_counts_as_failed() -> None:
 
 
 def test_an_isr_that_loses_one_replica_and_gains_another_counts_for_both() -> None:
-    told = IsrCounts()
-    told.changed((0, 1), (0, 2), (0, 1, 2))
-    assert told == IsrCounts(shrinks=1, expands=1)
+    reported = IsrCounts()
+    reported.changed((0, 1), (0, 2), (0, 1, 2))
+    assert reported == IsrCounts(shrinks=1, expands=1)
 
 
 def test_a_follower_knows_how_many_committed_records_it_lacks() -> None:

@@ -51,7 +51,7 @@ def test_batches_have_keys_headers_partitions_and_times() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "kind", "told"),
+    ("body", "kind", "reported"),
     [
         (b"", NDJSON, "no records"),
         (b"{", JSON_BATCH, "not a batch of records"),
@@ -66,8 +66,8 @@ def test_batches_have_keys_headers_partitions_and_times() -> None:
         (b'{"records": [{"partition": 9999999999}]}', JSON_BATCH, "partition"),
     ],
 )
-def test_an_error_names_the_position_of_the_mistake(body: bytes, kind: str, told: str) -> None:
-    with pytest.raises(BadBody, match=told):
+def test_an_error_names_the_position_of_the_mistake(body: bytes, kind: str, reported: str) -> None:
+    with pytest.raises(BadBody, match=reported):
         records_of(request(body, kind), "t")
 
 
@@ -84,11 +84,11 @@ def test_a_partition_must_be_a_number() -> None:
 def test_without_a_token_only_loopback_may_write() -> None:
     assert checked_token("none", "127.0.0.1", "penstock.rest.token") is None
     assert checked_token("secret", "", "penstock.rest.token") == "secret"
-    for token, host, told in (
+    for token, host, reported in (
         ("", "127.0.0.1", "penstock.rest.token is missing"),
         ("none", "0.0.0.0", "for loopback only"),
         ("none", "", "for loopback only"),
         ("a b", "127.0.0.1", "without spaces"),
     ):
-        with pytest.raises(ConfigError, match=told):
+        with pytest.raises(ConfigError, match=reported):
             checked_token(token, host, "penstock.rest.token")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from penstock.client.produce import Acks
-from penstock.client.record_sender import ProducerRecord, RecordMetadata
+from penstock.client.record_sender import ProducedRecord, ProducerRecord
 from penstock.rest.sender import RestSender
 from penstock.types import Offset, TopicPartition
 
@@ -21,7 +21,7 @@ class Producer:
             raise OverflowError
         if any(each.topic == "leaderless" for each in found):
             await asyncio.Event().wait()
-        return [RecordMetadata(TopicPartition(each.topic, 0), Offset(7)) for each in found]
+        return [ProducedRecord(TopicPartition(each.topic, 0), Offset(7)) for each in found]
 
 
 async def unchecked(*_: object, **__: object) -> None: ...
@@ -43,7 +43,7 @@ def test_records_that_cannot_be_written_do_not_end_the_task(
             with pytest.raises(OverflowError):
                 await sender.send([ProducerRecord("t", b"bad")], Acks.ALL)
             (written,) = await sender.send([ProducerRecord("t", b"good")], Acks.ALL)
-            assert isinstance(written, RecordMetadata)
+            assert isinstance(written, ProducedRecord)
             sending.cancel()
 
     monkeypatch.setattr(RestSender, "_check", unchecked)

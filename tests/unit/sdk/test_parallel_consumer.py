@@ -380,18 +380,18 @@ async def be_cancelled(_: Raw) -> None:
 def test_a_worker_that_dies_fails_its_record_and_the_next_is_handled(
     make: Callable[[], Pool], expected: str
 ) -> None:
-    pool, told = make(), Queue[BaseException | None]()
-    pool.submit(Record.make("t", 0, 0), told.put)
-    assert type(told.get(timeout=30)).__name__ == expected
-    pool.submit(Record.make("t", 0, 1), told.put)
-    told.get(timeout=30)
+    pool, reported = make(), Queue[BaseException | None]()
+    pool.submit(Record.make("t", 0, 0), reported.put)
+    assert type(reported.get(timeout=30)).__name__ == expected
+    pool.submit(Record.make("t", 0, 1), reported.put)
+    reported.get(timeout=30)
     pool.close()
 
 
 def test_an_error_that_cannot_be_pickled_fails_its_own_record_only() -> None:
-    pool, told = ProcessPool(refuse_at_0, 1), Queue[BaseException | None]()
+    pool, reported = ProcessPool(refuse_at_0, 1), Queue[BaseException | None]()
     for offset in (0, 1):
-        pool.submit(Record.make("t", 0, offset), told.put)
-    assert repr(told.get(timeout=30)) == "WorkerError('Refused: 0 is refused')"
-    assert told.get(timeout=30) is None, "what a handler returns is not sent at all"
+        pool.submit(Record.make("t", 0, offset), reported.put)
+    assert repr(reported.get(timeout=30)) == "WorkerError('Refused: 0 is refused')"
+    assert reported.get(timeout=30) is None, "what a handler returns is not sent at all"
     pool.close()

@@ -151,8 +151,8 @@ def test_a_key_is_used_only_with_its_own_algorithm() -> None:
     [
         (b"", "is not JSON"),
         (b'"\x87"', "is not JSON"),
-        (b"[]", "no key set"),
-        (b'{"keys":{}}', "no key set"),
+        (b"[]", "not a key set"),
+        (b'{"keys":{}}', "not a key set"),
         (b'{"keys":[]}', "no public key"),
         (b'{"keys":[7,{"kty":"EC"},{"kty":"RSA","n":"AQ","e":"AQAB"}]}', "no public key"),
         (b'{"keys":[{"kty":["RSA"]},{"kty":"RSA","alg":["RS256"]}]}', "no public key"),

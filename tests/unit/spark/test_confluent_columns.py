@@ -70,7 +70,7 @@ def test_compatible_types_share_a_column(new: Any, old: Any, expected: str) -> N
 )
 def test_incompatible_types_cannot_share_a_column(new: Any, old: Any) -> None:
     nodes = [expanded(record(f=each), {}) for each in (new, old)]
-    with pytest.raises(ConfigError, match="f has types that are no column together"):
+    with pytest.raises(ConfigError, match="f has types that cannot form one column"):
         merged(nodes)
 
 

@@ -31,10 +31,10 @@ def test_a_signal_is_handled_while_the_work_continues() -> None:
         go_on.wait(30)
         ended.set()
 
-    def heard(_number: int, _frame: FrameType | None) -> None:
+    def received(_number: int, _frame: FrameType | None) -> None:
         raise Stopped
 
-    before = signal.signal(signal.SIGUSR1, heard)
+    before = signal.signal(signal.SIGUSR1, received)
     try:
         with pytest.raises(Stopped):
             in_thread(work)

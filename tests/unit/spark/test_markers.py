@@ -21,18 +21,18 @@ LOADING = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 
 
 def by_group(name: str, code: int = 0, of_partition: int = 0) -> OffsetFetchResponse:
-    told = OffsetFetchResponsePartitions(
+    reported = OffsetFetchResponsePartitions(
         committed_offset=6, metadata=MARKER.metadata, error_code=of_partition
     )
-    topics = [OffsetFetchResponseTopics(name="out", partitions=[told])]
+    topics = [OffsetFetchResponseTopics(name="out", partitions=[reported])]
     group = OffsetFetchResponseGroup(group_id=name, topics=topics, error_code=code)
     return OffsetFetchResponse(groups=[group])
 
 
 def test_markers_are_found_in_every_version() -> None:
     assert markers_of(by_group("sink"), "sink", 8) == (MARKER,)
-    told = OffsetFetchResponsePartition(committed_offset=6, metadata=MARKER.metadata)
-    topics = [OffsetFetchResponseTopic(name="out", partitions=[told])]
+    reported = OffsetFetchResponsePartition(committed_offset=6, metadata=MARKER.metadata)
+    topics = [OffsetFetchResponseTopic(name="out", partitions=[reported])]
     assert markers_of(OffsetFetchResponse(topics=topics), "sink", 7) == (MARKER,)
 
 

@@ -60,8 +60,8 @@ def test_an_error_names_the_missing_distribution() -> None:
     with pytest.raises(ConfigError, match="--include nothing: no distribution of this name"):
         packed(["nothing"], requirements)
     without = {name: found for name, found in INSTALLED.items() if name != "pyarrow"}
-    told = f"pyarrow is not installed: {install('spark')}"
-    with pytest.raises(ConfigError, match=re.escape(told)):
+    reported = f"pyarrow is not installed: {install('spark')}"
+    with pytest.raises(ConfigError, match=re.escape(reported)):
         packed([], without.get)
 
 
@@ -122,7 +122,7 @@ def test_the_archive_is_added_to_the_users_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("said", "reported"),
     [
         (
             "... ModuleNotFoundError: No module named 'penstock'\n",
@@ -134,9 +134,9 @@ def test_the_archive_is_added_to_the_users_own(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_an_error_about_missing_modules_names_the_archive(said: str, told: str) -> None:
+def test_an_error_about_missing_modules_names_the_archive(said: str, reported: str) -> None:
     text = first_lines(f"[X] Job aborted.\nTraceback:\n{said}\tat org.apache")
-    assert told in text
+    assert reported in text
     assert "penstock pipeline pack" in text
     assert "Traceback" not in text
 

@@ -30,9 +30,9 @@ def test_an_error_of_a_query_has_no_plan() -> None:
         "Did you mean one of the following? [`id`]. SQLSTATE: 42703; line 1 pos 7;\n"
         "'Project ['nope]\n+- SubqueryAlias events\n   +- View (`events`, [id#41L])\n"
     )
-    told = first_lines(said)
-    assert told.startswith("[UNRESOLVED_COLUMN")
-    assert told.endswith("[`id`]. SQLSTATE: 42703")
+    reported = first_lines(said)
+    assert reported.startswith("[UNRESOLVED_COLUMN")
+    assert reported.endswith("[`id`]. SQLSTATE: 42703")
 
 
 def test_an_error_of_ours_has_no_traceback() -> None:
@@ -63,7 +63,7 @@ def test_a_users_error_is_shown_even_if_one_of_ours_caused_it(frames: int) -> No
         '  File "mine.py", line 9, in send\n'
         "mine.OrderLost: order 7 was not sent\n\n\tat org.apache.spark.Something"
     )
-    told = first_lines(said).splitlines()
-    assert told[0].startswith("[X] Job aborted")
-    assert told[-1] == "mine.OrderLost: order 7 was not sent"
-    assert len(told) <= 12
+    reported = first_lines(said).splitlines()
+    assert reported[0].startswith("[X] Job aborted")
+    assert reported[-1] == "mine.OrderLost: order 7 was not sent"
+    assert len(reported) <= 12

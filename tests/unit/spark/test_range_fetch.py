@@ -207,7 +207,7 @@ def test_the_rest_of_a_deleted_topic_is_an_error_or_left_out() -> None:
     assert list(read_by(deleted, fail=False)) == list(range(2 * ROWS))
 
 
-def test_a_topic_that_a_broker_has_not_heard_of_is_not_left_out() -> None:
+def test_a_topic_that_a_broker_does_not_know_yet_is_not_left_out() -> None:
     assert list(read_by(DeletedTopic(2), fail=False)) == list(range(RANGE.end))
 
 

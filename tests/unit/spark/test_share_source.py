@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.client.share_session import AcknowledgeType, FetchLimits, ShareSessionHandler
+from penstock.client.share_session import FetchLimits, ShareSessionHandler
 from penstock.errors import ConfigError
 from penstock.spark.options import Options
 from penstock.spark.source.positions import from_json
@@ -22,9 +22,10 @@ from penstock.spark.source.share.held_records import (
 from penstock.spark.source.share.offset_ranges import OffsetRanges, parse_ranges
 from penstock.spark.source.share.read import kept
 from penstock.spark.source.share.session import MemberSession
-from penstock.spark.source.share.share_offset import ShareOffset, share_offset
+from penstock.spark.source.share.share_offset import SparkShareOffset, share_offset
 from penstock.spark.source.share.task import divided
 from penstock.types import TopicPartition, Uuid
+from penstock.wire.enums import AcknowledgeType
 
 TP, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
 FIRST, SECOND = Uuid(b"1" * 16), Uuid(b"2" * 16)
@@ -101,7 +102,7 @@ def test_a_task_keeps_its_own_rows_only() -> None:
 
 def test_an_offset_is_json_of_primitive_values() -> None:
     records = {OTHER: parse_ranges("3,5-9"), TP: parse_ranges("1")}
-    offset = ShareOffset("billing", 7, records, {"orders": FIRST})
+    offset = SparkShareOffset("billing", 7, records, {"orders": FIRST})
     nested = json.loads(json.dumps(offset.as_json()))
     assert nested == {
         "shareGroup": "billing",
@@ -116,21 +117,23 @@ def test_an_offset_is_json_of_primitive_values() -> None:
 def test_a_checkpoint_without_topic_ids_is_read() -> None:
     """As Penstock wrote it before it stored ids."""
     nested = {"shareGroup": "billing", "batch": 7, "records": {"orders": {"0": "1"}}}
-    assert share_offset(nested, "billing") == ShareOffset("billing", 7, {TP: parse_ranges("1")})
+    assert share_offset(nested, "billing") == SparkShareOffset(
+        "billing", 7, {TP: parse_ranges("1")}
+    )
 
 
 def test_a_checkpoint_of_a_later_version_is_refused() -> None:
     with pytest.raises(ConfigError, match="a later version of Penstock"):
-        share_offset({**ShareOffset("billing").as_json(), "version": 3}, "billing")
+        share_offset({**SparkShareOffset("billing").as_json(), "version": 3}, "billing")
 
 
 def test_a_checkpoint_of_something_else_is_refused() -> None:
     with pytest.raises(ConfigError, match="without option shareGroup"):
         share_offset({"orders": {"0": 5}}, "billing")
     with pytest.raises(ConfigError, match="of share group audit, and option shareGroup is billing"):
-        share_offset(ShareOffset("audit").as_json(), "billing")
+        share_offset(SparkShareOffset("audit").as_json(), "billing")
     with pytest.raises(ConfigError, match="of share group audit; set option shareGroup"):
-        from_json(ShareOffset("audit").as_json())
+        from_json(SparkShareOffset("audit").as_json())
 
 
 def holding() -> HeldRecords:

@@ -72,8 +72,8 @@ def test_a_batch_is_not_transactional() -> None:
 
 @pytest.mark.parametrize("name", ["kafka.linger.ms", "kafka.retries", "includeHeaders"])
 def test_options_without_effect_give_a_warning(name: str) -> None:
-    _, told = read_sink_settings(BASE | {name: "1"}, TYPES, streaming=True)
-    assert [each.split(":")[0] for each in told] == [f"option {name} has no effect"]
+    _, reported = read_sink_settings(BASE | {name: "1"}, TYPES, streaming=True)
+    assert [each.split(":")[0] for each in reported] == [f"option {name} has no effect"]
 
 
 ROWS = {

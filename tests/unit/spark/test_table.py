@@ -134,9 +134,9 @@ def test_times_are_utc_whatever_the_time_zone_of_the_machine(
     try:
         noon = dt.datetime(2026, 1, 1, 12, tzinfo=dt.UTC)
         # As Spark's workers hand over a timestamp.
-        told = noon.astimezone().replace(tzinfo=None)
+        reported = noon.astimezone().replace(tzinfo=None)
         upsert = Upsert(url, "t", ("id",), ("id", "name", "at"))
-        upsert.write(iter([Row(id=1, name="a", at=told), Row(id=2, name="b", at=None)]))
+        upsert.write(iter([Row(id=1, name="a", at=reported), Row(id=2, name="b", at=None)]))
         follower = TableFollower(url, "t", "id")
         (part,) = follower.partitions({"after": None}, {"after": 2})
         assert [row[2] for row in follower.read(part)] == [noon, None]

@@ -108,8 +108,8 @@ def test_records_are_a_view_of_the_frame_not_a_copy() -> None:
 @pytest.mark.parametrize("version", [1, 2])
 def test_an_explanation_is_cut_to_the_longest_string(version: int) -> None:
     """An error may quote a name of the request, which has the greatest length already."""
-    told = AlterConfigsResourceResponse(40, "é" * 32_767, 2, "t")
-    raw = encode(AlterConfigsResponse(responses=[told]), version)
+    reported = AlterConfigsResourceResponse(40, "é" * 32_767, 2, "t")
+    raw = encode(AlterConfigsResponse(responses=[reported]), version)
     found, _ = decoder(AlterConfigsResponse, version)(raw, 0)
     (response,) = found.responses
     assert response.error_message == "é" * 8191

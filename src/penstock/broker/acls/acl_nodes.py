@@ -143,8 +143,7 @@ def acls_of(nodes: Iterable[Node]) -> set[Acl]:
         rules = rules_in(node)
         if rules is None:
             logger.error(
-                "%s cannot be read: until it is corrected or deleted, nobody but super users may "
-                "use %s",
+                "%s cannot be read: until it is corrected or deleted, only super users may use %s",
                 node.path,
                 resource,
             )

@@ -14,6 +14,7 @@ from penstock.broker.acls.acl_nodes import (
     rules_in,
 )
 from penstock.clock import Clock
+from penstock.counted import counted
 from penstock.errors import ErrorCode, KafkaError
 from penstock.metadata import paths
 from penstock.metadata.errors import BadVersion, NodeExists, NoNode
@@ -91,7 +92,7 @@ class Authorizer:
         if found != self.acls.all:
             self.acls = self._none.with_changes(added=found)
             self._refused_brokers.clear()
-            logger.info("%d ACLs are in force", len(found))
+            logger.info("%s in force", counted(len(found), "ACL is", "ACLs are"))
 
     async def create(self, acls: Iterable[Acl]) -> None:
         for resource, rules in _by_resource(acls).items():

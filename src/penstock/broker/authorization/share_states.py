@@ -15,13 +15,13 @@ from penstock.wire.messages import write_share_group_state as writing
 
 def _refused(
     partition: Callable[..., Any], topic: Callable[..., Any], response: Callable[..., Any]
-) -> Callable[[Any, int], Any]:
+) -> Callable[[Any], Any]:
     refusal = Refusal(
         lambda each, parts: topic(each.topic_id, parts),
         attrgetter("partitions"),
         lambda _, part: partition(part.partition, CLUSTER, MESSAGES[CLUSTER]),
     )
-    return lambda request, _version: when_refused(request.topics, refusal, response)
+    return lambda request: when_refused(request.topics, refusal, response)
 
 
 initializing_refused = _refused(

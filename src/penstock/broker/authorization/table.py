@@ -19,9 +19,7 @@ from penstock.broker.authorization import (
     topics,
     transactions,
 )
-from penstock.broker.authorization.guard import (
-    Guard,
-)
+from penstock.broker.authorization.guard import Guard
 from penstock.broker.authorization.whole import (
     cluster,
     cluster_each,
@@ -29,7 +27,7 @@ from penstock.broker.authorization.whole import (
     deletions_refused,
     described_quotas_refused,
     described_users_refused,
-    elections_refused,
+    elect_leaders,
     left_to_handler,
     markers_refused,
     moves_refused,
@@ -85,7 +83,7 @@ GUARDS: Final[Mapping[int, Guard]] = {
     40: left_to_handler,
     41: left_to_handler,
     42: groups.delete_groups,
-    43: cluster_each(elections_refused, Op.ALTER),
+    43: elect_leaders,
     44: settings.incremental_alter_configs,
     45: cluster_each(reassignments_refused, Op.ALTER),
     46: cluster(Op.DESCRIBE),

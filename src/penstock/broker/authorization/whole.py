@@ -1,36 +1,24 @@
 """Guards that allow or refuse a request as a whole."""
 
 from collections.abc import Callable, Generator, Sequence
+from functools import partial
 from operator import attrgetter
 from typing import Any
 
 from penstock.broker.acls.access import Access
-from penstock.broker.authorization.guard import (
-    CLUSTER,
-    MESSAGES,
-    Guard,
-    NotAuthorized,
-)
+from penstock.broker.authorization.guard import CLUSTER, MESSAGES, Guard, NotAuthorized
 from penstock.broker.authorization.refusals import Refusal, when_refused
 from penstock.broker.context import AnyHandler, Context
 from penstock.broker.handling.turns import PARTITIONS_A_TURN, by_topic, in_turns
 from penstock.security.acl import AclOperation
 from penstock.wire.messages import alter_client_quotas as altering_quotas
 from penstock.wire.messages import alter_partition_reassignments as reassigning
-from penstock.wire.messages import (
-    alter_replica_log_dirs as moving,
-)
-from penstock.wire.messages import (
-    create_acls as creating_acls,
-)
-from penstock.wire.messages import (
-    delete_acls as deleting_acls,
-)
+from penstock.wire.messages import alter_replica_log_dirs as moving
+from penstock.wire.messages import create_acls as creating_acls
+from penstock.wire.messages import delete_acls as deleting_acls
 from penstock.wire.messages import describe_client_quotas as describing_quotas
 from penstock.wire.messages import elect_leaders as electing
-from penstock.wire.messages import (
-    write_txn_markers as marking,
-)
+from penstock.wire.messages import write_txn_markers as marking
 from penstock.wire.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsResponse,
     AlterUserScramCredentialsResult,
@@ -64,20 +52,20 @@ def check_cluster(access: Access, operations: Sequence[AclOperation]) -> None:
         raise NotAuthorized(CLUSTER)
 
 
-def cluster_each(respond: Callable[[Any, int], Any], *operations: AclOperation) -> Guard:
-    """Like `cluster`; `respond(request, version)` makes the response, which refuses each item."""
+def cluster_each(respond: Callable[[Any], Any], *operations: AclOperation) -> Guard:
+    """Like `cluster`; `respond(request)` makes the response, which refuses each item."""
 
     def guard(request: Any, ctx: Context, handler: AnyHandler, access: Access) -> Any:
         try:
             check_cluster(access, operations)
         except NotAuthorized:
-            return respond(request, ctx.version)
+            return respond(request)
         return handler(request, ctx)
 
     return guard
 
 
-def markers_refused(request: marking.WriteTxnMarkersRequest, _version: int) -> Any:
+def markers_refused(request: marking.WriteTxnMarkersRequest) -> Any:
     def steps() -> Generator[None, None, marking.WriteTxnMarkersResponse]:
         markers = []
         count = 0
@@ -102,7 +90,7 @@ def markers_refused(request: marking.WriteTxnMarkersRequest, _version: int) -> A
     return in_turns(steps())
 
 
-def moves_refused(request: moving.AlterReplicaLogDirsRequest, _version: int) -> Any:
+def moves_refused(request: moving.AlterReplicaLogDirsRequest) -> Any:
     refusal = Refusal(
         lambda topic, parts: moving.AlterReplicaLogDirTopicResult(
             topic_name=topic.name, partitions=parts
@@ -117,7 +105,7 @@ def moves_refused(request: moving.AlterReplicaLogDirsRequest, _version: int) -> 
     )
 
 
-def users_refused(request: Any, _version: int) -> Any:
+def users_refused(request: Any) -> Any:
     return when_refused(
         list(dict.fromkeys(each.name for each in (*request.deletions, *request.upsertions))),
         Refusal(lambda name, _: AlterUserScramCredentialsResult(name, CLUSTER, MESSAGES[CLUSTER])),
@@ -125,7 +113,7 @@ def users_refused(request: Any, _version: int) -> Any:
     )
 
 
-def described_users_refused(request: Any, _version: int) -> DescribeUserScramCredentialsResponse:
+def described_users_refused(request: Any) -> DescribeUserScramCredentialsResponse:
     unnamed = DescribeUserScramCredentialsResult("", CLUSTER, MESSAGES[CLUSTER])  # as in Kafka
     return DescribeUserScramCredentialsResponse(
         error_code=CLUSTER,
@@ -134,15 +122,13 @@ def described_users_refused(request: Any, _version: int) -> DescribeUserScramCre
     )
 
 
-def described_quotas_refused(
-    _request: Any, _version: int
-) -> describing_quotas.DescribeClientQuotasResponse:
+def described_quotas_refused(_request: Any) -> describing_quotas.DescribeClientQuotasResponse:
     return describing_quotas.DescribeClientQuotasResponse(
         error_code=CLUSTER, error_message=MESSAGES[CLUSTER], entries=None
     )
 
 
-def quotas_refused(request: Any, _version: int) -> Any:
+def quotas_refused(request: Any) -> Any:
     return when_refused(
         request.entries,
         Refusal(
@@ -154,7 +140,12 @@ def quotas_refused(request: Any, _version: int) -> Any:
     )
 
 
-def elections_refused(request: electing.ElectLeadersRequest, version: int) -> Any:
+def elect_leaders(request: Any, ctx: Context, handler: AnyHandler, access: Access) -> Any:
+    guard = cluster_each(partial(elections_refused, ctx.version), AclOperation.ALTER)
+    return guard(request, ctx, handler, access)
+
+
+def elections_refused(version: int, request: electing.ElectLeadersRequest) -> Any:
     """Version 0 has errors of partitions only."""
     refusal = Refusal(
         lambda topic, parts: electing.ReplicaElectionResult(topic.topic, parts),
@@ -170,9 +161,7 @@ def elections_refused(request: electing.ElectLeadersRequest, version: int) -> An
     )
 
 
-def reassignments_refused(
-    request: reassigning.AlterPartitionReassignmentsRequest, _version: int
-) -> Any:
+def reassignments_refused(request: reassigning.AlterPartitionReassignmentsRequest) -> Any:
     refusal = Refusal(
         lambda topic, parts: reassigning.ReassignableTopicResponse(topic.name, parts),
         attrgetter("partitions"),
@@ -189,11 +178,11 @@ def reassignments_refused(
     )
 
 
-def creations_refused(request: Any, _version: int) -> creating_acls.CreateAclsResponse:
+def creations_refused(request: Any) -> creating_acls.CreateAclsResponse:
     refused = creating_acls.AclCreationResult(CLUSTER, MESSAGES[CLUSTER])
     return creating_acls.CreateAclsResponse(results=[refused] * len(request.creations))
 
 
-def deletions_refused(request: Any, _version: int) -> deleting_acls.DeleteAclsResponse:
+def deletions_refused(request: Any) -> deleting_acls.DeleteAclsResponse:
     refused = deleting_acls.DeleteAclsFilterResult(CLUSTER, MESSAGES[CLUSTER], [])
     return deleting_acls.DeleteAclsResponse(filter_results=[refused] * len(request.filters))

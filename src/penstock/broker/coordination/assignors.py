@@ -60,8 +60,8 @@ def loaded(setting: str, path: str) -> tuple[str, Any]:
             "package.module:name of a function or class, in reach of the broker's PYTHONPATH"
         ) from error
     if not callable(made):
-        raise ConfigError(f"{setting}: {path} is no function and no class with __call__")
+        raise ConfigError(f"{setting}: {path} is neither a function nor a class with __call__")
     name = getattr(made, "name", None) or attribute.rpartition(".")[2]
     if not isinstance(name, str):
-        raise ConfigError(f"{setting}: {path} has a name that is no text: {name!r}")
+        raise ConfigError(f"{setting}: {path} has a name that is not a text: {name!r}")
     return name, made

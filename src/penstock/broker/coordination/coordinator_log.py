@@ -5,7 +5,11 @@ from collections.abc import Callable
 from penstock.broker.leader_append import LeaderAppend
 from penstock.broker.parked import Parked
 from penstock.broker.waiters import Waiters
-from penstock.coordinator.errors import CoordinatorNotAvailable, NotCoordinator, RecordTooLarge
+from penstock.coordinator.errors import (
+    CoordinatorNotAvailable,
+    CoordinatorRecordTooLarge,
+    NotCoordinator,
+)
 from penstock.coordinator.storage import ProducerIdAndEpoch, RawRecord
 from penstock.errors import KafkaError, StorageError
 from penstock.log.producer_state import InvalidProducerEpoch
@@ -53,7 +57,7 @@ class PartitionCoordinatorLog:
             transactional=producer is not None,
         )
         if len(batch) > partition.rules.max_message_bytes:
-            raise RecordTooLarge(f"{len(batch)} bytes for {partition.topic_partition}")
+            raise CoordinatorRecordTooLarge(f"{len(batch)} bytes for {partition.topic_partition}")
         try:
             appended = self._append(
                 partition, batch, read_header(batch), -1, now_ms, from_client=producer is None

@@ -11,13 +11,10 @@ from penstock.broker.translate.consumer_protocol import not_served
 from penstock.broker.translate.described_groups import described_groups
 from penstock.broker.translate.operations import NOT_ASKED, group_operations
 from penstock.coordinator.group.consumer.group import ConsumerGroup
-from penstock.coordinator.group.consumer.member import (
-    NO_PARTITIONS,
-    ConsumerGroupMember,
-    TopicIdPartition,
-)
+from penstock.coordinator.group.consumer.member import NO_PARTITIONS, ConsumerGroupMember
 from penstock.coordinator.group.consumer.records import by_topic
 from penstock.errors import KafkaError
+from penstock.types import TopicIdPartition
 from penstock.wire.messages.consumer_group_describe import (
     Assignment,
     ConsumerGroupDescribeRequest,

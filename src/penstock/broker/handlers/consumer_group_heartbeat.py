@@ -17,11 +17,10 @@ from penstock.coordinator.group.consumer.heartbeat import (
     ConsumerHeartbeat,
     ConsumerHeartbeatReply,
 )
-from penstock.coordinator.group.consumer.member import TopicIdPartition
 from penstock.coordinator.group.consumer.records import assignment_of, by_topic
 from penstock.errors import KafkaError
 from penstock.security.acl import AclOperation
-from penstock.types import Uuid, random_uuid, uuid_text
+from penstock.types import TopicIdPartition, Uuid, random_uuid, uuid_text
 from penstock.wire.messages.consumer_group_heartbeat import (
     Assignment,
     ConsumerGroupHeartbeatRequest,

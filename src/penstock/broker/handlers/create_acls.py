@@ -45,7 +45,9 @@ async def created(asked: list[AclCreation], authorizer: Authorizer) -> CreateAcl
             new = creation(each)
             if new.rule.host != WILDCARD and not is_address(new.rule.host):
                 # Kafka, too, accepts it and never applies it.
-                logger.warning("host %.100r of an ACL is no address: it never holds", new.rule.host)
+                logger.warning(
+                    "host %.100r of an ACL is not an address: the ACL never applies", new.rule.host
+                )
             await authorizer.create([new])
         except KafkaError as error:
             code, text = error.code, str(error)

@@ -12,11 +12,11 @@ from penstock.broker.context import Context
 from penstock.broker.handling.turns import KEYS_A_TURN, PARTITIONS_A_TURN
 from penstock.controller.controller import Controller
 from penstock.controller.leader_election import ElectionNotNeeded
-from penstock.controller.requested_elections import ElectionType
 from penstock.errors import ErrorCode, KafkaError
 from penstock.loop import with_turns
 from penstock.metadata.image import Topic
 from penstock.types import TopicPartition
+from penstock.wire.enums import ElectionType
 from penstock.wire.messages.elect_leaders import (
     ElectLeadersRequest,
     ElectLeadersResponse,

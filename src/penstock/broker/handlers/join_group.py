@@ -1,7 +1,7 @@
 """JoinGroup (key 11, v0-v9): join the next generation of a group; answered when it begins.
 
 Refused: session timeouts outside the broker's limits; assignors that not all members support;
-members beyond `group.max.size`; a new member without an id (v4), which is told its id. A group of
+members beyond `group.max.size`; a new member without an id (v4), which gets its id. A group of
 the consumer protocol accepts members at once, and assigns partitions itself.
 """
 

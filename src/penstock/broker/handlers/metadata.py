@@ -228,7 +228,7 @@ def partition(index: int, state: PartitionRegistration, version: int) -> Metadat
     replicas: list[int] = [*state.replicas]
     isr: list[int] = [*state.isr]
     if version == 0 and state.offline_replicas:
-        # Clients of version 0 connect to every replica that they are told, so these must be alive.
+        # Clients of version 0 connect to every replica in the response, so these must be alive.
         replicas = [each for each in replicas if each not in state.offline_replicas]
         isr = [each for each in isr if each not in state.offline_replicas]
         code = code or ErrorCode.REPLICA_NOT_AVAILABLE

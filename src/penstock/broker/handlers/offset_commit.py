@@ -19,7 +19,7 @@ from penstock.broker.translate.commits import (
     without_deleted,
 )
 from penstock.broker.translate.pending_replies import answered, answered_in_turns
-from penstock.coordinator.errors import RecordTooLarge
+from penstock.coordinator.errors import CoordinatorRecordTooLarge
 from penstock.coordinator.group.offsets import CommittedOffset, Committer
 from penstock.coordinator.result import PendingReply, Refused
 from penstock.errors import ErrorCode, KafkaError
@@ -40,7 +40,9 @@ Reply: TypeAlias = OffsetCommitResponse | Parked[OffsetCommitResponse]
 LONGEST_MS = 1 << 62
 """The longest retention of an offset: its expiry must fit into a record."""
 
-KNOWN_AS: dict[type[KafkaError], ErrorCode] = {RecordTooLarge: ErrorCode.INVALID_COMMIT_OFFSET_SIZE}
+KNOWN_AS: dict[type[KafkaError], ErrorCode] = {
+    CoordinatorRecordTooLarge: ErrorCode.INVALID_COMMIT_OFFSET_SIZE
+}
 
 
 def offset_commit(request: OffsetCommitRequest, ctx: Context) -> Reply | Coroutine[Any, Any, Reply]:

@@ -19,9 +19,8 @@ from penstock.broker.translate.share_requests import (
     session_key,
     until_written,
 )
-from penstock.coordinator.group.consumer.member import TopicIdPartition
 from penstock.errors import KafkaError
-from penstock.types import Uuid
+from penstock.types import TopicIdPartition, Uuid
 from penstock.wire.messages.share_acknowledge import (
     LeaderIdAndEpoch,
     NodeEndpoint,

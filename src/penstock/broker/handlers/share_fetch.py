@@ -28,9 +28,8 @@ from penstock.broker.translate.share_requests import (
     session_key,
     until_written,
 )
-from penstock.coordinator.group.consumer.member import TopicIdPartition
 from penstock.errors import ErrorCode, KafkaError
-from penstock.types import Uuid
+from penstock.types import TopicIdPartition, Uuid
 from penstock.wire.messages.share_fetch import (
     AcquiredRecords,
     LeaderIdAndEpoch,

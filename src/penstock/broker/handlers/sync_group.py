@@ -17,7 +17,9 @@ def sync_group(
     request: SyncGroupRequest, ctx: Context
 ) -> SyncGroupResponse | Parked[SyncGroupResponse]:
     if ctx.version >= 5 and None in (request.protocol_type, request.protocol_name):
-        return respond(InconsistentGroupProtocol("whoever syncs names the type and the strategy"))
+        return respond(
+            InconsistentGroupProtocol("a sync must name the protocol type and the strategy")
+        )
     pending = ctx.services.coordination.groups.sync(
         request.group_id,
         GroupSync(

@@ -26,8 +26,8 @@ from penstock.broker.translate.pending_replies import MOST_AT_ONCE, answered, an
 from penstock.coordinator.errors import (
     CoordinatorLoading,
     CoordinatorNotAvailable,
+    CoordinatorRecordTooLarge,
     NotCoordinator,
-    RecordTooLarge,
 )
 from penstock.coordinator.group.consumer.errors import StaleMemberEpoch
 from penstock.coordinator.group.coordinator import TOPIC as CONSUMER_OFFSETS
@@ -57,7 +57,7 @@ BETWEEN_BROKERS = {
 
 KNOWN_AS: dict[type[KafkaError], ErrorCode] = {
     GroupIdNotFound: ErrorCode.ILLEGAL_GENERATION,
-    RecordTooLarge: ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
+    CoordinatorRecordTooLarge: ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
     StaleMemberEpoch: ErrorCode.ILLEGAL_GENERATION,
 }
 

@@ -5,8 +5,9 @@ downgrade is requested, and a higher one if it is.
 """
 
 from penstock.broker.context import Context
-from penstock.controller.features import FeatureUpdate, UpgradeType
+from penstock.controller.features import FeatureUpdate
 from penstock.errors import ErrorCode, KafkaError
+from penstock.wire.enums import UpgradeType
 from penstock.wire.messages.update_features import (
     FeatureUpdateKey,
     UpdatableFeatureResult,

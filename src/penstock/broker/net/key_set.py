@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from penstock.client.token import local_path, read_file
 from penstock.clock import Clock
 from penstock.config.listener_security import ListenerSecurity
+from penstock.counted import counted
 from penstock.errors import ConfigError
 from penstock.security.jaas import parse_jaas
 from penstock.security.oauthbearer import MECHANISM, AccessToken
@@ -95,10 +96,10 @@ class KeySet:
             longest_ms = config.sasl_oauthbearer_jwks_endpoint_retry_backoff_max_ms
             first_ms = config.sasl_oauthbearer_jwks_endpoint_retry_backoff_ms
             self._pause_ms = min(longest_ms, self._pause_ms * 2 or max(first_ms, 1))
-            logger.warning("listener %s keeps its keys of tokens: %s", self.listener, error)
+            logger.warning("listener %s keeps its token keys: %s", self.listener, error)
         else:
             self._pause_ms = 0
-            logger.info("listener %s has %d keys of tokens", self.listener, len(self._keys))
+            logger.info("listener %s has %s", self.listener, counted(len(self._keys), "token key"))
 
     def _read(self) -> "tuple[VerificationKey, ...]":
         """Blocks."""

@@ -2,6 +2,8 @@
 
 import logging
 
+from penstock.counted import counted
+
 logger = logging.getLogger("penstock.broker.net.session")
 
 LINES, PERIOD_S = 10, 60.0
@@ -26,7 +28,7 @@ class RateLimitedLog:
         if now_s - self._since >= PERIOD_S:
             left_out = self._count - LINES
             if left_out > 0:
-                logger.warning("left out %d more lines about clients", left_out)
+                logger.warning("left out %s about clients", counted(left_out, "more line"))
             self._since, self._count = now_s, 0
         self._count += 1
         return self._count <= LINES

@@ -358,7 +358,7 @@ class Server:
     def close_late_unauthenticated(self, now_s: float) -> None:
         """Close connections that did not finish their handshake or login in time."""
         for session in [each for each, end_s in self._unauthenticated.items() if end_s <= now_s]:
-            session.close("did not prove in time who it is")
+            session.close("did not authenticate in time")
 
     def save_memory(self, now_s: float) -> None:
         """Trim the buffers of idle connections; close slow senders if others wait for request

@@ -103,7 +103,7 @@ class TlsListener:
         check_reference(name, text)
         found = text if self._provided is None else self._provided(name, text)
         if found == text:
-            raise ConfigError(f"{name} is no variable of the broker's config.providers")
+            raise ConfigError(f"{name} is not a variable of the broker's config.providers")
         return found
 
     def principal(self, certificate: bytes | None) -> Principal:

@@ -24,7 +24,7 @@ Elsewhere = Callable[[TopicPartition], EndHistory | None]
 """The observed ends of a partition that another broker leads; None before the first."""
 
 
-class GroupOffset(NamedTuple):
+class CommittedLag(NamedTuple):
     """A group's committed offset in a partition; `lag` is None while the end is unknown."""
 
     group: str
@@ -41,7 +41,7 @@ def group_metrics(services: Services, clock: Clock, elsewhere: Elsewhere) -> dic
     offsets = Shared(group_offsets(services, clock.now_ms(), elsewhere))
 
     def each(
-        read: Callable[[GroupOffset], float | None], *, exporter: bool = True
+        read: Callable[[CommittedLag], float | None], *, exporter: bool = True
     ) -> Callable[[], Iterator[Sample]]:
         def samples() -> Iterator[Sample]:
             for at in offsets:
@@ -51,7 +51,7 @@ def group_metrics(services: Services, clock: Clock, elsewhere: Elsewhere) -> dic
 
         return samples
 
-    def sums(read: Callable[[GroupOffset], float | None]) -> Callable[[], Iterator[Sample]]:
+    def sums(read: Callable[[CommittedLag], float | None]) -> Callable[[], Iterator[Sample]]:
         """Sums per group and topic, for dashboards."""
 
         def samples() -> Iterator[Sample]:
@@ -93,7 +93,7 @@ def group_metrics(services: Services, clock: Clock, elsewhere: Elsewhere) -> dic
     }
 
 
-def group_offsets(services: Services, now_ms: int, elsewhere: Elsewhere) -> Iterator[GroupOffset]:
+def group_offsets(services: Services, now_ms: int, elsewhere: Elsewhere) -> Iterator[CommittedLag]:
     for shard in services.coordination.groups.runtime.loaded_shards():
         for group, offsets in list(shard.offsets.items()):
             for (topic, index), committed in list(offsets.items()):
@@ -105,7 +105,7 @@ def group_offsets(services: Services, now_ms: int, elsewhere: Elsewhere) -> Iter
                         elsewhere(TopicPartition(topic, index)), committed.offset, now_ms
                     )
                 )
-                yield GroupOffset(
+                yield CommittedLag(
                     group,
                     topic,
                     committed.offset,

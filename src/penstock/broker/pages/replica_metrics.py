@@ -36,7 +36,7 @@ def replica_metrics(services: Services) -> dict[str, Metric]:
             count(lambda p: p.leads and len(p.isr) < p.min_isr),
         ),
         f"{manager}_underreplicatedpartitions": gauge(
-            "Partitions led here of which a replica is not in sync.",
+            "Partitions led here with a replica that is not in sync.",
             count(lambda p: p.leads and is_under_replicated(p)),
         ),
         f"{manager}_atminisrpartitioncount": gauge(
@@ -50,7 +50,7 @@ def replica_metrics(services: Services) -> dict[str, Metric]:
             "Times that a replica caught up with a leader here.", lambda: isr.expands
         ),
         f"{manager}_failedisrupdates_total": counter(
-            "Changes of in-sync sets that the controller did not take.", lambda: isr.failed
+            "Changes of in-sync sets that the controller did not accept.", lambda: isr.failed
         ),
         "kafka_server_replicafetchermanager_maxlag": gauge(
             "Committed records that the slowest replica here has not copied yet.",

@@ -5,6 +5,7 @@ import logging
 
 from penstock.broker.peers.controller_link import ControllerLink
 from penstock.config.controller import ControllerConfig
+from penstock.counted import counted
 from penstock.errors import KafkaError
 from penstock.types import BrokerId
 from penstock.wire.messages.controlled_shutdown import (
@@ -33,6 +34,6 @@ async def request_controlled_shutdown(
         if not response.error_code and not response.remaining_partitions:
             return
         logger.warning(
-            "controlled shutdown: %d partitions have no other in-sync replica",
-            len(response.remaining_partitions),
+            "controlled shutdown: %s no other in-sync replica",
+            counted(len(response.remaining_partitions), "partition has", "partitions have"),
         )

@@ -9,6 +9,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
+from penstock.counted import counted
 from penstock.metadata import paths
 from penstock.metadata.errors import StoreError
 from penstock.metadata.image import ClusterImage, ImageDelta
@@ -60,8 +61,8 @@ class TopicWatch:
         deleted = dict.fromkeys(name for name in image.topics if name not in names)
         if deleted:
             logger.info(
-                "removing %d topics deleted without notice, %s among them",
-                len(deleted),
+                "removing %s deleted without notice, %s among them",
+                counted(len(deleted), "topic"),
                 min(deleted),
             )
             await self._on_deleted(ImageDelta(topics=deleted, topic_configs=deleted), image)

@@ -5,7 +5,8 @@ from itertools import groupby
 from typing import Protocol
 
 from penstock.broker.share.errors import InvalidAcknowledgement
-from penstock.broker.share.share_partition import Acknowledgement, AcknowledgeType
+from penstock.broker.share.share_partition import Acknowledgement
+from penstock.wire.enums import AcknowledgeType
 
 
 class AcknowledgedRange(Protocol):
@@ -30,7 +31,7 @@ def acknowledgements(
     for each in ranges:
         first, last, types = each.first_offset, each.last_offset, each.acknowledge_types
         if last < first:
-            raise InvalidAcknowledgement(f"{first} to {last} is no range of offsets")
+            raise InvalidAcknowledgement(f"{first} to {last} is not a range of offsets")
         if first <= after:
             raise InvalidAcknowledgement(f"offset {first} is acknowledged after {after}")
         if len(types) not in {1, last - first + 1}:

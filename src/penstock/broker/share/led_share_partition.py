@@ -10,7 +10,6 @@ from penstock.broker.share.in_flight import Transition
 from penstock.broker.share.persister import Persister
 from penstock.broker.share.share_partition import (
     Acknowledgement,
-    AcknowledgeType,
     AcquiredRecords,
     Acquisition,
     DueLetter,
@@ -28,6 +27,7 @@ from penstock.errors import KafkaError
 from penstock.log.store import PartitionOffline
 from penstock.loop import Handle, Loop
 from penstock.replication.partition import NotLeader, Partition
+from penstock.wire.enums import AcknowledgeType
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from penstock.broker.share.errors import (
     ShareSessionLimitReached,
     ShareSessionNotFound,
 )
-from penstock.coordinator.group.consumer.member import TopicIdPartition
+from penstock.types import TopicIdPartition
 
 INITIAL_EPOCH: Final = 0
 FINAL_EPOCH: Final = -1

@@ -6,7 +6,6 @@ it only makes records available again, and is written with the next write, or wi
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from enum import IntEnum
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -15,18 +14,9 @@ from penstock.broker.share.in_flight import InFlightRun, InFlightRuns, Transitio
 from penstock.broker.share.key_order import KeyOrder
 from penstock.coordinator.share.state import KEPT, RecordState, StateBatch, joined
 from penstock.errors import KafkaError
+from penstock.wire.enums import AcknowledgeType
 
 NO_KEYS: Mapping[int, bytes] = MappingProxyType({})
-
-
-class AcknowledgeType(IntEnum):
-    """Values are Kafka's numbers in requests."""
-
-    GAP = 0
-    ACCEPT = 1
-    RELEASE = 2
-    REJECT = 3
-    RENEW = 4
 
 
 class Acknowledgement(NamedTuple):

@@ -21,7 +21,6 @@ from penstock.config.share_group import (
     duration_ms,
     effective_share_config,
 )
-from penstock.coordinator.group.consumer.member import TopicIdPartition
 from penstock.coordinator.share.state import SharePartitionKey
 from penstock.loop import Loop
 from penstock.metadata.errors import StoreError
@@ -29,6 +28,7 @@ from penstock.metadata.features import SHARE_VERSION
 from penstock.metadata.reader import read_group_config
 from penstock.metadata.store import MetadataStore
 from penstock.replication.partition import NotLeader, Partition
+from penstock.types import TopicIdPartition
 
 DEAD_LETTERS = 2
 """The level of `share.version` from which share groups have dead letters."""
@@ -59,6 +59,8 @@ class SharePartitions:
         self._worker = worker
         self._by_group: dict[str, dict[SharePartitionKey, LedSharePartition]] = {}
         """By group: a connection may end thousands of sessions, each in another group."""
+        self._starting: dict[str, list[Callable[[ShareGroupConfig], None]]] = {}
+        """By group, what awaits its stored settings, until they are requested."""
         self.sessions = ShareSessions()
 
     def get(
@@ -197,21 +199,26 @@ class SharePartitions:
 
         if self._store is None:
             begin(self._cluster.share_group_config(group))
+        elif group in self._starting:
+            self._starting[group].append(begin)
         else:
-            self._persister.run(self._with_stored_config(self._store, group, begin))
+            self._starting[group] = [begin]
+            self._persister.run(self._begin_with_stored_config(self._store, group))
 
-    async def _with_stored_config(
-        self, store: MetadataStore, group: str, begin: Callable[[ShareGroupConfig], None]
-    ) -> None:
+    async def _begin_with_stored_config(self, store: MetadataStore, group: str) -> None:
         """A broker may not have been notified yet that the group was altered to begin at the
         earliest record; it would skip all that there are.
         """
+        # Partitions that begin later need a later read.
+        begins = self._starting.pop(group)
         try:
             overrides = await read_group_config(store, group)
         except StoreError:
-            begin(self._cluster.share_group_config(group))
+            config = self._cluster.share_group_config(group)
         else:
-            begin(effective_share_config(overrides, self._cluster.config.share))
+            config = effective_share_config(overrides, self._cluster.config.share)
+        for begin in begins:
+            begin(config)
 
     async def _search(
         self,

@@ -11,6 +11,7 @@ from shlex import join, quote
 
 from msgspec import Struct
 
+from penstock.counted import counted
 from penstock.log.found import FoundDirectory, FoundLog
 from penstock.log.meta_properties import MetaProperties
 from penstock.metadata.image import ClusterImage, PartitionRegistration, Topic
@@ -123,7 +124,9 @@ def _locked(directories: Iterable[FoundDirectory]) -> str | None:
 def _foreign_entries(directories: Iterable[FoundDirectory]) -> str | None:
     for each in directories:
         for name in each.others:
-            return f"{each.path / name} is no partition's directory: nothing else may be here"
+            return (
+                f"{each.path / name} is not the directory of a partition: nothing else may be here"
+            )
     return None
 
 
@@ -342,5 +345,5 @@ def _listed(partitions: Sequence[TopicPartition]) -> str:
     """For example `2 partitions (a-0, b-1) are`."""
     names = ", ".join(map(str, sorted(partitions)[:NAMED]))
     more = ", ..." if len(partitions) > NAMED else ""
-    noun, verb = ("partition", "is") if len(partitions) == 1 else ("partitions", "are")
-    return f"{len(partitions)} {noun} ({names}{more}) {verb}"
+    verb = "is" if len(partitions) == 1 else "are"
+    return f"{counted(len(partitions), 'partition')} ({names}{more}) {verb}"

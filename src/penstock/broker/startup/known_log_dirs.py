@@ -79,7 +79,7 @@ async def forget(home: Path, lost: Collection[Path], clock: Clock | None = None)
         for path in map(str, lost):
             if path not in known.values():
                 listed = ", ".join(sorted(known.values())) or "none"
-                raise ConfigError(f"{path} is no log directory of {file}; it has used: {listed}")
+                raise ConfigError(f"{path} is not a log directory of {file}; it has used: {listed}")
         gone = set(map(str, lost))
         await write_known_log_dirs(
             store, {key: path for key, path in known.items() if path not in gone}

@@ -143,7 +143,7 @@ def unfound_broker(directory: Path) -> str:
         return f"{directory}: {who} holds {LOCK_NAME} and is not ready yet: wait for it, or {stop}"
     if _written(directory) is None:
         return (
-            f"{directory}: {who} runs here, but {FILE_NAME} is damaged and does not tell where it "
+            f"{directory}: {who} runs here, but {FILE_NAME} is damaged and does not say where it "
             f"listens: {stop}, and start it again"
         )
     if pid is None:

@@ -6,7 +6,7 @@ from typing import Final, Protocol, TypeAlias, TypeVar
 from penstock.broker.context import Context
 from penstock.broker.handling.turns import KEYS_A_TURN, PARTITIONS_A_TURN
 from penstock.broker.translate.pending_replies import code_for
-from penstock.coordinator.errors import RecordTooLarge
+from penstock.coordinator.errors import CoordinatorRecordTooLarge
 from penstock.coordinator.group.coordinator import TOPIC as CONSUMER_OFFSETS
 from penstock.coordinator.group.offsets import CommittedOffset
 from penstock.coordinator.result import Refused
@@ -64,7 +64,7 @@ class NamedTopic(Protocol[PartT_co]):
 
 def too_large(
     group: str, topics: Sequence[NamedTopic[NamedPartition]], ctx: Context
-) -> Generator[None, None, RecordTooLarge | None]:
+) -> Generator[None, None, CoordinatorRecordTooLarge | None]:
     """An error if the offsets certainly do not fit into one batch: offsets of a request are written
     together. Checked before their records are built, which takes seconds, and bounds the work of
     the loop turn that writes them.
@@ -88,10 +88,12 @@ def too_large(
         if count % KEYS_A_TURN == 0:
             yield
     if offsets > MOST_OFFSETS:
-        return RecordTooLarge(f"{offsets} offsets in one request; at most {MOST_OFFSETS}")
+        return CoordinatorRecordTooLarge(
+            f"{offsets} offsets in one request; at most {MOST_OFFSETS}"
+        )
     if size <= limit:
         return None
-    return RecordTooLarge(f"at least {size} bytes for {CONSUMER_OFFSETS}-{index}")
+    return CoordinatorRecordTooLarge(f"at least {size} bytes for {CONSUMER_OFFSETS}-{index}")
 
 
 def all_targets(

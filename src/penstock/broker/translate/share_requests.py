@@ -13,9 +13,7 @@ from penstock.broker.share.errors import InvalidRecordState, InvalidShareRequest
 from penstock.broker.share.in_flight import Transition
 from penstock.broker.share.led_share_partition import LedSharePartition
 from penstock.broker.share.sessions import ShareSessionKey
-from penstock.broker.share.share_partition import AcknowledgeType
 from penstock.coordinator.errors import CoordinatorNotAvailable
-from penstock.coordinator.group.consumer.member import TopicIdPartition
 from penstock.coordinator.group.share.heartbeat import MEMBER_ID_LENGTH
 from penstock.errors import ErrorCode, KafkaError, StorageError
 from penstock.metadata.features import SHARE_VERSION
@@ -23,6 +21,8 @@ from penstock.metadata.leaders import endpoints, leader_of
 from penstock.metadata.topic_names import UnknownTopicId
 from penstock.replication.partitions import partition_here
 from penstock.security.acl import AclOperation
+from penstock.types import TopicIdPartition
+from penstock.wire.enums import AcknowledgeType
 
 WRITTEN_MS = 30_000
 """Longer than it takes to write acknowledgements, or to fail."""

@@ -15,6 +15,7 @@ from penstock.cli.routes import ROUTES, known_routes, route_to
 from penstock.cli.selection import chosen_records, selection_options
 from penstock.client.cluster import Client
 from penstock.clock import SystemClock
+from penstock.counted import counted
 from penstock.retry.pending import Pending, find_pending
 
 
@@ -50,4 +51,4 @@ def list_(
     print_rows([pending_row(each) for each in found[:count]], COLUMNS)
     records.warn()
     if count is not None and len(found) > count:
-        note(f"{len(found) - count} more wait")
+        note(counted(len(found) - count, "more waits", "more wait"))

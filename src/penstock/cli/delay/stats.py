@@ -44,7 +44,7 @@ def stats(remote: Remote, topics: tuple[str, ...], route_file: Path | None) -> N
         routes = await known_routes(client, route_file)
         for each in topics:
             if each not in routes:
-                raise ConfigError(f"{each} is no delay or retry topic")
+                raise ConfigError(f"{each} is not a delay or retry topic")
         now_ms = SystemClock().now_ms()
         rows = []
         for each in topics or sorted(routes):

@@ -12,6 +12,7 @@ from penstock.cli.output import print_result
 from penstock.cli.remote import Remote, remote
 from penstock.cli.selection import chosen_records
 from penstock.client.cluster import Client
+from penstock.counted import counted
 from penstock.errors import ConfigError
 from penstock.retry.purge import Purged, count_letters
 from penstock.retry.purge import purge as purge_letters
@@ -40,10 +41,10 @@ def purge(remote: Remote, topic: str, dry_run: bool, **chosen: Any) -> None:
     count = remote.run(lambda client: count_letters(client, topic, records.selection))
     records.warn()
     if dry_run:
-        print_result(f"{count} letters of {topic}", {"topic": topic, "letters": count})
+        print_result(f"{counted(count, 'letter')} of {topic}", {"topic": topic, "letters": count})
         note("nothing was purged; repeat without --dry-run")
         return
-    confirm(f"Purge {count} dead letters of {topic}?")
+    confirm(f"Purge {counted(count, 'dead letter')} of {topic}?")
 
     async def work(client: Client) -> Purged:
         if topic in await find_routes(client):
@@ -52,6 +53,7 @@ def purge(remote: Remote, topic: str, dry_run: bool, **chosen: Any) -> None:
 
     done = remote.run(work)
     print_result(
-        f"purged {done.purged} letters of {topic}; deleted {done.deleted} offsets",
+        f"purged {counted(done.purged, 'letter')} of {topic}; "
+        f"deleted {counted(done.deleted, 'offset')}",
         {"topic": topic, "purged": done.purged, "deleted": done.deleted},
     )

@@ -18,6 +18,7 @@ from penstock.cli.remote import Remote, remote
 from penstock.cli.routes import ROUTES, known_routes
 from penstock.cli.selection import chosen_records
 from penstock.client.cluster import Client
+from penstock.counted import counted
 from penstock.retry.redrive import Redriven, RedriveOptions
 from penstock.retry.redrive import redrive as redrive_letters
 
@@ -98,7 +99,7 @@ def redrive(
     print_rows(rows, COLUMNS)
     records.warn()
     for reason, number in found.refused.most_common():
-        warn(f"{number} letters stay: {reason}")
+        warn(f"{counted(number, 'letter stays', 'letters stay')}: {reason}")
     if dry_run:
         note("nothing was redriven; repeat without --dry-run")
     if found.refused:

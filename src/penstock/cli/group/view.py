@@ -13,6 +13,7 @@ from penstock.client.groups import committed_offsets
 from penstock.client.offsets import known_ends
 from penstock.client.record_times import record_times
 from penstock.client.share_groups import ShareOffset
+from penstock.counted import counted
 from penstock.types import Offset, TopicPartition
 
 
@@ -156,7 +157,8 @@ def print_description(group: GroupDescription, rows: Sequence[Mapping[str, Any]]
         epochs += f" (assigned up to {group.assignment_epoch})"
     seconds = f" ({plain(total['lag_seconds'])} s)" if total["lag_seconds"] else ""
     click.echo(
-        f"{group.id}: {group.state}{kind}, {len(group.members)} members{strategy}{epochs}, "
+        f"{group.id}: {group.state}{kind}, {counted(len(group.members), 'member')}"
+        f"{strategy}{epochs}, "
         f"lag {total['lag']}{seconds}"
     )
     if rows:

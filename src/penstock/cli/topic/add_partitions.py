@@ -10,6 +10,7 @@ from penstock.cli.topic.chosen import NAMES, REGEX, VALIDATE_ONLY, chosen, for_e
 from penstock.cli.topic.create import assignment
 from penstock.client.admin import create_partitions, describe_topics
 from penstock.client.cluster import Client
+from penstock.counted import counted
 from penstock.errors import ConfigError
 
 
@@ -39,7 +40,9 @@ def add_partitions(
     """
     placed = [] if replica_assignment is None else assignment(replica_assignment)
     if placed and len(placed) != num:
-        raise ConfigError(f"--replica-assignment names {len(placed)} partitions, --num {num}")
+        raise ConfigError(
+            f"--replica-assignment names {counted(len(placed), 'partition')}, --num {num}"
+        )
 
     async def add(client: Client, name: str) -> None:
         (found,) = await describe_topics(client, [name])

@@ -9,6 +9,7 @@ from penstock.cli.output import FORMAT, print_json
 from penstock.cli.remote import Remote, remote
 from penstock.client.clone import Cloned, clone_topic
 from penstock.client.cluster import Client
+from penstock.counted import counted
 
 
 @click.command(
@@ -45,5 +46,5 @@ def clone(remote: Remote, source: str, target: str, wants_records: bool, output:
     if output == "json":
         print_json({"source": source, "target": target, "partition_count": count, "copied": copied})
     else:
-        records = f", {copied} records" if wants_records else ""
-        click.echo(f"created {target} like {source}: {count} partitions{records}")
+        records = f", {counted(copied, 'record')}" if wants_records else ""
+        click.echo(f"created {target} like {source}: {counted(count, 'partition')}{records}")

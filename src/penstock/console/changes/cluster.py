@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from penstock.client.elections import ElectionType, elect_leaders
+from penstock.client.elections import elect_leaders
 from penstock.client.hanging import find_hanging
 from penstock.client.producers import describe_producers
 from penstock.client.reassignment import ongoing_reassignments, reassign
@@ -10,8 +10,10 @@ from penstock.client.transaction_admin import abort_hanging
 from penstock.clock import SystemClock
 from penstock.console.change import Change, Doing, Done, Int32, Int64
 from penstock.console.reads import HANGS_MS
+from penstock.counted import counted
 from penstock.errors import ConfigError, ErrorCode
 from penstock.types import TopicPartition
+from penstock.wire.enums import ElectionType
 
 
 class TransactionAbort(Struct, frozen=True, kw_only=True):
@@ -68,7 +70,8 @@ async def elect(doing: Doing, _: LeadersElect) -> Done:
     for error in found.values():
         if error is not None and error.code is not ErrorCode.ELECTION_NOT_NEEDED:
             raise error
-    return Done(f"elected {sum(each is None for each in found.values())} preferred leaders")
+    elected = sum(each is None for each in found.values())
+    return Done(f"elected {counted(elected, 'preferred leader')}")
 
 
 CLUSTER = (

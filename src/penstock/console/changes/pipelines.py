@@ -141,7 +141,7 @@ def known(doing: Doing, folder: str) -> Path:
     for each in doing.projects:
         if str(each) == folder:
             return each
-    raise ConfigError(f"{folder} is no project of this console: see --pipeline")
+    raise ConfigError(f"{folder} is not a project of this console: see --pipeline")
 
 
 PIPELINES = (

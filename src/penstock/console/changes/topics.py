@@ -18,6 +18,7 @@ from penstock.client.trimming import emptied
 from penstock.config.resource_type import ConfigResourceType
 from penstock.console.change import Change, Doing, Done, Int16, Int32
 from penstock.console.jobs import Job
+from penstock.counted import counted
 from penstock.errors import ConfigError
 
 
@@ -72,7 +73,7 @@ class TopicExtend(Struct, frozen=True, kw_only=True):
 
 async def extend(doing: Doing, wanted: TopicExtend) -> Done:
     await create_partitions(doing.client, wanted.topic, wanted.partitions)
-    return Done(f"{wanted.topic} has {wanted.partitions} partitions", page(wanted.topic))
+    return Done(f"{wanted.topic} has {counted(wanted.partitions, 'partition')}", page(wanted.topic))
 
 
 class TopicConfirm(Struct, frozen=True, kw_only=True):
@@ -86,7 +87,7 @@ async def empty(doing: Doing, wanted: TopicConfirm) -> Done:
     check_confirmed(wanted.topic, wanted.confirm)
     rows = await emptied(doing.client, wanted.topic)
     deleted = sum(each["deleted"] for each in rows)
-    return Done(f"deleted {deleted} records of {wanted.topic}", page(wanted.topic))
+    return Done(f"deleted {counted(deleted, 'record')} of {wanted.topic}", page(wanted.topic))
 
 
 async def delete(doing: Doing, wanted: TopicConfirm) -> Done:
@@ -114,7 +115,7 @@ async def clone(doing: Doing, wanted: TopicClone) -> Done:
 
     async def work(job: Job) -> str:
         made = await clone_topic(client, source, target, records=True, on_progress=job.at)
-        return f"created {target} like {source}, with {made.records} records"
+        return f"created {target} like {source}, with {counted(made.records, 'record')}"
 
     doing.start(f"copy {source} to {target}", work)
     return Done(f"copying {source} to {target}", "/jobs")

@@ -9,6 +9,7 @@ from penstock.clock import SystemClock
 from penstock.console.change import Change, Doing, Done
 from penstock.console.changes.topics import check_confirmed
 from penstock.console.jobs import Job
+from penstock.counted import counted
 from penstock.errors import ConfigError
 from penstock.retry.cancel import cancel as cancel_records
 from penstock.retry.purge import purge as purge_letters
@@ -30,7 +31,7 @@ class WaitingCancel(Struct, frozen=True, kw_only=True):
 async def cancel(doing: Doing, wanted: WaitingCancel) -> Done:
     route = (await find_routes(doing.client)).get(wanted.topic)
     if route is None:
-        raise ConfigError(f"{wanted.topic} is no delay or retry topic")
+        raise ConfigError(f"{wanted.topic} is not a delay or retry topic")
     if not wanted.positions:
         raise ConfigError("positions: say which records, as PARTITION:OFFSET")
     selection = Selection(positions=positions_of(wanted.positions))
@@ -101,7 +102,7 @@ async def purge(doing: Doing, wanted: LettersPurge) -> Done:
     selection = Selection(positions=positions_of(wanted.positions))
     done = await purge_letters(doing.client, wanted.topic, selection)
     page = f"/dead-letters/{quote(wanted.topic, safe='')}"
-    return Done(f"purged {done.purged} letters of {wanted.topic}", page)
+    return Done(f"purged {counted(done.purged, 'letter')} of {wanted.topic}", page)
 
 
 def positions_of(texts: list[str]) -> frozenset[tuple[int, int]]:

@@ -19,7 +19,7 @@ from penstock.console.body import read_body
 from penstock.console.guard import Asker
 from penstock.console.messages.parameters import PAGE, QUERY, given
 from penstock.console.messages.produce import IMPORT_BYTES, header_line, import_lines
-from penstock.console.messages.query import LARGEST, PLACES, Query, token
+from penstock.console.messages.query import LARGEST, SEARCHED_PARTS, SearchQuery, token
 from penstock.console.messages.routes import (
     JSON,
     answering,
@@ -30,6 +30,7 @@ from penstock.console.messages.routes import (
 from penstock.console.messages.service import Messages
 from penstock.console.messages.view import Part, detail, header_name, messages_of, shown
 from penstock.console.watch import ClusterWatch
+from penstock.counted import counted
 from penstock.errors import ConfigError, KafkaError
 from penstock.record.record import Record
 from penstock.record_view.timestamp import iso_time
@@ -106,7 +107,7 @@ class MessagePages:
             more=None if cursor.is_done else urlencode({"cursor": token(cursor), **limit}),
             left_ms=found.left_ms,
             warning=found.warning,
-            places=PLACES,
+            places=SEARCHED_PARTS,
             resend=NEW,
         )
 
@@ -131,7 +132,7 @@ class MessagePages:
         try:
             body = await read_body(request, IMPORT_BYTES)
             found = await import_lines(self._messages.client, topic, form, body)
-            result = f"{found.written} records" + (f"; {found.error}" if found.error else "")
+            result = counted(found.written, "record") + (f"; {found.error}" if found.error else "")
         except (ConfigError, KafkaError) as error:
             result = str(error)
             raise
@@ -146,7 +147,7 @@ NEW = {"key_encoding": "null", "value_encoding": "text", "key": "", "value": "",
 FORM = tuple(each.name for each in QUERY)
 
 
-def form_values(query: Query) -> dict[str, str]:
+def form_values(query: SearchQuery) -> dict[str, str]:
     """The parameters that a search began with, to fill its form."""
     found = {
         "partition": ",".join(map(str, query.partitions)),

@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 from msgspec import Struct
 
 from penstock.client.position import iso_ms
-from penstock.console.messages.query import LARGEST, PLACES, Query
+from penstock.console.messages.query import LARGEST, SEARCHED_PARTS, SearchQuery
 from penstock.errors import ConfigError
 
 DEFAULT_LIMIT: Final = 50
@@ -32,7 +32,7 @@ QUERY: Final = (
     Parameter("since", "The earliest time: ms since 1970, or ISO-8601."),
     Parameter("until", "The time to stop before. It ends at the first record of that time."),
     Parameter("text", "Bytes that the record contains, as UTF-8; upper and lower case differ."),
-    Parameter("place", "Where the text is.", {"type": "string", "enum": list(PLACES)}),
+    Parameter("place", "Where the text is.", {"type": "string", "enum": list(SEARCHED_PARTS)}),
     Parameter("key", "The whole key, as UTF-8."),
     Parameter("expression", "CEL over key, value, headers, timestamp, offset, partition, topic."),
     Parameter("order", "By time; newest by default.", {"type": "string", "enum": [NEWEST, OLDEST]}),
@@ -74,7 +74,7 @@ def given(pairs: Iterable[tuple[str, str]], known: Iterable[Parameter]) -> dict[
     found: dict[str, str] = {}
     for name, value in pairs:
         if name not in names:
-            raise ConfigError(f"{name} is no parameter; there are {', '.join(names)}")
+            raise ConfigError(f"{name} is not a parameter; there are {', '.join(names)}")
         if name in found:
             raise ConfigError(f"{name} is given twice")
         if value:
@@ -82,13 +82,13 @@ def given(pairs: Iterable[tuple[str, str]], known: Iterable[Parameter]) -> dict[
     return found
 
 
-def query_of(topic: str, values: Mapping[str, str], order: str = NEWEST) -> Query:
+def query_of(topic: str, values: Mapping[str, str], order: str = NEWEST) -> SearchQuery:
     """Parse a query; `ConfigError` names the wrong parameter."""
-    query = Query(
+    query = SearchQuery(
         topic,
         _partitions(values.get("partition", "")),
         text=values.get("text", ""),
-        place=_one_of(values, "place", PLACES),
+        place=_one_of(values, "place", SEARCHED_PARTS),
         key=values.get("key"),
         expression=values.get("expression", ""),
         start=number(values, "start", 0, LARGEST),

@@ -12,8 +12,8 @@ from penstock.client.cluster import Client
 from penstock.client.errors import BrokerRefused
 from penstock.client.produce import (
     IdempotentProducer,
+    ProducedRecord,
     ProducerRecord,
-    RecordMetadata,
     all_written,
 )
 from penstock.console.change import Change, Doing
@@ -180,7 +180,7 @@ async def import_lines(client: Client, topic: str, form: str, body: bytes) -> Im
     for partition in {each.partition for each in records}:
         await check_partition(client, topic, partition)
     results = await IdempotentProducer(client).deliver(records)
-    written = sum(isinstance(each, RecordMetadata) for each in results)
+    written = sum(isinstance(each, ProducedRecord) for each in results)
     failed = next((each for each in results if isinstance(each, BrokerRefused)), None)
     return Imported(written, None if failed is None else str(failed))
 

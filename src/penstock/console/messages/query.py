@@ -13,12 +13,12 @@ from msgspec import Struct
 
 from penstock.errors import ConfigError
 
-Place: TypeAlias = Literal["any", "key", "value", "headers"]
-PLACES: Final[tuple[Place, ...]] = ("any", "key", "value", "headers")
+SearchedPart: TypeAlias = Literal["any", "key", "value", "headers"]
+SEARCHED_PARTS: Final[tuple[SearchedPart, ...]] = ("any", "key", "value", "headers")
 LARGEST: Final = (1 << 63) - 1
 
 
-class Query(Struct, frozen=True, omit_defaults=True):
+class SearchQuery(Struct, frozen=True, omit_defaults=True):
     """The conditions of a search; a record must meet all of them. Without conditions
     every record matches.
     """
@@ -28,7 +28,7 @@ class Query(Struct, frozen=True, omit_defaults=True):
     """Empty: all partitions."""
     text: str = ""
     """Bytes that the record contains, as UTF-8."""
-    place: Place = "any"
+    place: SearchedPart = "any"
     """Where the text must be."""
     key: str | None = None
     """The whole key, as UTF-8."""
@@ -64,7 +64,7 @@ class Span(Struct):
 class Cursor(Struct, frozen=True):
     """A search and its progress."""
 
-    query: Query
+    query: SearchQuery
     spans: list[Span]
     matches: int = 0
     """Records found so far."""
@@ -84,7 +84,7 @@ class Cursor(Struct, frozen=True):
         return self.scanned >= self.total
 
 
-def begun(query: Query, ranges: dict[int, tuple[int, int]]) -> Cursor:
+def begun(query: SearchQuery, ranges: dict[int, tuple[int, int]]) -> Cursor:
     """The cursor of a new search in these offset ranges, by partition."""
     spans = []
     for partition, (start, end) in sorted(ranges.items()):

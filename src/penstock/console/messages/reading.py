@@ -26,7 +26,7 @@ class RecordsGone(KafkaError):
     code = ErrorCode.OFFSET_OUT_OF_RANGE
 
 
-class BatchReader(Protocol):
+class PieceReader(Protocol):
     """Fetches pieces of a topic."""
 
     async def fetch(self, partition: int, offset: int) -> Fetched: ...
@@ -35,7 +35,7 @@ class BatchReader(Protocol):
 
 
 async def advance(
-    search: Search, reader: BatchReader, goes_on: Callable[[], bool], window: int = FIRST_WINDOW
+    search: Search, reader: PieceReader, goes_on: Callable[[], bool], window: int = FIRST_WINDOW
 ) -> None:
     """Search until it is full or done. Stops when `goes_on` returns False, but only
     after some progress.
@@ -55,7 +55,7 @@ async def advance(
             return
 
 
-async def _above(reader: BatchReader, span: Span) -> tuple[list[Batch], int]:
+async def _above(reader: PieceReader, span: Span) -> tuple[list[Batch], int]:
     found = await reader.fetch(span.partition, span.position)
     reached = _next(found, span.partition, span.position, span.end)
     if reached < span.end:
@@ -63,7 +63,7 @@ async def _above(reader: BatchReader, span: Span) -> tuple[list[Batch], int]:
     return found.batches, reached
 
 
-async def _below(reader: BatchReader, span: Span, size: int) -> tuple[list[Batch], int, int]:
+async def _below(reader: PieceReader, span: Span, size: int) -> tuple[list[Batch], int, int]:
     """The batches of the window below the position, its lower end, and the next window's size."""
     low = max(span.start, span.position - size)
     at, batches, size_bytes = low, list[Batch](), 0

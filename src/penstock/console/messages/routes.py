@@ -174,7 +174,7 @@ def answering(watch: ClusterWatch, handle: Handle, refuse: Refuse) -> Handle:
     async def safely(request: Request) -> Response:
         if watch.last is None:
             why_not = watch.failure or "it was not looked at yet"
-            text = f"no answer of the cluster: {why_not}"
+            text = f"no answer from the cluster: {why_not}"
             return refuse(HTTPStatus.SERVICE_UNAVAILABLE, text)
         try:
             return await handle(request)

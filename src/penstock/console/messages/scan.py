@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.console.messages.query import LARGEST, Place, Query
+from penstock.console.messages.query import LARGEST, SearchedPart, SearchQuery
 from penstock.record.batch import BatchHeader, declared_count
 from penstock.record.invalid import InvalidRecord
 from penstock.record.record import Record, records_of_payload
@@ -29,7 +29,7 @@ class Criteria:
     """Whether matching is slow and may block on a schema registry."""
 
 
-def criteria(query: Query, fits: Callable[[TopicPartition, Record], bool] | None) -> Criteria:
+def criteria(query: SearchQuery, fits: Callable[[TopicPartition, Record], bool] | None) -> Criteria:
     """`fits` is the compiled expression, or another condition that must hold too."""
     text, key = query.text.encode(), None if query.key is None else query.key.encode()
     holds = contains(text, query.place)
@@ -55,7 +55,7 @@ def _length(data: bytes) -> bytes:
     return bytes(out)
 
 
-def contains(text: bytes, place: Place) -> Callable[[Record], bool]:
+def contains(text: bytes, place: SearchedPart) -> Callable[[Record], bool]:
     def in_key(record: Record) -> bool:
         return record.key is not None and text in record.key
 

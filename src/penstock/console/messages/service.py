@@ -12,10 +12,11 @@ from penstock.clock import Clock
 from penstock.console.mask import Masks
 from penstock.console.messages.decoding import Decoder
 from penstock.console.messages.fetching import TopicFetcher
-from penstock.console.messages.query import LARGEST, Cursor, Query, begun
+from penstock.console.messages.query import LARGEST, Cursor, SearchQuery, begun
 from penstock.console.messages.reading import advance
 from penstock.console.messages.scan import Criteria, criteria
 from penstock.console.messages.search import Hit, Search
+from penstock.counted import counted
 from penstock.errors import ConfigError
 from penstock.record.record import Record
 from penstock.record_view.filter import RecordFilter, record_filter
@@ -58,7 +59,7 @@ class Messages:
         self._masks = masks or Masks()
         self._turns = asyncio.Semaphore(AT_ONCE)
 
-    async def begin(self, query: Query) -> Cursor:
+    async def begin(self, query: SearchQuery) -> Cursor:
         """The cursor of a new search; its offset range is fixed now."""
         tps = await self.partitions(query.topic, query.partitions)
         isolation = IsolationLevel(int(query.committed))
@@ -111,15 +112,17 @@ class Messages:
     def _until(self, deadline_ms: int) -> Callable[[], bool]:
         return lambda: self._clock.monotonic_ms() < deadline_ms
 
-    def criteria(self, query: Query, *, sees_all: bool) -> Criteria:
+    def criteria(self, query: SearchQuery, *, sees_all: bool) -> Criteria:
         return self._criteria(query, self._filter(query), sees_all=sees_all)
 
-    def _filter(self, query: Query) -> RecordFilter | None:
+    def _filter(self, query: SearchQuery) -> RecordFilter | None:
         if not query.expression:
             return None
         return record_filter(query.expression, self.decode, self.decode, "expression")
 
-    def _criteria(self, query: Query, chosen: RecordFilter | None, *, sees_all: bool) -> Criteria:
+    def _criteria(
+        self, query: SearchQuery, chosen: RecordFilter | None, *, sees_all: bool
+    ) -> Criteria:
         found = criteria(query, None if chosen is None else chosen.matches)
         masks = self._masks.of(query.topic)
         if sees_all or not masks:
@@ -138,7 +141,7 @@ class Messages:
         return lambda record: masks.applied(record, self.decode)
 
     async def one(self, topic: str, partition: int, offset: int, *, sees_all: bool) -> Hit | None:
-        query = Query(topic, (partition,), start=offset, end=offset + 1, newest_first=False)
+        query = SearchQuery(topic, (partition,), start=offset, end=offset + 1, newest_first=False)
         page = await self.search(await self.begin(query), 1, 30_000, sees_all=sees_all)
         return page.hits[0] if page.hits else None
 
@@ -146,4 +149,4 @@ class Messages:
 def unfit(chosen: RecordFilter) -> str:
     if not chosen.failures:
         return ""
-    return f"The expression did not fit {chosen.failures:,} records, as {chosen.first_failure}."
+    return f"The expression failed on {counted(chosen.failures, 'record')}: {chosen.first_failure}."

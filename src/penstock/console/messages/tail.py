@@ -15,7 +15,7 @@ import msgspec
 from penstock.client.consume import ConsumedRecord, SimpleConsumer
 from penstock.client.listing import EARLIEST, LATEST, IsolationLevel
 from penstock.client.offsets import list_offsets
-from penstock.console.messages.query import Query
+from penstock.console.messages.query import SearchQuery
 from penstock.console.messages.service import Messages
 from penstock.console.messages.view import Followed, Message, message
 from penstock.errors import ConfigError, KafkaError
@@ -30,7 +30,7 @@ QUIET_MS: Final = 5_000
 class TopicTail:
     """The new records of a topic that match a query; the query's offset range is ignored."""
 
-    def __init__(self, messages: Messages, query: Query, *, sees_all: bool) -> None:
+    def __init__(self, messages: Messages, query: SearchQuery, *, sees_all: bool) -> None:
         self._messages, self._query = messages, query
         self._criteria = messages.criteria(query, sees_all=sees_all)
         self._hide = messages.hiding(query.topic, sees_all=sees_all)

@@ -21,7 +21,7 @@ from penstock.log.files import TEMPORARY
 from penstock.log.found import IGNORED
 from penstock.log.leftovers import base_offsets, offset_of
 from penstock.log.log_dir_owner import BOOT_ID, CLEAN_SHUTDOWN, LOCK
-from penstock.log.naming import Role, parse_dir_name
+from penstock.log.naming import DirectoryRole, parse_dir_name
 from penstock.log.segment_files import DELETED, INDEX, LOG, TIME_INDEX
 from penstock.metadata.tree import FILE_NAME as STORE
 
@@ -71,7 +71,7 @@ def image_of(log_dir: Path, prefix: str) -> Iterator[ImageFile]:
                 yield _opened(path, f"{prefix}/{name}")
             continue
         found = None if name in IGNORED else parse_dir_name(name)
-        if found is not None and found.role in {Role.CURRENT, Role.FUTURE}:
+        if found is not None and found.role in {DirectoryRole.CURRENT, DirectoryRole.FUTURE}:
             for each in _wanted([each.name for each in _entries(path)], is_clean=is_clean):
                 yield _opened(path / each, f"{prefix}/{name}/{each}")
 

@@ -53,12 +53,14 @@ def read_manifest(folder: Path) -> Manifest:
         data = path.read_bytes()
         head = msgspec.json.decode(data, type=_Head)
         if head.format != FORMAT:
-            raise ConfigError(f"{path} is no manifest of a backup: its format is {head.format!r}")
+            raise ConfigError(
+                f"{path} is not the manifest of a backup: its format is {head.format!r}"
+            )
         refuse_newer(data, path, VERSION)
         manifest = msgspec.json.decode(data, type=Manifest)
     except FileNotFoundError:
         raise ConfigError(
-            f"{folder} is no complete backup: it has no {FILE_NAME}, which is written last"
+            f"{folder} is not a complete backup: it has no {FILE_NAME}, which is written last"
         ) from None
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from None

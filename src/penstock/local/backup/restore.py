@@ -1,7 +1,7 @@
 """Restores a backup into an empty data directory. The metadata is restored last.
 
-Until then a start refuses the directory, because a placeholder that is no database stands for the
-metadata.
+Until then a start refuses the directory, because a placeholder that is not a database stands for
+the metadata.
 """
 
 import asyncio

@@ -18,6 +18,7 @@ from penstock.client.errors import RequestTimedOut, check
 from penstock.client.listing import EARLIEST, LATEST
 from penstock.client.offsets import list_offsets
 from penstock.client.route import ToLeader
+from penstock.counted import counted
 from penstock.local.cluster import LocalCluster
 from penstock.local.lab.narration import ReplicaSnapshot
 from penstock.local.process import polls
@@ -181,7 +182,7 @@ class LabCluster:
             known = {(each.log_end_offset, each.high_watermark) for each in found}
             return known == {(count, count)} and all(each.in_sync for each in found)
 
-        self.until(f"{count} records of {topic} on every replica", everywhere)
+        self.until(f"{counted(count, 'record')} of {topic} on every replica", everywhere)
 
     def _active(self) -> list[int]:
         return [each for each in self._cluster.pids() if each not in self._paused]

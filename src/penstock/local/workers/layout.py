@@ -82,9 +82,10 @@ def write_layout(files: Files, directory: Path, layout: Layout) -> None:
 
 
 def adopt_layout(files: Files, directory: Path, folders: Iterable[Path]) -> list[Path]:
-    """The log directories of the workers' folders, of which there are at least two. If
-    `workers.json` is lost or has only one worker, it is rewritten, also for workers whose folders
-    were not named.
+    """The log directories of the workers' folders; there are at least two folders.
+
+    If `workers.json` is lost or has only one worker, it is rewritten, also for workers whose
+    folders were not named.
     """
     log_dirs = list(dict.fromkeys(each.parent for each in folders))
     layout = read_layout(directory)

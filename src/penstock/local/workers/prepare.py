@@ -45,7 +45,7 @@ from penstock.log.leftovers import base_offsets
 from penstock.log.log_dir_owner import UNCLEAN_SHUTDOWN
 from penstock.log.meta_properties import FILE_NAME as META_PROPERTIES
 from penstock.log.meta_properties import MetaProperties, decode_meta_properties
-from penstock.log.naming import Role, parse_dir_name
+from penstock.log.naming import DirectoryRole, parse_dir_name
 from penstock.log.partition_metadata import FILE_NAME as PARTITION_METADATA
 from penstock.metadata.embedded import EmbeddedStore
 from penstock.metadata.reader import read_image
@@ -125,7 +125,7 @@ def _check_layout(files: Files, directory: Path, layout: Layout, log_dirs: Seque
 def _is_replica(files: Files, path: Path) -> bool:
     """Whether the folder has a log: names of backups and other folders may end in a number, too."""
     found = parse_dir_name(path.name)
-    if found is None or found.role is not Role.CURRENT or path.name in IGNORED:
+    if found is None or found.role is not DirectoryRole.CURRENT or path.name in IGNORED:
         return False
     try:
         names = files.names(path)

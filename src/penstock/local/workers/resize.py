@@ -21,7 +21,7 @@ from penstock.log.meta_properties import (
     decode_meta_properties,
     encode_meta_properties,
 )
-from penstock.log.naming import Role, dir_name, parse_dir_name
+from penstock.log.naming import DirectoryRole, dir_name, parse_dir_name
 from penstock.types import TopicPartition
 
 logger = logging.getLogger(__name__)
@@ -104,7 +104,7 @@ def _move(
     moved = {
         each.topic_partition
         for name, each in names.items()
-        if each.role is Role.CURRENT and name not in collisions
+        if each.role is DirectoryRole.CURRENT and name not in collisions
     }
     _pass_on_state(files, source, target)
     for name in CHECKPOINTS:
@@ -112,7 +112,7 @@ def _move(
     for name, found in names.items():
         new = target / name
         if name in collisions:  # of a deleted topic with the same name
-            new = target / dir_name(found.topic_partition, Role.STRAY, unique)
+            new = target / dir_name(found.topic_partition, DirectoryRole.STRAY, unique)
             logger.warning("%s is there already; %s is kept as %s", target / name, name, new)
         files.rename(source / name, new)
     files.sync_dir(target)

@@ -76,7 +76,7 @@ class Supervisor:
         return process.state, process.restarts
 
     def start(self, names: Sequence[str]) -> bool:
-        """Start these processes; returns when all are ready, or False if told to stop meanwhile.
+        """Start these processes; returns when all are ready, or False if asked to stop meanwhile.
 
         A failure at this first start raises, because a restart would fail for the same reason.
         """

@@ -51,7 +51,7 @@ class Worker(Struct, frozen=True):
 
 
 def run_worker(worker: Worker, channel: Channel) -> None:
-    """Run the broker; returns when it was told to stop."""
+    """Run the broker; returns when it was asked to stop."""
 
     def on_ready(state: BrokerState) -> None:
         channel.send(ProcessReport(state))

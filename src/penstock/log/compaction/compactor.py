@@ -227,7 +227,7 @@ class Compactor:
                         if log.generation != job.generation:
                             return  # `truncated` has marked it as dirty from there on
                         with log.log_dir:
-                            # Before the mark: whoever writes that of another log writes this too.
+                            # Before the mark: writing another log's mark writes this one too.
                             await asyncio.to_thread(self._sync_names, log)
                             if log.generation == job.generation:
                                 await asyncio.to_thread(self.note_cleaned(log, cleaned_to))

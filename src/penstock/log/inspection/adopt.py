@@ -19,7 +19,7 @@ from penstock.log.leftovers import base_offsets
 from penstock.log.log_dir_owner import CLEAN_SHUTDOWN, LOCK
 from penstock.log.meta_properties import FILE_NAME as META_PROPERTIES
 from penstock.log.meta_properties import MetaProperties, decode_meta_properties
-from penstock.log.naming import Role, parse_dir_name
+from penstock.log.naming import DirectoryRole, parse_dir_name
 from penstock.log.partition_metadata import FILE_NAME as PARTITION_METADATA
 from penstock.log.partition_metadata import decode_partition_metadata
 from penstock.log.scan import checked
@@ -74,7 +74,7 @@ class NotAdoptable(ConfigError):
 def adopted_topics(files: Files, *directories: Path) -> AdoptedTopics:
     """The topics in all log directories of one broker, or of workers; changes nothing.
 
-    `NotAdoptable` when one is no broker's or they contradict themselves, `CorruptFile` when one of
+    `NotAdoptable` if one is not a broker's or they contradict themselves, `CorruptFile` when one of
     their small files is damaged.
     """
     identities = [_identity(files, directory) for directory in directories]
@@ -86,7 +86,11 @@ def adopted_topics(files: Files, *directories: Path) -> AdoptedTopics:
     ignored = []
     for owner, path in _folders(files, directories, identities):
         parsed = parse_dir_name(path.name)
-        if path.name == KRAFT_METADATA or parsed is None or parsed.role is not Role.CURRENT:
+        if (
+            path.name == KRAFT_METADATA
+            or parsed is None
+            or parsed.role is not DirectoryRole.CURRENT
+        ):
             ignored.append(path.name)
             continue
         topic, number = parsed.topic_partition
@@ -178,7 +182,7 @@ def _identity(files: Files, directory: Path) -> MetaProperties:
         hint = f"; name {', '.join(map(str, found))}" if found else ""
         if any(each.name.startswith(WORKER) for each in inside):
             hint = f"; its workers have: name {directory / WORKER}0 and so on"
-        raise NotAdoptable(f"{directory} is no log directory: it has no {META_PROPERTIES}{hint}")
+        raise NotAdoptable(f"{directory} is not a log directory: it has no {META_PROPERTIES}{hint}")
     _refuse_if_in_use(files, directory)
     return decode_meta_properties(files.read(meta), str(meta))
 

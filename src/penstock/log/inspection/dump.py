@@ -73,7 +73,7 @@ def dump(files: Files, path: Path, options: DumpOptions) -> Iterator[Row]:
     # A snapshot of KRaft's metadata (KIP-630): end offset and epoch.
     snapshot = re.fullmatch(r"\d{20}-(\d{10})\.checkpoint", name)
     if base_offset is None or not (snapshot or suffix in {LOG, *dumps}):
-        raise NotDumpable(str(path), "is no segment, index or snapshot by its name")
+        raise NotDumpable(str(path), "is not named as a segment, index or snapshot")
     try:
         if snapshot or suffix == LOG:
             if snapshot:

@@ -50,7 +50,7 @@ class IndexCheck:
             if at != position or offset != header.last_offset:
                 self._found(
                     INDEX,
-                    f"offset {offset} at byte {at} is no batch's last; "
+                    f"offset {offset} at byte {at} is not the last of a batch; "
                     f"byte {position} has offset {header.last_offset}",
                 )
         while self._time_number < len(self._times):

@@ -18,7 +18,7 @@ class FileFinding(msgspec.Struct, frozen=True):
 
 @dataclass(slots=True)
 class VerificationReport:
-    """Damage is what a broker would have to repair or could not read; remarks are no damage."""
+    """Damage is what a broker would have to repair or could not read; remarks are not damage."""
 
     damage: list[FileFinding] = field(default_factory=list)
     remarks: list[FileFinding] = field(default_factory=list)

@@ -16,7 +16,7 @@ from penstock.log.leftovers import base_offsets, offset_of
 from penstock.log.log_dir import CLEANER_OFFSETS, HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS
 from penstock.log.meta_properties import FILE_NAME as META_PROPERTIES
 from penstock.log.meta_properties import decode_meta_properties
-from penstock.log.naming import Role, parse_dir_name
+from penstock.log.naming import DirectoryRole, parse_dir_name
 from penstock.log.partition_metadata import FILE_NAME as PARTITION_METADATA
 from penstock.log.partition_metadata import decode_partition_metadata
 from penstock.log.producer_snapshot import decode_snapshot
@@ -47,7 +47,7 @@ def verify(files: Files, directory: Path, *, deep: bool = False) -> Verification
     """Verify a log directory, or one partition's; `deep` decompresses and reads every record."""
     report = VerificationReport()
     if not files.is_dir(directory):
-        raise ConfigError(f"{directory} is no directory")
+        raise ConfigError(f"{directory} is not a directory")
     if base_offsets(files.names(directory)):
         _PartitionCheck(files, directory, report, deep=deep).run()
         return report
@@ -55,14 +55,14 @@ def verify(files: Files, directory: Path, *, deep: bool = False) -> Verification
     for name in files.names(directory):
         path = directory / name
         parsed = parse_dir_name(name) if files.is_dir(path) and name != METADATA_LOG else None
-        if parsed is not None and parsed.role is Role.CURRENT:
+        if parsed is not None and parsed.role is DirectoryRole.CURRENT:
             check = _PartitionCheck(files, path, report, deep=deep)
             ends[parsed.topic_partition] = check.run()
         elif parsed is not None:
             report.remark(path, f"is marked as {parsed.role}")
     if not ends and not files.exists(directory / META_PROPERTIES):
         raise ConfigError(
-            f"{directory} is no log directory: it has no partition{_nearby(files, directory)}"
+            f"{directory} is not a log directory: it has no partition{_nearby(files, directory)}"
         )
     _check_identity(files, directory, report)
     _check_checkpoints(files, directory, report, ends)

@@ -1,1 +1,1 @@
-"""Avro, Protobuf and JSON Schema: parsing, and which schema can read the data of which other."""
+"""Avro, Protobuf and JSON Schema: parsing, and whether one schema can read another's data."""

@@ -29,7 +29,7 @@ ENUM: Final = 100
 """How many values of an enum the meta-schema check looks at."""
 
 
-class JsonSchema:
+class ParsedJsonSchema:
     """A parsed schema, and the schemas that it refers to by name."""
 
     def __init__(self, text: str, imported: Imported) -> None:
@@ -48,7 +48,7 @@ class JsonSchema:
         return self.canonical if name in {"", "default"} else None
 
     def cannot_read(self, writer: ParsedSchema) -> list[str]:
-        assert isinstance(writer, JsonSchema)
+        assert isinstance(writer, ParsedJsonSchema)
         rules = JsonRules(self._references(), writer._references())  # noqa: SLF001  its own class
         return list(rules.reasons(self._node, writer._node))  # noqa: SLF001
 
@@ -80,7 +80,7 @@ class JsonSchema:
 
 def parse_json_schema(text: str, imported: Imported) -> ParsedSchema:
     try:
-        found = JsonSchema(text, imported)
+        found = ParsedJsonSchema(text, imported)
         found.check_references()
         _ = found.canonical
     except RecursionError:

@@ -42,7 +42,7 @@ class SqliteIndex:
     """Implements `TimeIndex`. A corrupt file is put aside and rebuilt from the topics."""
 
     def __init__(self, path: Path, *, is_own: bool = False) -> None:
-        """`is_own`: the file is in our own folder: replace it even if it is no database."""
+        """`is_own`: the file is in our own folder: replace it even if it is not a database."""
         self._path = path
         try:
             self._open()
@@ -85,7 +85,7 @@ class SqliteIndex:
                 Path(f"{self._path}{ending}").unlink(missing_ok=True)
             self._open()
         except (sqlite3.Error, OSError) as error:
-            raise DueStoreUnavailable(f"the SQLite store cannot be made anew: {error}") from None
+            raise DueStoreUnavailable(f"the SQLite store cannot be rebuilt: {error}") from None
 
     async def indexed_to(self, key: IndexKey) -> Offset | None:
         with self._errors():

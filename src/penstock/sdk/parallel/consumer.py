@@ -23,6 +23,7 @@ import confluent_kafka
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from penstock.clock import Clock, SystemClock
+from penstock.counted import counted
 from penstock.sdk.consumer import fetched
 from penstock.sdk.defaults import Config
 from penstock.sdk.delivery import Delivery
@@ -57,8 +58,8 @@ SKIP: Final = 5_000
 """Runs of at least this many finished offsets are skipped by a seek, shorter ones by reading on."""
 
 REMOVED: Final = (
-    "the group has removed this member, which it did not hear of for session.timeout.ms: whoever "
-    "gets its partitions handles again what it has finished since their last commit"
+    "the group has removed this member, which sent no heartbeat within session.timeout.ms; the "
+    "next owner of its partitions handles again the records finished since their last commit"
 )
 
 REBALANCING: Final = {
@@ -456,7 +457,7 @@ class ParallelConsumer(Generic[K, V]):
     def _lost(self, _: object, partitions: list[TopicPartition]) -> None:
         self._unpause(partitions)
         lost = [(each.topic, each.partition) for each in partitions]
-        logger.warning("%s: %d partitions", REMOVED, len(lost))
+        logger.warning("%s: %s", REMOVED, counted(len(lost), "partition"))
         with self._changed:
             self._forget(lost)
 
@@ -498,7 +499,7 @@ class ParallelConsumer(Generic[K, V]):
         gone, end_ms = set(partitions), self._clock.monotonic_ms() + left_s * 1000
         lost = self._drop_later(lambda raw, due_ms: _at(raw) in gone and due_ms > end_ms)
         if lost:
-            logger.error("%d records that were to come again are lost", lost)
+            logger.error("lost %s that waited for a retry", counted(lost, "record"))
 
     def _forget(self, partitions: list[PartitionId]) -> None:
         self._drop(partitions)
@@ -512,7 +513,7 @@ class ParallelConsumer(Generic[K, V]):
         gone = set(partitions)
         held = self._drop_later(lambda raw, _: _at(raw) in gone)
         if self._commit_first and (lost := waiting - self._work.waiting + held):
-            logger.error("%d records are lost unhandled", lost)
+            logger.error("lost %s before handling", counted(lost, "record"))
 
     def _drop_later(self, is_gone: Callable[[RawRecord, int], bool]) -> int:
         """Drop the matching records that wait for a retry; returns their number."""

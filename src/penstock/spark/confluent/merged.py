@@ -120,7 +120,7 @@ def _merged(new: Any, old: Any, path: str) -> Any:
             case _:
                 pass
     raise ConfigError(
-        f"schema: {path.lstrip('.')} has types that are no column together in the versions of the "
+        f"schema: {path.lstrip('.')} has types that cannot form one column in the versions of the "
         "subject; give the wanted schema by the option valueSchema"
     )
 

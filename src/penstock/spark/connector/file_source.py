@@ -198,7 +198,7 @@ class FilesLook:
             return
         before, copy_of, starts = self._read.get(identity), "", ""
         continues = before is not None and is_continued(file, size, before)
-        # A file of which nothing was read is known only by its inode, which may be reused.
+        # A file that was not read yet is known only by its inode, which may be reused.
         is_known = before is not None and continues and (before.position > 0 or size == 0)
         if not is_known or (before is not None and before.copy_of):
             was_live = {path.with_name(each) for each in names_before(path.name)} & self._live

@@ -32,11 +32,11 @@ from penstock.wire.messages.list_offsets import ListOffsetsResponse
 from penstock.wire.messages.offset_commit import OffsetCommitResponse
 
 
-class NotHeardOf(BrokerRefused):
+class NotKnownYet(BrokerRefused):
     """A broker does not know a partition that was read before."""
 
     def __init__(self, topic_partition: TopicPartition, *, may_be_deleted: bool) -> None:
-        about = f"{topic_partition}, of which the broker has not heard yet"
+        about = f"{topic_partition}, which the broker does not know yet"
         super().__init__(ErrorCode.LEADER_NOT_AVAILABLE, about)
         self.may_be_deleted = may_be_deleted
 
@@ -65,15 +65,15 @@ def topics_of(
             if topic is not None and each.partition in topic.partitions:
                 continue
             if topic is not None and topic.id == topic_id != NO_UUID:
-                raise NotHeardOf(each, may_be_deleted=False)
+                raise NotKnownYet(each, may_be_deleted=False)
             is_unclear = topic is None or topic_id == NO_UUID
             if waits_for_deleted and is_unclear and covers(subscription, each):
-                raise NotHeardOf(each, may_be_deleted=True)
+                raise NotKnownYet(each, may_be_deleted=True)
         return found
 
     try:
         return client.retrying(attempt)
-    except NotHeardOf as error:
+    except NotKnownYet as error:
         if not error.may_be_deleted:
             raise
         return found

@@ -399,7 +399,7 @@ def test_logs_unknown_to_the_metadata_are_refused(home: Path) -> None:
 
 def test_a_directory_that_is_no_partition_is_refused(home: Path) -> None:
     (home / "logs" / "something").mkdir()
-    with pytest.raises(ConfigError, match="something is no partition's directory"):
+    with pytest.raises(ConfigError, match="something is not the directory of a partition"):
         prepare(home, config(home), 2)
 
 

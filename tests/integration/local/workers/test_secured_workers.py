@@ -49,12 +49,14 @@ def use_every_worker(client: Client) -> None:
     admin = AdminClient(client)
     assert len(admin.list_topics(timeout=10).brokers) == 2
     admin.create_topics([NewTopic("t", 4, 1)])["t"].result(10)
-    told: list[object] = []
+    reported: list[object] = []
     producer = Producer(client)
     for partition in range(4):
-        producer.produce("t", b"v", partition=partition, on_delivery=lambda *it: told.append(it[0]))
+        producer.produce(
+            "t", b"v", partition=partition, on_delivery=lambda *it: reported.append(it[0])
+        )
     assert producer.flush(10) == 0
-    assert told == [None] * 4
+    assert reported == [None] * 4
     consumer = Consumer({**client, "group.id": "g", "auto.offset.reset": "earliest"})
     consumer.subscribe(["t"])
     found = consumer.consume(4, 20)

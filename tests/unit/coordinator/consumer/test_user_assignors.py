@@ -180,7 +180,7 @@ def test_functions_and_classes_are_imported_by_their_paths(module: str) -> None:
     [
         ("{}:missing", "missing"),
         ("{}:NeedsMore", "TypeError"),
-        ("{}:NUMBER", "no function"),
+        ("{}:NUMBER", "neither a function nor a class"),
         ("{}:", "cannot be imported"),
         ("no.such.module:thing", "ModuleNotFoundError"),
         ("org.apache.kafka.Uniform", "is not among"),

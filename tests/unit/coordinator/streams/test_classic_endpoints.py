@@ -39,27 +39,29 @@ def test_all_classic_members_learn_the_final_location_of_every_task() -> None:
         "b:1": sorted(b.has),
     }
     assert sorted(map(len, truth.values())) == [1, 1, 2]
-    assert dict(told_hosts(a.told)) == dict(told_hosts(b.told)) == truth
-    told = a.told, b.told
+    assert dict(told_hosts(a.reported)) == dict(told_hosts(b.reported)) == truth
+    reported = a.reported, b.reported
     settled(new, a, b)
-    assert a.told is told[0], "once is enough"
-    assert b.told is told[1]
+    assert a.reported is reported[0], "once is enough"
+    assert b.reported is reported[1]
 
 
 @pytest.mark.parametrize(
-    ("stated", "told"),
+    ("stated", "reported"),
     [
         ("http://a:1", "a:1"),
         ("[::1]:1", "::1:1"),
         ("my-app://[fe80::1%25eth0]:1", "fe80::1%25eth0:1"),
     ],
 )
-def test_a_classic_member_finds_its_own_endpoint_among_those_sent(stated: str, told: str) -> None:
+def test_a_classic_member_finds_its_own_endpoint_among_those_sent(
+    stated: str, reported: str
+) -> None:
     """Kafka Streams compares host and port, and rejoins until it finds them."""
     cluster = StreamsCluster()
     a = ClassicThread(cluster, ONE, stated, new_id="a", waits_ms=0)
     joined(cluster, a)
-    assert sorted(host for host, _ in told_hosts(a.told)) == sorted([told, "new:1"])
+    assert sorted(host for host, _ in told_hosts(a.reported)) == sorted([reported, "new:1"])
 
 
 def test_threads_of_one_process_share_an_entry() -> None:
@@ -70,8 +72,8 @@ def test_threads_of_one_process_share_an_entry() -> None:
     new = joined(cluster, a, b)
     mine = sorted(task.partition for task in new.has.active)
     wanted = [("a:1", sorted(a.has | b.has)), ("new:1", mine)]
-    assert sorted(told_hosts(a.told)) == wanted
-    assert sorted(told_hosts(b.told)) == wanted
+    assert sorted(told_hosts(a.reported)) == wanted
+    assert sorted(told_hosts(b.reported)) == wanted
 
 
 def test_threads_of_one_process_share_an_entry_in_the_streams_protocol_too() -> None:
@@ -94,4 +96,4 @@ def test_the_endpoint_of_a_leaving_member_is_removed() -> None:
     other.join(endpoint=StreamsEndpoint("other", 1))
     other.beat(epoch=-1)
     settled(new, a)
-    assert sorted(host for host, _ in told_hosts(a.told)) == ["a:1", "new:1"]
+    assert sorted(host for host, _ in told_hosts(a.reported)) == ["a:1", "new:1"]

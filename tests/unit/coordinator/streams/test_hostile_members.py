@@ -64,8 +64,8 @@ def test_a_bad_endpoint_is_ignored(endpoint: str) -> None:
         new.beat()
     assert cluster.group.members["bad"].endpoint is None
     assert good.has
-    assert told_hosts(good.told) == [("host:80", sorted(good.has))]
-    assert told_hosts(bad.told) == [], "without its own it would join again for ever"
+    assert told_hosts(good.reported) == [("host:80", sorted(good.has))]
+    assert told_hosts(bad.reported) == [], "without its own it would join again for ever"
 
 
 @pytest.mark.parametrize("endpoint", BAD_ENDPOINTS)
@@ -93,7 +93,7 @@ def test_a_bad_endpoint_of_a_streams_member_is_not_sent_to_classic_members(host:
     new.join(endpoint=StreamsEndpoint(host, 80))
     old = ClassicThread(cluster, ONE, waits_ms=0)
     rolled(old, new)
-    assert told_hosts(old.told) == [("host:80", sorted(old.has))]
+    assert told_hosts(old.reported) == [("host:80", sorted(old.has))]
 
 
 @pytest.mark.parametrize("number", BAD_NUMBERS)
@@ -181,7 +181,7 @@ def test_no_user_data_of_one_member_stops_the_others(data: bytes) -> None:
             bad.next = bad.join
         good.step()
         new.beat()
-    told_hosts(good.told)
+    told_hosts(good.reported)
     assert good.has
 
 

@@ -45,7 +45,7 @@ def old(cluster: StreamsCluster) -> ClassicThread:
     thread.join()
     thread.sync(((thread.id, assignment({0, 1, 2, 3})),))
     thread.take()
-    assert thread.told == b"leader"
+    assert thread.reported == b"leader"
     return thread
 
 

@@ -90,15 +90,15 @@ def refused(done: Result) -> str:
 
 
 def test_folders_that_are_not_empty_are_refused(data: Path, backup: Path) -> None:
-    told = refused(run("restore", backup, "--dir", data))
-    assert "is not empty: name a new folder by --dir, or move this one away" in told
+    reported = refused(run("restore", backup, "--dir", data))
+    assert "is not empty: name a new folder by --dir, or move this one away" in reported
     assert "is not empty" in refused(run("backup", backup, "--dir", data))
 
 
 def test_an_interrupted_backup_is_refused(backup: Path, tmp_path: Path) -> None:
     (backup / "manifest.json").unlink()
-    told = refused(run("restore", backup, "--dir", tmp_path / "new"))
-    assert "is no complete backup: it has no manifest.json" in told
+    reported = refused(run("restore", backup, "--dir", tmp_path / "new"))
+    assert "is not a complete backup: it has no manifest.json" in reported
 
 
 @pytest.mark.parametrize("name", ["metadata.jsonl", f"logs/0/events-0/{0:020}.log"])
@@ -106,8 +106,8 @@ def test_a_flipped_bit_is_detected(backup: Path, tmp_path: Path, name: str) -> N
     content = bytearray((backup / name).read_bytes())
     content[20] ^= 1
     (backup / name).write_bytes(content)
-    told = refused(run("restore", backup, "--dry-run"))
-    assert f"{name} is damaged" in told
+    reported = refused(run("restore", backup, "--dry-run"))
+    assert f"{name} is damaged" in reported
     assert f"{name} is damaged" in refused(run("restore", backup, "--dir", tmp_path / "new"))
     with pytest.raises(StorageError, match="is not a database"):  # no broker starts there
         Tree.open(tmp_path / "new" / FILE_NAME, SystemClock())
@@ -116,12 +116,12 @@ def test_a_flipped_bit_is_detected(backup: Path, tmp_path: Path, name: str) -> N
 def test_a_backup_of_a_newer_penstock_is_refused(backup: Path) -> None:
     path = backup / "manifest.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "version": VERSION + 1}))
-    told = refused(run("restore", backup, "--dry-run"))
-    assert f"it has version {VERSION + 1}, this one knows up to {VERSION}" in told
+    reported = refused(run("restore", backup, "--dry-run"))
+    assert f"it has version {VERSION + 1}, this one knows up to {VERSION}" in reported
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "reported"),
     [
         ("../outside", "outside of the backup"),
         ("/outside", "outside of the backup"),
@@ -134,13 +134,13 @@ def test_a_backup_of_a_newer_penstock_is_refused(backup: Path) -> None:
     ],
 )
 def test_a_manifest_with_an_impossible_file_name_is_refused(
-    backup: Path, name: str, told: str
+    backup: Path, name: str, reported: str
 ) -> None:
     path = backup / "manifest.json"
     manifest = json.loads(path.read_text())
     manifest["files"][0]["path"] = name
     path.write_text(json.dumps(manifest))
-    assert told in refused(run("restore", backup, "--dry-run"))
+    assert reported in refused(run("restore", backup, "--dry-run"))
 
 
 def test_a_manifest_without_the_metadata_is_refused(backup: Path) -> None:
@@ -175,8 +175,8 @@ def test_files_of_the_data_directory_are_not_copied_as_logs(data: Path, tmp_path
 
 @pytest.mark.parametrize("inside", ["monday", "logs/monday-1", "."])
 def test_a_backup_into_the_data_directory_is_refused(data: Path, inside: str) -> None:
-    told = refused(run("backup", data / inside, "--dir", data))
-    assert "name a folder elsewhere" in told
+    reported = refused(run("backup", data / inside, "--dir", data))
+    assert "name a folder elsewhere" in reported
     assert not (data / "logs" / "monday-1").exists()
 
 
@@ -186,8 +186,8 @@ def test_a_backup_into_a_log_directory_is_refused(data: Path, tmp_path: Path) ->
     known = json.dumps({"version": 1, "log_dirs": {"id": str(tmp_path / "elsewhere")}}).encode()
     with closing(Tree.open(data / FILE_NAME, SystemClock())) as tree:
         tree.apply(tree.open_session(), [[Set(PATH, known)]])
-    told = refused(run("backup", tmp_path / "elsewhere" / "monday-1", "--dir", data))
-    assert "is in the log directory" in told
+    reported = refused(run("backup", tmp_path / "elsewhere" / "monday-1", "--dir", data))
+    assert "is in the log directory" in reported
     assert not (tmp_path / "elsewhere" / "monday-1").exists()
 
 
@@ -207,13 +207,13 @@ def test_no_broker_starts_while_a_backup_is_restored(
 
 
 def test_a_different_number_of_log_directories_is_refused(backup: Path, tmp_path: Path) -> None:
-    told = refused(run("restore", backup, "--dir", tmp_path / "new", "--log-dirs", "a,b"))
-    assert "--log-dirs names 2 directories; the broker had 1" in told
+    reported = refused(run("restore", backup, "--dir", tmp_path / "new", "--log-dirs", "a,b"))
+    assert "--log-dirs names 2 directories; the broker had 1" in reported
 
 
 def test_a_directory_without_metadata_cannot_be_backed_up(tmp_path: Path) -> None:
-    told = refused(run("backup", tmp_path / "b", "--dir", tmp_path))
-    assert "a backup is of a single node" in told
+    reported = refused(run("backup", tmp_path / "b", "--dir", tmp_path))
+    assert "a backup is of a single node" in reported
 
 
 def test_a_write_ahead_log_that_could_not_be_cleared_is_kept(
@@ -236,7 +236,7 @@ def test_a_write_ahead_log_that_could_not_be_cleared_is_kept(
 
 
 @pytest.mark.parametrize(
-    ("record", "told"),
+    ("record", "reported"),
     [
         (b'{"version": 2, "directories": []}', "has version 2, this Penstock knows up to 1"),
         (b'{"version": 1}', "does not hold what belongs there"),
@@ -244,11 +244,11 @@ def test_a_write_ahead_log_that_could_not_be_cleared_is_kept(
     ],
 )
 def test_log_directories_missing_from_the_metadata_are_refused(
-    data: Path, tmp_path: Path, record: bytes, told: str
+    data: Path, tmp_path: Path, record: bytes, reported: str
 ) -> None:
     with closing(Tree.open(data / FILE_NAME, SystemClock())) as tree:
         tree.apply(tree.open_session(), [[Set(PATH, record)]])
     done = run("backup", tmp_path / "b", "--dir", data)
     assert done.exit_code in {1, 2}, done.output
-    assert told in done.stderr
+    assert reported in done.stderr
     assert "internal error" not in done.stderr

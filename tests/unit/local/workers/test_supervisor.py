@@ -59,20 +59,20 @@ def test_a_process_signalled_while_it_is_forked_stops(
 ) -> None:
     """With the supervisor's handler it would miss the signal, and run until it is killed."""
     signal.signal(signal.SIGTERM, lambda *_: None)
-    told, life, real_fork = os.pipe(), os.pipe(), os.fork
+    reported, life, real_fork = os.pipe(), os.pipe(), os.fork
 
     def slow_fork() -> int:
         pid = real_fork()
         if not pid:
-            os.read(told[0], 1)
+            os.read(reported[0], 1)
         return pid
 
     monkeypatch.setattr(os, "fork", slow_fork)
     pid, incoming = fork(ends_at_once, life)
     os.kill(pid, signal.SIGTERM)
-    os.write(told[1], b".")
+    os.write(reported[1], b".")
     _, status = os.waitpid(pid, 0)
-    for fd in (*told, *life, incoming):
+    for fd in (*reported, *life, incoming):
         os.close(fd)
     assert os.waitstatus_to_exitcode(status) == -signal.SIGTERM
     assert signal.SIGTERM not in signal.pthread_sigmask(signal.SIG_BLOCK, ())

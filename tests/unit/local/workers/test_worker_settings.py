@@ -69,13 +69,13 @@ def test_workers_advertise_their_own_ports() -> None:
 
 def test_advertised_ports_count_up_from_the_given_one() -> None:
     """As behind a router that forwards 19092-19094 to 9092-9094."""
-    told = advertised(2, advertised_listeners="PLAINTEXT://broker.example:19092")
-    assert told == ["PLAINTEXT://broker.example:19093", "PLAINTEXT://broker.example:19094"]
+    reported = advertised(2, advertised_listeners="PLAINTEXT://broker.example:19092")
+    assert reported == ["PLAINTEXT://broker.example:19093", "PLAINTEXT://broker.example:19094"]
 
 
 def test_an_advertised_range_is_used_as_written() -> None:
-    told = advertised(2, advertised_listeners="PLAINTEXT://[fe80::1]:7001-7002")
-    assert told == ["PLAINTEXT://[fe80::1]:7001", "PLAINTEXT://[fe80::1]:7002"]
+    reported = advertised(2, advertised_listeners="PLAINTEXT://[fe80::1]:7001-7002")
+    assert reported == ["PLAINTEXT://[fe80::1]:7001", "PLAINTEXT://[fe80::1]:7002"]
 
 
 def test_a_range_names_one_port_for_each_worker() -> None:

@@ -205,10 +205,10 @@ def test_a_full_disk_is_not_damage_and_leaves_no_files_behind() -> None:
         rig.log.roll(NOW)
     work = job(rig.log)
     files.fail_next("sync", errno.ENOSPC)
-    [told] = process_answers(files, work)
-    assert isinstance(told, Failed)
-    assert not told.is_damage
-    assert "ENOSPC" in told.reason
+    [reported] = process_answers(files, work)
+    assert isinstance(reported, Failed)
+    assert not reported.is_damage
+    assert "ENOSPC" in reported.reason
     assert not any(name.endswith(".cleaned") for name in files.names(rig.log.path))
 
 

@@ -40,11 +40,11 @@ class Wired:
             limit,
         )
         self.pipeline.connection = 1
-        self.told: list[object] = []
+        self.reported: list[object] = []
 
     def send(self, *names: str, urgent: bool = False) -> None:
         for name in names:
-            self.pipeline.send(name, self.told.append, urgent=urgent)
+            self.pipeline.send(name, self.reported.append, urgent=urgent)
 
     @property
     def under_way(self) -> list[Request]:
@@ -61,7 +61,7 @@ def test_a_limited_number_is_in_flight_and_the_rest_follows_in_order(wired: Wire
     assert wired.under_way == ["a", "b"]
     for _ in range(4):
         wired.session.answer()
-    assert wired.told == ["a!", "b!", "c!", "d!"]
+    assert wired.reported == ["a!", "b!", "c!", "d!"]
 
 
 def test_urgent_requests_go_before_waiting_ones(wired: Wired) -> None:
@@ -69,7 +69,7 @@ def test_urgent_requests_go_before_waiting_ones(wired: Wired) -> None:
     wired.send("news", "more news", urgent=True)
     for _ in range(5):
         wired.session.answer()
-    assert wired.told == ["a!", "b!", "news!", "more news!", "c!"]
+    assert wired.reported == ["a!", "b!", "news!", "more news!", "c!"]
 
 
 def test_after_a_lost_connection_only_sent_requests_have_an_unknown_outcome(wired: Wired) -> None:
@@ -77,21 +77,21 @@ def test_after_a_lost_connection_only_sent_requests_have_an_unknown_outcome(wire
     wired.session.answer()
     wired.send("d")
     wired.pipeline.lose()
-    assert wired.told[0] == "a!"
-    assert [type(each) for each in wired.told[1:]] == [ConnectionLoss, ConnectionLoss, NotSent]
+    assert wired.reported[0] == "a!"
+    assert [type(each) for each in wired.reported[1:]] == [ConnectionLoss, ConnectionLoss, NotSent]
 
 
 def test_a_late_answer_is_ignored(wired: Wired) -> None:
     wired.send("a")
     wired.pipeline.lose()
     wired.session.answer()
-    assert len(wired.told) == 1
+    assert len(wired.reported) == 1
 
 
 def test_a_request_without_a_connection_fails_as_not_sent(wired: Wired) -> None:
     wired.session.connection = 2
     wired.send("a", "b", "c")
-    assert [type(each) for each in wired.told] == [NotSent] * 3
+    assert [type(each) for each in wired.reported] == [NotSent] * 3
     assert wired.under_way == []
 
 
@@ -104,14 +104,14 @@ def test_a_request_never_fails_in_the_turn_it_was_made(wired: Wired) -> None:
         2,
     )
     wired.send("a")
-    assert wired.told == []
+    assert wired.reported == []
     posted.pop()()
-    assert [type(each) for each in wired.told] == [NotSent]
+    assert [type(each) for each in wired.reported] == [NotSent]
 
 
 def test_an_abandoned_request_is_not_sent(wired: Wired) -> None:
     wired.send("a", "b")
-    wired.pipeline.send("c", wired.told.append).abandoned = True
+    wired.pipeline.send("c", wired.reported.append).abandoned = True
     wired.send("d")
     wired.session.answer()
     assert wired.under_way == ["b", "d"]

@@ -28,12 +28,12 @@ def version_of(data: bytes) -> int:
 
 
 def read_subscription(data: bytes) -> ConsumerProtocolSubscription:
-    """A member's topics and owned partitions; `ProtocolError` if the bytes are no subscription."""
+    """A member's topics and owned partitions; `ProtocolError` if the bytes are something else."""
     return _read(ConsumerProtocolSubscription, data)
 
 
 def read_assignment(data: bytes) -> ConsumerProtocolAssignment:
-    """A member's assignment; `ProtocolError` if the bytes are no assignment."""
+    """A member's assignment; `ProtocolError` if the bytes are not an assignment."""
     return _read(ConsumerProtocolAssignment, data)
 
 

@@ -174,7 +174,7 @@ def _rejoin(draft: ClassicGroupDraft, request: GroupJoin, pending: PendingReply[
             _update(draft, member, request, pending)
             leads = is_leader and is_unchanged
             why = "leads and joined again" if leads else "changed its subscription"
-            # While a rebalance is being prepared every member joins again: that is no reason.
+            # While a rebalance is being prepared every member joins again: that is not a reason.
             is_reason = group.state is not ClassicGroupState.PREPARING_REBALANCE
             rebalance(draft, f"{member.id} {why}{_stated_reason(request)}" if is_reason else "")
         case ClassicGroupState.EMPTY | ClassicGroupState.DEAD:

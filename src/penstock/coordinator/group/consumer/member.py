@@ -1,22 +1,14 @@
 """A member of a group of the consumer protocol."""
 
 from enum import IntEnum
-from typing import NamedTuple
 
 import msgspec
 
 from penstock.coordinator.group.classic.member import ProtocolMetadata
-from penstock.types import Uuid
+from penstock.types import TopicIdPartition
 
 LEAVE_STATIC_EPOCH = -2
 """The epoch of a static member that has left and is expected back; also sent to leave so."""
-
-
-class TopicIdPartition(NamedTuple):
-    """A partition of a topic by id: a deleted topic differs from a new one of the same name."""
-
-    topic_id: Uuid
-    partition: int
 
 
 Assignment = frozenset[TopicIdPartition]

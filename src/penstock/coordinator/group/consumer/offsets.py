@@ -13,7 +13,7 @@ from penstock.types import TopicPartition
 
 
 class OffsetReader(msgspec.Struct, frozen=True, kw_only=True):
-    """The sender of a fetch or commit; an administrator is no member and has no epoch."""
+    """The sender of a fetch or commit; an administrator is not a member and has no epoch."""
 
     member_id: str = ""
     instance_id: str | None = None

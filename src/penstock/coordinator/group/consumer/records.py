@@ -11,10 +11,9 @@ from penstock.coordinator.group.consumer.member import (
     ClassicMemberSettings,
     ConsumerGroupMember,
     MemberState,
-    TopicIdPartition,
 )
 from penstock.errors import ProtocolError
-from penstock.types import Uuid
+from penstock.types import TopicIdPartition, Uuid
 from penstock.wire.messages.consumer_group_current_member_assignment_key import (
     ConsumerGroupCurrentMemberAssignmentKey,
 )

@@ -4,8 +4,9 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from penstock.coordinator.group.consumer.group import Topics
-from penstock.coordinator.group.consumer.member import Assignment, TopicIdPartition
+from penstock.coordinator.group.consumer.member import Assignment
 from penstock.coordinator.group.consumer.records import by_topic
+from penstock.types import TopicIdPartition
 from penstock.wire.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
 
 

@@ -141,7 +141,7 @@ def delete_offsets(
         # Consumers whose subscriptions cannot be read may read any topic.
         reads_any = known.protocol_type == CONSUMER
         if not reads_any and known.state is not ClassicGroupState.EMPTY:
-            raise NonEmptyGroup(f"{group} has members that are no consumers")
+            raise NonEmptyGroup(f"{group} has members that are not consumers")
     refused = tuple(
         GroupSubscribedToTopic(f"{group} reads {topic_partition.topic}")
         if reads_any or topic_partition.topic in (read or ())

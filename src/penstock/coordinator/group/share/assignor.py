@@ -8,8 +8,8 @@ evenly over the members.
 from collections.abc import Iterable, Mapping, Set
 
 from penstock.coordinator.group.consumer.assignor.subscriber import Subscriber
-from penstock.coordinator.group.consumer.member import Assignment, TopicIdPartition
-from penstock.types import Uuid
+from penstock.coordinator.group.consumer.member import Assignment
+from penstock.types import TopicIdPartition, Uuid
 
 NAME = "simple"
 

@@ -7,11 +7,7 @@ from typing import Any
 import msgspec
 
 from penstock.coordinator.group.consumer.group import NO_HASH, Topics, topics_hash, without
-from penstock.coordinator.group.consumer.member import (
-    NO_PARTITIONS,
-    Assignment,
-    TopicIdPartition,
-)
+from penstock.coordinator.group.consumer.member import NO_PARTITIONS, Assignment
 from penstock.coordinator.group.consumer.records import assignment_of
 from penstock.coordinator.group.share.member import ShareGroupMember, StateTopic
 from penstock.coordinator.group.share.records import (
@@ -30,7 +26,7 @@ from penstock.coordinator.group.share.records import (
     TargetValue,
     member_tombstones,
 )
-from penstock.types import Uuid
+from penstock.types import TopicIdPartition, Uuid
 
 
 class ShareGroupState(Enum):

@@ -16,7 +16,7 @@ from uuid import uuid4
 from penstock.client.errors import ALWAYS_RETRIABLE, RETRIABLE, BrokerRefused, check
 from penstock.client.membership.share import RETRY_ON, ShareMember
 from penstock.client.route import ToBroker, ToCoordinator
-from penstock.client.share_session import AcknowledgeType, FetchLimits, ShareSessionHandler
+from penstock.client.share_session import FetchLimits, ShareSessionHandler
 from penstock.errors import ErrorCode, KafkaError
 from penstock.spark.client.cluster import BlockingClient
 from penstock.spark.client.connection import BlockingConnection, SentRequest
@@ -31,6 +31,7 @@ from penstock.spark.source.share.held_records import (
 from penstock.spark.source.share.offset_ranges import OffsetRanges
 from penstock.spark.source.share.session import MemberSession
 from penstock.types import BrokerId, TopicPartition, Uuid, uuid_text
+from penstock.wire.enums import AcknowledgeType
 from penstock.wire.messages.share_acknowledge import ShareAcknowledgeResponse
 from penstock.wire.messages.share_fetch import ShareFetchResponse
 from penstock.wire.messages.share_group_heartbeat import (

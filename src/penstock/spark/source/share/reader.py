@@ -22,7 +22,7 @@ from penstock.spark.source.lookup import latest, partitions_of
 from penstock.spark.source.settings import SourceSettings
 from penstock.spark.source.share.consumer import SparkShareConsumer
 from penstock.spark.source.share.held_records import IdentifiedRecords
-from penstock.spark.source.share.share_offset import ShareOffset, share_offset
+from penstock.spark.source.share.share_offset import SparkShareOffset, share_offset
 from penstock.spark.source.share.task import ShareTaskRecords, divided
 from penstock.spark.source.subscription import wanted_names
 from penstock.types import Offset, TopicPartition, Uuid
@@ -53,7 +53,7 @@ class ShareStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, settings: SourceSettings, group: str) -> None:
         self._settings, self._group = settings, group
         self._consumer: SparkShareConsumer | None = None
-        self._planned: ShareOffset | None = None
+        self._planned: SparkShareOffset | None = None
         """The running micro-batch, or the last one."""
         self._ids: Mapping[str, Uuid] = {}
         """Ids of the topics that it reads."""
@@ -66,7 +66,7 @@ class ShareStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {**self.__dict__, "_consumer": None}
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
-        return ShareOffset(self._group).as_json()
+        return SparkShareOffset(self._group).as_json()
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
         at_most = self._settings.limits.at_most
@@ -88,7 +88,7 @@ class ShareStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if not found.records:
             return start
         self._found_any = True
-        return ShareOffset(self._group, begun.batch + 1, found.records, found.ids).as_json()
+        return SparkShareOffset(self._group, begun.batch + 1, found.records, found.ids).as_json()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         if start == end:
@@ -122,7 +122,7 @@ class ShareStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._consumer.stop()
             self._consumer = None
 
-    def _finish(self, offset: ShareOffset) -> None:
+    def _finish(self, offset: SparkShareOffset) -> None:
         if self._planned == offset:
             self._joined().finish(IdentifiedRecords(offset.records, self._ids))
             self._planned = None

@@ -2,14 +2,10 @@
 
 from collections.abc import Iterable, Mapping
 
-from penstock.client.share_session import (
-    AcknowledgeType,
-    FetchLimits,
-    ShareSessionHandler,
-    TopicIdPartition,
-)
+from penstock.client.share_session import FetchLimits, ShareSessionHandler
 from penstock.spark.source.share.offset_ranges import OffsetRanges
-from penstock.types import TopicPartition, Uuid
+from penstock.types import TopicIdPartition, TopicPartition, Uuid
+from penstock.wire.enums import AcknowledgeType
 from penstock.wire.messages.share_acknowledge import AcknowledgementBatch, ShareAcknowledgeRequest
 from penstock.wire.messages.share_fetch import ShareFetchRequest
 
@@ -23,7 +19,7 @@ class MemberSession:
     def __init__(self, session: ShareSessionHandler, ids: Mapping[str, Uuid]) -> None:
         self._session, self._ids = session, ids
         self.partitions: frozenset[TopicPartition] = frozenset()
-        """Those of which it may have locked records: also some that other members read by now."""
+        """Partitions where it may have locked records, even if others read them by now."""
 
     def fetch(self, wanted: Iterable[TopicPartition], limits: FetchLimits) -> ShareFetchRequest:
         now = frozenset(wanted)

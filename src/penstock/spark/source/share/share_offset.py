@@ -19,7 +19,7 @@ VERSION: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
-class ShareOffset:
+class SparkShareOffset:
     """The end of a micro-batch, and its records."""
 
     group: str
@@ -44,7 +44,7 @@ class ShareOffset:
         }
 
 
-def share_offset(nested: Mapping[str, Any], group: str) -> ShareOffset:
+def share_offset(nested: Mapping[str, Any], group: str) -> SparkShareOffset:
     """Read a checkpoint's offset; raises `ConfigError` if it belongs to another group."""
     if not isinstance(nested.get(_GROUP), str):
         raise ConfigError(
@@ -65,4 +65,4 @@ def share_offset(nested: Mapping[str, Any], group: str) -> ShareOffset:
         for index, text in parts.items()
     }
     ids = {name: parse_uuid(text) for name, text in nested.get("topicIds", {}).items()}
-    return ShareOffset(group, nested["batch"], records, ids)
+    return SparkShareOffset(group, nested["batch"], records, ids)

@@ -11,8 +11,7 @@ from penstock.coordinator.group.consumer.assignor.subscriber import (
     Subscriber,
     in_order,
 )
-from penstock.coordinator.group.consumer.member import TopicIdPartition
-from penstock.types import Uuid
+from penstock.types import TopicIdPartition, Uuid
 
 
 def by_range(

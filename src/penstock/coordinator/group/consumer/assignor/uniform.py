@@ -8,8 +8,7 @@ from penstock.coordinator.group.consumer.assignor.subscriber import (
     Subscriber,
     in_order,
 )
-from penstock.coordinator.group.consumer.member import TopicIdPartition
-from penstock.types import Uuid
+from penstock.types import TopicIdPartition, Uuid
 
 Assigned = dict[str, set[TopicIdPartition]]
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from penstock.coordinator.group.consumer.assignor.assignor import Assignor
 from penstock.coordinator.group.consumer.assignor.subscriber import GroupAssignment, Subscriber
 from penstock.coordinator.group.consumer.errors import AssignorFailed
-from penstock.coordinator.group.consumer.member import NO_PARTITIONS, Assignment, TopicIdPartition
-from penstock.types import Uuid
+from penstock.coordinator.group.consumer.member import NO_PARTITIONS, Assignment
+from penstock.types import TopicIdPartition, Uuid
 
 logger = logging.getLogger(__name__)
 

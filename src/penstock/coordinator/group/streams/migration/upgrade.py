@@ -45,7 +45,7 @@ class StreamsSubscription(NamedTuple):
 
 
 def read_streams(metadata: bytes) -> StreamsSubscription:
-    """Decode a member's metadata; `ProtocolError` if it is no subscription of Kafka Streams."""
+    """Decode a member's metadata; `ProtocolError` if it is not a subscription of Kafka Streams."""
     subscription = read_subscription(metadata)
     return StreamsSubscription(subscription, read_user_data(subscription.user_data))
 

@@ -43,7 +43,7 @@ class MemberUserData(NamedTuple):
 
 
 def read_user_data(data: bytes | None) -> MemberUserData:
-    """`ProtocolError` if the bytes are no subscription of Kafka Streams 2.6 or later."""
+    """`ProtocolError` if the bytes are not a subscription of Kafka Streams 2.6 or later."""
     if data is None or len(data) < _HEAD.size:
         raise ProtocolError("the subscription has no user data of Kafka Streams")
     version, _, process, length = _HEAD.unpack_from(data)
@@ -80,7 +80,7 @@ def assignment_user_data(
 ) -> bytes:
     """An `AssignmentInfo` without standbys. `tasks` has one entry per partition, in their order.
 
-    Members of the streams protocol may send any text as an endpoint; one that is no host is left
+    Members of the streams protocol may send any text as an endpoint; one that is not a host is left
     out.
     """
     parts = [_INT.pack(version), _INT.pack(version), _INT.pack(len(tasks))]
