@@ -100,6 +100,7 @@ class Flusher:
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="flush")
         self._running: set[Flushable] = set()
         self._waiting: dict[Flushable, list[Future[int]]] = {}
+        self._is_closed = False
 
     def request(self, log: Flushable) -> Future[int]:
         """Flush what the log holds now; the result is an offset before which all is on disk.
@@ -113,6 +114,8 @@ class Flusher:
         return future
 
     def _start_waiting(self) -> None:
+        if self._is_closed:
+            return  # whoever stops the broker syncs what still waits
         # Until the limit is reached: logs that cannot begin must not block the others.
         while room := MAX_RUNNING - len(self._running):
             startable = (log for log in self._waiting if log not in self._running)
@@ -172,7 +175,8 @@ class Flusher:
         await asyncio.wrap_future(self._threads.submit(work))
 
     def close(self) -> None:
-        """Wait for running flushes."""
+        """Wait for running flushes; those that wait are not begun any more."""
+        self._is_closed = True
         self._threads.shutdown()
 
 
