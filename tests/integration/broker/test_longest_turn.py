@@ -267,7 +267,7 @@ async def rolls(directory: Path) -> list[str]:
         days = count(1, 8)
 
         async def produced() -> None:
-            batch = bytes(build_batch([Record(0, next(days) * DAY_MS, b"k", b"v", ())]))
+            batch = bytes(build_batch([Record(0, next(days) * DAY_MS, b"k", b"v", [])]))
             parts = [PartitionProduceData(index=each, records=batch) for each in range(ROLLING)]
             data = [TopicProduceData(name="t", partition_data=parts)]
             request = ProduceRequest(acks=1, timeout_ms=1, topic_data=data)
