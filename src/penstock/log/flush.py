@@ -95,12 +95,13 @@ class Flusher:
     Its state belongs to the owner of the logs; the threads only call `Flush.run`.
     """
 
+    _is_closed = False
+
     def __init__(self, deliver: Deliver, threads: int = 2) -> None:
         self._deliver = deliver
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="flush")
         self._running: set[Flushable] = set()
         self._waiting: dict[Flushable, list[Future[int]]] = {}
-        self._is_closed = False
 
     def request(self, log: Flushable) -> Future[int]:
         """Flush what the log holds now; the result is an offset before which all is on disk.
