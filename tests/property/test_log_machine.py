@@ -125,6 +125,12 @@ class LogMachine(RuleBasedStateMachine):
     def new_leader(self) -> None:
         self.epoch += 1
 
+    @rule(interval_bytes=st.sampled_from([0, 150, 4096]))
+    def alter_index_interval(self, interval_bytes: int) -> None:
+        """Counts for segments that are loaded or begun from now on."""
+        self.rig.config = replace(self.rig.config, index_interval_bytes=interval_bytes)
+        self.restart()
+
     @rule()
     def roll(self) -> None:
         self.rig.log.roll(self.clock)

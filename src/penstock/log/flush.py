@@ -95,6 +95,8 @@ class Flusher:
     Its state belongs to the owner of the logs; the threads only call `Flush.run`.
     """
 
+    _is_closed = False
+
     def __init__(self, deliver: Deliver, threads: int = 2) -> None:
         self._deliver = deliver
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="flush")
@@ -113,6 +115,8 @@ class Flusher:
         return future
 
     def _start_waiting(self) -> None:
+        if self._is_closed:
+            return  # whoever stops the broker syncs what still waits
         # Until the limit is reached: logs that cannot begin must not block the others.
         while room := MAX_RUNNING - len(self._running):
             startable = (log for log in self._waiting if log not in self._running)
@@ -172,7 +176,8 @@ class Flusher:
         await asyncio.wrap_future(self._threads.submit(work))
 
     def close(self) -> None:
-        """Wait for running flushes."""
+        """Wait for running flushes; those that wait are not begun any more."""
+        self._is_closed = True
         self._threads.shutdown()
 
 

@@ -323,7 +323,10 @@ class Segment:
         self.time_index.truncate_to(offset)
         self.cut(found[0])
         # The newest timestamp may have been cut and the last entries may be those of a roll.
-        self._catch_up()
+        try:
+            self._catch_up()
+        except CorruptBatch as error:  # the batches are cut: not to be left half way
+            self._distrust_indexes(str(error))
 
     def cut(self, position: int) -> None:
         self._after = NOWHERE
@@ -425,6 +428,7 @@ class Segment:
         assert self._offset_index is not None
         assert self._time_index is not None
         self._newest = self._time_index.last
+        noted_offset = self._newest.offset if self._time_index.entries else -1
         entry_offset, position = self._offset_index.last()
         self._since_entry = 0
         last_offset = highest = entry_offset
@@ -438,6 +442,10 @@ class Segment:
                 if header.max_timestamp > self._newest.timestamp:
                     raise CorruptBatch("the time index ends before the offset index")
                 self._since_entry = header.size_bytes
+            elif at > 0 and header.last_offset < noted_offset:
+                # No entry for a batch before the newest timestamp: a truncation between the two
+                # would keep the entry, and no timestamp for it. The interval may have shrunk.
+                self._since_entry += header.size_bytes
             elif at == 0 or header.base_offset > highest:
                 # Kafka may index a run of batches as one, by the last offset of all of them.
                 # A batch whose offset is damaged may be out of order: no entry leads to it.

@@ -47,6 +47,10 @@ THROTTLE_CHECK_MS = 100
 """Longest wait before a throttled replica is checked again: the rate may have changed."""
 FIRST_BACKOFF_MS = 10
 """After a partition's first failure: usually its leader does not know yet that it leads."""
+TURN_MS = 5
+"""Other work on the loop gets its turn after this time: each partition of a response may begin a
+segment, whose files take a millisecond.
+"""
 INTERRUPT_DELAY_S = 0.005
 """Partitions are added in groups; one interruption serves those added within this time."""
 
@@ -250,7 +254,7 @@ class Fetcher:
         finally:
             self._fetching = False
         self._session.answered(response.session_id)
-        lost = self._process_response(wanted, response)
+        lost = await self._process_response(wanted, response)
         for topic_partition in lost:
             await self._find_range(connection, topic_partition)
 
@@ -278,12 +282,13 @@ class Fetcher:
             forgotten_topics_data=session.forgotten,
         )
 
-    def _process_response(
+    async def _process_response(
         self, wanted: dict[TopicPartition, PartitionFetch], response: FetchResponse
     ) -> list[TopicPartition]:
         """Process every partition; returns those whose end is outside the leader's log."""
         names = {fetch.topic_id: topic_partition.topic for topic_partition, fetch in wanted.items()}
-        outside = []
+        outside, clock = [], self._context.clock
+        turn_ends_ms = clock.monotonic_ms() + TURN_MS
         for topic in response.responses:
             name = topic.topic or names.get(topic.topic_id, "")
             for data in topic.partitions:
@@ -294,6 +299,9 @@ class Fetcher:
                     is NextStep.FIND_RANGE
                 ):
                     outside.append(topic_partition)
+                if clock.monotonic_ms() > turn_ends_ms:
+                    await asyncio.sleep(0)
+                    turn_ends_ms = clock.monotonic_ms() + TURN_MS
         return outside
 
     def _process(

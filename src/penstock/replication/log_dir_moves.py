@@ -34,6 +34,11 @@ THROTTLE_CHECK_MS = 100
 
 CHECK_S = 1
 
+FLUSHES_OFF_LOOP = 3
+"""Flushes of a copy that has caught up. Each leaves less to sync when the copy takes over, but none
+leaves nothing where records arrive faster than a disk syncs.
+"""
+
 
 class TopicNameTooLong(KafkaError):
     """The future log's directory name would be too long, as in Kafka (KAFKA-4893)."""
@@ -123,7 +128,7 @@ class LogDirMoves:
         self._wanted.clear()
 
     async def _move(self, partition: Partition, future: PartitionLog) -> None:
-        topic_partition = partition.topic_partition
+        topic_partition, flushes = partition.topic_partition, 0
         try:
             while self._store.future_logs.get(topic_partition) is future:
                 if wait_ms := self._throttle.delay_ms(self._rate(), THROTTLE_CHECK_MS):
@@ -131,8 +136,9 @@ class LogDirMoves:
                 elif copied := _copy_some(partition.log, future, self._clock.now_ms()):
                     self._throttle.record(copied, self._rate())
                     await asyncio.sleep(0)  # lets requests run first
-                elif future.recovery_point < future.end_offset:
-                    # Flushes off the loop; the little that is appended meanwhile is copied next.
+                elif future.recovery_point < future.end_offset and flushes < FLUSHES_OFF_LOOP:
+                    # The little that is appended meanwhile is copied next.
+                    flushes += 1
                     await asyncio.wrap_future(self._flusher.request(future))
                 else:
                     self._take_over(partition, future)

@@ -23,6 +23,7 @@ from penstock.broker.net.dispatch import LARGE_BYTES
 from penstock.broker.parked import Parked
 from penstock.broker.translate.commits import MOST_OFFSETS
 from penstock.errors import ErrorCode
+from penstock.log.producer_entry import ProducerEntry
 from penstock.testing.broker import EmbeddedBroker
 from penstock.types import Uuid
 from penstock.wire.apis import api_of
@@ -686,6 +687,34 @@ def test_other_requests_get_turns_in_between(
     for _ in range(turns):
         work.send(None)
     work.close()
+
+
+def test_very_many_producers_of_one_partition_are_described_in_turns(
+    broker: EmbeddedBroker,
+) -> None:
+    partition = broker.running.services.replicas.partitions.get("t", 0)
+    request = DescribeProducersRequest([TopicRequest("t", [0])])
+    header = RequestHeader(api_of(DescribeProducersRequest), 0, 1, "")
+    context = Context(header, 0, Peer("PLAINTEXT", "127.0.0.1", 1), 0, broker.running.services)
+    known = partition.log.producers.producers
+    added = {number: ProducerEntry(number, 0) for number in range(1 << 40, (1 << 40) + 60_000)}
+    known.update(added)
+    try:
+        work = HANDLERS[61](request, context)
+        assert isinstance(work, Coroutine)
+        turns, response = 0, None
+        while response is None:
+            try:
+                work.send(None)
+                turns += 1
+            except StopIteration as end:
+                response = end.value
+        (told,) = response.topics[0].partitions
+        assert turns > 10
+        assert added.keys() <= {each.producer_id for each in told.active_producers}
+    finally:
+        for number in added:
+            del known[number]
 
 
 def produced_to(count: int) -> ProduceRequest:

@@ -9,6 +9,7 @@ import gc
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import suppress
 from functools import partial
+from itertools import count
 from pathlib import Path
 from time import thread_time_ns
 from typing import Any
@@ -28,12 +29,20 @@ from penstock.broker.parked import Parked
 from penstock.clock import SystemClock
 from penstock.config.sources import Resolved, resolve
 from penstock.errors import ProtocolError
+from penstock.record.build import build_batch
+from penstock.record.record import Record
 from penstock.wire.apis import APIS, Api
 from penstock.wire.client_frame import request_frame
 from penstock.wire.frame import RequestHeader
 from penstock.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from penstock.wire.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
 from penstock.wire.messages.find_coordinator import FindCoordinatorRequest
+from penstock.wire.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
 from penstock.wire.schema import Message
 from support.long_lists import ListPath, has_numbers, lists_of_names, with_many
 
@@ -176,9 +185,9 @@ async def held_up(directory: Path, settings: list[str]) -> list[str]:
         for api, path, version in lists():
             if settings and len(path) > 1 and path[0] != "groups":
                 continue  # guards check only outer lists, and the topics of groups
-            count = COUNT_NUMBERS if has_numbers(api.request, version, path) else COUNT
-            count = COUNTS.get(api.name, count)
-            frame = frame_of(api, version, with_many(api.request, version, path, count))
+            most = COUNT_NUMBERS if has_numbers(api.request, version, path) else COUNT
+            most = COUNTS.get(api.name, most)
+            frame = frame_of(api, version, with_many(api.request, version, path, most))
             found += await reported(api, path, version, partial(asked_or_closed, dispatch, frame))
     return found
 
@@ -243,6 +252,40 @@ def test_no_list_of_any_request_blocks_the_loop(tmp_path: Path, settings: list[s
 def test_no_user_without_rights_blocks_the_loop(tmp_path: Path) -> None:
     with asyncio.Runner(loop_factory=TimedLoop) as runner:
         assert runner.run(held_up_by_refusals(tmp_path)) == []
+
+
+DAY_MS = 86_400_000
+ROLLING = 300
+"""Partitions of one request whose batches all begin a segment, a week after the one before."""
+
+
+async def rolls(directory: Path) -> list[str]:
+    async with running(resolved(directory, []), directory) as broker:
+        dispatch = dispatch_of(broker, HANDLERS)
+        topic = CreatableTopic(name="t", num_partitions=ROLLING, replication_factor=1)
+        await asked(dispatch, frame_of(APIS[19], 7, CreateTopicsRequest(topics=[topic])))
+        days = count(1, 8)
+
+        async def produced() -> None:
+            batch = bytes(build_batch([Record(0, next(days) * DAY_MS, b"k", b"v", [])]))
+            parts = [PartitionProduceData(index=each, records=batch) for each in range(ROLLING)]
+            data = [TopicProduceData(name="t", partition_data=parts)]
+            request = ProduceRequest(acks=1, timeout_ms=1, topic_data=data)
+            frame = memoryview(bytearray(frame_of(APIS[0], 9, request)))[4:]
+            answer = await timed(lambda: dispatch.handle(dispatch.read(frame)))
+            assert isinstance(answer, ProduceResponse)
+            assert [each.error_code for each in answer.responses[0].partition_responses] == (
+                [0] * ROLLING
+            )
+
+        await produced()
+        return await told(APIS[0], ("segments",), 9, produced)
+
+
+@pytest.mark.usefixtures("without_collections")
+def test_batches_that_each_begin_a_segment_do_not_block_the_loop(tmp_path: Path) -> None:
+    with asyncio.Runner(loop_factory=TimedLoop) as runner:
+        assert runner.run(rolls(tmp_path)) == []
 
 
 def test_a_handler_without_turns_is_detected(tmp_path: Path) -> None:

@@ -148,6 +148,32 @@ def test_a_controller_writes_a_state_again_that_was_made_unreadable(
     with_topic(tree, work)
 
 
+def test_a_state_of_an_older_leader_epoch_does_not_replace_the_one_decided_since(
+    tree: Tree,
+) -> None:
+    """An operator copies a node back from before an election. Brokers would ignore all leaders of
+    the epochs that they know, and the ISR of the time may lack records.
+    """
+
+    async def work(running: RunningController) -> None:
+        older = (await running.store.get(STATE)).data
+        await running.store.delete(paths.broker(BrokerId(1)))
+        await until(lambda: is_led_by(running, 2))
+        change = wanted(state(running), (2,))
+        await running.controller.alter_isrs(BrokerId(2), -1, [change])
+        await running.store.set(STATE, older)
+        outcomes = await running.controller.alter_isrs(
+            BrokerId(2), -1, [wanted(state(running), (2, 0))]
+        )
+        assert isinstance(outcomes[FIRST], KafkaError)
+        await running.settled()
+        stored = decode(PartitionState, await running.store.get(STATE))
+        assert (stored.leader, stored.isr, stored.leader_epoch) == (2, (2,), 2)
+        assert (state(running).leader, state(running).leader_epoch) == (2, 2)
+
+    with_topic(tree, work)
+
+
 def test_no_advice_is_to_delete_the_state_of_a_partition(
     tree: Tree, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -66,6 +66,17 @@ def test_a_waiter_that_gives_up_does_not_disturb_the_others() -> None:
     flusher.close()
 
 
+def test_a_flush_that_ends_after_the_close_begins_no_other() -> None:
+    rig, loop = LogRig(), Loop()
+    flusher = Flusher(loop.calls.put)
+    rig.append(batch_of(b"a"))
+    first, other = flusher.request(rig.log), flusher.request(rig.log)
+    flusher.close()
+    loop.run_one()
+    assert first.result() == 1
+    assert not other.done()
+
+
 def test_after_a_failed_sync_every_waiter_fails() -> None:
     rig, loop = LogRig(), Loop()
     flusher = Flusher(loop.calls.put)

@@ -767,6 +767,23 @@ def test_readers_of_a_damaged_offset_get_an_error_and_others_are_served(
         assert read_header(before.read()).base_offset == 2 * each
 
 
+@pytest.mark.parametrize("times", [(5, 50, 10, 200), (0, 10, 20, 30)])
+def test_a_truncation_keeps_timestamps_after_the_index_interval_was_lowered(
+    times: tuple[int, ...],
+) -> None:
+    rig = LogRig(TopicConfig(index_interval_bytes=4096))
+    for number, at in enumerate(times):
+        rig.append(batch_of(b"%d" % number, timestamp=at))
+    rig.config = TopicConfig(index_interval_bytes=1)
+    rig.restart()
+    assert offset_for_timestamp(rig.log, max(times)) == (max(times), 3)  # loads the indexes
+    rig.store.truncate({PARTITION: 3})
+    assert rig.log.end_offset == 3
+    newest = max(times[:3])
+    assert offset_for_timestamp(rig.log, newest) == (newest, times.index(newest))
+    assert [offset for offset, _ in rig.read_all()] == [0, 1, 2]
+
+
 def test_a_failed_truncation_at_a_damaged_batch_changes_nothing() -> None:
     rig = filled(40, TopicConfig(index_interval_bytes=200))
     rig.log.roll(0)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
 from dataclasses import replace
 
 import pytest
@@ -98,6 +99,31 @@ def test_a_move_interrupted_by_a_restart_is_finished() -> None:
 
     mover.run(work)
     assert rig.log.path == THERE / "orders-0"
+
+
+def test_a_move_ends_while_records_arrive_faster_than_the_disk_syncs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rig = LogRig(dirs=("d0", "d1"))
+    rig.append(batch_of(b"first"))
+    mover, request = Mover(rig), Flusher.request
+
+    def busy_request(flusher: Flusher, log: PartitionLog) -> Future[int]:
+        flushed = request(flusher, log)
+        rig.append(batch_of(b"while it is synced"), leader_epoch=1)
+        return flushed
+
+    monkeypatch.setattr(Flusher, "request", busy_request)
+
+    async def work(moves: LogDirMoves) -> None:
+        moves.start(PARTITION, THERE)
+        await mover.arrived()
+
+    mover.run(work)
+    left = rig.read_all()
+    assert len(left) == rig.log.end_offset > 1
+    rig.crash()
+    assert rig.read_all() == left
 
 
 def test_a_move_interrupted_by_a_restart_waits_for_its_partition() -> None:

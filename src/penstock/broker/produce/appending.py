@@ -45,6 +45,10 @@ SLOW_TURN_BYTES: Final = TURN_BYTES >> 4
 GZIP: Final = Codec.GZIP
 TURN_PARTITIONS: Final = 500
 """Partitions of one turn: refused ones have no bytes to count."""
+TURN_MS: Final = 5
+"""The time of one turn: each batch may begin a new segment, whose files take a millisecond, and the
+CRC of a large one is wrong only after it was computed.
+"""
 
 
 Batch: TypeAlias = bytearray | memoryview
@@ -122,7 +126,7 @@ class Appending:
         self._at = 0
         self.has_paused = False
         """Whether batches of this request may have been appended in different turns."""
-        self._turn_bytes = self._turn_partitions = 0
+        self._turn_bytes = self._turn_partitions = self._turn_ends_ms = 0
         self._is_large = False
         """Whether the next batch is known to be too large to check on the loop."""
         self._is_huge = False
@@ -166,10 +170,19 @@ class Appending:
         # Other requests may have appended meanwhile, so this append is later than they are.
         self._now_ms = self._ctx.services.resources.clock.now_ms()
 
+    def _is_turn_over(self) -> bool:
+        """Whether the next partition has to wait. Most requests have only one, and read no time."""
+        if self._turn_bytes >= TURN_BYTES or self._turn_partitions >= TURN_PARTITIONS:
+            return True
+        now_ms = self._ctx.services.resources.clock.monotonic_ms()
+        if self._turn_partitions == 1:
+            self._turn_ends_ms = now_ms + TURN_MS
+        return now_ms > self._turn_ends_ms
+
     def _append(
         self, topic: TopicProduceData, part: PartitionProduceData
     ) -> PartitionProduceResponse:
-        if self._turn_bytes >= TURN_BYTES or self._turn_partitions >= TURN_PARTITIONS:
+        if self._turn_partitions and self._is_turn_over():
             raise TurnOverError
         self._turn_partitions += 1
         services = self._ctx.services
