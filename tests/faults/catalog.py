@@ -145,17 +145,29 @@ def flip_in_last_batch(byte: int) -> Callable[[bytearray], None]:
     """
 
     def flip(data: bytearray) -> None:
-        last = position = 0
-        while position + LENGTH_END <= len(data):
-            last = position
-            position += LENGTH_END + int.from_bytes(data[position + 8 : position + LENGTH_END])
-        data[last + byte] ^= 0x10
+        data[last_batch(data) + byte] ^= 0x10
 
     return flip
 
 
+def last_batch(data: bytearray) -> int:
+    """The position of the last batch."""
+    last = position = 0
+    while position + LENGTH_END <= len(data):
+        last = position
+        position += LENGTH_END + int.from_bytes(data[position + 8 : position + LENGTH_END])
+    return last
+
+
 def truncation(data: bytearray) -> None:
     del data[len(data) * 2 // 3 :]
+
+
+def torn_write(data: bytearray) -> None:
+    """Of the last batch only the first half reached the disk; the file has its full length."""
+    last = last_batch(data)
+    half = (len(data) - last) // 2
+    data[last + half :] = bytes(len(data) - last - half)
 
 
 def all_killed_and_one_damaged(stage: Stage, load: Load) -> None:
@@ -270,5 +282,6 @@ DISKS: dict[str, Fault] = {
     "flipped offset": damaged(flip_in_last_batch(7)),
     "flipped epoch": damaged(flip_in_last_batch(15)),
     "truncated segment": damaged(truncation),
+    "torn write": damaged(torn_write),
     "all killed, bit flip": all_killed_and_one_damaged,
 }

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from faults.catalog import Fault
 from faults.checker import violations
-from faults.load import Load, read_all
+from faults.load import BURST, PARTITIONS, Load, read_all
 from faults.stage import Stage, wait_until_identical
 from faults.witness import Kind, Witness
 
@@ -21,10 +21,13 @@ class Survived(NamedTuple):
     longest_gap_s: float
 
 
-def survives(stage: Stage, fault: Fault, kind: Kind | None = None) -> Survived:
+def survives(
+    stage: Stage, fault: Fault, kind: Kind | None = None, *, burst: int = BURST, more: int = SOME
+) -> Survived:
     """Fails if a promise was broken, or if the cluster did not heal in time.
 
-    With `kind`, clients of that kind are witnesses.
+    With `kind`, clients of that kind are witnesses. After the fault at least `more` records are
+    written.
     """
     topic = stage.new_topic()
     bootstrap = stage.brokers.bootstrap
@@ -33,12 +36,12 @@ def survives(stage: Stage, fault: Fault, kind: Kind | None = None) -> Survived:
         witness = None
         if kind is not None:
             witness = witnessed.enter_context(Witness(kind, bootstrap, topic))
-        with Load(bootstrap, topic) as load:
+        with Load(bootstrap, topic, burst=burst) as load:
             load.wait_for_acks(SOME)
             load.wait_for_commit()
             fault(stage, load)
             stage.wait_until_healed()
-            load.wait_for_acks(SOME)
+            load.wait_for_acks(more)
             load.wait_for_commit()
             if witness is not None:
                 witness.wait_for_acks(SOME)
@@ -53,4 +56,8 @@ def survives(stage: Stage, fault: Fault, kind: Kind | None = None) -> Survived:
     print(f"{len(load.acked_s)} acknowledged, longest gap {gap_s:.2f} s, {dict(outcomes)}")
     found = violations(load.history)
     assert found == [], f"{len(found)} violations, the first are {found[:5]}"
-    return Survived(len(load.acked_s), sum(outcomes.values()), gap_s)
+    acknowledged = sum(
+        each.offset is not None for sent in load.history.sent.values() for each in sent
+    )
+    acknowledged += outcomes["committed"] * PARTITIONS
+    return Survived(acknowledged, sum(outcomes.values()), gap_s)

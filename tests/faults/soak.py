@@ -22,10 +22,21 @@ from faults.catalog import DISKS, LINKS, PROCESSES, SESSIONS, Fault
 from faults.interposed import MachineCluster
 from faults.machine_catalog import MACHINES
 from faults.scenario import survives
-from faults.stage import SETTINGS, Stage
+from faults.stage import QUICK_GROUPS, SETTINGS, Stage
+from faults.witness import FRANZ, KAFKA, KAFKA_NEXT, Kind
 from peers.zookeeper import ZooKeeper
 
 RESULTS = Path("build") / "faults.jsonl"
+BURST, MORE = 150, 20_000
+"""More records than in other tests, where no witness has to read all of them too."""
+WITNESSES: dict[str, Kind | None] = {
+    "librdkafka": None,
+    "franz-go": FRANZ,
+    "Java": KAFKA,
+    "Java, consumer protocol": KAFKA_NEXT,
+}
+"""The clients beside librdkafka's, which write and read always."""
+DRAWN = ["librdkafka"] * 4 + ["franz-go"] * 2 + ["Java", "Java, consumer protocol"]
 
 
 def kinds() -> dict[str, Fault]:
@@ -36,9 +47,10 @@ def kinds() -> dict[str, Fault]:
 
 @contextmanager
 def stage() -> Iterator[Stage]:
+    settings = {**SETTINGS, **QUICK_GROUPS}
     with (
         ZooKeeper(settings={"tickTime": 500}) as zookeeper,
-        MachineCluster(zookeeper.connect, settings=SETTINGS, apart=True) as brokers,
+        MachineCluster(zookeeper.connect, settings=settings, apart=True) as brokers,
     ):
         yield Stage(zookeeper, brokers)
 
@@ -57,12 +69,18 @@ def run(seed: int, minutes: float, only: str | None, results: Path) -> int:
                 names, len(names)
             )  # every kind once before any is repeated
             name, number = waiting.pop(), number + 1
+            client = dice.choice(DRAWN)
             told: dict[str, Any] = {"seed": seed, "number": number, "fault": name}
+            told["client"] = client
             told["at"] = datetime.now(UTC).isoformat(timespec="seconds")
             began_s = time.monotonic()
             try:
-                told |= survives(made, possible[name])._asdict()
-            except BaseException as broken:
+                kind = WITNESSES[client]
+                much = {} if kind else {"burst": BURST, "more": MORE}
+                told |= survives(made, possible[name], kind, **much)._asdict()
+            except KeyboardInterrupt:
+                break
+            except Exception as broken:
                 file.write(json.dumps({**told, "broken": repr(broken)[:2000]}) + "\n")
                 sys.stderr.write(f"faults: seed {seed}, fault {number} ({name}): {broken!r}\n")
                 raise
