@@ -1,6 +1,7 @@
 """A fault under load, from a new topic to the verdict."""
 
 from collections import Counter
+from collections.abc import Callable
 from contextlib import ExitStack
 from typing import NamedTuple
 
@@ -8,9 +9,11 @@ from faults.catalog import Fault
 from faults.checker import violations
 from faults.load import BURST, PARTITIONS, Load, read_all
 from faults.stage import Stage, wait_until_identical
-from faults.witness import Kind, Witness
+from faults.witness import Beside
 
 SOME = 100
+Clients = Callable[[str, str], Beside]
+"""Makes the clients beside the load, for a bootstrap address and a topic."""
 
 
 class Survived(NamedTuple):
@@ -22,20 +25,20 @@ class Survived(NamedTuple):
 
 
 def survives(
-    stage: Stage, fault: Fault, kind: Kind | None = None, *, burst: int = BURST, more: int = SOME
+    stage: Stage, fault: Fault, kind: Clients | None = None, *, burst: int = BURST, more: int = SOME
 ) -> Survived:
     """Fails if a promise was broken, or if the cluster did not heal in time.
 
-    With `kind`, clients of that kind are witnesses. After the fault at least `more` records are
+    With `kind`, such clients are witnesses. After the fault at least `more` records are
     written.
     """
     topic = stage.new_topic()
     bootstrap = stage.brokers.bootstrap
     stage.wait_until_healed()
     with ExitStack() as witnessed:
-        witness = None
+        witness: Beside | None = None
         if kind is not None:
-            witness = witnessed.enter_context(Witness(kind, bootstrap, topic))
+            witness = witnessed.enter_context(kind(bootstrap, topic))
         with Load(bootstrap, topic, burst=burst) as load:
             load.wait_for_acks(SOME)
             load.wait_for_commit()

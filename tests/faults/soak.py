@@ -21,22 +21,34 @@ from faults import interposed, links
 from faults.catalog import DISKS, LINKS, PROCESSES, SESSIONS, Fault
 from faults.interposed import MachineCluster
 from faults.machine_catalog import MACHINES
-from faults.scenario import survives
+from faults.queue_witness import DelayWitness, QueueWitness
+from faults.scenario import Clients, survives
 from faults.stage import QUICK_GROUPS, SETTINGS, Stage
-from faults.witness import FRANZ, KAFKA, KAFKA_NEXT, Kind
+from faults.witness import FRANZ, KAFKA, KAFKA_NEXT
 from peers.zookeeper import ZooKeeper
 
 RESULTS = Path("build") / "faults.jsonl"
 BURST, MORE = 150, 20_000
 """More records than in other tests, where no witness has to read all of them too."""
-WITNESSES: dict[str, Kind | None] = {
+WITNESSES: dict[str, Clients | None] = {
     "librdkafka": None,
     "franz-go": FRANZ,
     "Java": KAFKA,
     "Java, consumer protocol": KAFKA_NEXT,
+    "share group": QueueWitness,
+    "delay topic": DelayWitness,
 }
 """The clients beside librdkafka's, which write and read always."""
-DRAWN = ["librdkafka"] * 4 + ["franz-go"] * 2 + ["Java", "Java, consumer protocol"]
+DRAWN = (
+    ["librdkafka"] * 4
+    + ["franz-go"] * 2
+    + [
+        "Java",
+        "Java, consumer protocol",
+        "share group",
+        "delay topic",
+    ]
+)
 
 
 def kinds() -> dict[str, Fault]:
@@ -55,7 +67,7 @@ def stage() -> Iterator[Stage]:
         yield Stage(zookeeper, brokers)
 
 
-def run(seed: int, minutes: float, only: str | None, results: Path) -> int:
+def run(seed: int, minutes: float, only: str | None, clients: str | None, results: Path) -> int:
     possible = kinds()
     if only is not None:
         possible = {name: fault for name, fault in possible.items() if only in name}
@@ -69,7 +81,9 @@ def run(seed: int, minutes: float, only: str | None, results: Path) -> int:
                 names, len(names)
             )  # every kind once before any is repeated
             name, number = waiting.pop(), number + 1
-            client = dice.choice(DRAWN)
+            client = dice.choice(DRAWN) if clients is None else clients
+            if client == "delay topic" and "clock" in name:
+                client = "librdkafka"  # delayed records are early by that clock
             told: dict[str, Any] = {"seed": seed, "number": number, "fault": name}
             told["client"] = client
             told["at"] = datetime.now(UTC).isoformat(timespec="seconds")
@@ -115,6 +129,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=120)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 31))
     parser.add_argument("--only", help="faults whose name has this in it")
+    parser.add_argument("--clients", choices=WITNESSES, help="the same ones beside each fault")
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--sum", action="store_true", help="run nothing, say what runs came to")
     given = parser.parse_args()
@@ -123,7 +138,7 @@ def main() -> int:
     if given.sum:
         sys.stdout.write(summary(given.results))
         return 0
-    return run(given.seed, given.minutes, given.only, given.results)
+    return run(given.seed, given.minutes, given.only, given.clients, given.results)
 
 
 if __name__ == "__main__":

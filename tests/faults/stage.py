@@ -42,6 +42,9 @@ QUICK_GROUPS: dict[str, object] = {
     "group.consumer.session.timeout.ms": 6000,
     "group.consumer.min.heartbeat.interval.ms": 300,
     "group.consumer.heartbeat.interval.ms": 300,
+    "group.share.min.heartbeat.interval.ms": 300,
+    "group.share.heartbeat.interval.ms": 300,
+    "share.coordinator.state.topic.num.partitions": 5,
 }
 """Settings for groups that notice a dead member soon."""
 
