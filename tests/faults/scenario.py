@@ -7,8 +7,10 @@ from typing import NamedTuple
 
 from faults.catalog import Fault
 from faults.checker import violations
+from faults.history import History
 from faults.load import BURST, PARTITIONS, Load, read_all
 from faults.stage import Stage, wait_until_identical
+from faults.violation import Violation
 from faults.witness import Beside
 
 SOME = 100
@@ -22,6 +24,14 @@ class Survived(NamedTuple):
     acknowledged: int
     transactions: int
     longest_gap_s: float
+
+
+class BrokenPromiseError(AssertionError):
+    """A promise was broken: what, and the whole history."""
+
+    def __init__(self, found: list[Violation], history: History) -> None:
+        super().__init__(f"{len(found)} violations, the first are {found[:5]}")
+        self.history = history
 
 
 def survives(
@@ -58,7 +68,8 @@ def survives(
     gap_s = load.longest_gap_s()
     print(f"{len(load.acked_s)} acknowledged, longest gap {gap_s:.2f} s, {dict(outcomes)}")
     found = violations(load.history)
-    assert found == [], f"{len(found)} violations, the first are {found[:5]}"
+    if found:
+        raise BrokenPromiseError(found, load.history)
     acknowledged = sum(
         each.offset is not None for sent in load.history.sent.values() for each in sent
     )

@@ -8,7 +8,10 @@ all runs.
 
 import argparse
 import json
+import pickle
 import random
+import shutil
+import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -22,8 +25,8 @@ from faults.catalog import DISKS, LINKS, PROCESSES, SESSIONS, Fault
 from faults.interposed import MachineCluster
 from faults.machine_catalog import MACHINES
 from faults.queue_witness import DelayWitness, QueueWitness
-from faults.scenario import Clients, survives
-from faults.stage import QUICK_GROUPS, SETTINGS, Stage
+from faults.scenario import BrokenPromiseError, Clients, survives
+from faults.stage import BROKERS, QUICK_GROUPS, SETTINGS, Stage
 from faults.witness import FRANZ, KAFKA, KAFKA_NEXT
 from peers.zookeeper import ZooKeeper
 
@@ -95,6 +98,9 @@ def run(seed: int, minutes: float, only: str | None, clients: str | None, result
             except KeyboardInterrupt:
                 break
             except Exception as broken:
+                kept = results.parent / f"faults-{seed}-{number}"
+                keep(made, broken, kept)
+                told["kept"] = str(kept)
                 file.write(json.dumps({**told, "broken": repr(broken)[:2000]}) + "\n")
                 sys.stderr.write(f"faults: seed {seed}, fault {number} ({name}): {broken!r}\n")
                 raise
@@ -103,6 +109,14 @@ def run(seed: int, minutes: float, only: str | None, clients: str | None, result
             file.flush()
     sys.stdout.write(summary(results))
     return 0
+
+
+def keep(stage: Stage, broken: Exception, folder: Path) -> None:
+    """Keeps what the brokers wrote and printed, and the history, to find the cause."""
+    stage.brokers.kill(*range(BROKERS))
+    shutil.copytree(stage.brokers.data_dir(0).parents[2], folder, dirs_exist_ok=True)
+    if isinstance(broken, BrokenPromiseError):
+        (folder / "history").write_bytes(pickle.dumps(broken.history))
 
 
 def summary(results: Path) -> str:
@@ -133,6 +147,8 @@ def main() -> int:
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--sum", action="store_true", help="run nothing, say what runs came to")
     given = parser.parse_args()
+    for each in (signal.SIGINT, signal.SIGTERM):  # in the background SIGINT is ignored otherwise
+        signal.signal(each, signal.default_int_handler)
     if (reason := interposed.unusable()) is not None:
         parser.error(reason)
     if given.sum:
