@@ -14,6 +14,7 @@ from faults.catalog import SILENT_S, SOME, Fault, follower, leader
 from faults.interposed import MachineCluster
 from faults.load import PARTITIONS, Load
 from faults.stage import BROKERS, Stage
+from penstock.log.log_dir_owner import BOOT_ID
 from penstock.record.batch import LENGTH_END
 
 HOUR_S = 3600
@@ -61,6 +62,7 @@ def power_lost(of: Callable[[Stage], int]) -> Fault:
         for directory in folder.iterdir():
             if directory.is_dir():
                 lose_after(directory, synced.get(directory.name, 0))
+        (folder / BOOT_ID).write_text("of another boot", encoding="ascii")
         load.wait_for_acks(SOME)
         stage.brokers.start(victim)
 
@@ -75,11 +77,18 @@ def recovery_points(folder: Path) -> dict[str, int]:
 
 
 def lose_after(directory: Path, offset: int) -> None:
-    """Cuts a log before its first batch at or after this offset."""
+    """Cuts a log before its first batch at or after this offset. Names of later segments are not
+    synced either.
+    """
+    is_lost = False
     for file in sorted(directory.glob("*.log")):
+        if is_lost:
+            file.unlink()
+            continue
         data, position = file.read_bytes(), 0
         while position + LENGTH_END <= len(data):
             if int.from_bytes(data[position : position + 8]) >= offset:
+                is_lost = True
                 break
             position += LENGTH_END + int.from_bytes(data[position + 8 : position + LENGTH_END])
         os.truncate(file, min(position, len(data)))
