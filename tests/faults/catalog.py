@@ -3,6 +3,7 @@
 import random
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 from faults.links import both_ways, cut
 from faults.load import Load
@@ -125,7 +126,7 @@ def damaged(damage: Callable[[bytearray], None]) -> Fault:
         load.wait_for_acks(SOME)
         stage.brokers.kill(victim)
         for directory in stage.brokers.data_dir(victim).glob(f"{stage.topic}-*"):
-            last = max(directory.glob("*.log"))
+            last = last_segment(directory)
             data = bytearray(last.read_bytes())
             damage(data)
             last.write_bytes(data)
@@ -133,6 +134,11 @@ def damaged(damage: Callable[[bytearray], None]) -> Fault:
         stage.brokers.start(victim)
 
     return fault
+
+
+def last_segment(directory: Path) -> Path:
+    """The last file with batches: after a roll there is an empty one behind it."""
+    return max(each for each in directory.glob("*.log") if each.stat().st_size)
 
 
 def bit_flip(data: bytearray) -> None:
@@ -178,7 +184,7 @@ def all_killed_and_one_damaged(stage: Stage, load: Load) -> None:
     load.wait_for_acks(SOME)
     stage.brokers.kill(*range(BROKERS))
     for directory in stage.brokers.data_dir(victim).glob(f"{stage.topic}-*"):
-        last = max(directory.glob("*.log"))
+        last = last_segment(directory)
         data = bytearray(last.read_bytes())
         bit_flip(data)
         last.write_bytes(data)

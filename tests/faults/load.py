@@ -157,7 +157,11 @@ class Load:
                 for partition, value in enumerate(values):
                     writer.produce(self._topic, value, partition=partition)
                 if not commits:
-                    writer.flush(1)  # otherwise most aborted transactions would have sent nothing
+                    # Otherwise most aborted transactions would have sent nothing. All of it, since
+                    # librdkafka 2.16 gives the sequence of a record that it drops after
+                    # NOT_LEADER_OR_FOLLOWER to a record of the next transaction: if the first
+                    # is in the log after all, the second counts as its duplicate, and is lost.
+                    writer.flush(WAIT_S)
                 _until_told(writer.commit_transaction if commits else writer.abort_transaction)
                 outcome = "committed" if commits else "aborted"
             except KafkaException:
