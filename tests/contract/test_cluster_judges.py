@@ -15,20 +15,13 @@ from faults.history import History
 from faults.links import unusable
 from faults.load import PARTITIONS, QUIET, read_all
 from faults.scenario import survives
-from faults.stage import SETTINGS, Stage, penstock_stage
+from faults.stage import QUICK_GROUPS, SETTINGS, Stage, penstock_stage
 from faults.witness import FRANZ, KAFKA, KAFKA_NEXT, Kind, Witness
 from peers.penstock import PenstockBroker
 from peers.process import free_ports
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
 
-QUICK_GROUPS = {
-    "group.initial.rebalance.delay.ms": 0,
-    "group.consumer.min.session.timeout.ms": 6000,
-    "group.consumer.session.timeout.ms": 6000,
-    "group.consumer.min.heartbeat.interval.ms": 300,
-    "group.consumer.heartbeat.interval.ms": 300,
-}
 FAULTS = PROCESSES | COORDINATORS | SESSIONS | DISKS | LINKS
 QUICK = {(FRANZ.name, "coordinator killed"), (KAFKA.name, "controller killed")}
 """Cases that `make test` runs; `make soak` runs the others."""

@@ -22,7 +22,7 @@ PROBE = """
 import os, time
 with open("probe", "wb", buffering=0) as file:
     began = time.monotonic()
-    file.write(b"x")
+    assert file.write(b"xx") == 2
     print(round(time.monotonic() - began, 1), round(time.time() - os.stat("probe").st_mtime))
     os.fsync(file.fileno())
 """
@@ -54,6 +54,9 @@ def test_an_interposed_machine_has_the_requested_faults(tmp_path: Path) -> None:
         assert probed().stdout.split()[1] == "3600"
     with machines.slow_disk(0, 200_000):
         assert float(probed().stdout.split()[0]) >= 0.2
+    with machines.full_disk(0):
+        assert "AssertionError" in probed().stderr
+        assert (tmp_path / "probe").stat().st_size == 1
     with machines.failing_sync(0):
         assert "Input/output error" in probed().stderr
     assert probed().returncode == 0

@@ -3,6 +3,7 @@
 import random
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 from faults.links import both_ways, cut
 from faults.load import Load
@@ -125,7 +126,7 @@ def damaged(damage: Callable[[bytearray], None]) -> Fault:
         load.wait_for_acks(SOME)
         stage.brokers.kill(victim)
         for directory in stage.brokers.data_dir(victim).glob(f"{stage.topic}-*"):
-            last = max(directory.glob("*.log"))
+            last = last_segment(directory)
             data = bytearray(last.read_bytes())
             damage(data)
             last.write_bytes(data)
@@ -133,6 +134,11 @@ def damaged(damage: Callable[[bytearray], None]) -> Fault:
         stage.brokers.start(victim)
 
     return fault
+
+
+def last_segment(directory: Path) -> Path:
+    """The last file with batches: after a roll there is an empty one behind it."""
+    return max(each for each in directory.glob("*.log") if each.stat().st_size)
 
 
 def bit_flip(data: bytearray) -> None:
@@ -145,17 +151,29 @@ def flip_in_last_batch(byte: int) -> Callable[[bytearray], None]:
     """
 
     def flip(data: bytearray) -> None:
-        last = position = 0
-        while position + LENGTH_END <= len(data):
-            last = position
-            position += LENGTH_END + int.from_bytes(data[position + 8 : position + LENGTH_END])
-        data[last + byte] ^= 0x10
+        data[last_batch(data) + byte] ^= 0x10
 
     return flip
 
 
+def last_batch(data: bytearray) -> int:
+    """The position of the last batch."""
+    last = position = 0
+    while position + LENGTH_END <= len(data):
+        last = position
+        position += LENGTH_END + int.from_bytes(data[position + 8 : position + LENGTH_END])
+    return last
+
+
 def truncation(data: bytearray) -> None:
     del data[len(data) * 2 // 3 :]
+
+
+def torn_write(data: bytearray) -> None:
+    """Of the last batch only the first half reached the disk; the file has its full length."""
+    last = last_batch(data)
+    half = (len(data) - last) // 2
+    data[last + half :] = bytes(len(data) - last - half)
 
 
 def all_killed_and_one_damaged(stage: Stage, load: Load) -> None:
@@ -166,7 +184,7 @@ def all_killed_and_one_damaged(stage: Stage, load: Load) -> None:
     load.wait_for_acks(SOME)
     stage.brokers.kill(*range(BROKERS))
     for directory in stage.brokers.data_dir(victim).glob(f"{stage.topic}-*"):
-        last = max(directory.glob("*.log"))
+        last = last_segment(directory)
         data = bytearray(last.read_bytes())
         bit_flip(data)
         last.write_bytes(data)
@@ -270,5 +288,6 @@ DISKS: dict[str, Fault] = {
     "flipped offset": damaged(flip_in_last_batch(7)),
     "flipped epoch": damaged(flip_in_last_batch(15)),
     "truncated segment": damaged(truncation),
+    "torn write": damaged(torn_write),
     "all killed, bit flip": all_killed_and_one_damaged,
 }

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from faults.group_checker import group_violations
-from faults.history import Group, History, Polled, Sent, by_partition
+from faults.history import Group, History, Polled, Queue, Sent, by_partition
+from faults.queue_checker import delay_violations, queue_violations
 from faults.violation import Violation
 
 
@@ -22,6 +23,8 @@ def violations(history: History) -> list[Violation]:
         *torn_transactions(history),
         *epochs_going_back(history),
         *(each for group in history.groups.values() for each in _of_group(group, history)),
+        *(each for queue in history.queues.values() for each in _of_queue(queue, history)),
+        *(each for delayed in history.delayed for each in delay_violations(delayed)),
     ]
 
 
@@ -122,6 +125,10 @@ def epochs_going_back(history: History) -> Iterator[Violation]:
 
 def _of_group(group: Group, history: History) -> list[Violation]:
     return group_violations(group, history.final)
+
+
+def _of_queue(queue: Queue, history: History) -> list[Violation]:
+    return queue_violations(queue, history.final)
 
 
 def _acked(history: History) -> list[Sent]:

@@ -72,6 +72,51 @@ class Group:
     """The results of successive offset fetches."""
 
 
+class Given(NamedTuple):
+    """A record that a member of a share group got."""
+
+    member: str
+    partition: int
+    offset: int
+    value: str
+    at_ms: int
+
+
+class Accepted(NamedTuple):
+    """An offset whose acknowledgement by a member of a share group succeeded."""
+
+    member: str
+    partition: int
+    offset: int
+    at_ms: int
+
+
+@dataclass(slots=True)
+class Queue:
+    """A share group that reads committed records of a topic from its start, and accepts each."""
+
+    given: list[Given] = field(default_factory=list)
+    accepted: list[Accepted] = field(default_factory=list)
+
+
+class Arrived(NamedTuple):
+    """A delayed record in the topic where it is due."""
+
+    value: str
+    at_ms: float
+
+
+@dataclass(slots=True)
+class Delayed:
+    """Records that were acknowledged by a delay topic, and those that arrived."""
+
+    due_ms: dict[str, float] = field(default_factory=dict)
+    """By value."""
+    unknown: set[str] = field(default_factory=set)
+    """Values whose producer does not know whether the topic has them."""
+    arrived: list[Arrived] = field(default_factory=list)
+
+
 @dataclass(slots=True)
 class History:
     """The history of one topic. `final` is what a new consumer reads when everything has healed."""
@@ -84,6 +129,9 @@ class History:
     group.
     """
     groups: dict[str, Group] = field(default_factory=dict)
+    queues: dict[str, Queue] = field(default_factory=dict)
+    """Share groups by name."""
+    delayed: list[Delayed] = field(default_factory=list)
     final: list[Polled] = field(default_factory=list)
 
 

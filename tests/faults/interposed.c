@@ -16,6 +16,8 @@ struct machine {
     int32_t sync_errno;     /* fsync and fdatasync fail with it */
     int32_t write_delay_us; /* before each write to a file */
     int64_t clock_offset_s; /* of the wall clock */
+    int32_t write_errno;    /* a write to a file stops half-way, and the rest fails with it */
+    int32_t unused;
 };
 
 static const volatile struct machine *machine;
@@ -39,10 +41,18 @@ static int sync_fails(void) {
     return 1;
 }
 
-static void slow_down(int fd) {
+static int is_file(int fd) {
     struct stat found;
-    if (!machine || !machine->write_delay_us) return;
-    if (fstat(fd, &found) == 0 && S_ISREG(found.st_mode)) usleep(machine->write_delay_us);
+    return fd > 2 && fstat(fd, &found) == 0 && S_ISREG(found.st_mode);
+}
+
+/* How much of a write to this file is carried out; 0 with an errno if it fails. */
+static size_t written(int fd, size_t size) {
+    if (!machine || !(machine->write_delay_us || machine->write_errno) || !is_file(fd)) return size;
+    if (machine->write_delay_us) usleep(machine->write_delay_us);
+    if (!machine->write_errno || !size) return size;
+    errno = machine->write_errno;
+    return size / 2;
 }
 
 int fsync(int fd) {
@@ -57,20 +67,20 @@ int fdatasync(int fd) {
 
 ssize_t write(int fd, const void *data, size_t size) {
     NEXT(write);
-    slow_down(fd);
-    return next(fd, data, size);
+    size_t possible = written(fd, size);
+    return size && !possible ? -1 : next(fd, data, possible);
 }
 
 ssize_t pwrite(int fd, const void *data, size_t size, off_t at) {
     NEXT(pwrite);
-    slow_down(fd);
-    return next(fd, data, size, at);
+    size_t possible = written(fd, size);
+    return size && !possible ? -1 : next(fd, data, possible, at);
 }
 
 ssize_t pwrite64(int fd, const void *data, size_t size, off64_t at) {
     NEXT(pwrite64);
-    slow_down(fd);
-    return next(fd, data, size, at);
+    size_t possible = written(fd, size);
+    return size && !possible ? -1 : next(fd, data, possible, at);
 }
 
 int clock_gettime(clockid_t which, struct timespec *at) {

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from peers.penstock_cluster import PenstockCluster
 
-LAYOUT = struct.Struct("iiq")
+LAYOUT = struct.Struct("iiqii")
 SOURCE = Path(__file__).with_name("interposed.c")
 
 
@@ -38,13 +38,21 @@ class MachineCluster(PenstockCluster):
     def _file(self, broker: int) -> Path:
         return self.folder / f"machine-{broker}"
 
-    def _set(self, broker: int, *, sync: int = 0, write_us: int = 0, clock_s: int = 0) -> None:
+    def _set(
+        self, broker: int, *, sync: int = 0, write_us: int = 0, clock_s: int = 0, write: int = 0
+    ) -> None:
         with self._file(broker).open("r+b" if self._file(broker).exists() else "w+b") as file:
-            file.write(LAYOUT.pack(sync, write_us, clock_s))
+            file.write(LAYOUT.pack(sync, write_us, clock_s, write, 0))
 
     @contextmanager
     def failing_sync(self, broker: int) -> Iterator[None]:
         with self._while(broker, sync=errno.EIO):
+            yield
+
+    @contextmanager
+    def full_disk(self, broker: int) -> Iterator[None]:
+        """A write gets as far as half of its data, and no further."""
+        with self._while(broker, write=errno.ENOSPC):
             yield
 
     @contextmanager

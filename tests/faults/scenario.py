@@ -1,16 +1,21 @@
 """A fault under load, from a new topic to the verdict."""
 
 from collections import Counter
+from collections.abc import Callable
 from contextlib import ExitStack
 from typing import NamedTuple
 
 from faults.catalog import Fault
 from faults.checker import violations
-from faults.load import Load, read_all
+from faults.history import History
+from faults.load import BURST, PARTITIONS, Load, read_all
 from faults.stage import Stage, wait_until_identical
-from faults.witness import Kind, Witness
+from faults.violation import Violation
+from faults.witness import Beside
 
 SOME = 100
+Clients = Callable[[str, str], Beside]
+"""Makes the clients beside the load, for a bootstrap address and a topic."""
 
 
 class Survived(NamedTuple):
@@ -21,24 +26,35 @@ class Survived(NamedTuple):
     longest_gap_s: float
 
 
-def survives(stage: Stage, fault: Fault, kind: Kind | None = None) -> Survived:
+class BrokenPromiseError(AssertionError):
+    """A promise was broken: what, and the whole history."""
+
+    def __init__(self, found: list[Violation], history: History) -> None:
+        super().__init__(f"{len(found)} violations, the first are {found[:5]}")
+        self.history = history
+
+
+def survives(
+    stage: Stage, fault: Fault, kind: Clients | None = None, *, burst: int = BURST, more: int = SOME
+) -> Survived:
     """Fails if a promise was broken, or if the cluster did not heal in time.
 
-    With `kind`, clients of that kind are witnesses.
+    With `kind`, such clients are witnesses. After the fault at least `more` records are
+    written.
     """
     topic = stage.new_topic()
     bootstrap = stage.brokers.bootstrap
     stage.wait_until_healed()
     with ExitStack() as witnessed:
-        witness = None
+        witness: Beside | None = None
         if kind is not None:
-            witness = witnessed.enter_context(Witness(kind, bootstrap, topic))
-        with Load(bootstrap, topic) as load:
+            witness = witnessed.enter_context(kind(bootstrap, topic))
+        with Load(bootstrap, topic, burst=burst) as load:
             load.wait_for_acks(SOME)
             load.wait_for_commit()
             fault(stage, load)
             stage.wait_until_healed()
-            load.wait_for_acks(SOME)
+            load.wait_for_acks(more)
             load.wait_for_commit()
             if witness is not None:
                 witness.wait_for_acks(SOME)
@@ -52,5 +68,10 @@ def survives(stage: Stage, fault: Fault, kind: Kind | None = None) -> Survived:
     gap_s = load.longest_gap_s()
     print(f"{len(load.acked_s)} acknowledged, longest gap {gap_s:.2f} s, {dict(outcomes)}")
     found = violations(load.history)
-    assert found == [], f"{len(found)} violations, the first are {found[:5]}"
-    return Survived(len(load.acked_s), sum(outcomes.values()), gap_s)
+    if found:
+        raise BrokenPromiseError(found, load.history)
+    acknowledged = sum(
+        each.offset is not None for sent in load.history.sent.values() for each in sent
+    )
+    acknowledged += outcomes["committed"] * PARTITIONS
+    return Survived(acknowledged, sum(outcomes.values()), gap_s)

@@ -8,7 +8,10 @@ all runs.
 
 import argparse
 import json
+import pickle
 import random
+import shutil
+import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -21,11 +24,34 @@ from faults import interposed, links
 from faults.catalog import DISKS, LINKS, PROCESSES, SESSIONS, Fault
 from faults.interposed import MachineCluster
 from faults.machine_catalog import MACHINES
-from faults.scenario import survives
-from faults.stage import SETTINGS, Stage
+from faults.queue_witness import DelayWitness, QueueWitness
+from faults.scenario import BrokenPromiseError, Clients, survives
+from faults.stage import BROKERS, QUICK_GROUPS, SETTINGS, Stage
+from faults.witness import FRANZ, KAFKA, KAFKA_NEXT
 from peers.zookeeper import ZooKeeper
 
 RESULTS = Path("build") / "faults.jsonl"
+BURST, MORE = 150, 20_000
+"""More records than in other tests, where no witness has to read all of them too."""
+WITNESSES: dict[str, Clients | None] = {
+    "librdkafka": None,
+    "franz-go": FRANZ,
+    "Java": KAFKA,
+    "Java, consumer protocol": KAFKA_NEXT,
+    "share group": QueueWitness,
+    "delay topic": DelayWitness,
+}
+"""The clients beside librdkafka's, which write and read always."""
+DRAWN = (
+    ["librdkafka"] * 4
+    + ["franz-go"] * 2
+    + [
+        "Java",
+        "Java, consumer protocol",
+        "share group",
+        "delay topic",
+    ]
+)
 
 
 def kinds() -> dict[str, Fault]:
@@ -36,14 +62,15 @@ def kinds() -> dict[str, Fault]:
 
 @contextmanager
 def stage() -> Iterator[Stage]:
+    settings = {**SETTINGS, **QUICK_GROUPS}
     with (
         ZooKeeper(settings={"tickTime": 500}) as zookeeper,
-        MachineCluster(zookeeper.connect, settings=SETTINGS, apart=True) as brokers,
+        MachineCluster(zookeeper.connect, settings=settings, apart=True) as brokers,
     ):
         yield Stage(zookeeper, brokers)
 
 
-def run(seed: int, minutes: float, only: str | None, results: Path) -> int:
+def run(seed: int, minutes: float, only: str | None, clients: str | None, results: Path) -> int:
     possible = kinds()
     if only is not None:
         possible = {name: fault for name, fault in possible.items() if only in name}
@@ -57,12 +84,23 @@ def run(seed: int, minutes: float, only: str | None, results: Path) -> int:
                 names, len(names)
             )  # every kind once before any is repeated
             name, number = waiting.pop(), number + 1
+            client = dice.choice(DRAWN) if clients is None else clients
+            if client == "delay topic" and "clock" in name:
+                client = "librdkafka"  # delayed records are early by that clock
             reported: dict[str, Any] = {"seed": seed, "number": number, "fault": name}
+            reported["client"] = client
             reported["at"] = datetime.now(UTC).isoformat(timespec="seconds")
             began_s = time.monotonic()
             try:
-                reported |= survives(made, possible[name])._asdict()
-            except BaseException as broken:
+                kind = WITNESSES[client]
+                much = {} if kind else {"burst": BURST, "more": MORE}
+                reported |= survives(made, possible[name], kind, **much)._asdict()
+            except KeyboardInterrupt:
+                break
+            except Exception as broken:
+                kept = results.parent / f"faults-{seed}-{number}"
+                keep(made, broken, kept)
+                reported["kept"] = str(kept)
                 file.write(json.dumps({**reported, "broken": repr(broken)[:2000]}) + "\n")
                 sys.stderr.write(f"faults: seed {seed}, fault {number} ({name}): {broken!r}\n")
                 raise
@@ -71,6 +109,14 @@ def run(seed: int, minutes: float, only: str | None, results: Path) -> int:
             file.flush()
     sys.stdout.write(summary(results))
     return 0
+
+
+def keep(stage: Stage, broken: Exception, folder: Path) -> None:
+    """Keeps what the brokers wrote and printed, and the history, to find the cause."""
+    stage.brokers.kill(*range(BROKERS))
+    shutil.copytree(stage.brokers.data_dir(0).parents[2], folder, dirs_exist_ok=True)
+    if isinstance(broken, BrokenPromiseError):
+        (folder / "history").write_bytes(pickle.dumps(broken.history))
 
 
 def summary(results: Path) -> str:
@@ -97,15 +143,18 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=120)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 31))
     parser.add_argument("--only", help="faults whose name has this in it")
+    parser.add_argument("--clients", choices=WITNESSES, help="the same ones beside each fault")
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--sum", action="store_true", help="run nothing, say what runs came to")
     given = parser.parse_args()
+    for each in (signal.SIGINT, signal.SIGTERM):  # in the background SIGINT is ignored otherwise
+        signal.signal(each, signal.default_int_handler)
     if (reason := interposed.unusable()) is not None:
         parser.error(reason)
     if given.sum:
         sys.stdout.write(summary(given.results))
         return 0
-    return run(given.seed, given.minutes, given.only, given.results)
+    return run(given.seed, given.minutes, given.only, given.clients, given.results)
 
 
 if __name__ == "__main__":

@@ -36,6 +36,17 @@ SETTINGS: dict[str, object] = {
     "log.roll.ms": 3000,
 }
 """Settings of Penstock's brokers: quick failure detection, and small internal topics."""
+QUICK_GROUPS: dict[str, object] = {
+    "group.initial.rebalance.delay.ms": 0,
+    "group.consumer.min.session.timeout.ms": 6000,
+    "group.consumer.session.timeout.ms": 6000,
+    "group.consumer.min.heartbeat.interval.ms": 300,
+    "group.consumer.heartbeat.interval.ms": 300,
+    "group.share.min.heartbeat.interval.ms": 300,
+    "group.share.heartbeat.interval.ms": 300,
+    "share.coordinator.state.topic.num.partitions": 5,
+}
+"""Settings for groups that notice a dead member soon."""
 
 
 class Brokers(Protocol):

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from faults.history import Assigned, Committed, MemberEvent, Polled, Sent
+from faults.history import Accepted, Assigned, Committed, Given, MemberEvent, Polled, Sent
 
 Event = dict[str, Any]
 
@@ -73,6 +73,24 @@ def member_events(reported: Iterable[Event]) -> list[MemberEvent]:
             ]
         before_ms = at_ms
     return found
+
+
+def queue_events(member: str, told: Iterable[Event]) -> tuple[list[Given], list[Accepted]]:
+    """What a member of a share group got, and what it accepted successfully."""
+    given: list[Given] = []
+    accepted: list[Accepted] = []
+    for each in told:
+        at_ms = each["timestamp"]
+        if each["name"] == "record_data":
+            place = each["partition"], each["offset"]
+            given.append(Given(member, *place, each["value"], at_ms))
+        elif each["name"] == "offsets_acknowledged" and each["success"]:
+            accepted += [
+                Accepted(member, part["partition"], offset, at_ms)
+                for part in each["partitions"]
+                for offset in part["offsets"]
+            ]
+    return given, accepted
 
 
 def _partitions(event: Event) -> frozenset[int]:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol, Self
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
@@ -40,6 +41,20 @@ class Kind:
     member: Callable[[str, str, str, Path], Command]
     reader: Callable[[str, str], Command] | None = None
     """A reader without a group, if the client can do that."""
+
+    def __call__(self, bootstrap: str, topic: str) -> "Witness":
+        return Witness(self, bootstrap, topic)
+
+
+class Beside(Protocol):
+    """Clients beside the load: see `Witness`."""
+
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *_: object) -> None: ...
+    def wait_for_acks(self, count: int) -> None: ...
+    def stop_writing(self) -> None: ...
+    def wait_until_drained(self, final: Sequence[Polled]) -> None: ...
+    def tell(self, history: History) -> None: ...
 
 
 def readers(topic: str) -> str:
@@ -255,7 +270,7 @@ WRITING = {
 GROUP_READING = {**PATIENT, "isolation.level": "read_committed"}
 
 
-def _file(folder: Path, name: str, settings: Mapping[str, object]) -> str:
+def properties_file(folder: Path, name: str, settings: Mapping[str, object]) -> str:
     file = folder / name
     file.write_text(properties(dict(settings)))
     return os.fspath(file)
@@ -266,20 +281,24 @@ def _verifiable_producer(bootstrap: str, topic: str, folder: Path) -> Command:
         "kafka-verifiable-producer",
         *("--bootstrap-server", bootstrap, "--topic", topic),
         *("--acks", "-1", "--throughput", "250", "--value-prefix", PREFIX),
-        *("--command-config", _file(folder, "writing.properties", WRITING)),
+        *("--command-config", properties_file(folder, "writing.properties", WRITING)),
     )
 
 
 def _classic_consumer(bootstrap: str, topic: str, group: str, folder: Path) -> Command:
     settings = {**GROUP_READING, "heartbeat.interval.ms": 300}
     own = ("--session-timeout", "6000")
-    return _verifiable_consumer(bootstrap, topic, group, _file(folder, "classic", settings), *own)
+    return _verifiable_consumer(
+        bootstrap, topic, group, properties_file(folder, "classic", settings), *own
+    )
 
 
 def _next_consumer(bootstrap: str, topic: str, group: str, folder: Path) -> Command:
     """Uses the consumer protocol (KIP-848), where the broker decides on sessions and heartbeats."""
     own = ("--group-protocol", "CONSUMER")
-    return _verifiable_consumer(bootstrap, topic, group, _file(folder, "next", GROUP_READING), *own)
+    return _verifiable_consumer(
+        bootstrap, topic, group, properties_file(folder, "next", GROUP_READING), *own
+    )
 
 
 def _verifiable_consumer(

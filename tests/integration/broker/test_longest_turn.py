@@ -279,7 +279,7 @@ async def rolls(directory: Path) -> list[str]:
             )
 
         await produced()
-        return await told(APIS[0], ("segments",), 9, produced)
+        return await reported(APIS[0], ("segments",), 9, produced)
 
 
 @pytest.mark.usefixtures("without_collections")
