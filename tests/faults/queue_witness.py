@@ -87,7 +87,7 @@ class QueueWitness:
     def tell(self, history: History) -> None:
         queue = history.queues[self._group] = Queue()
         for each in self._in_group:
-            given, accepted = queue_events(each.name, each.told)
+            given, accepted = queue_events(each.name, each.reported)
             queue.given += given
             queue.accepted += accepted
 
@@ -175,7 +175,7 @@ class DelayWitness:
             }
         )
 
-        def told(error: Any, message: Message) -> None:
+        def on_delivery(error: Any, message: Message) -> None:
             value = (message.value() or b"").decode()
             if not error:
                 self._delayed.unknown.discard(value)
@@ -188,7 +188,7 @@ class DelayWitness:
             self._delayed.due_ms[value] = due_ms
             self._delayed.unknown.add(value)
             headers: dict[str, str | bytes | None] = {"penstock-deliver-at": str(due_ms)}
-            producer.produce(self._later, value, headers=headers, on_delivery=told)
+            producer.produce(self._later, value, headers=headers, on_delivery=on_delivery)
             producer.poll(0)
         producer.flush(WAIT_S + 5)
 

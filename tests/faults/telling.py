@@ -75,11 +75,11 @@ def member_events(reported: Iterable[Event]) -> list[MemberEvent]:
     return found
 
 
-def queue_events(member: str, told: Iterable[Event]) -> tuple[list[Given], list[Accepted]]:
+def queue_events(member: str, reported: Iterable[Event]) -> tuple[list[Given], list[Accepted]]:
     """What a member of a share group got, and what it accepted successfully."""
     given: list[Given] = []
     accepted: list[Accepted] = []
-    for each in told:
+    for each in reported:
         at_ms = each["timestamp"]
         if each["name"] == "record_data":
             place = each["partition"], each["offset"]
