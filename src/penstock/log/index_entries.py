@@ -114,6 +114,8 @@ class IndexEntries:
         file.truncate(self._allocated)
 
     def preallocate(self, size_bytes: int) -> None:
+        # `segment.index.bytes` may have been lowered since the entries were written.
+        size_bytes = max(size_bytes, self._written)
         if self._is_made:
             self._open().truncate(size_bytes)
         self._allocated = size_bytes

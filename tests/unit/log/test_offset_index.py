@@ -49,6 +49,17 @@ def test_the_file_is_preallocated_and_trimmed_to_its_entries() -> None:
     assert files.size(PATH) == 8
 
 
+def test_preallocating_less_than_was_written_keeps_all_entries() -> None:
+    """A start after `segment.index.bytes` was lowered."""
+    files, index = index_of(*((n, n * 8) for n in range(1, 101)))
+    index.entries.write()
+    index.entries.preallocate(80)
+    assert files.size(PATH) == 800
+    index.append(101, 808)
+    index.entries.trim()
+    assert OffsetIndex.open(files, PATH, 0, 1 << 20).lookup(50) == (50, 400)
+
+
 @pytest.mark.parametrize("written", [0, 1, 511, 512, 513, 1_000])
 def test_entries_in_memory_and_in_the_file_are_searched_as_one(written: int) -> None:
     _, index = index_of(*((n * 10, n * 100) for n in range(1, written + 1)))
