@@ -256,6 +256,7 @@ def test_keyboard_shortcuts_open_pages_and_focus_the_search(tab: Tab) -> None:
     page = tab.page
     tab.login("victor", "right")
     expect(page.get_by_role("heading", name="Cluster")).to_be_visible()
+    page.wait_for_load_state()  # until its script listens
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
     page.keyboard.press("Enter")
