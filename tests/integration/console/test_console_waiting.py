@@ -105,6 +105,6 @@ def test_the_planner_uses_given_figures_or_the_cluster(console: ConsoleOfBroker)
     page = get(f"{url}/plan?{query}")[1]
     assert "21.1 TiB" in page
     assert "is not a number" in get(f"{url}/plan?messages_per_second=x")[1]
-    assert "as many brokers" in get(f"{url}/plan?{query}&brokers=2")[1]
+    assert "must be from 1 to the number of brokers, 2" in get(f"{url}/plan?{query}&brokers=2")[1]
     seen = get(f"{url}/plan?from_cluster=1&retention_s=60")[1]
     assert "Disk in all" in seen
