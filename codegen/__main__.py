@@ -68,7 +68,7 @@ def rows(table: list[ApiSchema], others: Schemas, kraft: Schemas) -> str:
         lines.append(f'    "{name}": DataMessage({low}, {high}, flexible={first}),')
     lines += [
         "}",
-        '"""Messages that are no requests or responses, by name."""',
+        '"""Messages that are neither requests nor responses, by name."""',
         "METADATA_RECORDS: Final = {",
     ]
     lines += [f'    {schema["apiKey"]}: "{name}",' for name, schema in kraft.items()]
