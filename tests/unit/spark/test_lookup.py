@@ -71,3 +71,12 @@ def test_a_partition_of_the_same_topic_is_not_taken_for_gone(
     brokers: Any = Brokers(*answers)
     topics_of(brokers, SubscribedTopics(("t",)), KNOWN)
     assert len(answers) - len(brokers.left) == asked
+
+
+def test_a_deleted_topic_does_not_hide_a_partition_that_exists() -> None:
+    """Without its partition 1, a checkpoint would lose the position in it."""
+    brokers: Any = Brokers((1, FIRST), (1, FIRST))
+    known = {TopicPartition("deleted", 0): FIRST} | KNOWN
+    topics = SubscribedTopics(("deleted", "t"))
+    with pytest.raises(BrokerRefused, match="t-1"):
+        topics_of(brokers, topics, known, waits_for_deleted=True)

@@ -1,11 +1,12 @@
 """A stream whose topic ends before its position: was its log truncated, or the topic recreated?"""
 
 from collections.abc import Iterable
+from time import monotonic
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from pyspark.sql.streaming.datasource import ReadAllAvailable
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMinRows
 
 from penstock.client.listing import IsolationLevel
 from penstock.spark.client.cluster import BlockingClient
@@ -42,9 +43,11 @@ class Cluster:
         is_open = self.stable is not None and isolation is IsolationLevel.READ_COMMITTED
         return dict.fromkeys(partitions, self.stable if is_open and self.stable else self.end)
 
-    def reader(self, *, fails: bool, isolation: str = "read_uncommitted") -> StreamReader:
+    def reader(
+        self, *, fails: bool, isolation: str = "read_uncommitted", **options: str
+    ) -> StreamReader:
         given = {"kafka.bootstrap.servers": "h:1", "subscribe": "t", "failOnDataLoss": str(fails)}
-        given |= {"kafka.isolation.level": isolation}
+        given |= {"kafka.isolation.level": isolation, **options}
         return StreamReader(stream_settings(Options(given))[0])
 
 
@@ -139,3 +142,27 @@ def test_a_run_that_begins_at_a_lagging_broker_keeps_all_positions(
             "t-0 [4, 9)",
             "t-1 [5, 9)",
         ]
+
+
+@pytest.mark.parametrize("after", [FIRST, SECOND], ids=["deleted", "recreated"])
+def test_a_waiting_micro_batch_waits_for_a_deleted_partition_only_once(
+    monkeypatch: pytest.MonkeyPatch, after: Uuid
+) -> None:
+    """Its start keeps the partition: each trigger took the whole timeout, and a topic that was
+    recreated with fewer partitions ended the query.
+    """
+    cluster = Cluster(monkeypatch, FIRST, 9)
+    reader = cluster.reader(fails=False, minOffsetsPerTrigger="1000")
+    waited_for: list[set[str]] = []
+
+    def topics(*given: Any, **_: Any) -> dict[str, Any]:
+        waited_for.append({str(each) for each in given[2]})
+        return {"t": SimpleNamespace(id=cluster.id, partitions={0: None})}
+
+    monkeypatch.setattr(stream_reader, "topics_of", topics)
+    reader._batch_at = monotonic()
+    reader._topic_ids["t"], cluster.id = FIRST, after
+    begun = {"t": {"0": 4, "1": 5}}
+    for _ in range(2):
+        assert reader.latestOffset(begun, ReadMinRows(1000)) == begun
+    assert waited_for == [{"t-0", "t-1"}, {"t-0"}]

@@ -60,6 +60,7 @@ def topics_of(
     def attempt() -> dict[str, TopicMetadata]:
         found.clear()
         found.update(client.existing(wanted_names(subscription)))
+        unclear: TopicPartition | None = None
         for each, topic_id in known.items():
             topic = found.get(each.topic)
             if topic is not None and each.partition in topic.partitions:
@@ -68,7 +69,9 @@ def topics_of(
                 raise NotKnownYet(each, may_be_deleted=False)
             is_unclear = topic is None or topic_id == NO_UUID
             if waits_for_deleted and is_unclear and covers(subscription, each):
-                raise NotKnownYet(each, may_be_deleted=True)
+                unclear = each
+        if unclear is not None:  # only now: a deleted topic must not hide a partition that exists
+            raise NotKnownYet(unclear, may_be_deleted=True)
         return found
 
     try:

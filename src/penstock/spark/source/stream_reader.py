@@ -70,6 +70,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._topic_ids: dict[str, Uuid] = {}
         self._recreated: set[str] = set()
         """Topics deleted and created again, whose old positions mean nothing."""
+        self._given_up: set[TopicPartition] = set()
+        """Partitions that the last look did not find, however long it waited. The checkpoint may
+        keep them while a micro-batch waits for more records.
+        """
         self._planned_end: dict[str, Any] | None = None
         """Where the planned micro-batch ends, until the next one is asked for."""
         self._known_before: frozenset[str] = frozenset()
@@ -222,13 +226,16 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _partitions(self, known: Collection[TopicPartition]) -> list[TopicPartition]:
         """The current partitions; remembers topics that were recreated."""
         # A partition that leaves the checkpoint by mistake would be read again from its start.
+        waited_for = [each for each in known if each not in self._given_up]
         topics = topics_of(
             self._connected(),
             self._settings.subscription,
-            {each: self._topic_ids.get(each.topic, NO_UUID) for each in known},
+            {each: self._topic_ids.get(each.topic, NO_UUID) for each in waited_for},
             waits_for_deleted=not self._settings.fail_on_data_loss,
         )
         partitions, missing = subscribed(self._settings.subscription, topics)
+        if not self._settings.fail_on_data_loss:
+            self._given_up = set(known).difference(partitions)
         if missing:
             what = f"{', '.join(missing)} does not exist"
             if not known and self._settings.fail_on_data_loss:
