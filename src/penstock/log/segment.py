@@ -423,6 +423,15 @@ class Segment:
         self._newest = TimestampOffset(-1, self.base_offset)
         self._since_entry = 0
 
+    def _lacks_offsets(self, entry_offset: int) -> bool:
+        """Whether the offset index is short: a stop notes one timestamp after its last entry, and
+        Kafka indexes a run of batches as one.
+        """
+        times = self.time_index.entries
+        count = len(times)
+        is_empty = len(self.offset_index.entries) == 0
+        return is_empty or (count > 1 and self.base_offset + times[count - 2][1] > entry_offset)
+
     def _catch_up(self) -> None:
         """Index the batches from the last entry on: few, unless entries are missing."""
         assert self._offset_index is not None
@@ -445,6 +454,8 @@ class Segment:
             elif at > 0 and header.last_offset < noted_offset:
                 # No entry for a batch before the newest timestamp: a truncation between the two
                 # would keep the entry, and no timestamp for it. The interval may have shrunk.
+                if self._since_entry > MOST_INTERVAL_BYTES and self._lacks_offsets(entry_offset):
+                    raise CorruptBatch("the offset index ends before the time index")
                 self._since_entry += header.size_bytes
             elif at == 0 or header.base_offset > highest:
                 # Kafka may index a run of batches as one, by the last offset of all of them.

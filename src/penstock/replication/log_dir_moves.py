@@ -39,6 +39,11 @@ FLUSHES_OFF_LOOP = 3
 leaves nothing where records arrive faster than a disk syncs.
 """
 
+MOST_ON_LOOP_BYTES = 1 << 26
+"""More than this is always flushed off the loop: a slow or throttled copy that catches up late may
+have very much to sync.
+"""
+
 
 class TopicNameTooLong(KafkaError):
     """The future log's directory name would be too long, as in Kafka (KAFKA-4893)."""
@@ -128,17 +133,20 @@ class LogDirMoves:
         self._wanted.clear()
 
     async def _move(self, partition: Partition, future: PartitionLog) -> None:
-        topic_partition, flushes = partition.topic_partition, 0
+        topic_partition, flushes, unsynced_bytes = partition.topic_partition, 0, 0
         try:
             while self._store.future_logs.get(topic_partition) is future:
                 if wait_ms := self._throttle.delay_ms(self._rate(), THROTTLE_CHECK_MS):
                     await asyncio.sleep(wait_ms / 1000)
                 elif copied := _copy_some(partition.log, future, self._clock.now_ms()):
+                    unsynced_bytes += copied
                     self._throttle.record(copied, self._rate())
                     await asyncio.sleep(0)  # lets requests run first
-                elif future.recovery_point < future.end_offset and flushes < FLUSHES_OFF_LOOP:
+                elif future.recovery_point < future.end_offset and (
+                    flushes < FLUSHES_OFF_LOOP or unsynced_bytes > MOST_ON_LOOP_BYTES
+                ):
                     # The little that is appended meanwhile is copied next.
-                    flushes += 1
+                    flushes, unsynced_bytes = flushes + 1, 0
                     await asyncio.wrap_future(self._flusher.request(future))
                 else:
                     self._take_over(partition, future)

@@ -260,6 +260,43 @@ def test_damaged_indexes_are_rebuilt(suffix: str, harm: str) -> None:
         assert offset_of_max_timestamp(rig.log) == ((RECORDS - 1) * 10, RECORDS - 1)
 
 
+@pytest.mark.parametrize("kept_bytes", [0, 8, 800])
+def test_a_short_offset_index_is_rebuilt_from_the_batches(kept_bytes: int) -> None:
+    """Otherwise reads would walk over the batches up to the newest timestamp, on the loop."""
+    rig = LogRig(TopicConfig(index_interval_bytes=4096))
+    for n in range(300):
+        rig.append(batch_of(bytes(8_000), timestamp=n))
+    rig.store.close()
+    index = LOG_PATH / f"{0:020d}.index"
+    whole = rig.files.read(index)
+    rig.files.open(index).truncate(kept_bytes)
+    rig.store = rig._open_store()
+    assert offset_of_max_timestamp(rig.log) == (299, 299)
+    rig.store.close()
+    assert rig.files.read(index) == whole
+
+
+def test_a_run_of_batches_that_kafka_indexed_as_one_is_no_damage(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A rebuild would walk over all batches of each such segment, on the loop."""
+    rig = LogRig(TopicConfig(index_interval_bytes=4096))
+    for n in range(300):
+        rig.append(batch_of(bytes(8_000), timestamp=n))
+    rig.store.close()
+    offsets, times = (LOG_PATH / f"{0:020d}{suffix}" for suffix in (".index", ".timeindex"))
+    rig.files.open(offsets).truncate(100 * 8)
+    newest = rig.files.read(times)[-12:]
+    file = rig.files.open(times)
+    file.truncate(100 * 12)
+    file.append(newest)
+    caplog.clear()
+    rig.store = rig._open_store()
+    assert offset_of_max_timestamp(rig.log) == (299, 299)
+    assert len(rig.read_all()) == 300
+    assert "rebuilt" not in caplog.text
+
+
 def test_a_damaged_snapshot_is_replaced_by_a_replay() -> None:
     rig = filled()
     rig.store.close()

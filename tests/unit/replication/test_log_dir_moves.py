@@ -12,6 +12,7 @@ from penstock.config.value import LONG_MAX
 from penstock.log.flush import Flusher
 from penstock.log.partition_log import PartitionLog
 from penstock.log.store import LogDirNotFound
+from penstock.replication import log_dir_moves
 from penstock.replication.log_dir_moves import LogDirMoves, TopicNameTooLong
 from penstock.replication.partition import Partition
 from penstock.replication.partitions import Partitions, UnknownPartition
@@ -124,6 +125,34 @@ def test_a_move_ends_while_records_arrive_faster_than_the_disk_syncs(
     assert len(left) == rig.log.end_offset > 1
     rig.crash()
     assert rig.read_all() == left
+
+
+def test_a_copy_that_catches_up_late_is_synced_off_the_loop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """However often it was synced before: a throttled copy may take minutes for a burst."""
+    monkeypatch.setattr(log_dir_moves, "MOST_ON_LOOP_BYTES", 10_000)
+    rig = LogRig(dirs=("d0", "d1"))
+    rig.append(batch_of(b"first"))
+    mover, request = Mover(rig), Flusher.request
+    sizes = iter([20_000] * 5)
+    requests = 0
+
+    def busy_request(flusher: Flusher, log: PartitionLog) -> Future[int]:
+        nonlocal requests
+        requests += 1
+        flushed = request(flusher, log)
+        rig.append(batch_of(bytes(next(sizes, 1))), leader_epoch=1)
+        return flushed
+
+    monkeypatch.setattr(Flusher, "request", busy_request)
+
+    async def work(moves: LogDirMoves) -> None:
+        moves.start(PARTITION, THERE)
+        await mover.arrived()
+
+    mover.run(work)
+    assert requests == 6
 
 
 def test_a_move_interrupted_by_a_restart_waits_for_its_partition() -> None:
