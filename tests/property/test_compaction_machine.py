@@ -416,6 +416,7 @@ class CompactionMachine(RuleBasedStateMachine):
             self.rig.fake.flip_bit(path, bit)
             with suppress(CorruptFile):
                 self.compact(5)
+            assert self.rig.files.exists(path), "a segment with a damaged offset was cleaned"
             self.rig.fake.flip_bit(path, bit)
 
     def moves_within_a_gap(self, path: Path, offsets: range, bit: int) -> bool:

@@ -91,13 +91,13 @@ MUTANTS = {
     ),
     "a failed source takes the destination of a move offline": Mutant(
         LogStore.promote_future,
-        "with current.log_dir:\n        self.rename(current, Role.DELETE)",
-        "with future.log_dir, current.log_dir:\n        self.rename(current, Role.DELETE)",
+        "with current.log_dir:\n        self.rename(current, DirectoryRole.DELETE)",
+        "with future.log_dir, current.log_dir:\n        self.rename(current, DirectoryRole.DELETE)",
         lambda _: end_of_move("d0"),
     ),
     "a log whose copy cannot take over stays renamed": Mutant(
         LogStore.promote_future,
-        "self.rename(current, Role.CURRENT)",
+        "self.rename(current, DirectoryRole.CURRENT)",
         "pass",
         lambda _: end_of_move("d1"),
     ),
