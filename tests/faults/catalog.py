@@ -3,7 +3,6 @@
 import random
 import threading
 from collections.abc import Callable
-from pathlib import Path
 
 from faults.links import both_ways, cut
 from faults.load import Load
@@ -125,20 +124,25 @@ def damaged(damage: Callable[[bytearray], None]) -> Fault:
         victim = stage.follower
         load.wait_for_acks(SOME)
         stage.brokers.kill(victim)
-        for directory in stage.brokers.data_dir(victim).glob(f"{stage.topic}-*"):
-            last = last_segment(directory)
-            data = bytearray(last.read_bytes())
-            damage(data)
-            last.write_bytes(data)
+        damage_logs(stage, victim, damage)
         load.wait_for_acks(SOME)
         stage.brokers.start(victim)
 
     return fault
 
 
-def last_segment(directory: Path) -> Path:
-    """The last file with batches: after a roll there is an empty one behind it."""
-    return max(each for each in directory.glob("*.log") if each.stat().st_size)
+def damage_logs(stage: Stage, broker: int, damage: Callable[[bytearray], None]) -> None:
+    """Changes the last batches of each partition. A broker that was killed early may have none of
+    some partitions; after a roll the last segment is empty.
+    """
+    directories = stage.brokers.data_dir(broker).glob(f"{stage.topic}-*")
+    segments = [[each for each in at.glob("*.log") if each.stat().st_size] for at in directories]
+    filled = [max(each) for each in segments if each]
+    assert filled, f"broker {broker} has no batch to damage"
+    for last in filled:
+        data = bytearray(last.read_bytes())
+        damage(data)
+        last.write_bytes(data)
 
 
 def bit_flip(data: bytearray) -> None:
@@ -183,11 +187,7 @@ def all_killed_and_one_damaged(stage: Stage, load: Load) -> None:
     victim = stage.leader
     load.wait_for_acks(SOME)
     stage.brokers.kill(*range(BROKERS))
-    for directory in stage.brokers.data_dir(victim).glob(f"{stage.topic}-*"):
-        last = last_segment(directory)
-        data = bytearray(last.read_bytes())
-        bit_flip(data)
-        last.write_bytes(data)
+    damage_logs(stage, victim, bit_flip)
     stage.brokers.start(*range(BROKERS))
     load.wait_for_acks(SOME)
 
