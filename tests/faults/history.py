@@ -97,6 +97,8 @@ class Queue:
 
     given: list[Given] = field(default_factory=list)
     accepted: list[Accepted] = field(default_factory=list)
+    refused: list[Accepted] = field(default_factory=list)
+    """Failed acknowledgements: the group may have stored them although the answer was lost."""
 
 
 class Arrived(NamedTuple):

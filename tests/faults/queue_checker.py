@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 
 from faults.history import Delayed, Polled, Queue
 from faults.violation import Violation
@@ -23,13 +24,19 @@ def queue_violations(queue: Queue, final: Sequence[Polled]) -> list[Violation]:
 
 def never_given(queue: Queue, final: Sequence[Polled]) -> Iterator[Violation]:
     """Each record must be given to some member, and accepted once."""
-    given = {(each.partition, each.offset) for each in queue.given}
+    by_time = attrgetter("at_ms")
+    given = {(each.partition, each.offset): each for each in sorted(queue.given, key=by_time)}
     accepted = {(each.partition, each.offset) for each in queue.accepted}
+    refused = {(each.partition, each.offset): each for each in sorted(queue.refused, key=by_time)}
     for each in final:
-        if (each.partition, each.offset) not in given:
+        place = each.partition, each.offset
+        if place not in given:
             yield Violation("share-lost", f"no member got {each}")
-        elif (each.partition, each.offset) not in accepted:
-            yield Violation("share-unaccepted", f"no member could accept {each}")
+        elif place not in accepted:
+            last = refused.get(place)
+            # A failed acknowledgement may be stored nevertheless: then the record does not return.
+            if last is None or last.at_ms < given[place].at_ms:
+                yield Violation("share-unaccepted", f"no member could accept {each}")
 
 
 def given_wrongly(queue: Queue, final: Sequence[Polled]) -> Iterator[Violation]:

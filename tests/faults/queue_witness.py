@@ -4,7 +4,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,11 @@ from faults.witness import GROUP_READING, Printing, properties_file
 from peers.process import wait_until
 from peers.tools import tool_command
 
-QUEUE_SETTINGS = {"share.auto.offset.reset": "earliest", "share.isolation.level": "read_committed"}
+QUEUE_SETTINGS = {
+    "share.auto.offset.reset": "earliest",
+    "share.isolation.level": "read_committed",
+    "share.record.lock.duration.ms": "15000",
+}
 
 
 class QueueWitness:
@@ -76,20 +80,34 @@ class QueueWitness:
         """It writes nothing."""
 
     def wait_until_drained(self, final: Sequence[Polled]) -> None:
+        """Waits until all is accepted. A record whose acknowledgement failed returns once its lock
+        has ended; or never, if the group has stored it: then the checker decides.
+        """
         wanted = {(each.partition, each.offset) for each in final}
-        self._wait(
-            lambda: wanted <= set().union(*(each.got for each in self._in_group)),
-            "the share group to get all",
-        )
+
+        def all_got() -> bool:
+            return wanted <= set().union(*(each.got for each in self._in_group))
+
+        def all_accepted() -> bool:
+            return wanted <= {(each.partition, each.offset) for each in self._queue().accepted}
+
+        self._wait(all_got, "the share group to get all")
+        with suppress(TimeoutError):
+            self._wait(all_accepted, "the share group to accept all")
         for each in self._in_group:
             each.end()
 
     def tell(self, history: History) -> None:
-        queue = history.queues[self._group] = Queue()
+        history.queues[self._group] = self._queue()
+
+    def _queue(self) -> Queue:
+        queue = Queue()
         for each in self._in_group:
-            given, accepted = queue_events(each.name, each.reported)
-            queue.given += given
-            queue.accepted += accepted
+            own = queue_events(each.name, each.reported)
+            queue.given += own.given
+            queue.accepted += own.accepted
+            queue.refused += own.refused
+        return queue
 
     def _got(self) -> int:
         return sum(len(each.got) for each in self._in_group)

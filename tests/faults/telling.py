@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from faults.history import Accepted, Assigned, Committed, Given, MemberEvent, Polled, Sent
+from faults.history import Accepted, Assigned, Committed, Given, MemberEvent, Polled, Queue, Sent
 
 Event = dict[str, Any]
 
@@ -75,22 +75,22 @@ def member_events(reported: Iterable[Event]) -> list[MemberEvent]:
     return found
 
 
-def queue_events(member: str, reported: Iterable[Event]) -> tuple[list[Given], list[Accepted]]:
-    """What a member of a share group got, and what it accepted successfully."""
-    given: list[Given] = []
-    accepted: list[Accepted] = []
+def queue_events(member: str, reported: Iterable[Event]) -> Queue:
+    """What a member of a share group got, and what it accepted or tried to accept."""
+    queue = Queue()
     for each in reported:
         at_ms = each["timestamp"]
         if each["name"] == "record_data":
             place = each["partition"], each["offset"]
-            given.append(Given(member, *place, each["value"], at_ms))
-        elif each["name"] == "offsets_acknowledged" and each["success"]:
-            accepted += [
+            queue.given.append(Given(member, *place, each["value"], at_ms))
+        elif each["name"] == "offsets_acknowledged":
+            acknowledged = queue.accepted if each["success"] else queue.refused
+            acknowledged += [
                 Accepted(member, part["partition"], offset, at_ms)
                 for part in each["partitions"]
                 for offset in part["offsets"]
             ]
-    return given, accepted
+    return queue
 
 
 def _partitions(event: Event) -> frozenset[int]:

@@ -43,6 +43,11 @@ def nobody_could_accept(queue: Queue) -> None:
     del queue.accepted[1]
 
 
+def nobody_could_accept_it_again(queue: Queue) -> None:
+    queue.refused.append(Accepted("one", 0, 1, 120))
+    del queue.accepted[1]
+
+
 def aborted(queue: Queue) -> None:
     queue.given.append(Given("one", 0, 2, "x", 130))
 
@@ -79,6 +84,7 @@ BAD: list[tuple[Callable[[Queue], None], set[str]]] = [
     (nobody_got_it, {"share-lost"}),
     (nobody_got_the_first, {"share-lost"}),
     (nobody_could_accept, {"share-unaccepted"}),
+    (nobody_could_accept_it_again, {"share-unaccepted"}),
     (aborted, {"share-phantom"}),
     (beyond_the_end, {"share-phantom"}),
     (another_value, {"share-other"}),
@@ -96,6 +102,13 @@ def kinds(queue: Queue) -> set[str]:
 
 def test_a_good_share_group_breaks_nothing() -> None:
     assert kinds(good()) == set()
+
+
+def test_a_failed_acknowledgement_may_have_been_stored() -> None:
+    queue = good()
+    del queue.accepted[1]
+    queue.refused.append(Accepted("two", 0, 1, 9100))
+    assert kinds(queue) == set()
 
 
 @pytest.mark.parametrize(("spoil", "found"), BAD, ids=[each[0].__name__ for each in BAD])
@@ -188,7 +201,8 @@ MEMBER = """
 
 
 def test_kafkas_share_member_tells_what_it_gets_and_accepts() -> None:
-    assert queue_events("m", events(MEMBER)) == (
-        [Given("m", 2, 6, "9.0", 3)],
-        [Accepted("m", 2, 6, 8), Accepted("m", 2, 7, 8)],
+    assert queue_events("m", events(MEMBER)) == Queue(
+        given=[Given("m", 2, 6, "9.0", 3)],
+        accepted=[Accepted("m", 2, 6, 8), Accepted("m", 2, 7, 8)],
+        refused=[Accepted("m", 2, 8, 9)],
     )
