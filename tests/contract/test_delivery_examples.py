@@ -75,10 +75,9 @@ def test_a_killed_broker_may_lose_readings_but_no_payments(
     """
     (port,) = free_ports(1)
     with PenstockBroker("--port", str(port), folder=tmp_path) as broker:
-        referee = Referee(broker.bootstrap)
-        for count in (3000, 9000, 27_000):
-            if reported := report_of_killed_run(program(), broker, referee, count):
-                break
+        referee, count = Referee(broker.bootstrap), 3000
+        while not (reported := report_of_killed_run(program(), broker, referee, count)):
+            count *= 3
         assert reported == f"{count} readings sent, {count} payments acknowledged\n"
         wanted = range(count)
         assert values(broker.bootstrap, f"payments-{count}") == [f"{each}" for each in wanted]
