@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from itertools import count
 from pathlib import Path
 from statistics import quantiles
@@ -38,7 +39,11 @@ GZIP_MB_1 = Batch(1 << 20, 1_000, Codec.GZIP)
 GZIP_MB_4 = Batch(4 << 20, 1_000, Codec.GZIP)
 """Batches whose records have these sizes uncompressed."""
 SMALL_SEGMENTS = {"segment.bytes": "4194304", "retention.bytes": "8388608"}
-"""A few segments per second are rolled, and deleted by retention."""
+"""A paced producer of 1 MB batches rolls up to 25 segments per second; retention deletes them."""
+PACE_US = 10_000
+"""Between an answer and the next batch. At full speed a producer alone keeps the loop busy, and a
+probe also measures how long it waits behind requests of 1 MB.
+"""
 
 
 def waits_ms(port: int, seconds: float) -> list[float]:
@@ -61,10 +66,10 @@ def exactly(link: socket.socket, size: int) -> bytes:
     return link.recv(size, socket.MSG_WAITALL)
 
 
-def produces(port: int, folder: Path, batch: Batch, config: dict[str, str]) -> None:
+def produces(port: int, folder: Path, batch: Batch, config: dict[str, str], pause_us: int) -> None:
     """Produces for a second into a topic, then deletes it."""
     with topic(port, f"stalls-{time.monotonic_ns()}", config=config) as name:
-        load("produce", port, name, batch=batch.file(folder), seconds=1)
+        load("produce", port, name, batch=batch.file(folder), seconds=1, pause_us=pause_us)
 
 
 def creates(port: int, numbers: Iterator[int]) -> None:
@@ -77,17 +82,24 @@ def creates(port: int, numbers: Iterator[int]) -> None:
 def works(port: int, folder: Path) -> dict[str, list[Callable[[], None]]]:
     """The work that runs beside the probe, by name."""
     numbers = count()
-    gzip_1 = [lambda: produces(port, folder, GZIP_MB_1, {})]
-    gzip_4 = [lambda: produces(port, folder, GZIP_MB_4, {})]
-    segments = [lambda: produces(port, folder, MB_1, SMALL_SEGMENTS)]
-    topics = [lambda: creates(port, numbers)]
+
+    def writes(batch: Batch, config: dict[str, str], pause_us: int) -> Callable[[], None]:
+        return lambda: produces(port, folder, batch, config, pause_us)
+
+    def all_writes(pause_us: int) -> list[Callable[[], None]]:
+        kinds = ((GZIP_MB_1, {}), (GZIP_MB_4, {}), (MB_1, SMALL_SEGMENTS))
+        return [writes(batch, config, pause_us) for batch, config in kinds]
+
+    gzip_1, gzip_4, segments = all_writes(PACE_US)
+    topics = partial(creates, port, numbers)
     return {
         "idle": [],
-        "gzip, 1 MB of records a batch": gzip_1,
-        "gzip, 4 MB of records a batch": gzip_4,
-        "segments rolled and deleted": segments,
-        "topics of 50 partitions made and deleted": topics,
-        "all of these": gzip_1 + gzip_4 + segments + topics,
+        "gzip, 1 MB of records a batch": [gzip_1],
+        "gzip, 4 MB of records a batch": [gzip_4],
+        "segments rolled and deleted": [segments],
+        "topics of 50 partitions made and deleted": [topics],
+        "all of these": [gzip_1, gzip_4, segments, topics],
+        "all of these, at full speed": [*all_writes(0), topics],
     }
 
 

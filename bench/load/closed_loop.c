@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <time.h>
 
 #include "connection.h"
 
@@ -43,8 +44,14 @@ static void finish_sending(struct loop *loop, struct client *client) {
     }
 }
 
+static void pause_us(long us) {
+    struct timespec left = {us / 1000000, us % 1000000 * 1000};
+    nanosleep(&left, NULL);
+}
+
 static void start_requests(struct loop *loop, struct client *client) {
     const struct options *options = loop->options;
+    if (options->pause_us && client->finished) pause_us(options->pause_us);
     while (!client->blocked && client->started - client->finished < options->in_flight &&
            wants_more(loop)) {
         struct request *request = &client->link.request;
@@ -107,6 +114,8 @@ struct outcome closed_loop(const struct options *options) {
                                                       : METADATA;
     if (options->in_flight > (loop.kind == FETCH ? 1 : MOST_IN_FLIGHT))
         die("in_flight is too large: a fetch starts where the one before it ended");
+    if (options->pause_us && options->connections * options->in_flight > 1)
+        die("pause_us= is for one connection with one request in flight");
     struct client *clients = open_clients(&loop);
     uint64_t began = now_ns();
     if (options->seconds > 0) loop.deadline_ns = began + (uint64_t)(options->seconds * 1e9);

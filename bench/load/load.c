@@ -53,6 +53,7 @@ static void parse(struct options *options, const char *argument) {
         {"count", &options->count},
         {"max_bytes", &options->max_bytes},
         {"interval_us", &options->interval_us},
+        {"pause_us", &options->pause_us},
         {"verify", &options->verify},
     };
     const char *value = strchr(argument, '=');

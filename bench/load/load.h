@@ -9,6 +9,7 @@
 struct options {
     const char *workload, *host, *topic;
     long port, partitions, connections, in_flight, acks, count, max_bytes, interval_us, verify;
+    long pause_us; /* after each answer of a closed loop */
     double seconds;
     uint8_t *batch; /* the file named by batch=, one whole record batch */
     size_t batch_size;
