@@ -88,7 +88,9 @@ def points_and_copies(part: Part) -> Iterator[str]:
 
 CLIENTS = (
     "Kafka's own perf tools and librdkafka, on both cores beside the brokers; CPU is that "
-    "of all brokers, peak memory that of one."
+    "of all brokers, peak memory that of one. In a virtual machine the first touch of a page "
+    "counts as CPU too: samples differ by four times where the system had to get fresh memory "
+    "for the log."
 )
 SECTIONS = {
     "broker": Section("Beside Apache Kafka", "", ["broker"], ratios("load", "start", "latency")),
