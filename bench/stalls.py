@@ -87,8 +87,11 @@ def works(port: int, folder: Path) -> dict[str, list[Callable[[], None]]]:
         return lambda: produces(port, folder, batch, config, pause_us)
 
     def all_writes(pause_us: int) -> list[Callable[[], None]]:
-        kinds = ((GZIP_MB_1, {}), (GZIP_MB_4, {}), (MB_1, SMALL_SEGMENTS))
-        return [writes(batch, config, pause_us) for batch, config in kinds]
+        return [
+            writes(GZIP_MB_1, {}, pause_us),
+            writes(GZIP_MB_4, {}, pause_us),
+            writes(MB_1, SMALL_SEGMENTS, pause_us),
+        ]
 
     gzip_1, gzip_4, segments = all_writes(PACE_US)
     topics = partial(creates, port, numbers)
