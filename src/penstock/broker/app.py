@@ -25,13 +25,13 @@ from penstock.broker.handling.pieces import in_pieces_each
 from penstock.broker.machine import Machine
 from penstock.broker.net.certificates import Certificates
 from penstock.broker.net.connection_limits import ConnectionLimits
-from penstock.broker.net.dispatch import Routes
 from penstock.broker.net.key_set import follow_keys
 from penstock.broker.net.protection import (
     protections,
     security_between_brokers,
 )
 from penstock.broker.net.request_memory import request_memory
+from penstock.broker.net.routes import Routes
 from penstock.broker.net.scram_salt import salt_secret
 from penstock.broker.net.scram_users import ScramParametersInUse, scram_credential
 from penstock.broker.net.server import Server

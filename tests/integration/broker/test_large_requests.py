@@ -19,7 +19,7 @@ from penstock.broker.handlers.table import HANDLERS as HANDLED
 from penstock.broker.handling import turns
 from penstock.broker.handling.pieces import in_pieces_each
 from penstock.broker.handling.turns import PARTITIONS_A_TURN, by_topic, joined
-from penstock.broker.net.dispatch import LARGE_BYTES
+from penstock.broker.net.large_requests import LARGE_BYTES
 from penstock.broker.parked import Parked
 from penstock.broker.translate.commits import MOST_OFFSETS
 from penstock.errors import ErrorCode
