@@ -21,7 +21,7 @@ from penstock.http.prometheus import metrics
 from penstock.http.server import Handler
 
 
-class Pages:
+class BrokerPages:
     """`table` is for the HTTP server; `loops` run in the background."""
 
     def __init__(
