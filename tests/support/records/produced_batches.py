@@ -86,8 +86,7 @@ REFUSED: dict[str, tuple[bytearray, ErrorCode]] = {
         for wrong, body in MALFORMED.items()
     },
     **{
-        f"invalid {codec.name} data": (of_bytes(b"no such data", codec), INVALID)
-        for codec in Codec
+        f"invalid {codec.name} data": (of_bytes(b"no such data", codec), INVALID) for codec in Codec
     },
 }
 """Description: the batch, and the error code of the refusal."""
