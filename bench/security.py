@@ -30,7 +30,8 @@ from peers.penstock import PenstockBroker
 from peers.process import free_ports
 from penstock.broker.authorization.guarded import guarded
 from penstock.broker.context import Context, Peer
-from penstock.broker.net.dispatch import Dispatch, Request, Routes
+from penstock.broker.net.dispatch import Dispatch, Request
+from penstock.broker.net.routes import Routes
 from penstock.clock import SystemClock
 from penstock.record.build import build_batch
 from penstock.record.compression import Codec

@@ -74,14 +74,14 @@ def test_kafka_reads_every_batch_as_it_was_written() -> None:
 
 STRICTER = {
     "a base offset": "NONE",  # Kafka refuses it earlier, outside the classes used here
-    "a codec that is none": "UNKNOWN_SERVER_ERROR",
+    "an unknown codec": "UNKNOWN_SERVER_ERROR",
     "a producer without epoch": "NONE",
     "a record, for a timestamp passes 64 bits": "NONE",  # Kafka drops the excess bits
     "a transaction of nobody": "NONE",
 }
 """Batches that Penstock refuses, and what Kafka's validator does with them."""
 UNFORESEEN = {"a record, for a varint does not end"} | {
-    f"{codec.name} data that is none" for codec in Codec if codec is not Codec.NONE
+    f"invalid {codec.name} data" for codec in Codec if codec is not Codec.NONE
 }
 """Batches on which Kafka's validator throws an exception that has no error code of its own."""
 

@@ -17,11 +17,12 @@ import pytest
 from penstock.broker.net.session import Session
 from penstock.coordinator.runtime import CoordinatorRuntime
 from penstock.errors import KafkaError, StorageError
+from penstock.log.batch_search import BatchSearch
 from penstock.log.compaction.compactor import Compactor
 from penstock.log.compaction.reading import whole_batches
 from penstock.log.files import storage_error
 from penstock.log.partition_log import PartitionLog
-from penstock.log.segment import Segment
+from penstock.log.segment import RollRules
 from penstock.log.store import LogStore
 from penstock.log.upkeep import Upkeep
 from penstock.record.compression import Codec
@@ -134,7 +135,7 @@ MUTANTS = {
         ),
     ),
     "max.compaction.lag.ms rolls no segment": Mutant(
-        getattr(PartitionLog.config, "fset", None),  # None if the function is compiled
+        getattr(RollRules.of, "__func__", None),  # None if the function is compiled
         "min(segment_ms, config.max_compaction_lag_ms)",
         "segment_ms",
         lambda _: test_partition_log.test_a_compacted_log_rolls_before_its_records_are_overdue(
@@ -176,7 +177,7 @@ MUTANTS = {
         ),
     ),
     "batches out of order are served": Mutant(
-        Segment.find,
+        BatchSearch.find,
         "if base_offset <= before:",
         "if False:",
         lambda _: (

@@ -25,17 +25,17 @@ from penstock.broker.handling.pieces import in_pieces_each
 from penstock.broker.machine import Machine
 from penstock.broker.net.certificates import Certificates
 from penstock.broker.net.connection_limits import ConnectionLimits
-from penstock.broker.net.dispatch import Routes
 from penstock.broker.net.key_set import follow_keys
 from penstock.broker.net.protection import (
     protections,
     security_between_brokers,
 )
 from penstock.broker.net.request_memory import request_memory
+from penstock.broker.net.routes import Routes
 from penstock.broker.net.scram_salt import salt_secret
 from penstock.broker.net.scram_users import ScramParametersInUse, scram_credential
 from penstock.broker.net.server import Server
-from penstock.broker.pages.table import Pages
+from penstock.broker.pages.table import BrokerPages
 from penstock.broker.peers.supervision import supervised
 from penstock.broker.startup.state_file import BrokerState
 from penstock.broker.storage import open_storage
@@ -208,7 +208,7 @@ async def running(
             background += await member.join()
             http = None
             if config.metrics.penstock_http_listen:
-                pages = Pages(services, server, routes, parts.peers, tasks, machine.clock)
+                pages = BrokerPages(services, server, routes, parts.peers, tasks, machine.clock)
                 run(pages.loops)
                 http = await serve_pages(stack, tasks, pages.table, config.metrics)
                 # DescribeConfigs shows the bound address

@@ -29,7 +29,6 @@ from penstock.broker.coordination.coordinators import (
 from penstock.broker.delegation.tokens import DelegationTokens
 from penstock.broker.fetch.sessions import FetchSessions
 from penstock.broker.handlers.table import HANDLERS
-from penstock.broker.leader_append import LeaderAppend
 from penstock.broker.machine import Machine
 from penstock.broker.peers.cluster_member import ClusterMember
 from penstock.broker.peers.connections import PeerConnections
@@ -104,8 +103,9 @@ def assemble(
     compactor = Compactor(storage.files, logs.logs.values, clock, lambda: cluster.config.storage)
     waiters = Waiters(loop)
     quotas = ClientQuotas(cluster.image.client_configs, config.quota, clock.monotonic_ms)
-    leader_append = LeaderAppend(waiters, flusher)
-    partitions = Partitions(broker_id, logs, environment(cluster, waiters, clock, propose=propose))
+    partitions = Partitions(
+        broker_id, logs, environment(cluster, waiters, flusher, clock, propose=propose)
+    )
     moves = LogDirMoves(
         partitions,
         flusher,
@@ -125,7 +125,7 @@ def assemble(
     persister = Persister(broker_id, cluster, partitions, shares, waiters, clock, tasks, peers.to)
     dead_letters = DeadLetterWriter(cluster, clock, tasks, peers.to)
     verifications = PendingVerifications()
-    markers = MarkerLogs(partitions, groups, leader_append, clock, verifications)
+    markers = MarkerLogs(partitions, groups, clock, verifications)
     transactions = transaction_coordinator(
         config.transaction,
         cluster,
@@ -152,7 +152,6 @@ def assemble(
         },
         lambda partition: PartitionCoordinatorLog(
             partition,
-            leader_append,
             waiters,
             codecs.get(partition.topic_partition.topic, Codec.NONE),
         ),
@@ -225,7 +224,6 @@ def assemble(
         ),
         Replicas(
             partitions,
-            leader_append,
             moves,
             LeaderThrottle(broker_id, cluster, clock.monotonic_ms),
         ),

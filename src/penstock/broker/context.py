@@ -14,7 +14,6 @@ from penstock.broker.acls.authorizer import Authorizer
 from penstock.broker.cluster import Cluster
 from penstock.broker.delegation.tokens import DelegationTokens
 from penstock.broker.fetch.sessions import FetchSessions
-from penstock.broker.leader_append import LeaderAppend
 from penstock.broker.parked import Parked
 from penstock.broker.peers.connection import BROKER_SOFTWARE
 from penstock.broker.peers.control_plane import ControlPlane
@@ -124,7 +123,6 @@ class Replicas(msgspec.Struct, frozen=True):
     """The replicas on this broker."""
 
     partitions: Partitions
-    leader_append: LeaderAppend
     log_dir_moves: LogDirMoves
     leader_throttle: LeaderThrottle
 

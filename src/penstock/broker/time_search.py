@@ -9,7 +9,7 @@ from penstock.log.lookup import TimeSearch
 from penstock.log.partition_log import PartitionLog
 from penstock.log.time_index import TimestampOffset
 from penstock.log.time_search import searches_by_time, searches_for_newest
-from penstock.replication.partition import NotLeader
+from penstock.replication.errors import NotLeader
 
 MAX_TIMESTAMP: Final = -3
 """Requests the record with the largest timestamp (KIP-734)."""

@@ -11,71 +11,14 @@ from itertools import islice
 from typing import Final, TypeVar
 
 from penstock.broker.parked import Parked
-from penstock.loop import Handle, Loop
+from penstock.broker.waiter import Waiter
+from penstock.loop import Loop
 
 R = TypeVar("R")
 
 
 AT_A_TIME: Final = 16
 """Waiters woken per loop turn, so that a large group's members do not starve other requests."""
-
-
-class Waiter:
-    """A parked request; `cancel` removes it."""
-
-    __slots__ = ("_done", "_failed", "_parked", "_waiters", "timer")
-
-    def __init__(
-        self,
-        waiters: "Waiters",
-        parked: Parked[R],
-        done: Callable[[R], object],
-        failed: Callable[[Exception], object] | None,
-    ) -> None:
-        self._waiters, self._parked, self._done, self._failed = waiters, parked, done, failed
-        self.timer: Handle | None = None
-
-    @property
-    def gives_way(self) -> bool:
-        return self._parked.gives_way
-
-    @property
-    def operation(self) -> str:
-        """The kind of wait: for acks, for records, or for anything else."""
-        if self._parked.has_acted:
-            return "Produce"
-        return "Other" if self._parked.notice is None else "Fetch"
-
-    def notice(self, key: Hashable) -> None:
-        if self._parked.notice is not None:
-            self._parked.notice(key)
-
-    def attempt(self) -> None:
-        try:
-            response = self._parked.attempt()
-            if response is not None:
-                self.cancel()
-                self._done(response)
-        except Exception as error:  # noqa: BLE001  the session's boundary; others go on waiting
-            self._fail(error)
-
-    def expire(self) -> None:
-        self.cancel()
-        try:
-            self._done(self._parked.expire())
-        except Exception as error:  # noqa: BLE001  as above
-            self._fail(error)
-
-    def _fail(self, error: Exception) -> None:
-        if self._failed is None:
-            raise error
-        self.cancel()
-        self._failed(error)
-
-    def cancel(self) -> None:
-        if self.timer is not None:
-            self.timer.cancel()
-        self._waiters.forget(self, self._parked.keys)
 
 
 class Waiters:
@@ -96,7 +39,7 @@ class Waiters:
         failed: Callable[[Exception], object] | None = None,
     ) -> Waiter:
         """Call `done` with the response, or `failed` with the exception of an attempt."""
-        waiter = Waiter(self, parked, done, failed)
+        waiter = Waiter(parked, done, failed, self.forget)
         waiter.timer = self._loop.call_later(parked.wait_ms / 1000, waiter.expire)
         for key in parked.keys:
             self._by_key.setdefault(key, {})[waiter] = None

@@ -22,7 +22,7 @@ from penstock.console.messages.pages import MessagePages
 from penstock.console.messages.routes import MessageApi
 from penstock.console.messages.service import Messages
 from penstock.console.oidc.login import OidcLogin
-from penstock.console.pages import Pages
+from penstock.console.pages import ConsolePages
 from penstock.console.render import environment
 from penstock.console.watch import ClusterWatch
 from penstock.http.access import HttpAccess
@@ -52,7 +52,7 @@ def console(
     routes: list[Route | Mount] = [
         *BrowserLogin(gate, templates, audit, has_provider=provider is not None).routes(),
         *OidcLogin(gate, templates, audit, provider).routes(),
-        *Pages(watch, templates, audit, jobs).routes(),
+        *ConsolePages(watch, templates, audit, jobs).routes(),
         *api_routes(watch, audit, jobs),
         *MessagePages(watch, messages, templates, audit).routes(),
         *MessageApi(watch, messages).routes(),

@@ -64,7 +64,7 @@ SHOWN_EVENTS = 30
 T = TypeVar("T", bound=Struct)
 
 
-class Pages:
+class ConsolePages:
     """Renders pages from `watch`, or a waiting page while the cluster has not answered yet."""
 
     def __init__(

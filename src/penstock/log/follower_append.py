@@ -25,7 +25,7 @@ def append_as_follower(log: PartitionLog, data: Buffer, now_ms: int) -> Appended
         for start, end, run in _runs(log, found, now_ms):
             markers = list(_markers(view[start:end], run))
             aborts = any(each is not None and not each.committed for each in markers)
-            aborted_file = log.segments.active.open_aborted() if aborts else None
+            aborted_file = log.segments.active.txn_index.open() if aborts else None
             log.segments.active.append_run(view[start:end], run)
             log.end_offset = run[-1].next_offset
             for header, marker in zip(run, markers, strict=True):

@@ -123,7 +123,7 @@ def search_by_time(segments: Segments, timestamp: int, start: int) -> TimeSearch
         if segment.newest.timestamp < timestamp:
             continue
         # No record before this entry's offset is newer than its timestamp, and so than ours.
-        indexed = segment.time_index.lookup(timestamp).offset
+        indexed = segment.indexes.time_index.lookup(timestamp).offset
         found = segment.find(max(indexed, start))
         if found is not None:
             file, end, following = segment.file, segment.size_bytes, segments.end_of(segment)
@@ -168,7 +168,7 @@ def aborted_between(segments: Segments, start: int, end: int) -> list[AbortedTxn
     """Aborted transactions with records in `[start, end)`, for a read_committed fetch."""
     found: list[AbortedTxn] = []
     for segment in segments.since(start):
-        part, complete = overlapping(segment.aborted(), start, end)
+        part, complete = overlapping(segment.txn_index.read(), start, end)
         found += part
         if complete:
             break

@@ -7,52 +7,27 @@ disk takes the whole log directory offline.
 from pathlib import Path
 from typing import Final
 
-import msgspec
-
 from penstock.config.topic import TopicConfig
 from penstock.errors import StorageError
 from penstock.log import lookup
-from penstock.log.corrupt import CorruptFile
-from penstock.log.epochs import LeaderEpochs
 from penstock.log.files import Files, LogFile, finished_or_failed
 from penstock.log.flush import Flush
+from penstock.log.loaded_state import LoadedState
 from penstock.log.log_dir import LogDir
 from penstock.log.lookup import LogSlice, OffsetOutOfRange
-from penstock.log.producer_state import ProducerState
-from penstock.log.replay import heal_aborted, index_aborted, marker_in, note_batch
-from penstock.log.roll import RollRules
-from penstock.log.segment import IndexLimits
-from penstock.log.segments import Segments
+from penstock.log.replay import aborted_between, checked_marker, index_aborted, note_batch
+from penstock.log.segment import RollRules
+from penstock.log.segment_indexes import IndexLimits
 from penstock.log.snapshots import write_snapshot
 from penstock.log.txn_index import AbortedTxn
 from penstock.log.unflushed import Unflushed
 from penstock.record.batch import BatchHeader, assign, read_header
 from penstock.record.control import EndTransactionMarker
 from penstock.record.stamp import stamp_log_append_time
-from penstock.types import Buffer, TopicPartition
-
-HELD_OPEN: Final = 2
-"""The newest segments, whose files a flush holds open from its beginning.
-
-After a recovery, or in a copy that moved to another directory, thousands may have to be synced.
-"""
-
+from penstock.types import TopicPartition
 
 SMALL_SNAPSHOT_BYTES: Final = 1 << 16
 """Producer snapshots up to this size are written at every roll."""
-
-
-class LoadedState(msgspec.Struct):
-    """A log as start-up found it."""
-
-    segments: Segments
-    producers: ProducerState
-    epochs: LeaderEpochs
-    log_start_offset: int
-    recovery_point: int
-    end_offset: int
-    changed: bool
-    """New, or repaired: there is something to sync even if nothing is appended."""
 
 
 class Appended:
@@ -121,17 +96,7 @@ class PartitionLog:
     def config(self, config: TopicConfig) -> None:
         self._config = config
         self._log_append_time = config.message_timestamp_type == "LogAppendTime"
-        segment_ms = config.segment_ms
-        if "compact" in config.cleanup_policy:
-            # Only closed segments are compacted: close them before their compaction is due
-            # (KIP-354).
-            segment_ms = min(segment_ms, config.max_compaction_lag_ms)
-        self.roll_rules = RollRules(
-            str(self.topic_partition),
-            config.segment_bytes,
-            segment_ms,
-            config.segment_jitter_ms,
-        )
+        self.roll_rules = RollRules.of(str(self.topic_partition), config)
         self.segments.limits = IndexLimits.of(config)
 
     @property
@@ -176,7 +141,7 @@ class PartitionLog:
             marker = None
             if header.producer_id >= 0:
                 if header.is_control:
-                    marker = self._checked_marker(batch, header)
+                    marker = checked_marker(self.producers, batch, header)
                 else:
                     original = self.producers.check(header, from_client=from_client)
                     if original is not None:
@@ -207,7 +172,7 @@ class PartitionLog:
             if leader_epoch != self.leader_epoch:
                 self.assign_epoch(leader_epoch, first_offset)
             aborts = marker is not None and not marker.committed
-            aborted_file = segment.open_aborted() if aborts else None
+            aborted_file = segment.txn_index.open() if aborts else None
             segment.append(batch, last_offset, timestamp)
             self.end_offset = last_offset + 1
             if header.producer_id >= 0:
@@ -223,14 +188,6 @@ class PartitionLog:
     def flush_due(self) -> bool:
         """Whether `flush.messages` requires a flush now."""
         return self.end_offset - self.recovery_point >= self._config.flush_messages
-
-    def _checked_marker(self, batch: Buffer, header: BatchHeader) -> EndTransactionMarker | None:
-        marker = marker_in(batch, header)
-        if marker is not None:
-            self.producers.check_marker(
-                header.producer_id, header.producer_epoch, marker.coordinator_epoch
-            )
-        return marker
 
     def note_producer(
         self,
@@ -307,11 +264,7 @@ class PartitionLog:
     def aborted_between(self, start: int, end: int) -> list[AbortedTxn]:
         """Aborted transactions with records in `[start, end)`, for a read_committed fetch."""
         with self.log_dir:
-            try:
-                return lookup.aborted_between(self.segments, start, end)
-            except CorruptFile:
-                heal_aborted(self.files, self.segments, self.segments.since(start))
-                return lookup.aborted_between(self.segments, start, end)
+            return aborted_between(self.files, self.segments, start, end)
 
     def offset_for_leader_epoch(self, leader_epoch: int) -> tuple[int, int]:
         """The largest epoch up to this one, and its end offset; (-1, -1) when unknown."""
@@ -359,21 +312,14 @@ class PartitionLog:
         """The flush after which everything up to the end survives a crash."""
         with self.log_dir:
             unflushed = [] if self.is_gone else self.segments.since(self.recovery_point)
-            handles = [handle for segment in unflushed[-HELD_OPEN:] for handle in segment.to_sync()]
-            closed = [
-                name for segment in unflushed[:-HELD_OPEN] for name in segment.names_to_sync()
-            ]
-        names, names_changed, epochs = self.unflushed.take(self.epochs)
-        return Flush(
-            self.files,
-            self.segments.home,
-            self.end_offset,
-            self.generation,
-            tuple(handles),
-            (*closed, *names),
-            names=names_changed,
-            epochs=epochs,
-        )
+            return self.unflushed.begin_flush(
+                self.files,
+                self.segments.home,
+                unflushed,
+                self.epochs,
+                end_offset=self.end_offset,
+                generation=self.generation,
+            )
 
     def flushed(self, flush: Flush) -> None:
         """Note that `flush` has run."""
@@ -394,14 +340,10 @@ class PartitionLog:
         self.log_dir.fail(error)
         self.unflushed.give_back()
 
-    def _is_untouched(self) -> bool:
-        return (
-            self.end_offset == self._loaded_end and self.generation == 0 and self.unflushed.is_empty
-        )
-
     def begin_close(self) -> Flush | None:
         """Prepare for a clean stop, which is complete once the flush has run."""
-        if self._is_untouched():
+        is_as_loaded = self.end_offset == self._loaded_end and self.generation == 0
+        if is_as_loaded and self.unflushed.is_empty:
             return None
         with self.log_dir:
             self.segments.active.close()

@@ -10,16 +10,18 @@ from penstock.log.corrupt import CorruptFile
 from penstock.log.epochs import EPOCHS, LeaderEpochs
 from penstock.log.files import Files
 from penstock.log.leftovers import base_offsets, resolve_leftovers
+from penstock.log.loaded_state import LoadedState
 from penstock.log.log_dir import LogDir
 from penstock.log.old_format import refuse_old_format
 from penstock.log.open_segments import OpenSegments
 from penstock.log.order import in_order
-from penstock.log.partition_log import LoadedState, PartitionLog
+from penstock.log.partition_log import PartitionLog
 from penstock.log.producer_state import CompletedTxn, ProducerState
 from penstock.log.replay import index_aborted, replay_readable
 from penstock.log.scan import checked
-from penstock.log.segment import MAX_RELATIVE_OFFSET, IndexLimits, Segment
+from penstock.log.segment import Segment
 from penstock.log.segment_files import LOG, offset_path
+from penstock.log.segment_indexes import MAX_RELATIVE_OFFSET, IndexLimits
 from penstock.log.segments import Segments
 from penstock.log.snapshots import latest_state, remove_stray_snapshots
 from penstock.record.batch import BatchHeader, CorruptBatch
@@ -229,7 +231,7 @@ def _recover_segment(segment: Segment, before_cut: Callable[[], None]) -> Iterat
     be whole, and must not follow what is written there next.
     """
     segment.reset_indexes()
-    segment.forget_aborted()
+    segment.txn_index.remove()
     found = checked(segment.file, segment.size_bytes)
     position = 0
     try:

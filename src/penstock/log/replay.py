@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable
 
 from penstock.errors import KafkaError
+from penstock.log import lookup
 from penstock.log.corrupt import CorruptFile
 from penstock.log.files import Files, LogFile
 from penstock.log.lookup import DECOMPRESSED_LIMIT_BYTES
@@ -67,6 +68,16 @@ def marker_in(batch: Buffer, header: BatchHeader) -> EndTransactionMarker | None
     return None if control is None else read_marker(control)
 
 
+def checked_marker(
+    state: ProducerState, batch: Buffer, header: BatchHeader
+) -> EndTransactionMarker | None:
+    """The marker that a control batch holds; raises if it may not be appended."""
+    marker = marker_in(batch, header)
+    if marker is not None:
+        state.check_marker(header.producer_id, header.producer_epoch, marker.coordinator_epoch)
+    return marker
+
+
 def note_batch(
     state: ProducerState,
     header: BatchHeader,
@@ -94,17 +105,26 @@ def index_aborted(segment: Segment, txn: CompletedTxn, file: LogFile | None = No
         aborted = AbortedTxn(
             txn.producer_id, txn.first_offset, txn.last_offset, txn.last_stable_offset
         )
-        segment.append_aborted(aborted, file)
+        segment.txn_index.append(aborted, file)
+
+
+def aborted_between(files: Files, segments: Segments, start: int, end: int) -> list[AbortedTxn]:
+    """Aborted transactions with records in `[start, end)`; rebuilds damaged indexes of them."""
+    try:
+        return lookup.aborted_between(segments, start, end)
+    except CorruptFile:
+        heal_aborted(files, segments, segments.since(start))
+        return lookup.aborted_between(segments, start, end)
 
 
 def heal_aborted(files: Files, segments: Segments, suspects: list[Segment]) -> None:
     """Rebuild the damaged aborted-transaction indexes among those of `suspects`."""
     for segment in suspects:
         try:
-            segment.aborted()
+            segment.txn_index.read()
         except CorruptFile as error:
             logger.warning("%s; it is rebuilt", error)
-            segment.forget_aborted()
+            segment.txn_index.remove()
             state = latest_state(
                 files,
                 segments.directory,

@@ -9,8 +9,9 @@ from penstock.log.files import Files
 from penstock.log.home import Home
 from penstock.log.open_segments import OpenSegments
 from penstock.log.retention import SegmentInfo
-from penstock.log.segment import IndexLimits, Segment
+from penstock.log.segment import Segment
 from penstock.log.segment_files import LOG, SEGMENT_FILES, SWAP, offset_path
+from penstock.log.segment_indexes import IndexLimits
 
 
 class Segments:

@@ -5,11 +5,13 @@ The whole file is read once: a producer may abort a hundred thousand times in on
 """
 
 from bisect import bisect_left
+from pathlib import Path
 from struct import Struct
 
 import msgspec
 
 from penstock.log.corrupt import CorruptFile
+from penstock.log.files import Files, LogFile
 from penstock.types import Buffer
 
 _ENTRY = Struct(">hqqqq")
@@ -77,3 +79,38 @@ def overlapping(txns: list[AbortedTxn], start: int, end: int) -> tuple[list[Abor
         if txn.last_stable_offset >= end:
             return found, True
     return found, False
+
+
+class TxnIndex:
+    """The aborted transactions that end in the segment that begins at `base_offset`."""
+
+    def __init__(self, files: Files, path: Path, base_offset: int) -> None:
+        self._files, self._path, self._base_offset = files, path, base_offset
+        self._found: list[AbortedTxn] | None = None
+
+    def read(self) -> list[AbortedTxn]:
+        if self._found is None:
+            data = self._files.read(self._path) if self._files.exists(self._path) else b""
+            self._found = decode_aborted(data, self._base_offset, str(self._path))
+        return self._found
+
+    def open(self) -> LogFile:
+        """Open the file for `append`: after the marker is written, no descriptor may be left."""
+        return self._files.open(self._path, create=True)
+
+    def append(self, txn: AbortedTxn, file: LogFile | None = None) -> None:
+        (file or self.open()).append(encode_aborted(txn))
+        if self._found is not None:
+            self._found.append(txn)
+
+    def truncate_to(self, offset: int) -> None:
+        """Forget the transactions that end at or after `offset`."""
+        if self._files.exists(self._path):
+            data = self._files.read(self._path)
+            kept = kept_bytes(data, self._base_offset, offset, str(self._path))
+            self._files.open(self._path).truncate(kept)
+            self._found = None
+
+    def remove(self) -> None:
+        self._files.remove(self._path)
+        self._found = None

@@ -1,6 +1,19 @@
 """Changes that the next flush of a log has to sync besides its segments."""
 
+from typing import Final
+
 from penstock.log.epochs import LeaderEpochs
+from penstock.log.files import Files
+from penstock.log.flush import Flush
+from penstock.log.home import Home
+from penstock.log.segment import Segment
+from penstock.log.segment_files import SEGMENT_FILES
+
+HELD_OPEN: Final = 2
+"""The newest segments, whose files a flush holds open from its beginning.
+
+After a recovery, or in a copy that moved to another directory, thousands may have to be synced.
+"""
 
 
 class Unflushed:
@@ -23,16 +36,37 @@ class Unflushed:
         self._names.add(name)
         self.names_changed = True
 
-    def take(self, epochs: LeaderEpochs) -> tuple[tuple[str, ...], bool, bytes | None]:
-        """File names, whether to sync the directory, and the epochs if they changed."""
-        taken = (
-            tuple(sorted(self._names)),
-            self.names_changed,
-            epochs.encode() if self.epochs_changed else None,
+    def begin_flush(
+        self,
+        files: Files,
+        home: Home,
+        segments: list[Segment],
+        epochs: LeaderEpochs,
+        *,
+        end_offset: int,
+        generation: int,
+    ) -> Flush:
+        """The flush that syncs these segments and everything noted since the last one."""
+        handles = [handle for segment in segments[-HELD_OPEN:] for handle in segment.to_sync()]
+        # All entries of closed segments are written.
+        closed = [
+            segment.path(suffix).name
+            for segment in segments[:-HELD_OPEN]
+            for suffix in SEGMENT_FILES
+        ]
+        flush = Flush(
+            files,
+            home,
+            end_offset,
+            generation,
+            tuple(handles),
+            (*closed, *sorted(self._names)),
+            names=self.names_changed,
+            epochs=epochs.encode() if self.epochs_changed else None,
         )
         self._in_flight, self._names = self._names, set()
         self.names_changed = self.epochs_changed = self.is_urgent = False
-        return taken
+        return flush
 
     def give_back(self) -> None:
         """The flush failed: the next one has to sync everything that it took."""

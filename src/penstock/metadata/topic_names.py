@@ -1,11 +1,9 @@
-"""The topic that a request means, by name or by id, and the topics that only brokers write."""
+"""Legal topic names, and the topics that only brokers write."""
 
 import re
 from typing import Final
 
 from penstock.errors import ErrorCode, KafkaError
-from penstock.metadata.image import ClusterImage
-from penstock.types import Uuid
 
 MAX_NAME_LENGTH: Final = 249
 """Leaves room in a file name for `-`, the partition number and `.<32 digits>-delete`."""
@@ -22,12 +20,6 @@ class InternalTopic(KafkaError):
     code = ErrorCode.INVALID_TOPIC_EXCEPTION
 
 
-class UnknownTopicId(KafkaError):
-    """No topic has this id."""
-
-    code = ErrorCode.UNKNOWN_TOPIC_ID
-
-
 def is_legal(name: str) -> bool:
     """Whether a topic can have this name: its logs are in directories of the same name."""
     return (
@@ -35,13 +27,3 @@ def is_legal(name: str) -> bool:
         and name not in {".", ".."}
         and LEGAL_CHARACTERS.fullmatch(name) is not None
     )
-
-
-def topic_name(name: str, topic_id: Uuid, image: ClusterImage, *, by_id: bool) -> str:
-    """The topic's name; in request versions with topic ids, it is looked up by id."""
-    if not by_id:
-        return name
-    found = image.topic_names.get(topic_id)
-    if found is None:
-        raise UnknownTopicId(f"no topic has the id {topic_id.hex()}")
-    return found

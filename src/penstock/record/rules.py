@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from penstock.config.topic import TopicConfig
 from penstock.errors import ErrorCode, KafkaError
 from penstock.record.compression import Codec
 
@@ -30,3 +31,17 @@ class BatchRules:
     codec: Codec | None = None
     """The codec that batches are recompressed with; None keeps the producer's."""
     codec_level: int | None = None
+
+    @classmethod
+    def of(cls, config: TopicConfig) -> "BatchRules":
+        as_produced = config.compression_type == "producer"
+        name = "none" if config.compression_type == "uncompressed" else config.compression_type
+        return cls(
+            max_message_bytes=config.max_message_bytes,
+            log_append_time=config.message_timestamp_type == "LogAppendTime",
+            timestamp_before_max_ms=config.message_timestamp_before_max_ms,
+            timestamp_after_max_ms=config.message_timestamp_after_max_ms,
+            keys_required="compact" in config.cleanup_policy,
+            codec=None if as_produced else Codec[name.upper()],
+            codec_level=None if as_produced else config.codec_level(name),
+        )

@@ -191,15 +191,9 @@ def stored(
         )
         return made, read_header(made), walked_bytes
     if not rules.log_append_time:
-        header = with_true_timestamp(batch, header, timestamps.newest)
+        newest = timestamps.newest
+        if header.max_timestamp != newest or header.is_log_append_time:
+            # Retention and lookup by time use the largest timestamp.
+            stamp_max_timestamp(batch, newest)
+            header = read_header(batch)
     return batch, header, walked_bytes
-
-
-def with_true_timestamp(
-    batch: memoryview | bytearray, header: BatchHeader, newest: int
-) -> BatchHeader:
-    """The header with the records' largest timestamp, which retention and lookup by time use."""
-    if header.max_timestamp == newest and not header.is_log_append_time:
-        return header
-    stamp_max_timestamp(batch, newest)
-    return read_header(batch)

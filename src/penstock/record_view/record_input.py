@@ -8,6 +8,7 @@ import msgspec
 
 from penstock.client.position import iso_ms
 from penstock.client.produce import ProducerRecord
+from penstock.counted import counted
 from penstock.errors import ConfigError
 from penstock.record_view.formula import unmarked
 from penstock.record_view.record_json import (
@@ -177,9 +178,8 @@ class CsvReader:
         if not cells:
             return None
         if len(cells) != len(self._columns):
-            raise BadLine(
-                f"line {number}: {len(cells)} fields, the header has {len(self._columns)}"
-            )
+            fields = counted(len(cells), "field")
+            raise BadLine(f"line {number}: {fields}, the header has {len(self._columns)}")
         return self._record(dict(zip(self._columns, cells, strict=True)), number)
 
     def _taken(self) -> str:

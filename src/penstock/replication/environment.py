@@ -5,6 +5,7 @@ from collections.abc import Callable, Container, Iterable
 from msgspec import Struct, field
 
 from penstock.clock import SystemClock
+from penstock.log.partition_log import PartitionLog
 from penstock.replication.proposal import IsrProposal
 from penstock.types import TopicPartition
 
@@ -52,6 +53,8 @@ class Environment(Struct, frozen=True):
     """
     changed: Callable[[TopicPartition], object] = lambda _where: None
     """Called when something changed that requests may wait for."""
+    flush: Callable[[PartitionLog], object] = lambda _log: None
+    """Request a flush; `changed` is called when it has ended."""
     isr_counts: IsrCounts = field(default_factory=IsrCounts)
 
 

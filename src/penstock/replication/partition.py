@@ -1,15 +1,17 @@
 """A partition's replica on this broker: its role, the in-sync set, and the high watermark."""
 
-import logging
-from collections.abc import Iterator
-
 from penstock.config.topic import TopicConfig
-from penstock.errors import ErrorCode, KafkaError
 from penstock.log.partition_log import Appended, PartitionLog
 from penstock.record.batch import BatchHeader
-from penstock.record.compression import Codec
 from penstock.record.rules import BatchRules
 from penstock.replication.environment import ALONE, Environment
+from penstock.replication.errors import (
+    FencedLeaderEpoch,
+    NotEnoughReplicas,
+    NotLeader,
+    StaleState,
+    UnknownLeaderEpoch,
+)
 from penstock.replication.isr import (
     FollowerState,
     Isr,
@@ -18,42 +20,8 @@ from penstock.replication.isr import (
     effective_min_isr,
     holds_back,
 )
-from penstock.replication.proposal import (
-    IsrProposal,
-)
+from penstock.replication.proposal import IsrProposal
 from penstock.types import BrokerId, TopicPartition, Uuid
-
-logger = logging.getLogger(__name__)
-
-
-class NotLeader(KafkaError):
-    """Another broker leads this partition, or none does."""
-
-    code = ErrorCode.NOT_LEADER_OR_FOLLOWER
-
-
-class FencedLeaderEpoch(KafkaError):
-    """The client knows an older leader epoch: it must refresh its metadata."""
-
-    code = ErrorCode.FENCED_LEADER_EPOCH
-
-
-class UnknownLeaderEpoch(KafkaError):
-    """The client knows a newer leader epoch than this broker."""
-
-    code = ErrorCode.UNKNOWN_LEADER_EPOCH
-
-
-class NotEnoughReplicas(KafkaError):
-    """Fewer replicas are in sync than `min.insync.replicas` requires."""
-
-    code = ErrorCode.NOT_ENOUGH_REPLICAS
-
-
-class StaleState(KafkaError):
-    """A LeaderAndIsr with older epochs than this broker already knows."""
-
-    code = ErrorCode.STALE_CONTROLLER_EPOCH
 
 
 class Partition:
@@ -105,17 +73,7 @@ class Partition:
     def configure(self, config: TopicConfig) -> None:
         """Apply new topic settings, from the next request on."""
         self.log.config = config
-        as_produced = config.compression_type == "producer"
-        name = "none" if config.compression_type == "uncompressed" else config.compression_type
-        self.rules = BatchRules(
-            max_message_bytes=config.max_message_bytes,
-            log_append_time=config.message_timestamp_type == "LogAppendTime",
-            timestamp_before_max_ms=config.message_timestamp_before_max_ms,
-            timestamp_after_max_ms=config.message_timestamp_after_max_ms,
-            keys_required="compact" in config.cleanup_policy,
-            codec=None if as_produced else Codec[name.upper()],
-            codec_level=None if as_produced else config.codec_level(name),
-        )
+        self.rules = BatchRules.of(config)
         self.min_insync_replicas = config.min_insync_replicas
         self._update_min_isr()
 
@@ -257,10 +215,10 @@ class Partition:
         *,
         from_client: bool = True,
     ) -> Appended:
-        """Append a validated batch; the caller has checked that this broker leads (`LeaderAppend`).
-
-        Coordinators' own batches have no sequences.
+        """Append a validated batch as the leader, wake the requests that wait for it, and request
+        a flush if one is due. The batches of coordinators (not `from_client`) have no sequences.
         """
+        self.check_leader()
         if acks == -1 and len(self.in_sync.committed) < self.min_isr:
             raise NotEnoughReplicas(
                 f"{self.topic_partition} needs {self.min_isr} replicas in sync, "
@@ -272,6 +230,9 @@ class Partition:
         self.records_in += header.record_count
         self.bytes_in += len(batch)
         self.advance()
+        self.environment.changed(self.topic_partition)
+        if appended.flush_due:
+            self.environment.flush(self.log)
         return appended
 
     def advance(self) -> bool:
@@ -317,33 +278,11 @@ class Partition:
         """On a follower: how many committed records it lacks, as far as it knows."""
         return 0 if self.leads else max(0, self.leader_high_watermark - self.log.end_offset)
 
-    def visible_end(self, *, read_committed: bool) -> int:
-        """The offset before which a consumer may read."""
-        return self.log.last_stable_offset if read_committed else self.log.high_watermark
-
-    @property
-    def low_watermark(self) -> int:
-        """Smallest log start offset of live replicas; deleted records before it are gone."""
-        starts = (
-            state.log_start_offset
-            for replica, state in self.followers.items()
-            if self.environment.is_eligible(replica, state.broker_epoch)
-        )
-        return min([self.log.log_start_offset, *starts])
-
     def is_in_tenure(self, tenure: int) -> bool:
         """Whether this broker has led ever since `tenure` was read. If not, the records that it
         appended then may have been truncated, whatever the high watermark says.
         """
         return self.leads and tenure == self.tenure
-
-    def readable_followers(self, offset: int) -> Iterator[tuple[int, int, int]]:
-        """In-sync followers that have `offset`: broker, end offset, ms since it was caught up."""
-        now_ms = self.environment.monotonic_ms()
-        for replica in self.in_sync.committed:
-            state = self.followers.get(replica)
-            if state is not None and state.log_start_offset <= offset <= state.end_offset:
-                yield replica, state.end_offset, now_ms - state.caught_up_ms
 
     def has_enough_replicas(self) -> bool:
         """Whether records below the high watermark are as safe as acks=all promises."""

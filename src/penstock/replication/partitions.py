@@ -2,19 +2,12 @@
 
 from collections.abc import Iterator
 
-from penstock.errors import ErrorCode, KafkaError
 from penstock.log.store import LogStore
-from penstock.metadata.image import ClusterImage
 from penstock.replication.environment import ALONE, Environment
-from penstock.replication.partition import NotLeader, Partition
+from penstock.replication.errors import UnknownPartition
+from penstock.replication.partition import Partition
 from penstock.replication.partition_logs import log_of, why_stray
 from penstock.types import NO_UUID, BrokerId, TopicPartition, Uuid
-
-
-class UnknownPartition(KafkaError):
-    """A topic or partition that is unknown on this broker."""
-
-    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 class Partitions:
@@ -25,22 +18,23 @@ class Partitions:
     ) -> None:
         self._broker_id, self.store, self._environment = broker_id, store, environment
         self.isr_counts = environment.isr_counts
-        self._partitions: dict[tuple[str, int], Partition] = {}
+        self.here: dict[tuple[str, int], Partition] = {}
+        """By topic and index; only this class changes it."""
         self.failed_produces = self.failed_fetches = 0
         """Batches and reads that were refused, of unknown partitions too."""
 
     def __iter__(self) -> Iterator[Partition]:
-        return iter(self._partitions.values())
+        return iter(self.here.values())
 
     def __len__(self) -> int:
-        return len(self._partitions)
+        return len(self.here)
 
     def find(self, topic: str, index: int) -> Partition | None:
-        return self._partitions.get((topic, index))
+        return self.here.get((topic, index))
 
     def get(self, topic: str, index: int) -> Partition:
         """The partition, whether led here or not; raises if it is not on this broker."""
-        found = self._partitions.get((topic, index))
+        found = self.here.get((topic, index))
         if found is None:
             raise UnknownPartition(f"{topic}-{index} is not on this broker")
         return found
@@ -55,15 +49,15 @@ class Partitions:
         name is set aside, and its partition with it.
         """
         topic_partition = TopicPartition(topic, index)
-        is_unknown = is_new and topic_partition not in self._partitions
+        is_unknown = is_new and topic_partition not in self.here
         why = why_stray(self.store, topic_partition, topic_id, is_new=is_unknown)
         if why is not None:
             self.set_aside(topic_partition, why)
-        found = self._partitions.get(topic_partition)
+        found = self.here.get(topic_partition)
         if found is None:
             log = log_of(self.store, topic_partition, topic_id, now_ms, is_new=is_new)
             log.config = self.store.config_for(topic)  # altered since a thread began to create it
-            found = self._partitions[topic_partition] = Partition(
+            found = self.here[topic_partition] = Partition(
                 self._broker_id, topic_partition, topic_id, log, self._environment
             )
         elif found.topic_id == NO_UUID:
@@ -76,7 +70,7 @@ class Partitions:
         self.store.set_aside(topic_partition, why)
 
     def _retire(self, topic_partition: TopicPartition) -> None:
-        found = self._partitions.pop(topic_partition, None)
+        found = self.here.pop(topic_partition, None)
         if found is not None:
             found.retire()
 
@@ -90,15 +84,3 @@ class Partitions:
             self.store.delete(topic_partition, future=True)
         if topic_partition in self.store.logs:
             self.store.delete(topic_partition, sync=sync)
-
-
-def partition_here(
-    partitions: Partitions, image: ClusterImage, topic: str, index: int
-) -> Partition:
-    """The partition; raise if it does not exist, or only other brokers have it."""
-    found = partitions.find(topic, index)
-    if found is None:
-        if image.partition(TopicPartition(topic, index)) is not None:
-            raise NotLeader(f"{topic}-{index} is on other brokers")
-        raise UnknownPartition(f"{topic}-{index} does not exist")
-    return found

@@ -3,9 +3,12 @@
 They raise the error of the response, as `Partition.check_leader` does for all requests.
 """
 
+from collections.abc import Iterator
+
 from penstock.errors import ErrorCode, KafkaError
 from penstock.log.lookup import OffsetOutOfRange
-from penstock.replication.partition import NotLeader, Partition, UnknownLeaderEpoch
+from penstock.replication.errors import NotLeader, UnknownLeaderEpoch
+from penstock.replication.partition import Partition
 from penstock.replication.truncation import EpochEnd, diverging
 
 
@@ -62,3 +65,18 @@ def diverging_epoch(
     if unknown or fetch_offset < log.log_start_offset:
         raise OffsetOutOfRange(fetch_offset, log.log_start_offset, log.end_offset)
     return found
+
+
+def visible_end(partition: Partition, *, read_committed: bool) -> int:
+    """The offset before which a consumer may read."""
+    log = partition.log
+    return log.last_stable_offset if read_committed else log.high_watermark
+
+
+def readable_followers(partition: Partition, offset: int) -> Iterator[tuple[int, int, int]]:
+    """In-sync followers that have `offset`: broker, end offset, ms since it was caught up."""
+    now_ms = partition.environment.monotonic_ms()
+    for replica in partition.in_sync.committed:
+        state = partition.followers.get(replica)
+        if state is not None and state.log_start_offset <= offset <= state.end_offset:
+            yield replica, state.end_offset, now_ms - state.caught_up_ms

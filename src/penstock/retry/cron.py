@@ -12,6 +12,7 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 from penstock.config.duration import MINUTE_MS
+from penstock.counted import counted
 from penstock.errors import ConfigError
 
 MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -110,7 +111,7 @@ def parse_cron(text: str, zone: ZoneInfo) -> Cron:
     fields = text.split()
     if len(fields) != len(FIELDS):
         raise ConfigError(
-            f"{text!r} is not a cron expression: it has {len(fields)} fields, not five "
+            f"{text!r} is not a cron expression: it has {counted(len(fields), 'field')}, not five "
             "(minute hour day-of-month month day-of-week)"
         )
     minutes, hours, days, months, weekdays = (

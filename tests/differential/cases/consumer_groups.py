@@ -103,7 +103,7 @@ HEARTBEAT = [
     case("an epoch before", *PAIR, beat(epoch=1), topics=ONE),
     case("an epoch to come", *ALONE, beat(epoch=7), topics=ONE),
     case("an epoch to come, telling everything", *ALONE, enter(epoch=7, owned=(0,)), topics=ONE),
-    case("an epoch that is none", *ALONE, beat(epoch=-3), topics=ONE),
+    case("an impossible epoch", *ALONE, beat(epoch=-3), topics=ONE),
     case("a member that nobody knows", beat("~nobody")),
     case("a member that the group does not know", *ALONE, beat("~nobody"), topics=ONE),
     case("two members share", *PAIR, beat(), beat("~b", 3), beat("~a", 2, (0, 1)), beat("~b", 3),

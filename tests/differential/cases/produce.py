@@ -140,9 +140,9 @@ BROKEN: dict[str, bytes] = {
     "a header key that is no utf-8": framed(record(header_count=1, tail=b"\x02\xff\x00")),
     "a varint that never ends": framed(b"\xff" * 12),
     "records that are no records": framed(b"garbage"),
-    "gzip that is none": patched(SOUND, attributes=1),
-    "snappy that is none": patched(SOUND, attributes=2),
-    "lz4 that is none": patched(SOUND, attributes=3),
+    "invalid gzip data": patched(SOUND, attributes=1),
+    "invalid snappy data": patched(SOUND, attributes=2),
+    "invalid lz4 data": patched(SOUND, attributes=3),
     "codec 5": patched(SOUND, attributes=5),
     "codec 7": patched(SOUND, attributes=7),
     "unused attribute bits": patched(SOUND, attributes=0x80),
@@ -243,7 +243,7 @@ SETTINGS = [
 
 ZSTD = [
     case("zstd before its version", produce(batch(codec=Codec.ZSTD)), topics=ONE, until=6),
-    case("zstd that is none", produce(patched(SOUND, attributes=4)), topics=ONE, since=7),
+    case("invalid zstd data", produce(patched(SOUND, attributes=4)), topics=ONE, since=7),
 ]
 
 CASES: list[Case] = [

@@ -188,7 +188,7 @@ HEARTBEAT = [
     case("join a topic that is not there, and go on", enter(topics=("~none",)), beat(), described(),
          api=ShareGroupHeartbeatRequest),
     case("an epoch to come", enter(topics=("~none",)), beat(epoch=9)),
-    case("an epoch that is none", *ALONE, beat(epoch=-2), topics=ONE),
+    case("an impossible epoch", *ALONE, beat(epoch=-2), topics=ONE),
     case("a member that nobody knows", beat("nobody")),
     case("a member that the group does not know", *ALONE, beat("nobody"), topics=ONE),
     case("leave", enter(topics=("~none",)), beat(epoch=-1), described(),

@@ -23,9 +23,10 @@ from penstock.errors import ErrorCode
 from penstock.record.batch import read_header
 from penstock.record.build import build_batch, numbered
 from penstock.record.compression import Codec
+from penstock.replication.errors import NotLeader
 from penstock.replication.isr import FollowerFetch
 from penstock.replication.isr_proposals import note_fetch
-from penstock.replication.partition import NotLeader, Partition
+from penstock.replication.partition import Partition
 from penstock.testing.logs import batch_of
 from penstock.types import BrokerId, TopicPartition
 from penstock.wire.messages.add_partitions_to_txn import (

@@ -16,7 +16,9 @@ from penstock.broker.context import Context, Peer, Services
 from penstock.broker.coordination.coordinator_log import PartitionCoordinatorLog
 from penstock.broker.handlers.table import HANDLERS
 from penstock.broker.handling.pieces import in_pieces_each
-from penstock.broker.net.dispatch import LARGE_BYTES, Dispatch, Routes
+from penstock.broker.net.dispatch import Dispatch
+from penstock.broker.net.large_requests import LARGE_BYTES
+from penstock.broker.net.routes import Routes
 from penstock.broker.parked import Parked
 from penstock.broker.translate.commits import MOST_OFFSETS
 from penstock.clock import SystemClock
@@ -228,18 +230,18 @@ def test_a_commit_that_waits_for_its_verification_frees_its_slot(
 ) -> None:
     async def main() -> None:
         async with caller(tmp_path) as one, asyncio.timeout(20), asyncio.TaskGroup() as group:
-            one.routes.large = asyncio.Semaphore(1)
+            one.routes.slots.large = asyncio.Semaphore(1)
             with monkeypatch.context() as patch:
                 patch.setattr(PartitionCoordinatorLog, "is_committed", without(TRANSACTION_STATE))
                 waiting = group.create_task(one.ask(txn_commits(LARGE, one.producer), 5))
                 await asyncio.sleep(0)
-                assert one.routes.large.locked()
+                assert one.routes.slots.large.locked()
                 other = await one.ask(commits(LARGE), 9)
                 assert codes_of(other) == {ErrorCode.NONE: LARGE}
                 assert not waiting.done()
             one.services.waiters.changed(TopicPartition(TRANSACTION_STATE, 0))
             assert codes_of(await waiting) == {ErrorCode.NONE: LARGE}
-            assert not one.routes.large.locked()
+            assert not one.routes.slots.large.locked()
 
     asyncio.run(main())
 

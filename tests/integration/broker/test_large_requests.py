@@ -3,24 +3,19 @@
 import struct
 from collections import Counter
 from collections.abc import Coroutine, Iterator
-from itertools import pairwise
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 import pytest
 from msgspec.structs import replace
 
 from penstock.broker.context import Context, Peer
-from penstock.broker.handlers.alter_replica_log_dirs import altered
 from penstock.broker.handlers.fetch import MANY_PARTITIONS, fetch
 from penstock.broker.handlers.metadata import MANY_TOPICS, metadata
 from penstock.broker.handlers.table import HANDLERS as HANDLED
 from penstock.broker.handling import turns
 from penstock.broker.handling.pieces import in_pieces_each
-from penstock.broker.handling.turns import PARTITIONS_A_TURN, by_topic, joined
-from penstock.broker.net.dispatch import LARGE_BYTES
-from penstock.broker.parked import Parked
+from penstock.broker.net.large_requests import LARGE_BYTES
 from penstock.broker.translate.commits import MOST_OFFSETS
 from penstock.errors import ErrorCode
 from penstock.log.producer_entry import ProducerEntry
@@ -69,9 +64,7 @@ from penstock.wire.messages.describe_configs import (
     DescribeConfigsResource,
 )
 from penstock.wire.messages.describe_groups import (
-    DescribedGroup,
     DescribeGroupsRequest,
-    DescribeGroupsResponse,
 )
 from penstock.wire.messages.describe_log_dirs import DescribableLogDirTopic as DirTopic
 from penstock.wire.messages.describe_log_dirs import DescribeLogDirsRequest
@@ -500,12 +493,6 @@ def test_very_many_setting_names_are_not_compared_one_by_one(broker: EmbeddedBro
     assert Key.compared < count
 
 
-def test_an_error_in_one_piece_is_the_error_of_the_whole() -> None:
-    denied = AddPartitionsToTxnResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
-    together = joined([AddPartitionsToTxnResponse(), denied], "results_by_transaction")
-    assert together.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-
-
 @pytest.mark.parametrize(("request_", "version"), LONG, ids=[type(r).__name__ for r, _ in LONG])
 def test_a_response_in_turns_has_the_entries_of_the_request(
     broker: EmbeddedBroker, request_: Message, version: int
@@ -527,54 +514,6 @@ def name_of(item: Any) -> str:
         return item
     names = ("name", "topic", "group_id", "key", "transactional_id", "resource_name")
     return next(str(getattr(item, each)) for each in names if hasattr(item, each))
-
-
-def test_pieces_that_wait_are_answered_together() -> None:
-    ready: dict[str, DescribeGroupsResponse] = {}
-
-    def piece(name: str) -> DescribeGroupsResponse:
-        return DescribeGroupsResponse(groups=[DescribedGroup(group_id=name)])
-
-    def later(name: str) -> Parked[DescribeGroupsResponse]:
-        return Parked([name], 10, lambda: ready.get(name), lambda: piece(f"{name} late"))
-
-    together = joined([piece("zero"), later("one"), later("two")], "groups")
-    assert set(together.keys) == {"one", "two"}
-    ready["two"] = piece("2")
-    assert together.attempt() is None
-    assert [each.group_id for each in together.expire().groups] == ["zero", "one late", "two late"]
-    ready["one"] = piece("1")
-    assert [each.group_id for each in together.attempt().groups] == ["zero", "1", "2"]
-
-
-def test_a_piece_that_is_ready_when_joined_is_not_waited_for() -> None:
-    """Its change was signalled before anything listened for it."""
-    done = DescribeGroupsResponse(groups=[DescribedGroup(group_id="g")])
-    later = Parked(["key"], 5000, lambda: done, lambda: done)
-    assert joined([done, later], "groups").groups == [*done.groups, *done.groups]
-
-
-def test_moves_between_directories_start_a_few_per_turn() -> None:
-    """Each move creates a log."""
-    begun: list[object] = []
-    moves = SimpleNamespace(start=lambda *each: begun.append(each))
-    ctx = SimpleNamespace(services=SimpleNamespace(replicas=SimpleNamespace(log_dir_moves=moves)))
-    topic = AlterReplicaLogDirTopic("t", list(range(100)))
-    steps = altered(
-        AlterReplicaLogDirsRequest([AlterReplicaLogDir("/d", [topic])]), cast("Context", ctx)
-    )
-    counts = [0]
-    while next(steps, steps) is not steps:
-        counts.append(len(begun))
-    assert max(after - before for before, after in pairwise([*counts, len(begun)])) <= 5
-    assert len(begun) == 100
-
-
-def test_topics_without_partitions_take_turns_too() -> None:
-    steps = by_topic(
-        range(3 * PARTITIONS_A_TURN), lambda _: (), lambda *_: 0, lambda topic, _: topic
-    )
-    assert len(list(steps)) == 3
 
 
 def test_offsets_too_many_for_one_write_are_refused_before_records_are_built(

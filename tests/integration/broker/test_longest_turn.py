@@ -24,7 +24,8 @@ from penstock.broker.authorization.whole import left_to_handler
 from penstock.broker.context import Context, Peer
 from penstock.broker.handlers.table import HANDLERS
 from penstock.broker.handling.pieces import PIECES, in_pieces_each
-from penstock.broker.net.dispatch import Dispatch, Routes
+from penstock.broker.net.dispatch import Dispatch
+from penstock.broker.net.routes import Routes
 from penstock.broker.parked import Parked
 from penstock.clock import SystemClock
 from penstock.config.sources import Resolved, resolve

@@ -385,9 +385,7 @@ def test_a_coordinator_does_not_mistake_a_new_leaders_record_for_its_own(tmp_pat
     async def test(leader: Leading, _: Connection) -> None:
         leader.lead(0, 3)
         partition, services = leader.partition(), leader.services
-        log = PartitionCoordinatorLog(
-            partition, services.replicas.leader_append, services.waiters, Codec.NONE
-        )
+        log = PartitionCoordinatorLog(partition, services.waiters, Codec.NONE)
         end = log.append([RawRecord(b"key", b"value")], 0)
         reported: list[int] = []
         log.when_committed(end, lambda: reported.append(end))

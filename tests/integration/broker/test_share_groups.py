@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from penstock.broker.context import Peer
-from penstock.broker.net.dispatch import LARGE_BYTES
+from penstock.broker.net.large_requests import LARGE_BYTES
 from penstock.broker.share import share_partitions
 from penstock.broker.share.persister import Persister
 from penstock.broker.time_search import Found, search

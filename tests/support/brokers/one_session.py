@@ -7,10 +7,12 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from penstock.broker.context import AnyHandler, Peer
-from penstock.broker.net.dispatch import Dispatch, Done, Routes
+from penstock.broker.net.dispatch import Dispatch, Done
+from penstock.broker.net.routes import Routes
 from penstock.broker.net.session import Session
 from penstock.broker.parked import Parked
-from penstock.broker.waiters import Waiter, Waiters
+from penstock.broker.waiter import Waiter
+from penstock.broker.waiters import Waiters
 from penstock.clock import SystemClock
 from penstock.errors import KafkaError
 from penstock.metadata.client_entity import ClientEntity

@@ -12,6 +12,7 @@ from penstock.errors import ErrorCode, KafkaError
 from penstock.record.batch import read_header
 from penstock.replication import read_fencing
 from penstock.replication.environment import Environment
+from penstock.replication.errors import StaleState
 from penstock.replication.follower import (
     FollowerLogs,
     NextStep,
@@ -21,7 +22,7 @@ from penstock.replication.follower import (
 )
 from penstock.replication.isr import FollowerFetch
 from penstock.replication.isr_proposals import note_fetch, propose_shrink, settle
-from penstock.replication.partition import Partition, StaleState
+from penstock.replication.partition import Partition
 from penstock.replication.partitions import Partitions
 from penstock.replication.proposal import Accepted, IsrProposal, Rejected, Settlement
 from penstock.replication.truncation import TruncationRule, truncation_by_epoch

@@ -71,7 +71,7 @@ REFUSED: dict[str, tuple[bytearray, ErrorCode]] = {
     "an impossible length": (damaged(8, bytes(4)), CORRUPT),
     "a flipped bit": (damaged(60, b"\7"), CORRUPT),
     "a base offset": (build_batch(numbered(PAIRS, NOW_MS, 9), base_offset=9), INVALID),
-    "a codec that is none": (resealed(22, b"\7"), ErrorCode.UNSUPPORTED_COMPRESSION_TYPE),
+    "an unknown codec": (resealed(22, b"\7"), ErrorCode.UNSUPPORTED_COMPRESSION_TYPE),
     "the control bit": (resealed(22, b"\x20"), INVALID),
     "a last offset delta too small": (resealed(23, b"\0\0\0\1"), INVALID),
     "a negative last offset delta": (resealed(23, b"\xff\xff\xff\xff"), INVALID),
@@ -86,8 +86,7 @@ REFUSED: dict[str, tuple[bytearray, ErrorCode]] = {
         for wrong, body in MALFORMED.items()
     },
     **{
-        f"{codec.name} data that is none": (of_bytes(b"no such data", codec), INVALID)
-        for codec in Codec
+        f"invalid {codec.name} data": (of_bytes(b"no such data", codec), INVALID) for codec in Codec
     },
 }
 """Description: the batch, and the error code of the refusal."""

@@ -10,13 +10,9 @@ import pytest
 
 from penstock.broker.context import Context, Peer
 from penstock.broker.handling.slots import Slot, outside_slot
-from penstock.broker.net.dispatch import (
-    HUGE_BYTES,
-    LARGE_AT_WORK,
-    LARGE_BYTES,
-    Dispatch,
-    Routes,
-)
+from penstock.broker.net.dispatch import Dispatch
+from penstock.broker.net.large_requests import HUGE_BYTES, LARGE_AT_WORK, LARGE_BYTES
+from penstock.broker.net.routes import Routes
 from penstock.clock import SystemClock
 from penstock.errors import ProtocolError
 from penstock.metadata.client_entity import ClientEntity

@@ -9,8 +9,9 @@ from typing import cast
 import pytest
 
 from penstock.broker.context import Peer, Services
-from penstock.broker.net.dispatch import LARGE_BYTES, Routes
+from penstock.broker.net.large_requests import LARGE_BYTES
 from penstock.broker.net.login import REAUTHENTICATION_PAUSE_MS, LoginDispatch
+from penstock.broker.net.routes import Routes
 from penstock.broker.net.sasl import SaslListener
 from penstock.broker.parked import Parked
 from penstock.client.sasl import Login, exchange, next_message

@@ -104,4 +104,4 @@ async def test_records_of_a_request_that_waits_for_acks_are_released() -> None:
         client.session.limit_memory(RequestMemory(LIMIT_BYTES))
         await client.send(request_frame(APIS[0], 9, 1, None, request))
         await until(lambda: bool(len(client.owner.waiters)))
-        assert [each.request.message for each in client.session._line] == [None]
+        assert [each.request.message for each in client.session._line.waiting] == [None]

@@ -15,7 +15,7 @@ from penstock.log.old_segments import delete_old_segments
 from penstock.log.partition_log import SMALL_SNAPSHOT_BYTES
 from penstock.log.producer_snapshot import ENTRY_BYTES
 from penstock.log.producer_state import OutOfOrderSequence
-from penstock.log.segment import MOST_INTERVAL_BYTES
+from penstock.log.segment_indexes import MOST_INTERVAL_BYTES
 from penstock.log.snapshots import snapshot_offsets
 from penstock.log.time_search import (
     offset_for_timestamp,

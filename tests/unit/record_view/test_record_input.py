@@ -34,7 +34,7 @@ def test_csv_without_a_value_column_makes_an_object_of_the_other_columns() -> No
 @pytest.mark.parametrize(
     ("lines", "reason"),
     [
-        ([b"a,b", b"1"], "line 2: 1 fields, the header has 2"),
+        ([b"a,b", b"1"], "line 2: 1 field, the header has 2"),
         ([b"a,a"], "line 1: a column has its name twice"),
         ([b"key,value,partition", b"k,v,x"], "line 2: invalid literal"),
         ([b"key,value,timestamp", b"k,v,soon"], "line 2: 'soon' is not a time"),

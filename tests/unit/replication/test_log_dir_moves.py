@@ -13,9 +13,10 @@ from penstock.log.flush import Flusher
 from penstock.log.partition_log import PartitionLog
 from penstock.log.store import LogDirNotFound
 from penstock.replication import log_dir_moves
+from penstock.replication.errors import UnknownPartition
 from penstock.replication.log_dir_moves import LogDirMoves, TopicNameTooLong
 from penstock.replication.partition import Partition
-from penstock.replication.partitions import Partitions, UnknownPartition
+from penstock.replication.partitions import Partitions
 from penstock.testing.logs import PARTITION, ROOT, TOPIC_ID, LogRig, batch_of
 from penstock.types import BrokerId, TopicPartition
 

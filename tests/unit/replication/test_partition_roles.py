@@ -7,16 +7,16 @@ from penstock.errors import ErrorCode
 from penstock.record.batch import read_header
 from penstock.replication import read_fencing
 from penstock.replication.environment import Environment
-from penstock.replication.isr import FollowerFetch, PendingExpandIsr, PendingShrinkIsr
-from penstock.replication.isr_proposals import note_fetch, propose_shrink, settle
-from penstock.replication.partition import (
+from penstock.replication.errors import (
     FencedLeaderEpoch,
     NotEnoughReplicas,
     NotLeader,
-    Partition,
     StaleState,
     UnknownLeaderEpoch,
 )
+from penstock.replication.isr import FollowerFetch, PendingExpandIsr, PendingShrinkIsr
+from penstock.replication.isr_proposals import note_fetch, propose_shrink, settle
+from penstock.replication.partition import Partition
 from penstock.replication.proposal import Accepted, InSyncReplica, IsrProposal, Rejected
 from penstock.replication.read_fencing import OffsetNotAvailable
 from penstock.testing.logs import PARTITION, TOPIC_ID, LogRig, batch_of
@@ -47,7 +47,9 @@ class Desk:
 
     def append(self, value: bytes = b"x", acks: int = -1) -> int:
         batch = batch_of(value)
-        return self.partition.append(batch, read_header(batch), acks, 0).last_offset
+        appended = self.partition.append(batch, read_header(batch), acks, 0)
+        assert self.changes.pop() == PARTITION
+        return appended.last_offset
 
     def fetch(self, replica: int, offset: int, broker_epoch: int = 7) -> None:
         note_fetch(self.partition, FollowerFetch(replica, offset, broker_epoch=broker_epoch))
@@ -306,8 +308,8 @@ def test_in_sync_followers_that_have_an_offset_are_readable() -> None:
     desk.fetch(2, 1)
     desk.fetch(3, 1)
     desk.now_ms += 40
-    assert list(desk.partition.readable_followers(1)) == [(2, 1, 40)]
-    assert list(desk.partition.readable_followers(2)) == []
+    assert list(read_fencing.readable_followers(desk.partition, 1)) == [(2, 1, 40)]
+    assert list(read_fencing.readable_followers(desk.partition, 2)) == []
 
 
 def test_a_follower_that_lacks_too_many_records_stays_out_of_the_isr() -> None:

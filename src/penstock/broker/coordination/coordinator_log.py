@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 
-from penstock.broker.leader_append import LeaderAppend
 from penstock.broker.parked import Parked
 from penstock.broker.waiters import Waiters
 from penstock.coordinator.errors import (
@@ -16,7 +15,8 @@ from penstock.log.producer_state import InvalidProducerEpoch
 from penstock.record.batch import read_header
 from penstock.record.build import build_batch, numbered
 from penstock.record.compression import Codec
-from penstock.replication.partition import NotLeader, Partition
+from penstock.replication.errors import NotLeader
+from penstock.replication.partition import Partition
 from penstock.types import Buffer
 
 SLICE_BYTES = 1 << 16
@@ -29,10 +29,8 @@ PATIENCE_MS = 5_000
 class PartitionCoordinatorLog:
     """Appends as the partition's leader, with acks=all."""
 
-    def __init__(
-        self, partition: Partition, append: LeaderAppend, waiters: Waiters, codec: Codec
-    ) -> None:
-        self._partition, self._append, self._waiters = partition, append, waiters
+    def __init__(self, partition: Partition, waiters: Waiters, codec: Codec) -> None:
+        self._partition, self._waiters = partition, waiters
         self._codec, self._tenure = codec, partition.tenure
         self._flush_to = 0
         """`flush.messages` requires a flush up to this offset."""
@@ -59,8 +57,8 @@ class PartitionCoordinatorLog:
         if len(batch) > partition.rules.max_message_bytes:
             raise CoordinatorRecordTooLarge(f"{len(batch)} bytes for {partition.topic_partition}")
         try:
-            appended = self._append(
-                partition, batch, read_header(batch), -1, now_ms, from_client=producer is None
+            appended = partition.append(
+                batch, read_header(batch), -1, now_ms, from_client=producer is None
             )
         except InvalidProducerEpoch:
             raise

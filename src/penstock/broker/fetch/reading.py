@@ -22,12 +22,18 @@ from penstock.broker.replicas.throttles import LeaderThrottle
 from penstock.errors import ErrorCode, InvalidRequest, KafkaError
 from penstock.log.lookup import LogSlice
 from penstock.metadata.leaders import endpoints, leader_of
-from penstock.metadata.topic_names import UnknownTopicId, topic_name
 from penstock.replication import read_fencing
+from penstock.replication.errors import (
+    FencedLeaderEpoch,
+    NotLeader,
+    UnknownPartition,
+    UnknownTopicId,
+)
 from penstock.replication.isr import FollowerFetch
 from penstock.replication.isr_proposals import note_fetch
-from penstock.replication.partition import FencedLeaderEpoch, NotLeader, Partition
-from penstock.replication.partitions import Partitions, UnknownPartition, partition_here
+from penstock.replication.partition import Partition
+from penstock.replication.partition_lookup import partition_here, topic_name
+from penstock.replication.partitions import Partitions
 from penstock.replication.selector import ReplicaView, in_same_rack
 from penstock.types import BrokerId
 from penstock.wire.messages.fetch import (
@@ -285,7 +291,7 @@ class FetchReading:
         if diverged is not None:
             return diverged
         read_committed = self._params.read_committed
-        up_to = partition.visible_end(read_committed=read_committed)
+        up_to = read_fencing.visible_end(partition, read_committed=read_committed)
         records = self._slice(partition, cached, up_to)
         aborted = None
         if read_committed and records is not None:
@@ -351,7 +357,9 @@ class FetchReading:
         brokers = self._image.brokers
         readable = [
             ReplicaView(replica, broker.rack, end_offset, behind_ms)
-            for replica, end_offset, behind_ms in partition.readable_followers(cached.fetch_offset)
+            for replica, end_offset, behind_ms in read_fencing.readable_followers(
+                partition, cached.fetch_offset
+            )
             if (broker := brokers.get(BrokerId(replica))) is not None
             and broker.endpoint(self._params.listener) is not None
         ]

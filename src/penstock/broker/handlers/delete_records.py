@@ -17,7 +17,7 @@ from penstock.broker.parked import Parked, client_wait_ms
 from penstock.errors import ErrorCode, KafkaError
 from penstock.metadata.topic_names import INTERNAL_TOPICS, InternalTopic
 from penstock.replication.partition import Partition
-from penstock.replication.partitions import partition_here
+from penstock.replication.partition_lookup import partition_here
 from penstock.wire.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsPartitionResult,
@@ -53,7 +53,7 @@ class Deleting(msgspec.Struct, frozen=True):
             return self._result(-1, self.refused)
         if not self.partition.leads:
             return self._result(-1, ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        reached = self.partition.low_watermark
+        reached = lowest_start(self.partition)
         return self._result(reached) if reached >= self.offset else None
 
     def late(self) -> DeleteRecordsPartitionResult:
@@ -65,6 +65,16 @@ class Deleting(msgspec.Struct, frozen=True):
         return DeleteRecordsPartitionResult(
             partition_index=self.index, low_watermark=low_watermark, error_code=code
         )
+
+
+def lowest_start(partition: Partition) -> int:
+    """Smallest log start offset of live replicas; deleted records before it are gone."""
+    starts = (
+        state.log_start_offset
+        for replica, state in partition.followers.items()
+        if partition.environment.is_eligible(replica, state.broker_epoch)
+    )
+    return min([partition.log.log_start_offset, *starts])
 
 
 Reply: TypeAlias = DeleteRecordsResponse | Parked[DeleteRecordsResponse]

@@ -10,7 +10,7 @@ from penstock.broker.context import Context
 from penstock.controller.topic_rules import TopicDeletionDisabled
 from penstock.errors import ErrorCode, InvalidRequest, KafkaError
 from penstock.metadata.image import ClusterImage, Topic
-from penstock.metadata.topic_names import UnknownTopicId
+from penstock.replication.errors import UnknownTopicId
 from penstock.types import NO_UUID, Uuid
 from penstock.wire.messages.delete_topics import (
     DeletableTopicResult,

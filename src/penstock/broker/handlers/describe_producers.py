@@ -11,7 +11,7 @@ from penstock.broker.error_code import PARTITION_ERRORS, code_of
 from penstock.broker.handling.turns import KEYS_A_TURN, PARTITIONS_A_TURN, in_turns
 from penstock.controller.topic_rules import check_name
 from penstock.log.producer_entry import ProducerEntry
-from penstock.replication.partitions import partition_here
+from penstock.replication.partition_lookup import partition_here
 from penstock.wire.messages.describe_producers import (
     DescribeProducersRequest,
     DescribeProducersResponse,

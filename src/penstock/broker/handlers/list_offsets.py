@@ -18,7 +18,7 @@ from penstock.broker.time_search import MAX_TIMESTAMP, Found, search
 from penstock.errors import ErrorCode, InvalidRequest, KafkaError
 from penstock.replication import read_fencing
 from penstock.replication.partition import Partition
-from penstock.replication.partitions import partition_here
+from penstock.replication.partition_lookup import partition_here
 from penstock.replication.read_fencing import OffsetNotAvailable
 from penstock.types import TopicPartition
 from penstock.wire.messages.list_offsets import (
@@ -111,7 +111,7 @@ def answered(
             if is_broker and request.replica_id >= 0:
                 end = partition.log.end_offset
             else:
-                end = partition.visible_end(read_committed=committed)
+                end = read_fencing.visible_end(partition, read_committed=committed)
             requested = part.timestamp
             timestamp, offset, epoch = offset_for(
                 partition, requested, end, found.get(partition.topic_partition)

@@ -6,7 +6,7 @@ from typing import Any
 from penstock.broker.context import Context
 from penstock.broker.error_code import PARTITION_ERRORS, code_of
 from penstock.broker.handling.turns import by_topic, in_turns
-from penstock.replication.partitions import partition_here
+from penstock.replication.partition_lookup import partition_here
 from penstock.wire.messages.offset_for_leader_epoch import (
     EpochEndOffset,
     OffsetForLeaderEpochRequest,

@@ -9,18 +9,13 @@ acks=0 an error closes the connection, since there is no response. Errors name t
 from collections.abc import Coroutine
 from typing import TypeAlias
 
-import msgspec
-
 from penstock.broker.context import Context, Reply
 from penstock.broker.produce.appending import Appending, TurnOverError
 from penstock.broker.produce.pending import parked, with_leaders
+from penstock.broker.produce.turns import append_rest, copied, verification_of, verified
 from penstock.broker.transaction.produce_verification import ProduceVerification
 from penstock.errors import ProtocolError
-from penstock.wire.messages.produce import (
-    PartitionProduceData,
-    ProduceRequest,
-    ProduceResponse,
-)
+from penstock.wire.messages.produce import ProduceRequest, ProduceResponse
 
 ProduceReply: TypeAlias = Reply[ProduceResponse]
 
@@ -28,59 +23,22 @@ ProduceReply: TypeAlias = Reply[ProduceResponse]
 def produce(
     request: ProduceRequest, ctx: Context
 ) -> ProduceReply | Coroutine[None, None, ProduceReply]:
-    verification = verification_of(request, ctx)
-    if verification is not None and verification.is_pending:
-        return append_verified(copied(request), ctx, verification)
+    verification = None
+    if request.transactional_id is not None:
+        verification = verification_of(request, ctx)
+        if verification.is_pending:
+            return append_verified(copied(request), ctx, verification)
     return append(request, ctx, verification)
-
-
-def verification_of(request: ProduceRequest, ctx: Context) -> ProduceVerification | None:
-    """The verifications; None without a transactional id."""
-    if request.transactional_id is None:
-        return None
-    services = ctx.services
-    return ProduceVerification(
-        request,
-        ctx.version,
-        services.coordination.verifier,
-        services.cluster,
-        services.replicas.partitions,
-    )
 
 
 async def append_verified(
     request: ProduceRequest, ctx: Context, verification: ProduceVerification
 ) -> ProduceReply:
-    """Append after the transaction coordinator has answered: it is on another broker, or its record
-    is not committed yet.
-    """
     try:
-        await verification.wait()
-        now_ms = ctx.services.resources.clock.now_ms()
-        ctx = msgspec.structs.replace(ctx, now_ms=now_ms)
-        reply = append(request, ctx, verification, is_copied=True)
+        reply = append(request, await verified(ctx, verification), verification, is_copied=True)
         return await reply if isinstance(reply, Coroutine) else reply
     finally:
         verification.close()
-
-
-def copied(request: ProduceRequest) -> ProduceRequest:
-    """A copy for a request that waits: its records are views of a buffer that is reused."""
-    replace = msgspec.structs.replace
-
-    def with_own_records(part: PartitionProduceData) -> PartitionProduceData:
-        data = part.records
-        if not isinstance(data, memoryview):
-            return part
-        return replace(part, records=memoryview(bytearray(data)))
-
-    return replace(
-        request,
-        topic_data=[
-            replace(topic, partition_data=[with_own_records(each) for each in topic.partition_data])
-            for topic in request.topic_data
-        ],
-    )
 
 
 def append(
@@ -101,23 +59,7 @@ def append(
 async def append_in_turns(
     request: ProduceRequest, ctx: Context, appending: Appending
 ) -> ProduceReply:
-    """Append with other requests in between. They may end the transaction, so each turn verifies
-    it.
-    """
-    appending.is_copied = True
-    response = None
-    while response is None:
-        await appending.pause()
-        appending.verification = verification = verification_of(request, ctx)
-        try:
-            if verification is not None:
-                await verification.wait()
-            response = appending.response(request)
-        except TurnOverError:
-            response = None
-        finally:
-            if verification is not None:
-                verification.close()
+    response = await append_rest(request, ctx, appending)
     return reply_to(request, ctx, appending, response)
 
 

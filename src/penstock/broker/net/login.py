@@ -13,8 +13,9 @@ from time import perf_counter_ns
 from typing import Any, Final
 
 from penstock.broker.context import Peer, Services
-from penstock.broker.net.dispatch import Dispatch, Outcome, Request, Routes
+from penstock.broker.net.dispatch import Dispatch, Outcome, Request
 from penstock.broker.net.rate_limited_log import RateLimitedLog
+from penstock.broker.net.routes import Routes
 from penstock.broker.net.sasl import SaslListener
 from penstock.broker.parked import Parked
 from penstock.clock import Clock

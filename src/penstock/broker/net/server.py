@@ -17,17 +17,18 @@ from penstock.broker.net.connection_limits import (
     ListenerLimits,
     listener_limits,
 )
-from penstock.broker.net.dispatch import Dispatch, Done, Routes
+from penstock.broker.net.dispatch import Dispatch, Done
 from penstock.broker.net.login import LoginDispatch
 from penstock.broker.net.protection import Protection
 from penstock.broker.net.rate_limited_log import RateLimitedLog
 from penstock.broker.net.request_memory import request_memory
+from penstock.broker.net.routes import Routes
 from penstock.broker.net.session import Session
 from penstock.broker.net.slices import SendSlice, send_by_kernel
 from penstock.broker.net.tls_session import TlsSession
 from penstock.broker.parked import Parked
 from penstock.broker.quotas.limits import Limits, QuotaType
-from penstock.broker.waiters import Waiter
+from penstock.broker.waiter import Waiter
 from penstock.clock import Clock
 from penstock.config.effective import BrokerLayers
 from penstock.config.listener import Endpoint

@@ -11,17 +11,19 @@ import asyncio
 import logging
 import socket
 from collections import deque
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, Protocol
 
 from penstock.broker.context import Peer
 from penstock.broker.net.dispatch import Dispatch, Done, Encoded, Outcome, Request
+from penstock.broker.net.mute import Mute
 from penstock.broker.net.rate_limited_log import RateLimitedLog
+from penstock.broker.net.reply_line import InLine, Pieces, ReplyLine
 from penstock.broker.net.request_memory import RequestMemory, Reservation
-from penstock.broker.net.slices import SendSlice, gathered, interleaved, send_by_kernel
+from penstock.broker.net.slices import SendSlice, interleaved, send_by_kernel, send_first
 from penstock.broker.parked import Parked
-from penstock.broker.waiters import Waiter
+from penstock.broker.waiter import Waiter
 from penstock.errors import KafkaError, ProtocolError
 from penstock.log.lookup import LogSlice
 from penstock.wire.frame import FrameBuffer, FrameHeldBack
@@ -34,8 +36,6 @@ _failure_log = RateLimitedLog()
 
 READ_AHEAD_BYTES: Final = 1 << 16
 PRODUCE: Final = 0
-MAX_IN_LINE: Final = 256
-"""Produce requests of one connection that may wait for acks at the same time."""
 KEPT_BYTES: Final = 1 << 21
 """A buffer that has grown larger is dropped with its request: the client may be idle afterwards."""
 REQUESTS_A_TURN: Final = 64
@@ -43,10 +43,6 @@ TURN_NS: Final = 10_000_000
 """One connection's turn ends after so many pipelined requests or so much time."""
 SEND_BYTES: Final = 1 << 16
 """Once this many response bytes are buffered, they are sent before the next request is handled."""
-MSG_MORE: Final = getattr(socket, "MSG_MORE", 0)  # absent on macOS: the header leaves on its own
-
-
-Pieces: TypeAlias = "Sequence[memoryview | LogSlice]"
 
 
 class Owner(Protocol):
@@ -62,17 +58,6 @@ class Owner(Protocol):
     ) -> Waiter: ...
 
     def run(self, work: Coroutine[Any, Any, Done], session: "Session") -> None: ...
-
-
-class InLine:
-    """A request whose response must be sent in order; `reply` is None until it is known."""
-
-    __slots__ = ("reply", "request", "waiter")
-
-    def __init__(self, request: Request, reply: "Pieces | None" = None) -> None:
-        self.request, self.reply = request, reply
-        request.message = None  # its views would keep the frame in memory
-        self.waiter: Waiter | None = None
 
 
 class Session:
@@ -94,11 +79,10 @@ class Session:
         self._out: deque[memoryview | LogSlice] = deque()
         self._request: Request | None = None
         self._waiter: Waiter | None = None
-        self._line: deque[InLine] = deque()
+        self._line = ReplyLine()
         self._out_bytes = 0
         """Bytes of responses made since the output buffer was last empty."""
-        self._unmute: asyncio.TimerHandle | None = None
-        self._muted_until = 0.0
+        self._mute = Mute(loop, dispatch.quotas, self.pump)
         self._reading = self._pumping = self._writing = self._yields = self._has_ended = False
         self.active_at = loop.time()
         self._reservation: Reservation | None = None
@@ -141,7 +125,7 @@ class Session:
         self._buffer.trim()
 
     def resume_reading(self) -> None:
-        if not self._reading and not self._has_ended and self._fd >= 0 and self._unmute is None:
+        if not self._reading and not self._has_ended and self._fd >= 0 and not self._mute.is_on:
             self._reading = True
             self._loop.add_reader(self._fd, self.on_readable)
 
@@ -156,35 +140,20 @@ class Session:
 
     def mute(self, delay_ms: int) -> None:
         """Handle no request for this long; responses are sent at once (KIP-219)."""
-        if self._fd < 0 or self._loop.time() + delay_ms / 1000 <= self._muted_until:
-            return
-        self.pause_reading()
-        if self._unmute is None:
-            self._dispatch.quotas.muted += 1
-        else:
-            self._unmute.cancel()
-        self._muted_until = self._loop.time() + delay_ms / 1000
-        self._unmute = self._loop.call_later(delay_ms / 1000, self._go_on)
-
-    def _go_on(self) -> None:
-        self._not_muted()
-        self.pump()
-
-    def _not_muted(self) -> None:
-        if self._unmute is not None:
-            self._unmute.cancel()
-            self._unmute = None
-            self._dispatch.quotas.muted -= 1
+        if self._fd >= 0 and self._mute.extend(delay_ms):
+            self.pause_reading()
 
     @property
     def has_work(self) -> bool:
         """A request waits for its response or its turn, or responses wait for the socket."""
-        return self._request is not None or self._writing or self._yields or bool(self._line)
+        return (
+            self._request is not None or self._writing or self._yields or bool(self._line.waiting)
+        )
 
     @property
     def is_busy(self) -> bool:
         """No request is taken: there is work, or the connection is muted."""
-        return self.has_work or self._unmute is not None
+        return self.has_work or self._mute.is_on
 
     @property
     def peer(self) -> Peer:
@@ -211,7 +180,7 @@ class Session:
 
     def _may_pass(self) -> bool:
         """Whether the next request may be handled while earlier ones wait for acks."""
-        return len(self._line) < MAX_IN_LINE and self._buffer.next_api_key == PRODUCE
+        return not self._line.is_full and self._buffer.next_api_key == PRODUCE
 
     def on_readable(self) -> None:
         try:
@@ -230,7 +199,7 @@ class Session:
         self._buffer.received(count)
         if (self._request is None or self._waiter is not None) and not self._writing:
             self.pump()
-        if self._request is not None or self._writing or self._yields or self._line:
+        if self._request is not None or self._writing or self._yields or self._line.waiting:
             self._pause_if_ahead()
 
     def end(self) -> None:
@@ -246,7 +215,7 @@ class Session:
 
     def _close_unless_at_work(self) -> None:
         is_at_work = self._yields or (self._request is not None and self._waiter is None)
-        is_at_work = is_at_work or self._unmute is not None
+        is_at_work = is_at_work or self._mute.is_on
         if not is_at_work or not self._buffer.has_frame:
             self.close("closed by the client")
 
@@ -269,9 +238,7 @@ class Session:
         left, turn_ends_ns = REQUESTS_A_TURN, 0
         try:
             while self._may_go_on() and not self._writing and self._fd >= 0:
-                if self._unmute is not None:
-                    break
-                if self._line and not self._may_pass():
+                if self._mute.is_on or (self._line.waiting and not self._may_pass()):
                     break
                 if not left or self._out_bytes > SEND_BYTES:
                     self._yields = True
@@ -336,8 +303,7 @@ class Session:
                 request.note_spent()
             if outcome.has_acted and request is not None:
                 self._release()
-                in_line, self._request = InLine(request), None
-                self._line.append(in_line)
+                in_line, self._request = self._line.append(request), None
                 done = partial(self._reply_in_line, in_line)
                 in_line.waiter = self._owner.park(outcome, done, self.end_after)
             else:
@@ -357,8 +323,8 @@ class Session:
         if request is None or self._fd < 0:
             return
         pieces = self._pieces(request, response)
-        if self._line:
-            self._line.append(InLine(request, pieces))
+        if self._line.waiting:
+            self._line.append(request, pieces)
         else:
             self._out.extend(pieces)
         self.pump()
@@ -390,10 +356,8 @@ class Session:
         """Set the response of a request that waited; it is sent after all earlier ones."""
         if self._fd < 0:
             return
-        line = self._line
         in_line.reply = self._pieces(in_line.request, response)
-        while line and line[0].reply is not None:
-            self._out.extend(line.popleft().reply or ())
+        self._out.extend(self._line.ready())
         self.pump()
 
     def refuse(self, error: KafkaError) -> None:
@@ -437,31 +401,13 @@ class Session:
         """
         out = self._out
         first = out[0]
-        if isinstance(first, LogSlice):
-            size = first.size_bytes
-            sent = self._send_slice(self._sock, first)
-            if sent == 0:
-                raise OSError(f"{first.file} is shorter than it was")
-            if sent < size:
-                out[0] = LogSlice(first.file, first.position + sent, size - sent)
-                return False
-            out.popleft()
-            return True
-        if len(out) == 1:  # the case of most requests
-            sent = self._sock.send(first)
-            if sent < len(first):
-                out[0] = first[sent:]
-                return False
-            out.clear()
-            return True
-        views = list(gathered(out))
-        sent = self._sock.sendmsg(views, (), MSG_MORE if len(views) < len(out) else 0)
-        for view in views:
-            if sent < len(view):
-                out[0] = view[sent:]
-                return False
-            sent -= len(view)
-            out.popleft()
+        if len(out) > 1 or isinstance(first, LogSlice):
+            return send_first(self._sock, out, self._send_slice)
+        sent = self._sock.send(first)  # the case of most requests
+        if sent < len(first):
+            out[0] = first[sent:]
+            return False
+        out.clear()
         return True
 
     def close(self, reason: str) -> None:
@@ -473,7 +419,7 @@ class Session:
         if self._writing:
             self._loop.remove_writer(self._fd)
         self._fd = -1
-        self._not_muted()
+        self._mute.cancel()
         if not self._runs:
             self._release()
         if self._reservation is not None:
@@ -482,9 +428,6 @@ class Session:
         self._request = None
         if self._waiter is not None:
             self._waiter.cancel()
-        for in_line in self._line:
-            if in_line.waiter is not None and in_line.reply is None:
-                in_line.waiter.cancel()
-        self._line.clear()
+        self._line.cancel()
         self._sock.close()
         self._owner.closed(self)

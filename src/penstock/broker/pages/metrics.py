@@ -6,7 +6,7 @@ nothing is stored for metrics alone.
 """
 
 from penstock.broker.context import Services
-from penstock.broker.net.dispatch import Routes
+from penstock.broker.net.routes import Routes
 from penstock.broker.net.server import Server
 from penstock.broker.pages.client_metrics import client_metrics
 from penstock.broker.pages.group_metrics import Elsewhere, group_metrics

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 
-from penstock.broker.net.dispatch import Route, Routes
+from penstock.broker.net.routes import Route, Routes
 from penstock.http.prometheus import Metric, MetricKind, Sample, counter, labels
 
 PRODUCE, FETCH = 0, 1

@@ -14,7 +14,7 @@ HELD, WAITING = RecordState.ACQUIRED, RecordState.AVAILABLE
 LETTER = RecordState.ARCHIVING
 
 
-class RecordsInFlight(Struct, frozen=True):
+class InFlightRun(Struct, frozen=True):
     """Neighbouring records between the first unfinished and the last delivered one."""
 
     topic: str
@@ -33,11 +33,11 @@ class RecordsInFlight(Struct, frozen=True):
     """How long until the records can be delivered again."""
 
 
-def records_in_flight(services: Services, clock: Clock, group: str) -> list[RecordsInFlight]:
+def records_in_flight(services: Services, clock: Clock, group: str) -> list[InFlightRun]:
     """Records in partitions that this broker leads, as far as the group reads them now."""
     now_ms = clock.monotonic_ms()
     return [
-        RecordsInFlight(
+        InFlightRun(
             *each.partition.topic_partition,
             run.first,
             run.last,

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from penstock.broker.context import Services
-from penstock.broker.net.dispatch import Routes
+from penstock.broker.net.routes import Routes
 from penstock.broker.net.server import Server
 from penstock.broker.pages.group_metrics import partitions_elsewhere
 from penstock.broker.pages.loop_lag import LoopLag
@@ -21,7 +21,7 @@ from penstock.http.prometheus import metrics
 from penstock.http.server import Handler
 
 
-class Pages:
+class BrokerPages:
     """`table` is for the HTTP server; `loops` run in the background."""
 
     def __init__(

@@ -1,9 +1,8 @@
 """Checks and appends the batches of one produce request, in turns."""
 
 import asyncio
-from concurrent.futures import Future
 from contextlib import suppress
-from typing import Final, TypeAlias
+from typing import Final
 
 from penstock.broker.context import Context
 from penstock.broker.error_code import PARTITION_ERRORS
@@ -14,17 +13,18 @@ from penstock.broker.produce.errors import (
     UnsupportedCodec,
     refused,
 )
+from penstock.broker.produce.off_loop_check import Batch, OffLoopCheck
 from penstock.broker.transaction.produce_verification import ProduceVerification
-from penstock.errors import ErrorCode, KafkaError
-from penstock.log.lookup import DECOMPRESSED_LIMIT_BYTES
-from penstock.metadata.topic_names import INTERNAL_TOPICS, InternalTopic, topic_name
+from penstock.errors import KafkaError
+from penstock.metadata.topic_names import INTERNAL_TOPICS, InternalTopic
 from penstock.record.batch import BatchHeader
 from penstock.record.compression import Codec, DecompressionLimit
 from penstock.record.rejected import EXAMINED
 from penstock.record.rules import BatchRules
 from penstock.record.validate import check_produced, stored
-from penstock.replication.partition import NotLeader, Partition
-from penstock.replication.partitions import partition_here
+from penstock.replication.errors import NotLeader
+from penstock.replication.partition import Partition
+from penstock.replication.partition_lookup import partition_here, topic_name
 from penstock.wire.messages.produce import (
     PartitionProduceData,
     PartitionProduceResponse,
@@ -51,9 +51,6 @@ CRC of a large one is wrong only after it was computed.
 """
 
 
-Batch: TypeAlias = bytearray | memoryview
-
-
 class TurnOverError(Exception):
     """The rest of the request must wait for the next turn."""
 
@@ -73,15 +70,12 @@ class PendingAppend:
         partition: Partition,
         answer: PartitionProduceResponse,
         last_offset: int,
-        tenure: int,
         *,
         needs_flush: bool,
     ) -> None:
-        self.partition = partition
-        self.answer = answer
-        self.last_offset = last_offset
-        self.needs_flush = needs_flush
-        self.tenure = tenure
+        self.partition, self.answer = partition, answer
+        self.last_offset, self.needs_flush = last_offset, needs_flush
+        self.tenure = partition.tenure
         """The partition's tenure (this broker's time as its leader) at the append."""
 
     def is_done(self, acks: int) -> bool:
@@ -89,20 +83,6 @@ class PendingAppend:
         if self.needs_flush and log.recovery_point <= self.last_offset:
             return False
         return acks != -1 or log.high_watermark > self.last_offset
-
-    def outcome(self, acks: int) -> ErrorCode | None:
-        """The error code of the acknowledgement; None while it has to wait."""
-        partition = self.partition
-        if partition.log.log_dir.failure is not None:
-            return ErrorCode.KAFKA_STORAGE_ERROR
-        if acks == -1 and not partition.is_in_tenure(self.tenure):
-            # The new leader may keep the append or truncate it.
-            return ErrorCode.NOT_LEADER_OR_FOLLOWER
-        if not self.is_done(acks):
-            return None
-        if acks == -1 and not partition.has_enough_replicas():
-            return ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
-        return ErrorCode.NONE
 
 
 class Appending:
@@ -127,12 +107,8 @@ class Appending:
         self.has_paused = False
         """Whether batches of this request may have been appended in different turns."""
         self._turn_bytes = self._turn_partitions = self._turn_ends_ms = 0
-        self._is_large = False
-        """Whether the next batch is known to be too large to check on the loop."""
-        self._is_huge = False
-        """Whether it is too large for `Resources.checker`."""
-        self._off_loop: Future[tuple[Batch, BatchHeader, int]] | None = None
-        """The check of a large batch on another thread."""
+        self._off_loop: OffLoopCheck | None = None
+        """The check of the next batch, if that is known to be too large to check on the loop."""
         self.pending: list[PendingAppend] = []
         self._named_records = 0
         """Invalid records named in the response so far. A hundred bytes may hold thousands of
@@ -162,11 +138,12 @@ class Appending:
     async def pause(self) -> None:
         """Wait for the next turn, or for the check on another thread."""
         self._turn_bytes, self._turn_partitions, self.has_paused = 0, 0, True
-        if self._off_loop is None:
+        future = None if self._off_loop is None else self._off_loop.future
+        if future is None:
             await asyncio.sleep(0)
         else:
             with suppress(KafkaError):  # the response carries the error for its partition
-                await asyncio.wrap_future(self._off_loop)
+                await asyncio.wrap_future(future)
         # Other requests may have appended meanwhile, so this append is later than they are.
         self._now_ms = self._ctx.services.resources.clock.now_ms()
 
@@ -194,17 +171,16 @@ class Appending:
             name = topic_name(topic.name, topic.topic_id, image, by_id=self._ctx.version >= 13)
             if name in INTERNAL_TOPICS:
                 raise InternalTopic(f"Cannot append to internal topic {name}")
-            replicas = services.replicas
-            partition = partition_here(replicas.partitions, image, name, part.index)
+            partition = partition_here(services.replicas.partitions, image, name, part.index)
             partition.check_leader()
             log_start_offset = partition.log.log_start_offset
             batch, header = self._checked(part.records, partition)
-            appended = replicas.leader_append(partition, batch, header, self._acks, self._now_ms)
+            appended = partition.append(batch, header, self._acks, self._now_ms)
         except PARTITION_ERRORS as error:
             self.refused = error
             services.replicas.partitions.failed_produces += 1
             self.is_led_elsewhere |= isinstance(error, NotLeader)
-            self._off_loop, self._is_large, self._is_huge = None, False, False
+            self._off_loop = None
             answer = refused(part.index, error, log_start_offset)
             self._named_records += len(answer.record_errors)
             return answer
@@ -214,14 +190,9 @@ class Appending:
             log_append_time_ms=appended.log_append_time,
             log_start_offset=appended.log_start_offset,
         )
+        needs_flush = appended.flush_due
         self.pending.append(
-            PendingAppend(
-                partition,
-                answer,
-                appended.last_offset,
-                partition.tenure,
-                needs_flush=appended.flush_due,
-            )
+            PendingAppend(partition, answer, appended.last_offset, needs_flush=needs_flush)
         )
         return answer
 
@@ -237,25 +208,19 @@ class Appending:
             self.verification.check(header, partition)
         if self._ctx.version < 7 and header.codec is Codec.ZSTD:
             raise UnsupportedCodec("zstd needs Produce v7")
-        if self._off_loop is not None:
-            try:
-                batch, header, _ = self._off_loop.result()
-            except DecompressionLimit:
-                if self._is_huge:
-                    raise
-                self._is_huge = True
-                self._check_off_loop(data, header, partition)
-                raise TurnOverError from None
-            self._off_loop, self._is_large, self._is_huge = None, False, False
-            return batch, header
         rules, codec = partition.rules, header.codec
         limit_bytes = most_on_loop(codec, rules)
         # Most records compress to less than a quarter: a first try on the loop would be wasted.
-        self._is_large |= codec is not Codec.NONE and len(data) > limit_bytes // 4
-        if self._is_large:
-            self._is_huge |= len(data) > TURN_BYTES // 4 or rules.codec_level is not None
-            self._check_off_loop(data, header, partition)
-            raise TurnOverError
+        if self._off_loop is None and codec is not Codec.NONE and len(data) > limit_bytes // 4:
+            is_huge = len(data) > TURN_BYTES // 4 or rules.codec_level is not None
+            self._off_loop = OffLoopCheck(self._ctx.services.resources, is_huge=is_huge)
+        if self._off_loop is not None:
+            checked = self._off_loop.result()
+            if checked is None:
+                self._check_off_loop(self._off_loop, data, header, partition)
+                raise TurnOverError
+            self._off_loop = None
+            return checked
         # Counted in full first: a batch refused half way may have cost as much.
         self._turn_bytes += TURN_BYTES
         try:
@@ -270,26 +235,24 @@ class Appending:
                 names_records=self._named_records < EXAMINED,
             )
         except DecompressionLimit:
-            self._is_large = True
-            self._is_huge = limit_bytes != GZIP_TURN_BYTES
-            self._check_off_loop(data, header, partition)
+            is_huge = len(data) > TURN_BYTES // 4 or limit_bytes != GZIP_TURN_BYTES
+            self._off_loop = OffLoopCheck(self._ctx.services.resources, is_huge=is_huge)
+            self._check_off_loop(self._off_loop, data, header, partition)
             raise TurnOverError from None
         self._turn_bytes += walked_bytes * (TURN_BYTES // limit_bytes) - TURN_BYTES
         return batch, header
 
-    def _check_off_loop(self, data: memoryview, header: BatchHeader, partition: Partition) -> None:
-        """Start the check on another thread; if the records are not copied yet, the next turn does
+    def _check_off_loop(
+        self, check: OffLoopCheck, data: memoryview, header: BatchHeader, partition: Partition
+    ) -> None:
+        """Begin the check on another thread; if the records are not copied yet, the next turn does
         both.
         """
         if self.is_copied:
-            resources = self._ctx.services.resources
-            self._off_loop = (resources.worker if self._is_huge else resources.checker).submit(
-                stored,
-                data,
-                header,
-                partition.rules,
-                partition.topic_partition,
-                now_ms=self._now_ms,
-                limit_bytes=DECOMPRESSED_LIMIT_BYTES if self._is_huge else TURN_BYTES,
-                names_records=self._named_records < EXAMINED,
+            rules, now_ms, names = partition.rules, self._now_ms, self._named_records < EXAMINED
+            tp = partition.topic_partition
+            check.begin(
+                lambda limit: stored(
+                    data, header, rules, tp, now_ms=now_ms, limit_bytes=limit, names_records=names
+                )
             )

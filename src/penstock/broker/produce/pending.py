@@ -45,6 +45,21 @@ def with_leaders(response: ProduceResponse, ctx: Context) -> ProduceResponse:
     return replace(response, responses=topics, node_endpoints=nodes)
 
 
+def outcome(append: PendingAppend, acks: int) -> ErrorCode | None:
+    """The error code of the acknowledgement; None while it has to wait."""
+    partition = append.partition
+    if partition.log.log_dir.failure is not None:
+        return ErrorCode.KAFKA_STORAGE_ERROR
+    if acks == -1 and not partition.is_in_tenure(append.tenure):
+        # The new leader may keep the append or truncate it.
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER
+    if not append.is_done(acks):
+        return None
+    if acks == -1 and not partition.has_enough_replicas():
+        return ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+    return ErrorCode.NONE
+
+
 def parked(
     request: ProduceRequest, response: ProduceResponse, pending: list[PendingAppend], ctx: Context
 ) -> Parked[ProduceResponse]:
@@ -53,12 +68,12 @@ def parked(
     acks = request.acks
 
     def attempt() -> ProduceResponse | None:
-        waiting = any(each.outcome(acks) is None for each in pending)
+        waiting = any(outcome(each, acks) is None for each in pending)
         return None if waiting else finished()
 
     def finished() -> ProduceResponse:
         late = ErrorCode.REQUEST_TIMED_OUT
-        outcomes = [(each, each.outcome(acks)) for each in pending]
+        outcomes = [(each, outcome(each, acks)) for each in pending]
         final = with_errors(
             response,
             {id(each.answer): late if code is None else code for each, code in outcomes},

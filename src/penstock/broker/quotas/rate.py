@@ -13,7 +13,7 @@ LONGEST_MS: Final = 2**31 - 1
 """The longest wait that a response can carry."""
 
 
-class Sample:
+class RateSample:
     """The values of one window. It ends with the first event after its time."""
 
     def __init__(self, start_ms: int) -> None:
@@ -28,7 +28,7 @@ class Rate:
         self._window_ms = window_ms
         self._full_windows = samples - 1
         self._life_ms = samples * window_ms
-        self._samples: deque[Sample] = deque()
+        self._samples: deque[RateSample] = deque()
         self._past = 0.0
         """The sum of all samples but the last one."""
 
@@ -36,7 +36,7 @@ class Rate:
         samples = self._samples
         if not samples or now_ms - samples[-1].start_ms >= self._window_ms:
             self._forget(now_ms)  # here too: the rate may never be read
-            samples.append(Sample(now_ms))
+            samples.append(RateSample(now_ms))
             self._sum_past()
         current = samples[-1]
         current.value += value

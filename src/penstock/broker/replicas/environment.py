@@ -11,6 +11,7 @@ from penstock.client.address import Address
 from penstock.client.security import ClientSecurity
 from penstock.clock import Clock
 from penstock.config.listener import EVERY_INTERFACE, ListenerConfig
+from penstock.log.flush import Flusher
 from penstock.log.partition_log import PartitionLog
 from penstock.replication.environment import Environment
 from penstock.replication.fetcher import FetcherContext
@@ -23,7 +24,11 @@ from penstock.types import BrokerId
 
 
 def environment(
-    cluster: Cluster, waiters: Waiters, clock: Clock, propose: Callable[[IsrProposal], object]
+    cluster: Cluster,
+    waiters: Waiters,
+    flusher: Flusher,
+    clock: Clock,
+    propose: Callable[[IsrProposal], object],
 ) -> Environment:
     """The environment of leaders; `propose` sends ISR proposals to the controller."""
 
@@ -33,6 +38,10 @@ def environment(
             broker_epoch < 0 or broker.epoch < 0 or broker_epoch == broker.epoch
         )
 
+    def flush(log: PartitionLog) -> None:
+        topic_partition = log.topic_partition
+        flusher.request(log).add_done_callback(lambda _: waiters.changed(topic_partition))
+
     return Environment(
         monotonic_ms=clock.monotonic_ms,
         lag_time_max_ms=lambda: cluster.config.replication.replica_lag_time_max_ms,
@@ -40,6 +49,7 @@ def environment(
         is_eligible=is_eligible,
         propose=propose,
         changed=waiters.changed,
+        flush=flush,
     )
 
 

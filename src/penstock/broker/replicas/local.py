@@ -16,8 +16,9 @@ from penstock.log.flush import OffLoop
 from penstock.metadata.client_entity import ClientEntity
 from penstock.metadata.image import ClusterImage, Configs
 from penstock.metadata.records import NO_LEADER
+from penstock.replication.errors import StaleState
 from penstock.replication.fetchers import Fetchers
-from penstock.replication.partition import Partition, StaleState
+from penstock.replication.partition import Partition
 from penstock.replication.partition_logs import needs_log
 from penstock.replication.partitions import Partitions
 from penstock.types import NO_UUID, BrokerId, TopicPartition, Uuid

@@ -26,7 +26,8 @@ from penstock.coordinator.share.state import NO_START, ShareGroupOffset, SharePa
 from penstock.errors import KafkaError
 from penstock.log.store import PartitionOffline
 from penstock.loop import Handle, Loop
-from penstock.replication.partition import NotLeader, Partition
+from penstock.replication.errors import NotLeader
+from penstock.replication.partition import Partition
 from penstock.wire.enums import AcknowledgeType
 
 logger = logging.getLogger(__name__)

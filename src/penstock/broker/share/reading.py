@@ -17,6 +17,7 @@ from penstock.record.batch import HEADER_BYTES, BatchHeader, CorruptBatch, read_
 from penstock.record.compression import DecompressionLimit
 from penstock.record.invalid import InvalidRecord
 from penstock.record.record import Record, records
+from penstock.replication import read_fencing
 
 CHUNK_BYTES = 1 << 14
 """Bytes read at a time to find the batch headers of a slice: a chunk has many small batches, and
@@ -47,7 +48,7 @@ def read(
     if offset is None:
         return None
     partition = shared.partition
-    up_to = partition.visible_end(read_committed=read_committed)
+    up_to = read_fencing.visible_end(partition, read_committed=read_committed)
     if offset >= up_to:
         return None
     found = partition.log.read(offset, max_bytes, up_to=up_to, min_one_batch=min_one_batch)

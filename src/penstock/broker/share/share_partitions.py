@@ -27,7 +27,8 @@ from penstock.metadata.errors import StoreError
 from penstock.metadata.features import SHARE_VERSION
 from penstock.metadata.reader import read_group_config
 from penstock.metadata.store import MetadataStore
-from penstock.replication.partition import NotLeader, Partition
+from penstock.replication.errors import NotLeader
+from penstock.replication.partition import Partition
 from penstock.types import TopicIdPartition
 
 DEAD_LETTERS = 2

@@ -4,7 +4,6 @@ from collections.abc import Callable, Collection
 from functools import lru_cache
 
 from penstock.broker.cluster import Cluster
-from penstock.broker.leader_append import LeaderAppend
 from penstock.broker.parked import Parked
 from penstock.broker.transaction.marker_outbox import RemoteMarker
 from penstock.broker.transaction.verification import PendingVerifications
@@ -83,12 +82,11 @@ class MarkerLogs:
         self,
         partitions: Partitions,
         groups: GroupCoordinator,
-        append: LeaderAppend,
         clock: Clock,
         verifications: PendingVerifications,
     ) -> None:
         self._partitions, self._groups, self._verifications = partitions, groups, verifications
-        self._append, self._clock = append, clock
+        self._clock = clock
 
     def append(
         self, tp: TopicPartition, marker: TransactionMarker, coordinator_epoch: int
@@ -106,9 +104,7 @@ class MarkerLogs:
         try:
             if marker.bumps_epoch:
                 log.producers.check_next_epoch(marker.producer_id, marker.producer_epoch)
-            appended = self._append(
-                partition, batch, read_header(batch), -1, now_ms, from_client=False
-            )
+            appended = partition.append(batch, read_header(batch), -1, now_ms, from_client=False)
         except InvalidProducerEpoch as error:
             return WrittenMarker(
                 partition, log.end_offset, needs_flush=log.flush_due, refusal=error.code

@@ -15,9 +15,10 @@ from penstock.coordinator.result import Refused
 from penstock.coordinator.storage import ProducerIdAndEpoch
 from penstock.errors import ErrorCode, KafkaError
 from penstock.log.producer_state import OutOfOrderSequence
-from penstock.metadata.topic_names import topic_name
 from penstock.record.batch import BatchHeader, CorruptBatch, read_header
-from penstock.replication.partition import NotEnoughReplicas, Partition
+from penstock.replication.errors import NotEnoughReplicas
+from penstock.replication.partition import Partition
+from penstock.replication.partition_lookup import topic_name
 from penstock.replication.partitions import Partitions
 from penstock.types import TopicPartition
 from penstock.wire.messages.produce import ProduceRequest

@@ -12,8 +12,8 @@ from penstock.coordinator.group.offsets import CommittedOffset
 from penstock.coordinator.result import Refused
 from penstock.errors import ErrorCode, KafkaError
 from penstock.metadata.image import ClusterImage
-from penstock.metadata.topic_names import UnknownTopicId, topic_name
-from penstock.replication.partitions import UnknownPartition
+from penstock.replication.errors import UnknownPartition, UnknownTopicId
+from penstock.replication.partition_lookup import topic_name
 from penstock.types import TopicPartition, Uuid
 
 PartT_co = TypeVar("PartT_co", bound="NamedPartition", covariant=True)

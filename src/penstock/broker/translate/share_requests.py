@@ -18,8 +18,8 @@ from penstock.coordinator.group.share.heartbeat import MEMBER_ID_LENGTH
 from penstock.errors import ErrorCode, KafkaError, StorageError
 from penstock.metadata.features import SHARE_VERSION
 from penstock.metadata.leaders import endpoints, leader_of
-from penstock.metadata.topic_names import UnknownTopicId
-from penstock.replication.partitions import partition_here
+from penstock.replication.errors import UnknownTopicId
+from penstock.replication.partition_lookup import partition_here
 from penstock.security.acl import AclOperation
 from penstock.types import TopicIdPartition
 from penstock.wire.enums import AcknowledgeType

@@ -4,7 +4,7 @@ its partitions: Kafka's protocol has no request for them.
 
 import click
 
-from penstock.broker.pages.share_groups import RecordsInFlight
+from penstock.broker.pages.share_groups import InFlightRun
 from penstock.cli.output import is_data, print_json, print_table
 from penstock.cli.partition import warned
 from penstock.cli.remote import Remote
@@ -27,15 +27,15 @@ def show_records(remote: Remote, group: str) -> None:
         print_table(COLUMNS, [row(each) for each in found])
 
 
-def read_records(remote: Remote, group: str) -> list[RecordsInFlight]:
-    found: list[RecordsInFlight] = []
+def read_records(remote: Remote, group: str) -> list[InFlightRun]:
+    found: list[InFlightRun] = []
     for address in remote.run(lambda client: addresses(client, group)):
         with warned():
             found += read_page(
                 address,
                 "/groups/in-flight",
                 {"group": group},
-                list[RecordsInFlight],
+                list[InFlightRun],
                 timeout_ms=remote.timeout_ms,
             )
     return sorted(found, key=lambda each: (each.topic, each.partition, each.first))
@@ -53,7 +53,7 @@ async def addresses(client: Client, group: str) -> list[Address]:
     return found
 
 
-def row(each: RecordsInFlight) -> tuple[object, ...]:
+def row(each: InFlightRun) -> tuple[object, ...]:
     left_ms = each.lock_ms if each.lock_ms is not None else each.invisible_ms
     return (
         each.topic,

@@ -29,6 +29,7 @@ from penstock.broker.startup.state_file import (
 from penstock.clock import SystemClock
 from penstock.config.metrics import MetricsConfig
 from penstock.config.sources import Resolved
+from penstock.counted import counted
 from penstock.errors import ConfigError
 from penstock.http.server import bound
 from penstock.local.workers.child import Channel
@@ -128,7 +129,8 @@ def serve_workers(
         try:
             if supervisor.start([STORE, *names]):  # workers wait for the store
                 state = machine.write_state()
-                logger.info("%d workers are ready behind %s", workers, state.bootstrap)
+                ready = counted(workers, "worker is", "workers are")
+                logger.info("%s ready behind %s", ready, state.bootstrap)
                 on_ready(state)
                 supervisor.run()
         finally:

@@ -4,7 +4,6 @@ from pathlib import Path
 
 from penstock.log.files import Files, LogFile
 from penstock.log.offset_index import OffsetIndex
-from penstock.log.segment import IndexLimits
 from penstock.log.segment_files import (
     CLEANED,
     INDEX,
@@ -14,6 +13,7 @@ from penstock.log.segment_files import (
     TXN_INDEX,
     offset_path,
 )
+from penstock.log.segment_indexes import IndexLimits
 from penstock.log.time_index import TimeIndex, TimestampOffset
 from penstock.log.txn_index import AbortedTxn, encode_aborted
 from penstock.record.batch import BatchHeader

@@ -21,8 +21,8 @@ from penstock.log.compaction.spans import spans
 from penstock.log.compaction.transactions import CleanedTransactions
 from penstock.log.corrupt import CorruptFile
 from penstock.log.files import Files
-from penstock.log.segment import IndexLimits
 from penstock.log.segment_files import CLEANED, INDEX, LOG, TIME_INDEX, TXN_INDEX, offset_path
+from penstock.log.segment_indexes import IndexLimits
 from penstock.log.txn_index import ENTRY_BYTES, AbortedTxn, decode_aborted
 from penstock.record.batch import BatchHeader, payload, read_header
 from penstock.record.control import EndTransactionMarker, read_marker
