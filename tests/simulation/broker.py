@@ -20,7 +20,9 @@ from penstock.errors import StorageError
 from penstock.log.files import Files, OutOfFiles
 from penstock.log.flush import Flushable, Flusher
 from penstock.metadata.store import MetadataStore
+from penstock.record.batch import BatchHeader, batches
 from penstock.testing.files import Choice, FakeFiles
+from penstock.types import TopicPartition
 from simulation.loop import PROCESS, Process, SimulatedLoop
 from simulation.network import Network
 from simulation.zookeeper import SimulatedStore, ZooKeeper
@@ -86,6 +88,25 @@ class Disk(FakeFiles):
 
     def crash(self, choose: Choice) -> None:  # type: ignore[override]
         super().crash(choose)
+
+    def last_batch(self, where: TopicPartition) -> tuple[Path, int, BatchHeader] | None:
+        """The segment, the position and the header of a log's last batch; None if the active
+        segment is empty, or there is no log.
+        """
+        found = None
+        paths = [each for each in self.walk(ROOT) if each.parent.name == str(where)]
+        for path in sorted(each for each in paths if each.suffix == ".log")[-1:]:
+            for position, header in batches(self._file(path).data):
+                found = path, position, header
+        return found
+
+    def flip_last_offset(self, where: TopicPartition, bit: int) -> bool:
+        """Flip a bit of the last batch's base offset; returns whether there is such a batch."""
+        found = self.last_batch(where)
+        if found is not None:
+            path, position, _ = found
+            self.flip_bit(path, (position + 7 - bit // 8) * 8 + bit % 8)
+        return found is not None
 
     def sync(self) -> None:
         """Sync everything, as a machine does on shutdown."""

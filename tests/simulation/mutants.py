@@ -33,7 +33,7 @@ from penstock.controller.controller import Controller as ControllerItself
 from penstock.controller.controller_election import ControllerElection
 from penstock.controller.epoch import ControllerEpoch
 from penstock.errors import ErrorCode
-from penstock.log import follower_append, truncation
+from penstock.log import follower_append, recovery, truncation
 from penstock.log.log_dir_owner import LogDirOwner
 from penstock.log.partition_log import PartitionLog
 from penstock.log.store import LogStore
@@ -354,6 +354,12 @@ def forget_an_unclean_shutdown(patch: Patch) -> None:
     patch.setattr(LogDirOwner, "mark_unclean_shutdown", mark)
 
 
+def trust_gaps(patch: Patch) -> None:
+    """A gap in a log is one that compaction left."""
+    recover = recovery._recover
+    patch.setattr(recovery, "_recover", lambda *args: (recover(*args)[0], []))
+
+
 def read_settings_that_are_behind(patch: Patch) -> None:
     """A broker reads a new topic's settings from its possibly lagging ZooKeeper server."""
 
@@ -555,6 +561,12 @@ MUTANTS = [
     Mutant(
         forget_an_unclean_shutdown,
         story=stories.the_first_to_come_back_lacks_records_and_is_restarted,
+    ),
+    Mutant(trust_gaps, story=stories.an_offset_flips_on_the_disk_of_a_killed_follower),
+    Mutant(trust_gaps, story=stories.a_follower_loses_power_as_a_segment_begins),
+    Mutant(
+        trust_gaps,
+        story=stories.all_are_killed_and_the_one_whose_offset_flipped_comes_first,
     ),
     Mutant(
         read_settings_that_are_behind,

@@ -71,7 +71,7 @@ AT_ONCE = 3
 MOST_PARTITIONS = 5
 BROKER = 4
 """The type of a broker's settings; without a name, they are those of all brokers."""
-ALONE = {"power", "power, elected"}
+ALONE = {"power", "power, elected", "flip"}
 
 
 class Nemesis:
@@ -104,6 +104,7 @@ class Nemesis:
             "files": (2, self.lack_files),
             "power": (4, self.lose_power),
             "power, elected": (2, self.lose_power_as_it_is_elected),
+            "flip": (2, self.flip),
             "kill all": (1, self.kill_all),
             "depose": (3, self.depose),
             "anew": (5, self.make_anew),
@@ -478,6 +479,24 @@ class Nemesis:
         world.spawn(world.tasks, "admin", self.prefer())
         await self._rest(0.05, 0.3)
         await self._back(broker)
+
+    async def flip(self) -> None:
+        """A bit of the last batch's offset flips on the disk of a killed broker. No CRC covers it,
+        and no batch follows. Perhaps all brokers are killed, so that nobody writes meanwhile.
+        """
+        world, chance = self._world, self._chance
+        await self._until_whole("the last fault")
+        broker, bit = chance.choice(world.brokers), chance.randrange(10)
+        killed = chance.choice([[broker], world.brokers])
+        self._note(f"kill {len(killed)} brokers, and flip bit {bit} of offsets of {broker.host}")
+        for each in killed:
+            each.kill()
+        for where in world.partitions:
+            broker.disk.flip_last_offset(where, bit)
+        for each in chance.sample(killed, len(killed)):
+            await self._rest(0, chance.choice([0.5, 3]))
+            await self._until_up(each)
+        await self._until_whole("a bit flipped")
 
     async def _back(self, broker: SimulatedBroker) -> None:
         self._world.network.machine_is_back(broker.host)

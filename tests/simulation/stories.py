@@ -14,8 +14,9 @@ from penstock.client.connection import connect
 from penstock.errors import KafkaError
 from penstock.metadata import paths
 from penstock.metadata.store import Change, Create, DataChanged, Delete
+from penstock.types import TopicPartition
 from penstock.wire.messages.create_topics import CreateTopicsResponse
-from simulation.broker import PORT, ROOT
+from simulation.broker import PORT, ROOT, SimulatedBroker
 from simulation.clients import Producer
 from simulation.nemesis import Nemesis
 from simulation.steps import (
@@ -135,6 +136,85 @@ async def the_first_to_come_back_lacks_records_and_is_restarted(world: World) ->
         if not broker.is_up:
             broker.start(world.tasks)
     await asyncio.sleep(4)
+
+
+async def an_offset_flips_on_the_disk_of_a_killed_follower(world: World) -> None:
+    """To a higher one, which the leader reaches meanwhile: the follower seems to lack nothing."""
+    where = world.partitions[0]
+    await until_whole(world)
+    await asyncio.sleep(2)
+    leader = leader_of(world, where)
+    others = {leader, controller_of(world)}
+    follower = world.brokers[next(each for each in isr_of(world, where) if each not in others)]
+    producer = Producer("burst", world._link("burst"), world.history, [where], 1, idempotent=False)
+
+    async def produce() -> None:
+        for count in range(30):
+            while not await producer._tried(where, [f"burst.{count}.0".encode()]):
+                await asyncio.sleep(0.01)
+
+    # In the leader epoch of the damaged batch: the next one begins when the death is noticed.
+    world.network.cut.add((world.brokers[leader].host, follower.host))
+    await asked(world, produce())
+    follower.kill()
+    world.network.cut.clear()
+    world.network.mend()
+    end = raised_last_offset(follower, where)
+    partition = world.partition(leader, where)
+    assert partition is not None
+    assert partition.log.end_offset > end
+    await asyncio.sleep(1)
+    follower.start(world.tasks)
+    await until_whole(world)
+
+
+async def all_are_killed_and_the_one_whose_offset_flipped_comes_first(world: World) -> None:
+    """The replica led. Its last batch is there, but not at its offset."""
+    where = world.partitions[0]
+    await until_whole(world)
+    await asyncio.sleep(2)
+    first = world.brokers[leader_of(world, where)]
+    for broker in world.brokers:
+        broker.kill()
+    raised_last_offset(first, where)
+    first.start(world.tasks)
+    await asyncio.sleep(4)
+    for broker in world.brokers:
+        if not broker.is_up:
+            broker.start(world.tasks)
+    await asyncio.sleep(4)
+
+
+async def a_follower_loses_power_as_a_segment_begins(world: World) -> None:
+    """The name of the new segment reaches the disk, and the end of the one before does not."""
+    where = world.partitions[0]
+    await until_whole(world)
+    leader = leader_of(world, where)
+    others = {leader, controller_of(world)}
+    follower = world.brokers[next(each for each in isr_of(world, where) if each not in others)]
+
+    def has_rolled() -> bool:
+        partition = world.partition(follower.number, where)
+        return partition is not None and (
+            partition.log.segments.active.base_offset > partition.log.recovery_point
+        )
+
+    await until(has_rolled, 20)
+    follower.lose_power(lambda kind, count: count if kind == "names" else 0)
+    await asyncio.sleep(1)
+    world.network.machine_is_back(follower.host)
+    follower.start(world.tasks)
+    await until_whole(world)
+
+
+def raised_last_offset(broker: SimulatedBroker, where: TopicPartition) -> int:
+    """Flip a bit, so that the last batch begins at a higher offset; returns the log's new end."""
+    found = broker.disk.last_batch(where)
+    assert found is not None
+    header = found[2]
+    bit = next(each for each in range(3, 64) if not header.base_offset >> each & 1)
+    broker.disk.flip_last_offset(where, bit)
+    return header.next_offset + (1 << bit)
 
 
 async def a_leader_that_only_clients_reach_dies(world: World) -> None:
@@ -499,6 +579,9 @@ STORIES: tuple[Story, ...] = (
     all_are_killed_and_one_comes_first_with_an_empty_disk,
     all_are_killed_and_the_one_that_lost_power_comes_first,
     the_first_to_come_back_lacks_records_and_is_restarted,
+    an_offset_flips_on_the_disk_of_a_killed_follower,
+    all_are_killed_and_the_one_whose_offset_flipped_comes_first,
+    a_follower_loses_power_as_a_segment_begins,
     a_leader_that_only_clients_reach_dies,
     a_state_is_written_by_hand,
     a_state_from_before_an_election_is_put_back,

@@ -18,3 +18,5 @@ class LoadedState(msgspec.Struct):
     end_offset: int
     changed: bool
     """New, or repaired: there is something to sync even if nothing is appended."""
+    unverified_gaps: list[int]
+    """See `PartitionLog.unverified_gaps`."""

@@ -80,6 +80,10 @@ class PartitionLog:
         self._loaded_end = -1 if state.changed else state.end_offset
         self.generation = 0
         """Counts truncations."""
+        self.unverified_gaps = state.unverified_gaps
+        """Where gaps begin that an unclean stop may have left: batches were lost there, or a bit of
+        the next one's offset has flipped, which no CRC covers. A follower counts on nothing behind
+        the first gap before it has compared that with its leader's log."""
         self.leader_epoch = state.epochs.latest
         self._unsaved_bytes = 0
         """Size of the segments closed since the last producer snapshot."""
@@ -324,7 +328,9 @@ class PartitionLog:
     def flushed(self, flush: Flush) -> None:
         """Note that `flush` has run."""
         if flush.generation == self.generation:
-            self.recovery_point = max(self.recovery_point, flush.end_offset)
+            # Another recovery has to find the gaps again, until they are verified.
+            synced_end = min([flush.end_offset, *self.unverified_gaps[:1]])
+            self.recovery_point = max(self.recovery_point, synced_end)
 
     def flush(self) -> None:
         """Sync now, on this thread."""

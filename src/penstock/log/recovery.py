@@ -66,12 +66,15 @@ def load_log(
     )
     epochs = _read_epochs(files, path / EPOCHS)
     end_offset = _trusted_end(segments) if clean else None
-    checked_from = None
+    checked_from, gaps = None, list[int]()
     if end_offset is None:
         checked_from = segments.since(recovery_point)[0].base_offset
         size_bytes = segments.size_bytes
-        end_offset = _recover(segments, epochs, checked_from)
-        if segments.size_bytes < size_bytes:
+        end_offset, gaps = _recover(segments, epochs, checked_from)
+        is_compacted = "compact" in config.cleanup_policy
+        if is_compacted and segments.active.size_bytes == 0:
+            gaps = []  # compaction may have removed the last batches, here and on the leader
+        if segments.size_bytes < size_bytes or (gaps and not is_compacted):
             # Usually a batch that the broker was writing when it died, and never acknowledged.
             # But an acknowledged batch that the disk has damaged since looks the same.
             log_dir.owner.mark_unclean_shutdown()
@@ -85,7 +88,7 @@ def load_log(
             log_start_offset,
         )
         segments.restart_at(log_start_offset, now_ms)
-        checked_from, end_offset = None, log_start_offset
+        checked_from, end_offset, gaps = None, log_start_offset, []
         recovery_point = log_start_offset
     log_start_offset = max(log_start_offset, segments.first.base_offset)
     epochs.truncate_from_end(end_offset)
@@ -100,6 +103,7 @@ def load_log(
         recovery_point=recovery_point,
         end_offset=end_offset,
         changed=fresh or checked_from is not None,
+        unverified_gaps=[max(each, log_start_offset) for each in gaps],
     )
     return PartitionLog(files, log_dir, topic_partition, config, state)
 
@@ -130,6 +134,7 @@ def new_log(
         recovery_point=0,
         end_offset=0,
         changed=True,
+        unverified_gaps=[],
     )
     return PartitionLog(files, log_dir, topic_partition, config, state)
 
@@ -154,17 +159,17 @@ def _trusted_end(segments: Segments) -> int | None:
         return None
 
 
-def _recover(segments: Segments, epochs: LeaderEpochs, checked_from: int) -> int:
-    """Check the segments from `checked_from` on; returns the end offset.
+def _recover(segments: Segments, epochs: LeaderEpochs, checked_from: int) -> tuple[int, list[int]]:
+    """Check the segments from `checked_from` on; returns the end offset, and where gaps begin.
 
     Everything after a bad batch is lost. Gaps between batches or segments are not evidence of
     damage, as in Kafka: compaction leaves them, and neither the topic's present policy nor a
-    checkpoint tells where compaction once ran.
+    checkpoint tells where compaction once ran. Only the leader's log tells.
     """
     # Epochs that start here may be of batches that a crash lost; the others are read again.
     epochs.truncate_from_end(checked_from)
     unchecked = segments.since(checked_from)
-    end_offset = checked_from
+    end_offset, gaps = checked_from, list[int]()
 
     def drop_rest() -> None:
         """Remove later segments before the truncation: after it nothing would identify them."""
@@ -174,15 +179,19 @@ def _recover(segments: Segments, epochs: LeaderEpochs, checked_from: int) -> int
 
     while unchecked:
         segment = unchecked.pop(0)
-        end_offset = max(end_offset, segment.base_offset)
+        if end_offset < segment.base_offset:
+            gaps.append(end_offset)
+            end_offset = segment.base_offset
         for header in _recover_segment(segment, drop_rest):
+            if end_offset < header.base_offset:
+                gaps.append(end_offset)
             end_offset = header.next_offset
             if header.leader_epoch > (-1 if epochs.latest is None else epochs.latest):
                 epochs.assign(header.leader_epoch, header.base_offset)
         next_base = unchecked[0].base_offset if unchecked else end_offset
         if next_base < end_offset:
             drop_rest()
-    return end_offset
+    return end_offset, gaps
 
 
 def _drop(segments: Segments, lost: list[Segment], end_offset: int) -> None:

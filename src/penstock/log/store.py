@@ -466,9 +466,11 @@ class LogStore:
         for log_dir in self.dirs:
             try:
                 with log_dir:
-                    self._close_logs(self.logs_in(log_dir))
+                    logs = self.logs_in(log_dir)
+                    self._close_logs(logs)
                     self.checkpoint(log_dir)
-                    log_dir.owner.release(broker_epoch=broker_epoch)
+                    is_verified = not any(log.unverified_gaps for log in logs)
+                    log_dir.owner.release(broker_epoch=broker_epoch if is_verified else None)
             except (StorageError, KafkaError) as error:  # the disk fails, or a batch is damaged
                 logger.error("a log directory was not stopped cleanly: %s", error)
                 log_dir.owner.release(broker_epoch=None)

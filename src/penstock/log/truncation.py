@@ -59,6 +59,7 @@ def truncate_fully_and_start_at(log: PartitionLog, offset: int, now_ms: int) -> 
 def _rewind(log: PartitionLog, offset: int) -> None:
     log.generation += 1
     log.end_offset = offset
+    log.unverified_gaps = []
     log.recovery_point = min(log.recovery_point, offset)
     log.epochs.truncate_from_end(offset)
     log.leader_epoch = log.epochs.latest

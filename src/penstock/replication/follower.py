@@ -5,9 +5,10 @@ from collections.abc import Callable
 from enum import Enum, auto
 
 from penstock.errors import ErrorCode
-from penstock.log.follower_append import append_as_follower
+from penstock.log.follower_append import OffsetsOutOfOrder, append_as_follower
 from penstock.log.partition_log import PartitionLog
 from penstock.log.store import LogStore
+from penstock.record.batch import batches, read_header
 from penstock.replication.partition import Partition
 from penstock.replication.truncation import (
     EpochEnd,
@@ -18,7 +19,7 @@ from penstock.replication.truncation import (
     truncation_of_later_epochs,
     within,
 )
-from penstock.types import TopicPartition
+from penstock.types import Buffer, TopicPartition
 from penstock.wire.messages.fetch import FetchPartition, PartitionData
 
 logger = logging.getLogger(__name__)
@@ -62,14 +63,20 @@ class FollowerLogs:
         self._store.truncate_fully(topic_partition, offset, now_ms)
 
 
+def fetch_offset(log: PartitionLog) -> int:
+    """Where to fetch from. The leader counts on everything before it."""
+    return log.unverified_gaps[0] if log.unverified_gaps else log.end_offset
+
+
 def next_fetch(partition: Partition, max_bytes: int) -> FetchPartition:
     """The request for everything after the log's end."""
     log = partition.log
-    latest = log.epochs.latest
+    start = fetch_offset(log)
+    latest = log.epochs.latest if start == log.end_offset else log.epochs.epoch_for(start - 1)
     return FetchPartition(
         partition=partition.topic_partition.partition,
         current_leader_epoch=partition.leader_epoch,
-        fetch_offset=log.end_offset,
+        fetch_offset=start,
         last_fetched_epoch=-1 if latest is None else latest,
         log_start_offset=log.log_start_offset,
         partition_max_bytes=max_bytes,
@@ -82,6 +89,7 @@ def is_next_fetch(request: FetchPartition, partition: Partition, max_bytes: int)
     latest = log.epochs.latest
     return (
         request.fetch_offset == log.end_offset
+        and not log.unverified_gaps
         and request.current_leader_epoch == partition.leader_epoch
         and request.last_fetched_epoch == (-1 if latest is None else latest)
         and request.log_start_offset == log.log_start_offset
@@ -99,7 +107,7 @@ def process_partition_data(
 ) -> NextStep:
     """Apply a partition's part of a fetch response; raises disk and batch errors."""
     log = partition.log
-    if (partition.leads, partition.leader_epoch, log.end_offset) != (
+    if (partition.leads, partition.leader_epoch, fetch_offset(log)) != (
         False,
         request.current_leader_epoch,
         request.fetch_offset,
@@ -117,10 +125,50 @@ def process_partition_data(
         return NextStep.FETCH
     records = data.records
     if isinstance(records, (bytes, bytearray, memoryview)) and len(records):
-        append_as_follower(log, records, now_ms)
+        if log.unverified_gaps:
+            return verify_gaps(partition, records, logs)
+        try:
+            append_as_follower(log, records, now_ms)
+        except OffsetsOutOfOrder:
+            distrust_last_batch(log)
+            raise
         partition.bytes_in += len(records)
-    partition.update_from_leader(data.high_watermark, data.log_start_offset)
+    if not log.unverified_gaps:
+        partition.update_from_leader(data.high_watermark, data.log_start_offset)
     return NextStep.FETCH
+
+
+def verify_gaps(partition: Partition, records: Buffer, logs: FollowerLogs) -> NextStep:
+    """Compare the batches behind the first unverified gap with the leader's; truncate the log there
+    if they differ.
+    """
+    log, verified_end = partition.log, -1
+    start = log.unverified_gaps[0]
+    found = log.read(start, len(records), up_to=log.end_offset)
+    own = b"" if found is None else found.read()
+    for (_, mine), (_, expected) in zip(batches(own), batches(records), strict=False):
+        if (mine.base_offset, mine.crc) != (expected.base_offset, expected.crc):
+            break
+        verified_end = mine.next_offset
+    if verified_end < 0:
+        logger.warning(
+            "%s lacks batches of its leader, or has them at other offsets; truncating at %d",
+            partition.topic_partition,
+            start,
+        )
+        logs.truncate(partition.topic_partition, start)
+        return NextStep.FETCH
+    log.unverified_gaps = [each for each in log.unverified_gaps if each >= verified_end]
+    # If it is the leader whose batches contradict each other, do not hurry.
+    return NextStep.FETCH if log.unverified_gaps else NextStep.LATER
+
+
+def distrust_last_batch(log: PartitionLog) -> None:
+    """Have the last batch compared with the leader's, which has sent one that overlaps it."""
+    if log.log_start_offset < log.end_offset:
+        last = log.read(log.end_offset - 1, 1, up_to=log.end_offset)
+        if last is not None:
+            log.unverified_gaps = [read_header(last.read()).base_offset]
 
 
 def next_step_after_error(partition: Partition, code: int) -> NextStep:
@@ -155,7 +203,7 @@ def move_into_leader_range(
             damaged.offset,
         )
         logs.truncate(topic_partition, damaged.offset)
-    match within(leader_start_offset, leader_end_offset, log.end_offset):
+    match within(leader_start_offset, leader_end_offset, fetch_offset(log)):
         case OffsetTruncation(offset):
             logger.warning(
                 "%s is longer than its leader's log; truncating at %d", topic_partition, offset

@@ -70,8 +70,11 @@ def after_fetch(
 
     While the leader is written to continuously, no fetch reaches its end. So a fetch that reaches
     the end as of the previous fetch counts as caught up at the time of that one.
+
+    A fetch from before the previous one withdraws what that one acknowledged: the follower has
+    found its log damaged. It lags until it has caught up again.
     """
-    caught_up_ms = state.caught_up_ms
+    caught_up_ms = NEVER_MS if fetch.offset < state.end_offset else state.caught_up_ms
     if fetch.offset >= leader_end_offset:
         caught_up_ms = max(caught_up_ms, now_ms)
     elif fetch.offset >= state.leader_end_offset:

@@ -38,6 +38,8 @@ def note_fetch(partition: Partition, fetch: FollowerFetch) -> None:
         partition.in_sync, fetch.replica, state, log.high_watermark, partition.epoch_start_offset
     ) and environment.is_eligible(fetch.replica, state.broker_epoch):
         _propose(partition, PendingExpandIsr(fetch.replica))
+    if state.end_offset < min(before.end_offset, log.high_watermark):
+        propose_shrink(partition)  # it lacks committed records, so it must not be elected
     advanced = state.end_offset != before.end_offset and partition.advance()
     if advanced or state.log_start_offset != before.log_start_offset:
         environment.changed(partition.topic_partition)

@@ -123,7 +123,7 @@ class Partition:
         self.advance()
 
     def _begin_epoch(self, leader_epoch: int, isr: tuple[int, ...], *, is_new: bool) -> None:
-        self.epoch_start_offset = self.log.end_offset
+        self.epoch_start_offset, self.log.unverified_gaps = self.log.end_offset, []
         self.log.assign_epoch(leader_epoch, self.epoch_start_offset)
         for replica in self.replicas:
             if replica != self.broker_id:

@@ -150,18 +150,21 @@ class ReplicaCluster:
 
     # Producers and followers.
 
-    def produce(self, number: int, value: bytes) -> bool:
-        """Append with acks=all on a broker that believes it leads."""
+    def produce(self, number: int, *values: bytes) -> bool:
+        """Append a batch with acks=all on a broker that believes it leads."""
         node = self.nodes[number]
         if not node.alive or not node.partition.leads:
             return False
-        batch = batch_of(value)
+        batch = batch_of(*values)
         try:
             appended = node.partition.append(batch, read_header(batch), -1, self.now_ms)
         except KafkaError:
             return False
         tenure = node.partition.tenure
-        self.sent.append(Sent(number, node.epoch, tenure, appended.last_offset, value))
+        self.sent += [
+            Sent(number, node.epoch, tenure, offset, value)
+            for offset, value in enumerate(values, appended.first_offset)
+        ]
         self.collect_acks()
         return True
 

@@ -65,6 +65,22 @@ def test_a_copy_with_more_records_than_its_log_after_a_power_failure_follows_the
     assert rig.read_all(copied(rig)) == rig.read_all() == [(0, b"a"), (1, b"b"), (2, b"c")]
 
 
+def test_a_copy_with_a_gap_after_a_crash_is_copied_again_from_there() -> None:
+    rig = LogRig(dirs=TWO)
+    for value in (b"a", b"b", b"c"):
+        rig.append(batch_of(value))
+    rig.store.create(PARTITION, TOPIC_ID, 0, path=ROOT / "d1", future=True)
+    segment = copied(rig).segments.active
+    found = segment.find(2)
+    assert found is not None
+    for _ in range(8):
+        rig.append(batch_of(b"beyond the damaged offset"))
+    rig.flush()
+    rig.crash(damage=lambda: rig.fake.flip_bit(segment.path(), (found[0] + 7) * 8 + 2))
+    assert rig.store.future_logs[PARTITION].end_offset == 2
+    assert rig.read_all(copied(rig)) == rig.read_all()
+
+
 @pytest.mark.parametrize("deleted", [0, 1, 3])
 def test_a_copy_whose_disk_was_offline_follows_a_log_that_was_truncated(deleted: int) -> None:
     rig = LogRig(dirs=TWO)

@@ -17,6 +17,7 @@ from penstock.log.log_dir import RECOVERY_POINTS
 from penstock.log.old_format import OldFormat
 from penstock.log.old_segments import delete_old_segments
 from penstock.log.time_search import offset_for_timestamp, offset_of_max_timestamp
+from penstock.log.truncation import truncate_to
 from penstock.record.batch import CorruptBatch
 from penstock.testing.files import Choice, FakeFiles, lose_everything
 from penstock.testing.logs import PARTITION, ROOT, LogRig, batch_of
@@ -167,6 +168,52 @@ def test_a_flipped_bit_in_an_offset_or_epoch_is_detected(bit: int, policy: str) 
     # A neighbour may be cut if nothing shows which of the two was changed.
     assert offset - 1 <= len(left) <= offset
     assert rig.log.epochs.latest == 2
+
+
+@pytest.mark.parametrize("policy", ["delete", "compact"])
+def test_a_gap_before_the_last_batch_is_reported(policy: str) -> None:
+    """The batch may have been given another offset on the disk: no later one reveals that."""
+    rig = filled(config=replace(CONFIG, cleanup_policy=(policy,)))
+    rig.flush()
+    rig.crash()
+    assert rig.log.unverified_gaps == []
+    segment = rig.log.segments.active
+    found = segment.find(RECORDS - 1)
+    assert found is not None
+    rig.crash(damage=lambda: rig.fake.flip_bit(segment.path(), (found[0] + 7) * 8 + 2))
+    assert (rig.log.unverified_gaps, rig.log.end_offset) == ([RECORDS - 1], RECORDS + 4)
+    assert rig.log.high_watermark <= RECORDS - 1
+    assert rig.store.had_unclean_shutdown is (policy == "delete"), "compaction leaves gaps"
+    truncate_to(rig.log, RECORDS + 3)
+    assert (rig.log.unverified_gaps, rig.log.end_offset) == ([], RECORDS - 1)
+
+
+@pytest.mark.parametrize("is_empty", [False, True])
+def test_the_lost_end_of_a_closed_segment_is_reported_until_it_is_verified(is_empty: bool) -> None:
+    """A loss of power kept the name of the segment after it, with or without batches."""
+    rig = filled()
+    rig.log.flush()
+    closed, active = list(rig.log.segments)[-2:]
+    lost = active.base_offset - 1
+    found = closed.find(lost)
+    assert found is not None
+    position = found[0]
+
+    def damage() -> None:
+        rig.files.open(closed.path()).truncate(position)
+        if is_empty:
+            rig.files.open(active.path()).truncate(0)
+
+    rig.crash(damage=damage)
+    end = active.base_offset if is_empty else RECORDS
+    for _ in range(3):
+        assert (rig.log.unverified_gaps, rig.log.end_offset) == ([lost], end)
+        rig.flush()
+        rig.restart()
+    rig.log.unverified_gaps = []
+    rig.restart()
+    assert rig.store.was_closed
+    assert rig.log.unverified_gaps == []
 
 
 @pytest.mark.parametrize("policy", ["delete", "compact"])

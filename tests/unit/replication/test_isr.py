@@ -75,6 +75,13 @@ def test_a_fetch_shows_when_its_follower_was_caught_up(
     assert (after.end_offset, after.fetched_ms, after.broker_epoch) == (offset, 200, 7)
 
 
+def test_a_follower_that_takes_an_offset_back_lags_until_it_has_caught_up() -> None:
+    before = FollowerState(8, 0, 8, 100, 100)
+    damaged = after_fetch(before, FollowerFetch(2, 5), 8, 110)
+    assert not damaged.is_caught_up(8, 110, LAG_MS)
+    assert after_fetch(damaged, FollowerFetch(2, 8), 9, 120).is_caught_up(9, 120, LAG_MS)
+
+
 def test_a_follower_that_keeps_up_with_a_busy_leader_never_lags() -> None:
     state = at_election(None, 0, 0, in_sync=True)
     leader_end = 0
