@@ -116,6 +116,46 @@ def test_upserting_a_topic_twice_changes_nothing(
     assert ask(mariadb, "select * from copied") == [expected]
 
 
+def test_a_row_with_a_unique_value_of_another_row_is_rejected(mariadb: MariaDb) -> None:
+    ask(
+        mariadb,
+        "create table users (id int primary key, name varchar(9) unique, n int)",
+        "insert into users values (1, 'ann', 1)",
+    )
+    upsert = Upsert(mariadb.url, "users", ("id",), ("id", "name", "n"))
+    upsert.check()
+    with pytest.raises(ConfigError, match="another row has one of its unique values"):
+        upsert.write(iter([Row(id=3, name="ann", n=9)]))
+    assert ask(mariadb, "select * from users") == [(1, "ann", 1)]
+    for _ in range(2):
+        upsert.write(iter([Row(id=3, name="bob", n=9), Row(id=1, name="ann", n=2)]))
+    assert ask(mariadb, "select * from users order by id") == [(1, "ann", 2), (3, "bob", 9)]
+
+
+def test_a_key_that_identifies_no_row_is_refused(mariadb: MariaDb) -> None:
+    ask(
+        mariadb,
+        "create table loose (id int, n int, unique (n))",
+        "create view seen as select * from loose",
+    )
+    with pytest.raises(ConfigError, match="table loose has neither a primary key nor a unique"):
+        Upsert(mariadb.url, "loose", ("id",), ("id", "n")).check()
+    Upsert(mariadb.url, "loose", ("id", "n"), ("id", "n")).check()
+    Upsert(mariadb.url, "seen", ("n",), ("id", "n")).check()
+
+
+def test_a_date_that_does_not_exist_is_an_error(mariadb: MariaDb) -> None:
+    ask(
+        mariadb,
+        "create table days (id int primary key, day date, at datetime)",
+        "set sql_mode = ''",
+        "insert into days values (1, '0000-00-00', null), (2, null, '0000-00-00 00:00:00')",
+    )
+    reader = TableReader(mariadb.url, "days")
+    with pytest.raises(ConfigError, match="the date 0000-00-00, which does not exist"):
+        list(reader.read(*reader.partitions()))
+
+
 def test_columns_get_types_that_spark_has(mariadb: MariaDb) -> None:
     ask(
         mariadb,

@@ -55,7 +55,7 @@ def test_both_twins_write_what_the_reader_reads(
     order = np.array(data.draw(st.permutations(range(len(rows)))), np.int32)
     seen = sink_rows(batch, sink_columns(TYPES, topic="rows"), 0)
     stamps = np.array(times, np.int64)
-    limit = data.draw(st.integers(100, 2000))
+    limit = data.draw(st.integers(1, 2000))
     batches = []
     for append in (encode.append_in_python, encode.append):
         outcome = []

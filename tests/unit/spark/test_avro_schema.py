@@ -82,6 +82,22 @@ def test_a_named_type_may_be_used_again() -> None:
     assert columns(POINT, again) == "struct<f0:struct<x:int>,f1:array<struct<x:int>>>"
 
 
+def test_a_logical_type_that_avro_ignores_is_its_underlying_type() -> None:
+    text = {"type": "string", "logicalType": "decimal", "precision": 4}
+    fixed = {"type": "fixed", "name": "two", "size": 2, "logicalType": "decimal"}
+    assert columns(text, logical("bytes", "decimal"), fixed, logical("long", "date")) == (
+        "struct<f0:string,f1:binary,f2:binary,f3:bigint>"
+    )
+
+
+def test_a_type_named_in_a_union_may_be_used_again() -> None:
+    color = {"type": "enum", "name": "Color", "symbols": ["RED", "BLUE"]}
+    schema = {**record([color, "string"], "Color"), "name": "Row"}  # without a namespace
+    row = {"f0": "BLUE", "f1": "RED"}
+    found = {"f0": {"member0": "BLUE", "member1": None}, "f1": "RED"}
+    assert decoded(schema, encoded(schema, row)) == [found]
+
+
 def test_a_union_has_a_member_for_each_branch() -> None:
     schema = record(["null", "string", POINT, "int"])
     values = [encoded(schema, {"f0": each}) for each in (None, "a", {"x": 1}, 7)]

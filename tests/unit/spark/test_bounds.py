@@ -67,7 +67,17 @@ def test_starts_are_parsed(options: dict[str, str], bound: object) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["now", "", "[]", "{}", '{"a": 5}', '{"a": {"x": 5}}', '{"a": {"0": "5"}}', '{"a": {"0": -3}}'],
+    [
+        "now",
+        "",
+        "[]",
+        "{}",
+        '{"a": 5}',
+        '{"a": {"x": 5}}',
+        '{"a": {"0": "5"}}',
+        '{"a": {"0": -3}}',
+        '{"a": {"0": 9223372036854775808}}',
+    ],
 )
 def test_an_error_about_a_start_shows_an_example(text: str) -> None:
     with pytest.raises(ConfigError, match=r"option startingOffsets must be JSON like"):

@@ -2,6 +2,8 @@
 
 import json
 import math
+import time
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -92,6 +94,8 @@ def test_named_types_are_expanded_in_place() -> None:
         ({"type": "enum", "name": "e", "symbols": ["A"]}, "A", "A"),
         ({"type": "array", "items": "int"}, [], []),
         ("bytes", "\u00ff", b"\xff"),
+        ({"type": "int", "logicalType": "date"}, 7, 7),
+        ([{"type": "long", "logicalType": "timestamp-millis"}, "null"], 7, 7),
         (["null", "int"], None, None),
         (["int", "string"], 5, None),
         ([{"type": "array", "items": "int"}, "string"], [], None),
@@ -146,6 +150,19 @@ def test_a_row_that_avro_would_truncate_is_refused(row: dict[str, Any], reason: 
     assert write_avro({"a": 1}) == b"\x02"
     with pytest.raises(ValueError, match=reason):
         write_avro(row)
+
+
+def test_times_without_a_zone_are_written_in_utc(monkeypatch: pytest.MonkeyPatch) -> None:
+    kind = {"type": "array", "items": {"type": "long", "logicalType": "timestamp-millis"}}
+    write_avro = avro_writer(record(a=kind))
+    noon = datetime(2026, 1, 1, 12)  # noqa: DTZ001
+    monkeypatch.setenv("TZ", "America/New_York")
+    time.tzset()
+    try:
+        assert write_avro({"a": [noon]}) == write_avro({"a": [noon.replace(tzinfo=UTC)]})
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 def test_json_refuses_nan_and_infinity() -> None:

@@ -102,6 +102,27 @@ def test_a_batch_may_mix_values_of_several_schemas_and_invalid_ones(registry: Re
         assert found == [first, second, *[None] * len(bad), second, first]
 
 
+def test_a_field_missing_inside_an_old_value_has_its_default(registry: Registry) -> None:
+    inner, grown = (record(x="int", **more) for more in ({}, {"y": "string"}))
+    grown["fields"][1]["default"] = "none"
+
+    def row(kind: Any, value: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        many = {"type": "array", "items": {**kind, "name": "one"}}
+        named = {"type": "map", "values": ["null", {**kind, "name": "two"}]}
+        values = {"r": value, "many": [value], "named": {"k": value, "none": None}}
+        return values, {"r": ["null", {**kind, "name": "in"}], "many": many, "named": named}
+
+    values, kinds = row(inner, {"x": 1})
+    old = avro(registry, 1, values, **kinds)
+    values, kinds = row(grown, {"x": 2, "y": "own"})
+    new = avro(registry, 2, values, **kinds)
+    decode = decoder(AVRO, reader_schema(AVRO, "u", "s"), "u", "s")
+    found = [row({}, {"x": 1, "y": "none"})[0], values]
+    for each in found:
+        each["named"] = [*each["named"].items()]
+    assert read(decode, old, new) == found
+
+
 def test_a_value_of_another_subject_that_does_not_fit_is_null(registry: Registry) -> None:
     own = avro(registry, 1, {"a": 1}, a="int")
     columns = reader_schema(AVRO, "u", "s")

@@ -103,6 +103,13 @@ def test_a_file_deleted_too_early_is_reported(tmp_path: Path) -> None:
             assert list(reading.reader.read(part)) == []
 
 
+def test_a_folder_may_have_any_name(tmp_path: Path) -> None:
+    for name in ("app1", "app[1]"):
+        (tmp_path / name).mkdir()
+        add(tmp_path / name / "a.log", f"{name}\n")
+    assert Reading(tmp_path / "app[1]").lines() == ["app[1]"]
+
+
 def test_all_files_of_a_folder_are_read_except_packed_ones(tmp_path: Path) -> None:
     add(tmp_path / "a.log", "a\n")
     add(tmp_path / "b.log", "b\n")

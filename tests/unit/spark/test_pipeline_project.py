@@ -62,6 +62,14 @@ def test_brokers_are_named_by_the_caller_the_environment_or_the_project(tmp_path
             "{name: f, from: {files: a, format: avro, schema: x}, to: {topic: b}}",
             "avro is only for topics",
         ),
+        (
+            "{name: f, from: {topic: a}, to: {topic: b}, sql: 'select * from {source} where x = {2}'}",  # noqa: E501
+            "sql: write other braces than those of {source} twice",
+        ),
+        (
+            "{name: f, from: {topic: a}, to: {topic: b}, sql: 'select * from {source} where x = }'}",  # noqa: E501
+            "sql: write other braces",
+        ),
         ("{name: f g, from: {topic: a}, to: {topic: b}}", "the name may have"),
         ("{name: f, from: {topic: a}, to: {topc: b}}", "unknown field `topc`"),
         (
@@ -98,6 +106,11 @@ def test_an_error_in_a_flow_names_its_field(tmp_path: Path, flow: str, words: st
         "unix_timestamp() > 1",
         "monotonically_increasing_id() % 2 = 0",
         "spark_partition_id () = 0",
+        "day < date 'tomorrow'",
+        "at < TIMESTAMP ' now UTC '",
+        "at < cast('today' as timestamp)",
+        "day > date('yesterday')",
+        "at <= 'now'",
     ],
 )
 def test_a_condition_must_be_deterministic(condition: str) -> None:
@@ -106,7 +119,15 @@ def test_a_condition_must_be_deterministic(condition: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "condition", ["now > 1", "operand(x) = 1", "unix_timestamp(at) > 1", "current_dates is null"]
+    "condition",
+    [
+        "now > 1",
+        "operand(x) = 1",
+        "unix_timestamp(at) > 1",
+        "current_dates is null",
+        "due <> 'today' and due = 'now'",
+        "day < date '2026-01-01'",
+    ],
 )
 def test_columns_and_other_functions_are_deterministic(condition: str) -> None:
     check_repeatable("n", condition)

@@ -3,7 +3,7 @@
 import pytest
 
 from penstock.errors import ConfigError
-from penstock.record.compression import Codec
+from penstock.record.compression import Codec, compress, decompress
 from penstock.spark.sink.columns import SinkColumns, sink_columns
 from penstock.spark.sink.settings import SinkSettings, read_sink_settings
 
@@ -35,6 +35,17 @@ def test_a_compression_level_belongs_to_its_codec() -> None:
     assert settings(given | {"kafka.compression.gzip.level": "1"}).level == 9
 
 
+@pytest.mark.parametrize(
+    ("codec", "levels"), [("gzip", (-1, 1, 9)), ("lz4", (1, 17)), ("zstd", (-(1 << 17), 22))]
+)
+def test_every_level_of_a_codec_compresses(codec: str, levels: tuple[int, ...]) -> None:
+    for level in levels:
+        given = {"kafka.compression.type": codec, f"kafka.compression.{codec}.level": f"{level}"}
+        found = settings(given)
+        packed = compress(found.codec, b"a" * 1000, found.level)
+        assert bytes(decompress(found.codec, packed, 1000)) == b"a" * 1000
+
+
 def test_a_transactional_query_is_named_by_its_checkpoint() -> None:
     given = {"transactional": "true", "checkpointLocation": "/c"}
     assert (settings(given).transactional_id or "").startswith("penstock-sink-")
@@ -53,6 +64,14 @@ def test_a_transactional_query_is_named_by_its_checkpoint() -> None:
         ({"kafka.transactional.id": "x"}, "write option transactional=true"),
         ({"kafka.key.serializer": "x"}, "keys are written as they are"),
         ({"kafka.batch.size": "many"}, "kafka.batch.size: 'many' is not an integer"),
+        (
+            {"kafka.compression.type": "gzip", "kafka.compression.gzip.level": "10"},
+            "kafka.compression.gzip.level: 10 is above 9",
+        ),
+        (
+            {"kafka.compression.type": "lz4", "kafka.compression.lz4.level": "0"},
+            "kafka.compression.lz4.level: 0 is below 1",
+        ),
         ({"kafka.batch.sise": "1"}, "unknown option kafka.batch.sise; did you mean kafka.batch.s"),
         ({"tpoic": "x"}, "unknown option tpoic; did you mean topic?"),
         ({"path": "/x"}, "a topic has no path"),

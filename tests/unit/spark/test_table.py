@@ -3,6 +3,7 @@
 import datetime as dt
 import sqlite3
 import time
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +84,18 @@ def test_json_is_read_and_written_as_its_text(url: str) -> None:
     assert [*reader.read(*reader.partitions())] == [(1, text), (2, None)]
 
 
+def test_whole_decimals_keep_all_their_digits(url: str) -> None:
+    execute(url, "create table big (id integer primary key, n numeric(20, 0), m numeric(9, 2))")
+    upsert = Upsert(url, "big", ("id",), ("id", "n", "m"))
+    large, small = Decimal(9007199254740993), Decimal("0.25")
+    upsert.write(iter([Row(id=1, n=large, m=small), Row(id=2, n=Decimal(5), m=None)]))
+    found = execute(url, "select n, m, typeof(n) from big")
+    assert found == [(9007199254740993, 0.25, "integer"), (5, None, "integer")]
+    reader = TableReader(url, "big")
+    rows = [row[1:] for row in reader.read(*reader.partitions())]
+    assert rows == [(large, small), (Decimal(5), None)]
+
+
 def test_rows_of_a_key_replace_each_other(url: str) -> None:
     upsert = Upsert(url, "t", ("id",), ("id", "name"))
     upsert.check()
@@ -112,6 +125,12 @@ def test_mistakes_are_errors(url: str, options: dict[str, str], words: str) -> N
     with pytest.raises(ConfigError) as caught:
         TableSource(given).schema()
     assert words in str(caught.value)
+
+
+def test_rows_with_two_columns_of_one_name_are_refused(url: str) -> None:
+    schema = StructType([StructField("id", IntegerType()), StructField("id", IntegerType())])
+    with pytest.raises(ConfigError, match="the rows have 2 columns called id"):
+        TableSource({"url": url, "table": "t", "key": "id"}).streamWriter(schema, False)
 
 
 def test_a_key_column_missing_in_the_rows_is_an_error(url: str) -> None:

@@ -34,6 +34,16 @@ def test_a_topic_is_not_overwritten() -> None:
         batch_writer(OPTIONS, ROWS, overwrite=True)
 
 
+def test_rows_with_two_columns_of_one_name_are_refused() -> None:
+    joined = StructType().add("key", "string").add("key", "string").add("value", "binary")
+    for made in (
+        lambda: batch_writer(OPTIONS, joined, overwrite=False),
+        lambda: stream_writer(OPTIONS, joined),
+    ):
+        with pytest.raises(ConfigError, match="the rows have 2 columns called key"):
+            made()
+
+
 def test_options_without_effect_are_logged(caplog: pytest.LogCaptureFixture) -> None:
     stream_writer(OPTIONS | {"kafka.linger.ms": "5"}, ROWS)
     assert "option kafka.linger.ms has no effect" in caplog.text

@@ -163,7 +163,8 @@ class _SchemaWalk:
 
     def _members(self, node: list[Any], some: list[Any], where: str) -> AvroType:
         """Reads each branch as a record with a single field, whose name tells the branch: a record
-        adds no bytes of its own, and fastavro names branches of records only.
+        adds no bytes of its own, and fastavro names branches of records only. These records have no
+        namespace, which the names inside them would get.
         """
         members = {
             f"member{number}": self.kind(each, f"{where}|{number}")
@@ -171,7 +172,7 @@ class _SchemaWalk:
         }
         self._unions += 1
         named = iter(
-            _struct(f"penstock.union{self._unions}.{name}", {name: kind}).avro
+            _struct(f"penstock_union{self._unions}_{name}", {name: kind}).avro
             for name, kind in members.items()
         )
         avro = [each if each == "null" else next(named) for each in node]
@@ -194,10 +195,12 @@ def _struct(name: str, fields: dict[str, AvroType]) -> AvroType:
 
 
 def _logical(node: Any, where: str) -> AvroType | None:
-    """A logical type that Spark has too; None for others."""
+    """A logical type that Spark has too; None for others, and for those that Avro ignores."""
     under, name = node["type"], node.get("logicalType")
-    if name == "decimal":
-        precision, scale = node["precision"], node.get("scale", 0)
+    if name == "decimal" and (under == "bytes" or isinstance(under, dict)):
+        precision, scale = node.get("precision"), node.get("scale", 0)
+        if type(precision) is not int or type(scale) is not int or precision < 1:
+            return None
         if precision > MAX_DECIMAL:
             raise ConfigError(
                 f"schema: {where}: a decimal of {precision} digits; Spark has at most {MAX_DECIMAL}"

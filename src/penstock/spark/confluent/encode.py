@@ -3,7 +3,7 @@
 import io
 from base64 import b64encode
 from collections.abc import Callable
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from functools import cache
 from math import isfinite
@@ -82,9 +82,11 @@ def avro_writer(node: Any) -> Write:
     from fastavro.validation import ValidationError, validate
 
     parsed: Any = parse_schema(node)
+    has_times = b'"timestamp-' in msgspec.json.encode(node)
 
     def write(row: Any) -> bytes:
         data = io.BytesIO()
+        row = _in_utc(row) if has_times else row
         try:
             validate(row, parsed)  # the writer alone cuts off fractions and accepts longs as ints
         except ValidationError as error:
@@ -94,6 +96,19 @@ def avro_writer(node: Any) -> Write:
         return data.getvalue()
 
     return write
+
+
+def _in_utc(value: Any) -> Any:
+    """Times without a zone in UTC: fastavro would take them for times in the machine's zone."""
+    match value:
+        case dict():
+            return {key: _in_utc(each) for key, each in value.items()}
+        case list():
+            return [_in_utc(each) for each in value]
+        case datetime(tzinfo=None):
+            return value.replace(tzinfo=UTC)
+        case _:
+            return value
 
 
 def json_writer(row: Any) -> bytes:

@@ -1,6 +1,6 @@
 """The columns of a subject: the fields of all its versions, as one Avro record. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import Any, Final
 
@@ -86,14 +86,49 @@ def defaults(node: Any) -> dict[str, Any]:
     """
     found = {}
     for each in node["fields"]:
-        kind, value = _kind(_without_null(each["type"])), each.get("default")
+        whole, value = _without_null(each["type"]), each.get("default")
         if value is None:
             continue
+        kind = _kind(whole)
+        if kind == "logical" and whole["logicalType"] != "decimal":
+            kind = whole["type"]  # such as a date, which is read as its number
         if kind in {"bytes", "fixed"}:
             found[each["name"]] = value.encode("latin-1")  # one character per byte
         elif kind in _WITH_DEFAULT or (kind in {"array", "map"} and not value):
             found[each["name"]] = value
     return found
+
+
+def filling(kind: Any) -> Callable[[Any], Any] | None:
+    """Adds the defaults of fields that a value lacks, also inside it; None if there are none."""
+    match _without_null(kind):
+        case {"type": "record", "fields": fields} as node:
+            missing = defaults(node)
+            parts = {each["name"]: filling(each["type"]) for each in fields}
+            inside = [(name, fill) for name, fill in parts.items() if fill is not None]
+            if not missing and not inside:
+                return None
+
+            def whole(found: Any) -> Any:
+                if not isinstance(found, dict):
+                    return found
+                filled = {**missing, **found}
+                for name, fill in inside:
+                    if name in filled:
+                        filled[name] = fill(filled[name])
+                return filled
+
+            return whole
+        case {"type": "array", "items": items} if (item := filling(items)) is not None:
+            return lambda found: [*map(item, found)] if isinstance(found, list) else found
+        case {"type": "map", "values": values} if (value := filling(values)) is not None:
+            return lambda found: (
+                {key: value(each) for key, each in found.items()}
+                if isinstance(found, dict)
+                else found
+            )
+        case _:
+            return None
 
 
 def _merged(new: Any, old: Any, path: str) -> Any:

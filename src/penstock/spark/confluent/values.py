@@ -26,7 +26,7 @@ from penstock.spark.avro.values import BAD, Decode, built
 from penstock.spark.confluent.fit import fitting
 from penstock.spark.confluent.json_columns import json_columns
 from penstock.spark.confluent.json_values import JsonReader
-from penstock.spark.confluent.merged import defaults, expanded, merged
+from penstock.spark.confluent.merged import defaults, expanded, filling, merged
 from penstock.spark.confluent.not_readable import NotReadable
 from penstock.spark.confluent.protobuf_columns import as_dict, protobuf_columns
 
@@ -90,7 +90,8 @@ def decoder(
     starts: an id that is still unknown `settle_s` later stays unknown.
     """
     kind = record_type(schema)
-    registry, missing = registry_of(url), defaults(msgspec.json.decode(schema))
+    registry, columns = registry_of(url), msgspec.json.decode(schema)
+    missing, fill = defaults(columns), filling(columns)
     readers, unknown = _readers(name, url), set[int]()
     fits, settled_at = fitting(kind.read), time.monotonic() + settle_s
 
@@ -144,7 +145,7 @@ def decoder(
                     return None
                 if not fits(found):
                     found = read.declared(found)
-            found = {**missing, **found} if missing else found
+            found = found if fill is None else fill(found)
             return found if is_sure or fits(found) else UNFIT
 
         if not is_sure or missing:

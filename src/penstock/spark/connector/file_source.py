@@ -285,7 +285,8 @@ def mark_of(file: BinaryIO, position: int) -> str:
 def candidates(pattern: str, *, with_renamed: bool) -> list[Path]:
     paths = matching(pattern)
     if with_renamed:
-        folders = {each.parent for each in paths} or {Path(expanded(pattern)).parent}
+        given = Path(pattern)
+        folders = {each.parent for each in paths} or {given if given.is_dir() else given.parent}
         paths += [each for folder in folders if folder.is_dir() for each in folder.iterdir()]
     return sorted({each for each in paths if each.is_file() and each.suffix not in PACKED})
 
@@ -295,7 +296,7 @@ def matching(pattern: str) -> list[Path]:
 
 
 def expanded(pattern: str) -> str:
-    return str(Path(pattern) / "*") if Path(pattern).is_dir() else pattern
+    return str(Path(glob.escape(pattern)) / "*") if Path(pattern).is_dir() else pattern
 
 
 def identity_of(status: os.stat_result) -> str:

@@ -35,9 +35,9 @@ ALIASES: Final = {
 """The drivers of penstock[database]."""
 ROW_STATES: Final = ("22", "23", "44", "P0")
 """SQLSTATE classes that concern a row: its data, a constraint, a view's check, a trigger."""
-ROW_CODES: Final = (1644, 3819, 4025)
-"""Error numbers of MySQL and MariaDB for a trigger's SIGNAL and a violated CHECK: their driver
-reports these as operational errors, like server problems.
+ROW_CODES: Final = (1644, 1690, 3819, 4025)
+"""Error numbers of MySQL and MariaDB for a trigger's SIGNAL, a number out of range and a violated
+CHECK: their driver reports these as operational errors, like server problems.
 """
 
 
@@ -46,6 +46,27 @@ FOLLOWED: Final = (sa.Integer, sa.Numeric, sa.Float, sa.Date, sa.DateTime, sa.St
 
 AS_TEXT: Final = (sa.JSON, sa.ARRAY, mysql.SET, mysql.TIME)
 """Types that the database itself turns into text."""
+
+
+class SqliteDecimal(sa.Numeric[decimal.Decimal]):
+    """SQLAlchemy would read and write decimals as floats, which changes whole numbers of more than
+    15 digits. SQLite itself keeps them, also if they come as text.
+    """
+
+    cache_ok = True
+
+    def bind_processor(self, dialect: sa.Dialect) -> Any:  # noqa: ARG002
+        return lambda value: str(value) if isinstance(value, decimal.Decimal) else value
+
+    def result_processor(self, dialect: sa.Dialect, coltype: Any) -> Any:
+        inherited: Any = super()  # untyped in SQLAlchemy
+        of_float = inherited.result_processor(dialect, coltype)
+        form = f"{{:.{10 if self.scale is None else self.scale}f}}"
+        return lambda value: (
+            decimal.Decimal(form.format(decimal.Decimal(value)))
+            if isinstance(value, int)
+            else of_float(value)
+        )
 
 
 def engine_of(url: str) -> sa.Engine:
@@ -80,6 +101,8 @@ def table_of(engine: sa.Engine, name: str) -> sa.Table:
     for each in found.columns:
         if isinstance(each.type, sa.Float):
             each.type.asdecimal = False  # MySQL's dialect would round them to ten decimals
+        elif engine.dialect.name == "sqlite" and isinstance(each.type, sa.Numeric):
+            each.type = SqliteDecimal(each.type.precision, each.type.scale)
     return found
 
 
@@ -177,13 +200,24 @@ def as_spark(kind: str) -> Callable[[Any], Any]:
         case "string":
             return lambda value: None if value is None else str(value)
         case "timestamp":
-            return lambda value: value and (value if value.tzinfo else value.replace(tzinfo=dt.UTC))
+            return lambda value: (
+                _no_text(value) and (value if value.tzinfo else value.replace(tzinfo=dt.UTC))
+            )
+        case "date":
+            return _no_text
         case "double":
             return lambda value: None if value is None else float(value)
         case "decimal":
             return lambda value: None if value is None else decimal.Decimal(value)
         case _:
             return lambda value: value
+
+
+def _no_text(value: Any) -> Any:
+    """MySQL's driver returns dates that do not exist as text, such as 0000-00-00."""
+    if isinstance(value, str):
+        raise ConfigError(f"the table has the date {value}, which does not exist")
+    return value
 
 
 def as_stored(column: sa.Column[Any]) -> Callable[[Any], Any]:
@@ -223,6 +257,39 @@ def _bound(engine: sa.Engine, column: sa.Column[Any]) -> sa.ColumnElement[Any]:
     return sa.cast(text, column.type) if engine.dialect.name == "postgresql" else text
 
 
+def check_unique(engine: sa.Engine, table: sa.Table, key: Sequence[str]) -> None:
+    """Refuse a key that does not identify a row in MySQL, which would insert the row once more with
+    each retry. Other databases refuse that themselves.
+    """
+    if engine.dialect.name not in {"mysql", "mariadb"}:
+        return
+    inspector = sa.inspect(engine)
+    if table.name in inspector.get_view_names(table.schema):
+        return  # its table may have such an index
+    found = inspector.get_unique_constraints(table.name, table.schema)
+    unique = [each["column_names"] for each in found] + [table.primary_key.columns.keys()]
+    if not any(each and set(each) <= set(key) for each in unique):
+        raise ConfigError(
+            f"option key: table {table.name} has neither a primary key nor a unique index of "
+            f"{', '.join(key)}: rows would be inserted again instead of replaced"
+        )
+
+
+def _own_key(table: sa.Table, key: Sequence[str], inserted: Any) -> sa.ColumnElement[Any]:
+    """The key of the row that MySQL is about to replace, or its error 1690 if that is another row,
+    which has the value of another unique index. It would get these columns, and the row's own would
+    be lost.
+    """
+    own, text = table.columns[key[0]], "'another row has one of its unique values'"
+    is_same = sa.and_(*(table.columns[name].op("<=>")(inserted[name]) for name in key))
+    # Not a constant, which MySQL might compute for every row. No parameters: the driver sends many
+    # rows as one statement, and replaces only those in VALUES.
+    long = sa.func.concat_ws(sa.literal_column("''"), sa.literal_column(text), own)
+    too_large: sa.ColumnElement[int] = sa.literal_column("18446744073709551615")
+    too_large += sa.func.length(long)
+    return sa.case((sa.or_(is_same, too_large > sa.literal_column("0")), own))
+
+
 def upsert(engine: sa.Engine, table: sa.Table, key: Sequence[str], columns: Sequence[str]) -> Any:
     """An insert that replaces the row with the same key."""
     values: dict[str, Any] = {name: _bound(engine, table.columns[name]) for name in columns}
@@ -237,9 +304,9 @@ def upsert(engine: sa.Engine, table: sa.Table, key: Sequence[str], columns: Sequ
             return made.on_conflict_do_update(index_elements=list(key), set_=new)
         case "mysql" | "mariadb":
             mine = mysql.insert(table).values(values)
-            # MySQL has no "do nothing", so a row that has only keys is set to itself.
             return mine.on_duplicate_key_update(
-                {name: mine.inserted[name] for name in others or key}
+                {key[0]: _own_key(table, key, mine.inserted)}
+                | {name: mine.inserted[name] for name in others}
             )
         case other:
             raise ConfigError(f"option url: no upsert for {other}; use SQLite, PostgreSQL or MySQL")

@@ -37,6 +37,7 @@ from penstock.spark.connector.table import (
     as_spark,
     as_stored,
     check_followed,
+    check_unique,
     columns_ddl,
     compared,
     engine_of,
@@ -48,6 +49,7 @@ from penstock.spark.connector.table import (
     upsert,
 )
 from penstock.spark.options import SUPPORTED, Options, Use
+from penstock.spark.sink.columns import check_distinct
 
 OWN: Final = ("url", "table", "increasing", "key", "deadLetters", "bootstrap", "pipeline")
 FROM_SPARK: Final = ("checkpointLocation", "path", "queryName", "outputMode")
@@ -106,6 +108,7 @@ class TableSource(DataSource):
         return options
 
     def _upsert(self, schema: StructType) -> "Upsert":
+        check_distinct(schema.names)
         options = self._checked()
         key = tuple(each.strip() for each in options.required("key").split(","))
         for each in key:
@@ -342,10 +345,12 @@ class Upsert:
     """The source that dead letters name; None: the table's name."""
 
     def check(self) -> None:
-        found = table_of(engine_of(self.url), self.table)
+        engine = engine_of(self.url)
+        found = table_of(engine, self.table)
         missing = [each for each in self.columns if each not in found.columns]
         if missing:
             raise ConfigError(f"table {self.table} has no column {', '.join(missing)}")
+        check_unique(engine, found, self.key)
 
     def write(self, rows: Iterator[Row]) -> Upserted:
         engine = engine_of(self.url)

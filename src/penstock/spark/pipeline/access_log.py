@@ -8,7 +8,7 @@ from pyspark.sql import functions as F  # noqa: N812
 LINE: Final = (
     r"^(\S+) \S+ (\S+) \[([^\]]+)\] "  # client, identity, user, time
     r'"(?:(\S+) (\S+)(?: (\S+))?|[^"]*)" (\d{3}) (\d+|-)'  # request, status, bytes
-    r'(?: "((?:[^"\\]|\\.)*)" "((?:[^"\\]|\\.)*)")?'  # referer, agent: combined only
+    r'(?: "((?:[^"\\]++|\\.)*+)" "((?:[^"\\]++|\\.)*+)")?'  # referer, agent: combined only
     r"(?: (\d+\.\d+))?.*$"  # nginx's $request_time, if appended
 )
 TIME: Final = "dd/MMM/yyyy:HH:mm:ss Z"

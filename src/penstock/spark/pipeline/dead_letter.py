@@ -16,6 +16,7 @@ from penstock.record.dead_letter import (
     ORIGIN_TOPIC,
     SOURCE,
 )
+from penstock.spark.pipeline.record import AS_JSON
 from penstock.spark.pipeline.value_format import RECORD
 
 ORIGIN: Final = {"topic": ORIGIN_TOPIC, "partition": ORIGIN_PARTITION, "offset": ORIGIN_OFFSET}
@@ -61,7 +62,7 @@ def dead_rows(
 ) -> DataFrame:
     """Dead letters of rows that have only columns, as JSON."""
     return rows.select(
-        F.to_json(F.struct("*")).alias("value"),
+        F.to_json(F.struct("*"), AS_JSON).alias("value"),
         _headers(reason, pipeline, {}).alias("headers"),
     )
 

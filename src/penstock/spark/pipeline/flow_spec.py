@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from string import Formatter
 from typing import Final
 
 import msgspec
@@ -12,10 +13,12 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _VARYING: Final = re.compile(
     r"\b(?:(?:now|curdate|rand|random|randn|uuid|uniform|randstr|shuffle|spark_partition_id"
     r"|monotonically_increasing_id) *\("
-    r"|unix_timestamp *\( *\)|(?:current_(?:timestamp|date|time)|localtimestamp)\b)",
+    r"|unix_timestamp *\( *\)|(?:current_(?:timestamp|date|time)|localtimestamp)\b)"
+    r"|(?:\b(?:date|timestamp(?:_ntz|_ltz)?|cast) *\(?|<=?|(?<!<)>=?)"
+    r" *'[^'\w]*(?:now|today|tomorrow|yesterday)\b[^']*'",
     re.IGNORECASE,
 )
-"""SQL functions with a different result each time."""
+"""SQL functions and literals with a different result each time."""
 SOURCES: Final = ("topic", "files", "table")
 SINKS: Final = ("topic", "parquet", "delta", "table")
 CONFLUENT: Final = ("confluent-avro", "confluent-protobuf", "confluent-json")
@@ -130,8 +133,8 @@ def check_flow(flow: FlowSpec) -> None:
     if source.group and not source.topic:
         raise ConfigError("from.group: only a topic has a group")
     check_read_whole(source.options)
-    if flow.sql is not None and "{source}" not in flow.sql:
-        raise ConfigError("sql: must read from {source}, such as: select * from {source}")
+    if flow.sql is not None:
+        _check_sql(flow.sql)
     for each in flow.expect:
         if each.otherwise not in OTHERWISE:
             raise ConfigError(
@@ -141,6 +144,20 @@ def check_flow(flow: FlowSpec) -> None:
         if flow.dead_letters is not None and each.otherwise == "drop":
             check_repeatable(each.name, each.condition)
     _check_expectation_names(flow)
+
+
+def _check_sql(query: str) -> None:
+    """Spark replaces names in braces, as Python's `str.format` does."""
+    if "{source}" not in query:
+        raise ConfigError("sql: must read from {source}, such as: select * from {source}")
+    try:
+        names = {name for _, name, _, _ in Formatter().parse(query) if name is not None}
+    except ValueError:  # a single brace
+        names = set()
+    if names != {"source"}:
+        raise ConfigError(
+            "sql: write other braces than those of {source} twice, as in '[0-9]{{2}}'"
+        )
 
 
 def _check_expectation_names(flow: FlowSpec) -> None:

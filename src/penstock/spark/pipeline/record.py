@@ -1,16 +1,25 @@
 """Turns rows into records: the key and value of a topic."""
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
+
+AS_JSON: Final = {
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+}
+"""Options of `to_json`, which by default cuts times off after milliseconds: different keys would
+become one.
+"""
 
 
 def as_records(rows: DataFrame, key: Sequence[str]) -> DataFrame:
     """The columns as a JSON object. The key is the text of a column or, for several, a JSON object,
     so that different keys stay different.
     """
-    value = F.to_json(F.struct("*")).alias("value")
+    value = F.to_json(F.struct("*"), AS_JSON).alias("value")
     return rows.select(*_key(key), value)
 
 
@@ -35,4 +44,5 @@ def _key(key: Sequence[str]) -> list[Column]:
         return []
     if len(key) == 1:
         return [F.col(f"`{key[0]}`").cast("string").alias("key")]
-    return [F.to_json(F.struct(*(F.col(f"`{each}`") for each in key))).alias("key")]
+    fields = F.struct(*(F.col(f"`{each}`") for each in key))
+    return [F.to_json(fields, AS_JSON).alias("key")]

@@ -116,7 +116,7 @@ class RecordAccumulator:
     def _open_batch(self, topic_partition: TopicPartition) -> _OpenBatch:
         batch = self._open.get(topic_partition)
         if batch is None:
-            limit = self.limit_bytes()
+            limit = max(self.limit_bytes(), HEADER_BYTES)
             room = limit if topic_partition in self._filled else min(FIRST_BYTES, limit)
             batch = self._open[topic_partition] = _OpenBatch(limit, bytearray(room))
         return batch

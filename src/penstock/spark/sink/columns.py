@@ -1,6 +1,7 @@
 """The columns that a sink reads, as Spark's `kafka` format names and types them."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -30,6 +31,15 @@ class SinkColumns:
     timestamp: int | None = None
     order: tuple[int, ...] = ()
     """A task sorts its rows by these columns; empty: rows stay as they come."""
+
+
+def check_distinct(names: Sequence[str]) -> None:
+    """Spark allows several columns of one name, as after a join."""
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise ConfigError(
+                f"the rows have {count} columns called {name}: drop or rename all but one"
+            )
 
 
 def sink_columns(

@@ -157,11 +157,17 @@ def read_sink_settings(
 
 _ACKS: Final = {"all": -1, "-1": -1, "1": 1}
 _CODECS: Final = tuple(codec.name.lower() for codec in Codec)
+_LEVELS: Final = {Codec.GZIP: (-1, 9), Codec.LZ4: (1, 17), Codec.ZSTD: (-(1 << 17), 22)}
+"""The lowest and the highest level of Kafka's clients."""
 
 
 def _level(options: Options, codec: Codec) -> int | None:
     name = f"kafka.compression.{codec.name.lower()}.level"
-    return options.integer(name, 0, low=-(1 << 17)) if name in options else None
+    if name not in options:
+        return None
+    low, high = _LEVELS[codec]
+    level = options.integer(name, -1, low=low, high=high)
+    return None if codec is Codec.GZIP and level == -1 else level
 
 
 def _order_by(options: Options, *, transactional: bool) -> tuple[str, ...] | None:

@@ -22,6 +22,7 @@ from pyspark.sql.types import StructType
 
 from penstock.errors import ConfigError, KafkaError
 from penstock.spark.client.cluster import BlockingClient
+from penstock.spark.sink.columns import check_distinct
 from penstock.spark.sink.epoch import (
     EpochCommit,
     EpochFailed,
@@ -73,6 +74,7 @@ def stream_writer(options: Mapping[str, str], schema: StructType) -> DataSourceS
 
 
 def _settings(options: Mapping[str, str], schema: StructType, *, streaming: bool) -> SinkSettings:
+    check_distinct(schema.names)
     types = {each.name: each.dataType.simpleString() for each in schema.fields}
     settings, warnings = read_sink_settings(options, types, streaming=streaming)
     for each in warnings:

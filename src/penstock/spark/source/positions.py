@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from penstock.errors import ConfigError
+from penstock.spark.options import MAX_INT64
 from penstock.types import Offset, TopicPartition
 
 
@@ -46,7 +47,7 @@ def parse_numbers(option: str, text: str, *, low: int) -> dict[TopicPartition, i
         for index, number in numbers.items():
             if not (index.isascii() and index.isdigit()):
                 raise ConfigError(f"{example}: {index!r} is not a partition of {topic}")
-            if type(number) is not int or number < low:
+            if type(number) is not int or not low <= number <= MAX_INT64:
                 raise ConfigError(f"{example}: {number!r} of {topic}-{index}")
             found[TopicPartition(topic, int(index))] = number
     return found

@@ -1,19 +1,23 @@
 """A SQL query on topics: its result as rows or, following, as batches of rows."""
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from penstock.spark.pipeline.failure import PipelineFailed, first_lines
 from penstock.spark.pipeline.interrupt import in_thread, restored_sigint
+from penstock.spark.pipeline.settings import DEFAULTS
 from penstock.spark.pipeline.value_format import ValueFormat, source_options
 from penstock.spark.sql.interactive import records, session
 from penstock.spark.sql.topic_view import as_table, inferred
 
+TIME_ZONE: Final = "spark.sql.session.timeZone"
 Emit = Callable[[Sequence[str], list[Sequence[Any]]], None]
 """Receives the columns and rows of a result, or of a part of it. Columns may share a name."""
 
@@ -39,11 +43,27 @@ def run_query(query: TopicQuery, emit: Emit) -> None:
     try:
         with ExitStack() as left:
             with restored_sigint():
+                left.enter_context(times_in(query.conf.get(TIME_ZONE, DEFAULTS[TIME_ZONE])))
                 spark = left.enter_context(session("penstock sql", query.master, query.conf))
             left.callback(_stop_queries, spark)
             in_thread(lambda: _run(spark, query, emit))
     except PySparkException as error:
         raise PipelineFailed(first_lines(str(error))) from error
+
+
+@contextmanager
+def times_in(zone: str) -> Iterator[None]:
+    """Let pyspark return times in the query's zone: it takes the machine's, without naming it."""
+    before = os.environ.get("TZ")
+    os.environ["TZ"] = zone
+    time.tzset()
+    try:
+        yield
+    finally:
+        os.environ.pop("TZ")
+        if before is not None:
+            os.environ["TZ"] = before
+        time.tzset()
 
 
 def _stop_queries(spark: SparkSession) -> None:
