@@ -124,6 +124,9 @@ def group_entries(overrides: Texts, layers: BrokerLayers) -> Iterator[EffectiveC
     by_kind = {"consumer": config, "share": share, "streams": streams}
     for name, setting in _group_settings().items():
         found = list(_broker_synonyms([each.name for each in setting.synonyms], layers))
+        if not setting.synonyms:
+            default = _displayed_default(setting)
+            found.append(EffectiveSynonym(name, default, EffectiveSource.DEFAULT))
         if name in overrides:
             own = _displayed(setting, overrides[name])
             found.insert(0, EffectiveSynonym(name, own, EffectiveSource.DYNAMIC_GROUP))

@@ -215,6 +215,14 @@ def test_a_groups_setting_is_described_with_the_brokers_default(link: WireLink) 
     assert describe(link, GROUP, "g/1")[SESSION].config_source == 5
 
 
+def test_a_groups_setting_without_a_broker_setting_has_its_own_default(link: WireLink) -> None:
+    name = "share.auto.offset.reset"
+    default = (name, "latest", 5)
+    assert synonyms(describe(link, GROUP, "g/1")[name]) == [default]
+    assert alter(link, GROUP, "g/1", (name, SET, "earliest")) == 0
+    assert synonyms(describe(link, GROUP, "g/1")[name]) == [(name, "earliest", 8), default]
+
+
 def test_a_groups_settings_survive_a_restart(tmp_path: Path) -> None:
     with EmbeddedBroker(directory=tmp_path) as broker, WireLink(broker.bootstrap) as link:
         assert alter(link, GROUP, "g/ä", (SESSION, SET, "50000")) == 0
