@@ -20,7 +20,7 @@ SITE = ROOT / "build" / "site"
 
 ORDER: Mapping[str, tuple[str, ...]] = {
     "Start": ("README.md", "docs/start.md", "docs/tour.md"),
-    "Concepts": ("docs/concepts.md", "docs/glossary.md", "docs/differences.md"),
+    "Concepts": ("docs/concepts.md", "docs/glossary.md"),
     "Guides": (
         "docs/delivery.md",
         "docs/groups.md",
@@ -45,8 +45,8 @@ ORDER: Mapping[str, tuple[str, ...]] = {
     "SDK": ("docs/sdk.md",),
     "Reference": ("docs/cli.md", "docs/settings.md", "docs/compatibility.md"),
     "Proof": ("docs/benchmarks.md", "docs/reliability.md", "docs/rows.md"),
+    "Questions": ("docs/differences.md", "docs/faq.md"),
     "Project": (
-        "docs/faq.md",
         "docs/architecture.md",
         "CHANGELOG.md",
         "CONTRIBUTING.md",

@@ -12,7 +12,7 @@ from pathlib import Path
 SOURCE = Path(__file__).parents[2] / "src"
 
 LIKE_MACOS = """
-import asyncio, ctypes, multiprocessing, os, platform, select, socket, ssl, subprocess, sys
+import asyncio, ctypes, fcntl, multiprocessing, os, platform, select, socket, ssl, subprocess, sys
 import http.server, selectors, sqlite3, urllib.request, uuid
 import confluent_kafka, cryptography.x509, grpc_tools.protoc, numpy, pandas, pyarrow, pyspark
 import pytest, uvicorn, uvloop
@@ -29,6 +29,13 @@ for name in ("copy_file_range", "eventfd", "memfd_create", "pidfd_open", "splice
     if hasattr(os, name):
         delattr(os, name)
 selectors.DefaultSelector = selectors.PollSelector
+
+
+def refused(*_):  # macOS takes a flock of the same process for another owner's
+    raise BlockingIOError
+
+
+fcntl.lockf = refused
 sys.platform = "darwin"
 """
 

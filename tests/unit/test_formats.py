@@ -27,7 +27,12 @@ from penstock.retry.history import UnreadableState
 from penstock.retry.progress import Bitmaps
 from penstock.retry.store import sqlite
 from penstock.sdk.parallel.saved import UnreadableProgress, from_metadata
+from penstock.spark.connector import table_source, tail
+from penstock.spark.connector.table_source import TableFollower
+from penstock.spark.sink.epoch import MARKER_VERSION, EpochFailed, read_marker
+from penstock.spark.source.share import share_offset
 
+REFUSALS = (ConfigError, EpochFailed, UnreadableState, UnreadableProgress)
 PAGE = (Path(__file__).parents[2] / "docs" / "formats.md").read_text(encoding="utf-8")
 
 
@@ -83,6 +88,27 @@ def delay_state(_: Path) -> None:
     Bitmaps.decode(b"\x02")
 
 
+def sink_marker(_: Path) -> None:
+    read_marker(1, f"penstock-sink {MARKER_VERSION + 1} query/1")
+
+
+def share_checkpoint(_: Path) -> None:
+    newer = {"shareGroup": "g", "version": share_offset.VERSION + 1, "records": "of another form"}
+    share_offset.share_offset(newer, "g")
+
+
+def files_checkpoint(_: Path) -> None:
+    tail.from_json({"version": tail.VERSION + 1, "1:2": "of another form"})
+
+
+def table_checkpoint(folder: Path) -> None:
+    with closing(sqlite3.connect(folder / "db")) as file:
+        file.execute("CREATE TABLE t (id INTEGER PRIMARY KEY)")
+    follower = TableFollower(f"sqlite:///{folder / 'db'}", "t", "id")
+    newer = {"version": table_source.VERSION + 1, "of": "another form"}
+    follower.latestOffset(newer, follower.getDefaultReadLimit())
+
+
 def parallel_progress(_: Path) -> None:
     from_metadata("p2:")
 
@@ -96,20 +122,28 @@ REFUSED: dict[str, Callable[[Path], None]] = {
     "`manifest.json`": backup,
     "`index.sqlite`": delay_index,
     "`__penstock_delay_state`, `__penstock_redrive_state`": delay_state,
+    "`penstock-sink`, a group's metadata": sink_marker,
+    "checkpoint with `shareGroup`": share_checkpoint,
+    "checkpoint of `penstock_files`": files_checkpoint,
+    "checkpoint of `penstock_table`": table_checkpoint,
     "`penstock-progress`, a group's metadata": parallel_progress,
 }
-NOT_REFUSED = {"`_schemas`", f"`{session_file.FILE_NAME}`"}
-"""The first has Confluent's format; the second is optional."""
+NOT_REFUSED = {
+    "`_schemas`",
+    f"`{session_file.FILE_NAME}`",
+    "`penstock_delay_*`, `penstock-delay:*`",
+}
+"""The first has Confluent's format; the second is optional; another format gets other names."""
 
 
 @pytest.mark.parametrize("name", REFUSED)
 @pytest.mark.filterwarnings("ignore:unclosed database:ResourceWarning")
 def test_a_newer_version_is_refused_in_one_sentence(name: str, tmp_path: Path) -> None:
-    with pytest.raises((ConfigError, UnreadableState, UnreadableProgress)) as refused:
+    with pytest.raises(REFUSALS) as refused:
         REFUSED[name](tmp_path)
-    assert re.search(r"newer|version 2|p2", str(refused.value))
+    assert re.search(r"newer|later version|version 2|p2", str(refused.value))
 
 
 def test_the_page_lists_all_formats() -> None:
-    rows = re.findall(r"(?m)^\| (`[^|]*?) \|", PAGE)
+    rows = re.findall(r"(?m)^\| ((?:`|checkpoint)[^|]*?) \|", PAGE)
     assert set(rows) == REFUSED.keys() | NOT_REFUSED

@@ -4,6 +4,7 @@ import errno
 import fcntl
 import mmap
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -115,9 +116,11 @@ class DiskFiles:
         file = self.open(path, create=True)
         try:
             # flock keeps out other owners in this process too; lockf is the one that Java's
-            # FileLock takes. The two are independent of each other.
+            # FileLock takes. On Linux the two are independent of each other. On macOS each kind
+            # keeps out the other, even in one process: a lockf here would always fail.
             fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-            fcntl.lockf(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if sys.platform == "linux":
+                fcntl.lockf(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
         except (BlockingIOError, PermissionError):
             file.close()
             raise DirectoryLocked(path) from None

@@ -56,8 +56,8 @@ class LogDirOwner:
         self.was_clean = self._files.exists(self._path / CLEAN_SHUTDOWN)
         self._files.remove(self._path / CLEAN_SHUTDOWN)
         boot = self._path / BOOT_ID
-        last_boot = self._files.read(boot).decode() if self._files.exists(boot) else ""
-        self.lost_page_cache = not self.was_clean and last_boot not in {"", boot_id}
+        last_boot = self._files.read(boot) if self._files.exists(boot) else b""
+        self.lost_page_cache = not self.was_clean and last_boot not in {b"", boot_id.encode()}
         self.had_unclean_shutdown = self._files.exists(self._path / UNCLEAN_SHUTDOWN)
         if self.lost_page_cache:
             self.mark_unclean_shutdown()

@@ -60,6 +60,11 @@ def test_the_image_does_not_run_as_root_and_has_a_health_check() -> None:
             assert (DEPLOY.parent / name).exists(), name
 
 
+def test_the_image_has_kafkas_commands_where_the_official_one_has_them() -> None:
+    """Health checks of compose files call them by path."""
+    assert "ln -s /usr/local/bin /opt/kafka/bin" in CONTAINERFILE
+
+
 def test_the_image_installs_the_pinned_packages() -> None:
     for path, text in container_files().items():
         assert path.read_text(encoding="utf-8") == text, "run: python -m scripts.pins"

@@ -11,7 +11,7 @@ import pytest
 from penstock.config.topic import TopicConfig
 from penstock.errors import ConfigError, ErrorCode, StorageError
 from penstock.log.disk import DiskFiles
-from penstock.log.files import DirectoryLocked, storage_error
+from penstock.log.files import DirectoryLocked, replace, storage_error
 from penstock.log.follower_append import append_as_follower
 from penstock.log.loading import load_logs
 from penstock.log.log_dir import HIGH_WATERMARKS, LOG_STARTS, LogDirOffline
@@ -112,6 +112,13 @@ def test_only_another_boot_without_a_clean_stop_loses_the_page_cache() -> None:
         stop(rig)
         lost.append(rig.store.dirs[0].owner.lost_page_cache)
     assert lost == [False, True, False]
+
+
+def test_a_damaged_boot_id_counts_as_that_of_another_boot() -> None:
+    rig = LogRig()
+    boot = rig.store.dirs[0].path / ".penstock_boot_id"
+    rig.crash(damage=lambda: replace(rig.files, boot, b"\xff\xfe"))
+    assert rig.store.dirs[0].owner.lost_page_cache
 
 
 def test_a_log_truncated_by_recovery_may_lack_records() -> None:

@@ -98,7 +98,7 @@ class FileReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Where an availableNow run ends."""
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
-        return {}
+        return as_json({})
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
         return ReadAllAvailable()

@@ -31,6 +31,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from penstock.errors import ConfigError
 from penstock.spark.client.security import SECURITY, read_security
+from penstock.spark.connector import position_version
 from penstock.spark.connector.rejected_row import RejectedRow, send
 from penstock.spark.connector.table import (
     as_read,
@@ -60,6 +61,8 @@ KNOWN: Final[Mapping[str, Use]] = {
 }
 """Options; the `kafka.` ones are for dead letters."""
 ROWS_AT_ONCE: Final = 500
+VERSION: Final = 1
+"""Version of the JSON of positions."""
 READ: Final = "read"
 """In a position: hashes of the rows read with its value; missing if values are unique."""
 AS_STORED: Final = "as stored"
@@ -228,6 +231,7 @@ class TableFollower(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Values of another table or column mean nothing here: rows would be skipped, or read
         twice.
         """
+        position_version.refuse_newer(position, VERSION)
         if position.get(OF, self._followed) != self._followed:
             table, column = position[OF]
             raise ConfigError(
@@ -249,7 +253,11 @@ class TableFollower(DataSourceStreamReader, SupportsTriggerAvailableNow):
                     f"option increasing: {self._increasing} is NaN in some rows of {self._table}, "
                     "which PostgreSQL takes for the highest number: no later row would be read"
                 )
-            found: dict[str, Any] = {"after": msgspec.to_builtins(highest), OF: self._followed}
+            found: dict[str, Any] = {
+                position_version.KEY: VERSION,
+                "after": msgspec.to_builtins(highest),
+                OF: self._followed,
+            }
             if column is not table.columns[self._increasing]:
                 found[AS_STORED] = True
             if not _is_unique(engine, table, self._increasing):

@@ -10,6 +10,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Final
 
+from penstock.spark.connector import position_version
+
+VERSION: Final = 1
+"""Version of the JSON of positions."""
 _ROTATION: Final = re.compile(r"[.\-_]\d[\d.\-_:T]*")
 """What a rotation appends to a name: a number or a date."""
 HEAD_BYTES = 1024
@@ -179,15 +183,18 @@ def is_complete(*, matches: bool, idle_s: float, rotate_wait_s: float) -> bool:
 
 
 def as_json(positions: Mapping[str, FilePosition]) -> dict[str, object]:
-    return {
-        key: [getattr(each, field.name) for field in fields(FilePosition)]
-        for key, each in positions.items()
-    }
+    found: dict[str, object] = {position_version.KEY: VERSION}
+    for key, each in positions.items():
+        found[key] = [getattr(each, field.name) for field in fields(FilePosition)]
+    return found
 
 
 def from_json(positions: Mapping[str, object]) -> Positions:
+    """The positions in JSON of `as_json`, or of an older checkpoint."""
+    position_version.refuse_newer(positions, VERSION)
     found: Positions = {}
     for key, value in positions.items():
-        assert isinstance(value, list)
-        found[key] = FilePosition(*value)
+        if key != position_version.KEY:
+            assert isinstance(value, list)
+            found[key] = FilePosition(*value)
     return found
