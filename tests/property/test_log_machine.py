@@ -329,11 +329,14 @@ class LogMachine(RuleBasedStateMachine):
             if batch.end_offset <= self.flushed_end
         )
         # The lost end of a segment before one that survived leaves a gap, as compaction does.
-        found = {
-            header.base_offset
+        headers = [
+            header
             for segment in self.rig.log.segments
             for _, header in segment.headers_from(segment.base_offset)
-        }
+        ]
+        found = {header.base_offset for header in headers}
+        if headers:
+            assert end == headers[-1].next_offset, "an empty segment behind a gap"
         self.batches = [
             batch
             for batch in self.batches

@@ -5,7 +5,7 @@ disk takes the whole log directory offline.
 """
 
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -42,6 +42,13 @@ SMALL_SNAPSHOT_BYTES: Final = 1 << 16
 """Producer snapshots up to this size are written at every roll."""
 
 
+class OffsetRange(NamedTuple):
+    """The offsets `[start, end)`."""
+
+    start: int
+    end: int
+
+
 class LoadedState(msgspec.Struct):
     """A log as start-up found it."""
 
@@ -53,6 +60,7 @@ class LoadedState(msgspec.Struct):
     end_offset: int
     changed: bool
     """New, or repaired: there is something to sync even if nothing is appended."""
+    unverified: OffsetRange | None = None
 
 
 class Appended:
@@ -105,6 +113,10 @@ class PartitionLog:
         self._loaded_end = -1 if state.changed else state.end_offset
         self.generation = 0
         """Counts truncations."""
+        self.unverified = state.unverified
+        """The last batch that recovery found, if a gap precedes it. No CRC covers its offset, and
+        no later batch confirms it.
+        """
         self.leader_epoch = state.epochs.latest
         self._unsaved_bytes = 0
         """Size of the segments closed since the last producer snapshot."""

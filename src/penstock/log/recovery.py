@@ -14,7 +14,7 @@ from penstock.log.log_dir import LogDir
 from penstock.log.old_format import refuse_old_format
 from penstock.log.open_segments import OpenSegments
 from penstock.log.order import in_order
-from penstock.log.partition_log import LoadedState, PartitionLog
+from penstock.log.partition_log import LoadedState, OffsetRange, PartitionLog
 from penstock.log.producer_state import CompletedTxn, ProducerState
 from penstock.log.replay import index_aborted, replay_readable
 from penstock.log.scan import checked
@@ -64,12 +64,12 @@ def load_log(
     )
     epochs = _read_epochs(files, path / EPOCHS)
     end_offset = _trusted_end(segments) if clean else None
-    checked_from = None
+    checked_from = unverified = None
     if end_offset is None:
         checked_from = segments.since(recovery_point)[0].base_offset
-        size_bytes = segments.size_bytes
-        end_offset = _recover(segments, epochs, checked_from)
-        if segments.size_bytes < size_bytes:
+        before = len(segments), segments.size_bytes
+        end_offset, unverified = _recover(segments, epochs, checked_from)
+        if (len(segments), segments.size_bytes) != before:
             # Usually a batch that the broker was writing when it died, and never acknowledged.
             # But an acknowledged batch that the disk has damaged since looks the same.
             log_dir.owner.mark_unclean_shutdown()
@@ -98,6 +98,7 @@ def load_log(
         recovery_point=recovery_point,
         end_offset=end_offset,
         changed=fresh or checked_from is not None,
+        unverified=unverified,
     )
     return PartitionLog(files, log_dir, topic_partition, config, state)
 
@@ -152,17 +153,22 @@ def _trusted_end(segments: Segments) -> int | None:
         return None
 
 
-def _recover(segments: Segments, epochs: LeaderEpochs, checked_from: int) -> int:
-    """Check the segments from `checked_from` on; returns the end offset.
+def _recover(
+    segments: Segments, epochs: LeaderEpochs, checked_from: int
+) -> tuple[int, OffsetRange | None]:
+    """Check the segments from `checked_from` on; returns the end offset, and the last batch if a
+    gap precedes it.
 
     Everything after a bad batch is lost. Gaps between batches or segments are not evidence of
     damage, as in Kafka: compaction leaves them, and neither the topic's present policy nor a
-    checkpoint tells where compaction once ran.
+    checkpoint tells where compaction once ran. But an empty segment at the end, behind a gap, only
+    has a name that the file system kept without the records before it.
     """
     # Epochs that start here may be of batches that a crash lost; the others are read again.
     epochs.truncate_from_end(checked_from)
     unchecked = segments.since(checked_from)
     end_offset = checked_from
+    unverified = None
 
     def drop_rest() -> None:
         """Remove later segments before the truncation: after it nothing would identify them."""
@@ -172,15 +178,19 @@ def _recover(segments: Segments, epochs: LeaderEpochs, checked_from: int) -> int
 
     while unchecked:
         segment = unchecked.pop(0)
-        end_offset = max(end_offset, segment.base_offset)
         for header in _recover_segment(segment, drop_rest):
+            follows_gap = header.base_offset > max(end_offset, segment.base_offset)
             end_offset = header.next_offset
+            unverified = OffsetRange(header.base_offset, end_offset) if follows_gap else None
             if header.leader_epoch > (-1 if epochs.latest is None else epochs.latest):
                 epochs.assign(header.leader_epoch, header.base_offset)
         next_base = unchecked[0].base_offset if unchecked else end_offset
         if next_base < end_offset:
             drop_rest()
-    return end_offset
+    behind_gap = [each for each in segments if each.base_offset > end_offset]
+    if behind_gap:
+        _drop(segments, behind_gap, end_offset)
+    return end_offset, unverified
 
 
 def _drop(segments: Segments, lost: list[Segment], end_offset: int) -> None:

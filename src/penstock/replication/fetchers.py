@@ -59,6 +59,7 @@ class Fetchers:
     def follow(self, partition: Partition) -> None:
         """Start fetching the partition from its leader."""
         topic_partition = partition.topic_partition
+        self._context.logs.drop_unverified(topic_partition)
         number = crc32(topic_partition.topic.encode()) + topic_partition.partition
         key = (partition.leader, number % self._context.config().num_replica_fetchers)
         fetcher = self._by_leader.get(key)

@@ -57,6 +57,16 @@ class FollowerLogs:
             self._before_truncation(log, offset)
         self._store.truncate({topic_partition: offset})
 
+    def drop_unverified(self, topic_partition: TopicPartition) -> None:
+        """Truncate a last batch whose offset may be damaged, for the leader to send it again."""
+        log = self._store.logs[topic_partition]
+        if log.unverified is not None:
+            start, end = log.unverified
+            if end == log.end_offset:
+                logger.info("%s: fetching offset %d, after a gap, again", topic_partition, start)
+                self.truncate(topic_partition, start)
+            log.unverified = None
+
     def restart(self, topic_partition: TopicPartition, offset: int, now_ms: int) -> None:
         self._before_truncation(self._store.logs[topic_partition], 0)
         self._store.truncate_fully(topic_partition, offset, now_ms)

@@ -493,6 +493,32 @@ def test_a_torn_end_of_one_segment_is_not_hidden_by_the_next() -> None:
     assert rig.read_all() == []
 
 
+def test_segments_of_which_only_the_names_survive_leave_no_hole() -> None:
+    """The file system may keep their names without the records, after a loss of power."""
+    rig = filled()
+    rig.flush()
+    for n in range(RECORDS, RECORDS + 40):
+        rig.append(batch_of(b"lost %d" % n))
+    assert len(rig.log.segments) > 6
+    rig.crash(lambda kind, count: count if kind == "names" else 0)
+    assert rig.log.end_offset == RECORDS
+    assert rig.store.had_unclean_shutdown
+    assert rig.append(batch_of(b"next")).first_offset == RECORDS
+    assert rig.read_all() == [*expected(), (RECORDS, b"next")]
+
+
+def test_a_loss_of_power_during_a_flush_leaves_no_hole() -> None:
+    for step in range(1, 100):
+        rig = filled()
+        rig.fake.fail_at(rig.fake.operations + step, errno.EIO)
+        with suppress(StorageError):
+            rig.log.flush()
+        rig.crash(lambda kind, count: count if kind == "names" else 0)
+        found = rig.read_all()
+        assert found == expected(len(found)), step
+        assert rig.log.end_offset == len(found)
+
+
 def test_rebuilt_indexes_are_not_trusted_before_they_are_synced() -> None:
     rig = LogRig(CONFIG)
     for n in range(3):
