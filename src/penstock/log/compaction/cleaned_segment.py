@@ -4,7 +4,7 @@ from pathlib import Path
 
 from penstock.log.files import Files, LogFile
 from penstock.log.offset_index import OffsetIndex
-from penstock.log.segment import IndexLimits
+from penstock.log.segment import MOST_INTERVAL_BYTES, IndexLimits
 from penstock.log.segment_files import (
     CLEANED,
     INDEX,
@@ -55,8 +55,10 @@ class CleanedSegment:
             self._write()
         if header.max_timestamp > self._newest.timestamp:
             self._newest = TimestampOffset(header.max_timestamp, header.last_offset)
-        if self._since_entry > self._limits.interval_bytes and not self._limits.reached(
-            self._offset_index, self._time_index
+        if self._since_entry > self._limits.interval_bytes and (
+            # `segment.index.bytes` may have been lowered since the old segment was written.
+            self._since_entry > MOST_INTERVAL_BYTES
+            or not self._limits.reached(self._offset_index, self._time_index)
         ):
             self._offset_index.append(header.last_offset, position)
             self._time_index.append(self._newest)
