@@ -57,7 +57,7 @@ class NetworkConfig:
     connections_max_idle_ms: int = setting(
         "connections.max.idle.ms",
         600_000,
-        "Close a connection that is silent this long.",
+        "Close a connection that is silent this long; -1: never.",
         kind=ConfigType.LONG,
     )
     connection_failed_authentication_delay_ms: int = setting(

@@ -42,10 +42,12 @@ class Flush:
     """The leader epochs, if they changed."""
 
     def run(self) -> None:
-        """The blocking part, on any thread."""
-        # Before the directory is locked: the loop may wait to rename it, and syncs take long.
-        for handle in self.handles:
-            handle.sync()
+        """The blocking part, on any thread.
+
+        Older segments first: if the power fails meanwhile, the log has no hole in front of a newer
+        one. No sync while the directory is locked: it takes long, and the loop may wait to rename
+        the directory.
+        """
         for name in self.closed:
             with self.home.in_use:
                 if self.home.is_gone:
@@ -54,6 +56,8 @@ class Flush:
             if file is not None:
                 file.sync()
                 file.close()
+        for handle in self.handles:
+            handle.sync()
         with self.home.in_use:
             if self.home.is_gone:
                 return

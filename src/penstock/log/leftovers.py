@@ -58,10 +58,12 @@ def _offsets(names: Iterable[str]) -> list[int]:
 
 
 def _complete_swap(files: Files, directory: Path, swaps: list[str]) -> None:
-    bases = [offset_of(name) for name in swaps if name.endswith(LOG + SWAP)]
-    ranges = [(base, _swap_end(files, directory, base)) for base in bases if base is not None]
-    if ranges:
-        start, end = min(base for base, _ in ranges), max(end for _, end in ranges)
+    bases = _offsets(name for name in swaps if name.endswith(LOG + SWAP))
+    if bases:
+        # At least the first segment: what replaces it may be empty, and an old index of aborted
+        # transactions would outlive their markers.
+        start = min(bases)
+        end = max(start + 1, *(_swap_end(files, directory, base) for base in bases))
         for name in files.names(directory):
             offset = offset_of(name)
             if offset is not None and start <= offset < end and not name.endswith(SWAP):

@@ -59,6 +59,8 @@ def slice_from(
             if up_to is not None and (next_base is None or up_to < next_base):
                 limit = segment.find(up_to)
                 end = end if limit is None else limit[0]
+            if end <= position:
+                return None  # the high watermark of records that were lost lies within a batch
             if min_one_batch:
                 max_bytes = max(max_bytes, batch_bytes)
             elif max_bytes < batch_bytes:

@@ -267,6 +267,39 @@ def test_records_that_the_leader_lacks_are_truncated(tmp_path: Path) -> None:
     run(test)
 
 
+def test_a_last_batch_whose_offset_is_damaged_is_fetched_again(tmp_path: Path) -> None:
+    """No CRC covers it, and the leader's next batches may follow it without an overlap."""
+
+    async def test() -> None:
+        async with leading(tmp_path) as leader:
+            leader.lead(0, 3)
+            files = FakeFiles()
+            copy = Following(leader, tmp_path, files=files).copy()
+            for n in range(30):
+                leader.append(b"%d" % n)
+                found = leader.partition().log.read(n, 1, up_to=n + 1)
+                assert found is not None
+                if n < 10:
+                    append_as_follower(copy.log, found.read(), 0)
+            last = copy.log.segments.active.find(9)
+            assert last is not None
+            files.crash(lambda _kind, count: count)
+            files.flip_bit(copy.log.segments.active.path(), last[0] * 8 + 7 * 8 + 4)
+            follower = Following(leader, tmp_path, files=files)
+            assert follower.copy().log.end_offset == 26
+            copy = follower.begin()
+            async with follower.copying():
+                await until(lambda: same(leader.partition(), copy))
+                log = leader.partition().log
+                for offset in range(30):
+                    here, there = (each.read(offset, 1, up_to=30) for each in (copy.log, log))
+                    assert here is not None
+                    assert there is not None
+                    assert here.read() == there.read()
+
+    run(test)
+
+
 @pytest.mark.row("A148")
 def test_a_batch_above_every_limit_is_fetched_completely(tmp_path: Path) -> None:
     config = ReplicationConfig(

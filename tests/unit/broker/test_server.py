@@ -53,7 +53,10 @@ def test_a_connection_with_an_unread_response_or_without_requests_is_idle() -> N
         Sending(1.0, sends=False, works=False),
         Sending(9.0),
     )
-    serving(unread, waits, mute, new).close_those_idle_since(5.0)
+    server = serving(unread, waits, mute, new)
+    server.close_those_idle_for(-1, 10.0)
+    assert not any(each.closed for each in (unread, waits, mute, new)), "-1 is no limit"
+    server.close_those_idle_for(5_000, 10.0)
     assert [bool(each.closed) for each in (unread, waits, mute, new)] == [True, False, True, False]
 
 

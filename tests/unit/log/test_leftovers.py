@@ -63,6 +63,22 @@ def test_a_finished_compaction_replaces_its_segments() -> None:
     assert len(rig.read_all()) == 20 - second
 
 
+def test_an_empty_segment_replaces_the_index_of_aborted_transactions_too() -> None:
+    """Without their markers, consumers would skip what these producers write next."""
+    rig = LogRig(CONFIG)
+    rig.append(batch_of(b"aborted", producer_id=9, sequence=0, transactional=True))
+    rig.end_transaction(9, committed=False)
+    rig.log.roll(0)
+    rig.append(batch_of(b"kept", producer_id=9, sequence=1))
+    rig.store.close()
+    assert f"{0:020d}.txnindex" in rig.files.names(LOG_PATH)
+    for suffix in (".log", ".index", ".timeindex"):
+        rig.files.open(LOG_PATH / f"{0:020d}{suffix}.swap", create=True)
+    start(rig)
+    assert rig.read_all() == [(2, b"kept")]
+    assert rig.log.aborted_between(0, 3) == []
+
+
 def test_a_swap_stopped_between_two_renames_is_completed() -> None:
     rig = stopped()
     first = base(rig, 0)

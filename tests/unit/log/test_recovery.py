@@ -540,6 +540,17 @@ def test_a_torn_end_of_one_segment_is_not_hidden_by_the_next() -> None:
     assert rig.read_all() == []
 
 
+def test_a_loss_of_power_during_a_flush_leaves_no_hole() -> None:
+    for step in range(1, 100):
+        rig = filled()
+        rig.fake.fail_at(rig.fake.operations + step, errno.EIO)
+        with suppress(StorageError):
+            rig.log.flush()
+        rig.crash(lambda kind, count: count if kind == "names" else 0)
+        found = rig.read_all()
+        assert found == expected(len(found)), step
+
+
 def test_rebuilt_indexes_are_not_trusted_before_they_are_synced() -> None:
     rig = LogRig(CONFIG)
     for n in range(3):

@@ -343,15 +343,18 @@ class Server:
         while True:
             await asyncio.sleep(IDLE_CHECK_S)
             now_s = self._loop.time()
-            self.close_those_idle_since(now_s - self._network.connections_max_idle_ms / 1000)
+            self.close_those_idle_for(self._network.connections_max_idle_ms, now_s)
             self.close_late_unauthenticated(now_s)
             self.save_memory(now_s)
 
-    def close_those_idle_since(self, limit_s: float) -> None:
+    def close_those_idle_for(self, max_idle_ms: int, now_s: float) -> None:
         """Close connections that are idle, that stopped reading their response, or that are
         throttled, as in Kafka: a quota may mute a connection for weeks, and a dead client would not
-        be noticed.
+        be noticed. A negative limit, as in Kafka, is none.
         """
+        if max_idle_ms < 0:
+            return
+        limit_s = now_s - max_idle_ms / 1000
         for session in [s for s in self.sessions if s.active_at < limit_s]:
             if session.is_sending or not session.has_work:
                 session.close("idle for too long")

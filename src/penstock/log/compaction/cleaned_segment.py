@@ -13,7 +13,7 @@ from penstock.log.segment_files import (
     TXN_INDEX,
     offset_path,
 )
-from penstock.log.segment_indexes import IndexLimits
+from penstock.log.segment_indexes import MOST_INTERVAL_BYTES, IndexLimits
 from penstock.log.time_index import TimeIndex, TimestampOffset
 from penstock.log.txn_index import AbortedTxn, encode_aborted
 from penstock.record.batch import BatchHeader
@@ -55,8 +55,10 @@ class CleanedSegment:
             self._write()
         if header.max_timestamp > self._newest.timestamp:
             self._newest = TimestampOffset(header.max_timestamp, header.last_offset)
-        if self._since_entry > self._limits.interval_bytes and not self._limits.reached(
-            self._offset_index, self._time_index
+        if self._since_entry > self._limits.interval_bytes and (
+            # `segment.index.bytes` may have been lowered since the old segment was written.
+            self._since_entry > MOST_INTERVAL_BYTES
+            or not self._limits.reached(self._offset_index, self._time_index)
         ):
             self._offset_index.append(header.last_offset, position)
             self._time_index.append(self._newest)

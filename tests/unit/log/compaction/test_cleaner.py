@@ -1,8 +1,10 @@
 """The cleaner over files in memory: the segments that it writes beside a log's own."""
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from penstock.log.compaction.cleaner import clean
@@ -313,6 +315,19 @@ def test_the_new_segment_is_indexed(log: Written) -> None:
     assert 20 < offset <= 30
     times = TimeIndex.open(log.files, Path(f"{base}{TIME_INDEX}{CLEANED}"), 0)
     assert times.last == TimestampOffset(39, 39)
+
+
+def test_a_new_segment_is_indexed_although_the_limit_of_its_index_was_lowered(log: Written) -> None:
+    """Otherwise the broker would index it again, on its loop."""
+    for number in range(30):
+        log.put((f"k{number}", "v" * 50_000))
+    job = msgspec.structs.replace(log.job(segment_bytes=1 << 22), segment_index_bytes=4)
+    list(clean(log.files, job))
+    base = offset_path(DIRECTORY, 0, "")
+    size = log.files.size(Path(f"{base}{LOG}{CLEANED}"))
+    index = OffsetIndex.open(log.files, Path(f"{base}{INDEX}{CLEANED}"), 0, size)
+    positions = [0, *(index.entries[n][1] for n in range(len(index.entries))), size]
+    assert all(following - at < 600_000 for at, following in pairwise(positions))
 
 
 def test_a_damaged_batch_stops_the_cleaning(log: Written) -> None:
