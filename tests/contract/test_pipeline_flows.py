@@ -9,12 +9,15 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 from pyspark.errors import StreamingQueryException
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from clients.protocol import Record
 from peers.penstock import PenstockBroker
+from penstock.spark.pipeline.access_log import access_log_fields
 from penstock.spark.pipeline.flow import FlowContext, start_flow
 from penstock.spark.pipeline.flow_spec import Expect, FlowSpec, From, To
 from penstock.spark.pipeline.progress import progress
+from penstock.spark.pipeline.record import as_records
 from penstock.spark.sql.interactive import names
 from penstock.spark.sql.topic_view import mentioned
 from support.spark.flow_runs import records, run_flow
@@ -249,6 +252,25 @@ def test_a_topic_becomes_a_table_by_its_values_format(lab: Lab, topic: str) -> N
         (2, 5.0, 1, "k"),
         (3, -1.0, 2, "k"),
     ]
+
+
+def test_keys_differ_if_their_times_differ_by_a_microsecond(lab: Lab) -> None:
+    rows = lab.spark.sql(
+        "select 1 as id, timestamp_micros(at) as at, cast(timestamp_micros(at) as timestamp_ntz) "
+        "as local from values (1500), (1501) as t (at)"
+    )
+    keys = {row["key"] for row in as_records(rows, ["id", "at"]).collect()}
+    assert keys == {f'{{"id":1,"at":"1970-01-01T00:00:00.00150{n}Z"}}' for n in (0, 1)}
+    (local,) = as_records(rows.limit(1), []).collect()
+    assert '"local":"1970-01-01T00:00:00.001500"' in local["value"]
+
+
+def test_a_line_with_a_very_long_agent_is_parsed(lab: Lab) -> None:
+    agent = 'x\\"' * 20_000
+    line = f'::1 - - [01/Jan/2026:10:00:00 +0000] "GET / HTTP/1.1" 200 5 "-" "{agent}" 0.5'
+    rows = lab.spark.createDataFrame([(line,)], "line string")
+    (found,) = rows.select(access_log_fields(F.col("line")).alias("f")).select("f.*").collect()
+    assert (found["agent"], found["seconds"]) == (agent, 0.5)
 
 
 def test_the_topics_in_a_query_are_found() -> None:

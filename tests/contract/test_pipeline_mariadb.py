@@ -74,9 +74,9 @@ def test_a_table_is_copied_to_a_topic_row_by_row(
     run_flow(lab, flow, tmp_path)  # nothing new
     (found,) = committed(lab.penstock.bootstrap, topic, 1)
     assert [json.loads(each) for each in found] == [
-        {"id": 1, "customer": "ann", "total": 10.5, "at": "2026-01-01T10:00:00.250Z"},
+        {"id": 1, "customer": "ann", "total": 10.5, "at": "2026-01-01T10:00:00.250000Z"},
         {"id": 2, "customer": "bob", "total": 0.0},
-        {"id": 3, "customer": "eve", "total": 7.0, "at": "2026-01-02T12:00:00.000Z"},
+        {"id": 3, "customer": "eve", "total": 7.0, "at": "2026-01-02T12:00:00.000000Z"},
     ]
 
 

@@ -97,6 +97,12 @@ def test_an_error_in_a_flow_names_its_field(tmp_path: Path, flow: str, words: st
     assert "penstock.yml" in str(caught.value)
 
 
+def test_sql_may_name_columns_of_its_source_and_have_braces_twice(tmp_path: Path) -> None:
+    sql = "select {source[id]} from {source} where x rlike '[0-9]{{2}}'"
+    flow = f'{{name: f, from: {{topic: a}}, to: {{topic: b}}, sql: "{sql}"}}'
+    assert load_project(project(tmp_path, own=f"flows: [{flow}]")).own.flows[0].sql == sql
+
+
 @pytest.mark.parametrize(
     "condition",
     [

@@ -147,11 +147,12 @@ def check_flow(flow: FlowSpec) -> None:
 
 
 def _check_sql(query: str) -> None:
-    """Spark replaces names in braces, as Python's `str.format` does."""
+    """Spark replaces names in braces, as Python's `str.format` does: also `{source[id]}`."""
     if "{source}" not in query:
         raise ConfigError("sql: must read from {source}, such as: select * from {source}")
     try:
-        names = {name for _, name, _, _ in Formatter().parse(query) if name is not None}
+        found = [name for _, name, _, _ in Formatter().parse(query) if name is not None]
+        names = {re.split(r"[.\[]", name)[0] for name in found}
     except ValueError:  # a single brace
         names = set()
     if names != {"source"}:
