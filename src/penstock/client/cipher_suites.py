@@ -91,7 +91,7 @@ def restrict_client(context: ssl.SSLContext, given: Mapping[str, str], prefix: s
     versions = listed(given.get(name, "")) or list(VERSIONS)
     for each in versions:
         if each not in VERSIONS:
-            raise ConfigError(f"{prefix}{name}: {each!r} is none of {', '.join(VERSIONS)}")
+            raise ConfigError(f"{prefix}{name}: {each!r} is not one of {', '.join(VERSIONS)}")
     context.minimum_version = VERSIONS[min(versions)]
     context.maximum_version = VERSIONS[max(versions)]
     name = "ssl.cipher.suites"

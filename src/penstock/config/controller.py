@@ -66,7 +66,7 @@ class ControllerConfig:
     unclean_leader_election_interval_ms: int = setting(
         "unclean.leader.election.interval.ms",
         300_000,
-        "Accepted, without effect: an unclean leader is elected as soon as there is no other.",
+        "Accepted, without effect: an unclean leader is elected once no in-sync replica can lead.",
         kind=ConfigType.LONG,
         low=1,
     )

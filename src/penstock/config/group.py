@@ -42,8 +42,8 @@ class GroupConfig:
     group_coordinator_append_linger_ms: int = setting(
         "group.coordinator.append.linger.ms",
         -1,
-        "Accepted, without effect: records are written at once, and whoever waits for "
-        "a flush shares it.",
+        "Accepted, without effect: records are written at once, and all requests that wait for "
+        "a flush share it.",
         low=-1,
     )
     group_coordinator_cached_buffer_max_bytes: int = setting(

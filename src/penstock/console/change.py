@@ -163,7 +163,7 @@ async def performed(change: Change, given: Mapping[str, Any], doing: Doing) -> S
     """Validate the fields and perform the change."""
     known = {each.encode_name for each in msgspec.structs.fields(change.request)}
     if unknown := sorted(set(given) - known):
-        raise ConfigError(f"{unknown[0]} is none of {', '.join(sorted(known))}")
+        raise ConfigError(f"{unknown[0]} is not one of {', '.join(sorted(known))}")
     return await change.do(doing, msgspec.convert(given, change.request, strict=False))
 
 

@@ -56,7 +56,7 @@ def picked(
     column = sort.removeprefix("-")
     found = [each for each in rows if match.lower() in getattr(each, name).lower()]
     if rows and column not in rows[0].__struct_fields__:
-        raise ConfigError(f"sort: {column!r} is none of {', '.join(rows[0].__struct_fields__)}")
+        raise ConfigError(f"sort: {column!r} is not one of {', '.join(rows[0].__struct_fields__)}")
 
     def key(each: Any) -> Any:
         value = getattr(each, column)

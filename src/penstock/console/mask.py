@@ -34,7 +34,7 @@ def parse_mask(text: str) -> Mask:
     part, *path = rest.split(".")
     if part not in PARTS or not all(path) or (part == "header" and not path):
         raise ConfigError(
-            f"--mask {text!r} is none of [TOPIC:]value.FIELD, [TOPIC:]key.FIELD, "
+            f"--mask {text!r} is not one of [TOPIC:]value.FIELD, [TOPIC:]key.FIELD, "
             "[TOPIC:]header.NAME"
         )
     if part == "header":

@@ -173,7 +173,7 @@ class Tools:
             topic = values.pop("topic", "")
             known = {CURSOR, *(each.name for each in QUERY)}
             if unknown := sorted(set(values) - known):
-                raise ConfigError(f"{unknown[0]} is none of {', '.join(sorted(known))}")
+                raise ConfigError(f"{unknown[0]} is not one of {', '.join(sorted(known))}")
             if paging_of(values).cursor:
                 cursor = cursor_of(values[CURSOR], topic)
                 partitions = tuple(each.partition for each in cursor.spans)

@@ -60,7 +60,7 @@ class HttpLimits:
     head_bytes: int = 16 * 1024
     body_bytes: int = 1024 * 1024
     all_bodies_bytes: int = 16 * 1024 * 1024
-    """Of all bodies larger than `SMALL_BYTES` that arrive, or whose requests are being answered:
+    """The limit for all bodies above `SMALL_BYTES` together, until their requests are answered:
     each connection may send one.
     """
     connections: int = 100

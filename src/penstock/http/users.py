@@ -83,7 +83,7 @@ def parse_users(text: str, source: str) -> Users:
             raise ConfigError(f"{at}: must be NAME ROLE HASH")
         name, role, proof = words
         if role.upper() not in Role.__members__:
-            raise ConfigError(f"{at}: the role {role!r} is none of viewer, operator, admin")
+            raise ConfigError(f"{at}: the role {role!r} is not one of viewer, operator, admin")
         if name in names:
             raise ConfigError(f"{at}: {name} is there twice")
         names.add(name)
@@ -96,7 +96,7 @@ def parse_users(text: str, source: str) -> Users:
         elif is_oidc:
             oidc[name] = user
         else:
-            raise ConfigError(f"{at}: the hash is none of {PASSWORD}…, sha256:… and {OIDC}")
+            raise ConfigError(f"{at}: the hash is not one of {PASSWORD}…, sha256:… and {OIDC}")
     if not names:
         raise ConfigError(f"{source} names no user, so nobody could log in")
     return Users(passwords, tuple(tokens), oidc)

@@ -120,7 +120,7 @@ class Flusher:
 
     def _start_waiting(self) -> None:
         if self._is_closed:
-            return  # whoever stops the broker syncs what still waits
+            return  # the stop of the broker syncs what still waits
         # Until the limit is reached: logs that cannot begin must not block the others.
         while room := MAX_RUNNING - len(self._running):
             startable = (log for log in self._waiting if log not in self._running)

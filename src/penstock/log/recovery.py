@@ -82,7 +82,7 @@ def load_log(
         recovery_point = min(recovery_point, checked_from)
     if end_offset < log_start_offset:
         logger.warning(
-            "%s: ends at %d, before its start: it begins anew at %d",
+            "%s: ends at %d, before its start: it starts again at %d",
             path,
             end_offset,
             log_start_offset,

@@ -227,7 +227,7 @@ def _formatted(row: dict[str, str], name: str) -> bytes | None:
         case None:
             return text.encode()
         case other:
-            raise ValueError(f"{name}_format {other!r} is none of text, hex, null")
+            raise ValueError(f"{name}_format {other!r} is not one of text, hex, null")
 
 
 def _headers(row: dict[str, str]) -> list[tuple[str, bytes | None]]:

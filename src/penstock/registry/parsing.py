@@ -11,7 +11,7 @@ from penstock.registry.state import RegistryState, referenced
 
 REMEMBERED: Final = 1_000
 REMEMBERED_CHARS: Final = 8_000_000
-"""Of their texts; understood, a schema takes some fifty times as much."""
+"""The length of their texts; once parsed, a schema takes some fifty times as much."""
 
 
 class Parser:

@@ -25,7 +25,7 @@ class ScramParameters(NamedTuple):
 
 
 DEFAULT_PARAMETERS: Final = ScramParameters(16, 8192)
-"""Those of users that `penstock user create` makes."""
+"""The parameters of users that `penstock user create` makes."""
 
 
 def parameters_of(salt: bytes, iterations: int) -> ScramParameters:

@@ -107,7 +107,7 @@ class Options:
         for choice in offered:
             if choice.lower() == text.lower():
                 return choice
-        raise ConfigError(f"option {name}: {text!r} is none of {', '.join(offered)}")
+        raise ConfigError(f"option {name}: {text!r} is not one of {', '.join(offered)}")
 
 
 def unknown(name: str, known: Iterable[str]) -> str:

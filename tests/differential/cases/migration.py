@@ -263,7 +263,7 @@ OFFSETS = [
     case("in a mixed group, of the consumer protocol", *SETTLED, commit("~b", 2), topics=THREE),
     case("in a mixed group, of another epoch", *SETTLED, commit("~b", 3), topics=THREE),
     case("in a mixed group, nobody", *SETTLED, commit("", -1), topics=THREE),
-    case("in a mixed group, who is none", *SETTLED, commit("~nobody", 2), topics=THREE),
+    case("in a mixed group, by an unknown member", *SETTLED, commit("~nobody", 2), topics=THREE),
     case("in a mixed group, by the classic protocol", *SETTLED, fetch(FIRST, 2), fetch(FIRST, 1),
          topics=THREE, since=9),
     case("in a mixed group, by the consumer protocol", *SETTLED, fetch("~b", 2), fetch("~b", 7),

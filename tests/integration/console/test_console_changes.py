@@ -75,7 +75,7 @@ def test_a_topic_is_created_configured_extended_cloned_emptied_and_deleted(
     ("path", "body", "status", "error"),
     [
         ("topics", {}, 400, "Object missing required field `name`"),
-        ("topics", {"name": "a", "nom": 1}, 400, "nom is none of"),
+        ("topics", {"name": "a", "nom": 1}, 400, "nom is not one of"),
         ("topics", [], 400, "the body is not a JSON object"),
         ("topics", {"name": "a/b"}, 409, "INVALID_TOPIC_EXCEPTION"),
         ("topics", {"name": "orders"}, 409, "TOPIC_ALREADY_EXISTS"),

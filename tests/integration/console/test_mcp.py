@@ -116,5 +116,5 @@ def test_an_assistant_reads_and_changes_only_what_it_may(tmp_path: Path) -> None
     lines = [json.loads(each) for each in log.read_text().splitlines()]
     assert [(each["change"], each["result"]) for each in lines[:2]] == [
         ("topic_create", "ok"),
-        ("topic_create", "nom is none of configs, name, partitions, replicas, validate_only"),
+        ("topic_create", "nom is not one of configs, name, partitions, replicas, validate_only"),
     ]

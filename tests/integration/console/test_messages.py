@@ -160,7 +160,7 @@ def test_a_search_reports_the_records_that_its_expression_does_not_fit(console: 
         ("orders/messages/0/999999", 404, "there is no record 999999 in orders-0"),
         ("orders/messages/x/0", 400, "partition 'x' is not a number"),
         ("odd/messages/0/1/value", 404, "the value is null"),
-        ("orders/export?format=xls", 400, "format 'xls' is none of jsonl, csv"),
+        ("orders/export?format=xls", 400, "format 'xls' is not one of jsonl, csv"),
         ("orders/tail?after=abc", 400, "after: it is not the id of an event"),
     ],
 )

@@ -81,7 +81,7 @@ def test_cipher_suites_have_the_names_of_java_or_openssl(suites: str) -> None:
             "factory.class is not supp",
         ),
         ({"security.protocol": "SSL", "ssl.cipher.suites": "x"}, "ssl.cipher.suites: x is not"),
-        ({"security.protocol": "SSL", "ssl.enabled.protocols": "SSLv3"}, "'SSLv3' is none of"),
+        ({"security.protocol": "SSL", "ssl.enabled.protocols": "SSLv3"}, "'SSLv3' is not one of"),
         ({"security.protocol": "SSL", "ssl.truststore.type": "JKS"}, "only PEM is read"),
         ({"security.protocol": "SSL", "ssl.ca.location": "nowhere"}, "cannot read nowhere: No"),
         ({"security.protocol": "SSL", "ssl.keystore.key": "canary"}, "go together"),

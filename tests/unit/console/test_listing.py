@@ -38,7 +38,7 @@ def test_rows_are_sorted_by_any_column_and_unknown_values_come_last() -> None:
     assert names(sort="since", page="3")[-1] == "t0000"
     assert names(sort="-since", page="3")[-1] == "t0000"
     assert names(match="T02", sort="-name")[0] == "t0249"
-    with pytest.raises(ConfigError, match="sort: 'x' is none of name, lag, since"):
+    with pytest.raises(ConfigError, match="sort: 'x' is not one of name, lag, since"):
         names(sort="x")
     with pytest.raises(ConfigError, match="page"):
         names(page="-1")

@@ -4,6 +4,7 @@ import pytest
 
 from penstock.config.topic import TopicConfig
 from penstock.errors import ErrorCode
+from penstock.log.partition_log import PartitionLog
 from penstock.record.batch import read_header
 from penstock.replication import read_fencing
 from penstock.replication.environment import Environment
@@ -35,6 +36,7 @@ class Desk:
         self.dead: set[int] = set()
         self.proposals: list[IsrProposal] = []
         self.changes: list[TopicPartition] = []
+        self.flushes: list[PartitionLog] = []
         environment = Environment(
             monotonic_ms=lambda: self.now_ms,
             lag_time_max_ms=lambda: LAG_MS,
@@ -42,6 +44,7 @@ class Desk:
             is_eligible=lambda broker, _: broker not in self.dead,
             propose=self.proposals.append,
             changed=self.changes.append,
+            flush=self.flushes.append,
         )
         self.partition = Partition(BrokerId(1), PARTITION, TOPIC_ID, self.rig.log, environment)
 
@@ -84,6 +87,27 @@ def test_a_fetch_that_changes_nothing_wakes_no_waiter() -> None:
     desk.fetch(2, 0)
     desk.fetch(2, 0)
     assert desk.changes == []
+
+
+@pytest.mark.parametrize("flush_messages", [2, 3])
+def test_an_append_wakes_waiters_and_requests_a_flush_that_is_due(flush_messages: int) -> None:
+    desk = Desk(TopicConfig(flush_messages=flush_messages))
+    desk.partition.lead(5, (1,), (1,), 10)
+    for count in (1, 2):
+        batch = batch_of(b"x")
+        desk.partition.append(batch, read_header(batch), 1, 0)
+        assert desk.changes == [PARTITION] * count
+    assert desk.flushes == ([desk.partition.log] if flush_messages == 2 else [])
+
+
+def test_only_a_leader_appends() -> None:
+    desk = Desk()
+    desk.partition.follow(2, 5, (1, 2), 10)
+    desk.changes.clear()
+    batch = batch_of(b"x")
+    with pytest.raises(NotLeader):
+        desk.partition.append(batch, read_header(batch), 1, 0)
+    assert (desk.partition.log.end_offset, desk.changes) == (0, [])
 
 
 def test_too_few_in_sync_replicas_reject_acks_all_and_commit_nothing() -> None:

@@ -55,7 +55,7 @@ def test_values_have_types_and_defaults() -> None:
     assert (options.flag("b", default=False), options.flag("z", default=True)) == (True, True)
     assert options.one_of("c", ("earliest", "latest"), "") == "latest"
     assert options.optional("z") is None
-    with pytest.raises(ConfigError, match="option d: 'no' is none of true, false"):
+    with pytest.raises(ConfigError, match="option d: 'no' is not one of true, false"):
         options.flag("d", default=False)
     with pytest.raises(ConfigError, match="option z is missing"):
         options.required("z")

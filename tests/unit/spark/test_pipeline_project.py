@@ -46,7 +46,10 @@ def test_brokers_are_named_by_the_caller_the_environment_or_the_project(tmp_path
             "from: needs exactly one of topic, files, table; none",
         ),
         ("{name: f, from: {topic: a, files: x}, to: {topic: b}}", "topic and files is given"),
-        ("{name: f, from: {topic: a, format: xml}, to: {topic: b}}", "from.format: 'xml' is none"),
+        (
+            "{name: f, from: {topic: a, format: xml}, to: {topic: b}}",
+            "from.format: 'xml' is not one",
+        ),
         ("{name: f, from: {topic: a, format: json}, to: {topic: b}}", "from.schema: json needs"),
         ("{name: f, from: {topic: a, format: text, schema: i int}, to: {topic: b}}", "of its own"),
         ("{name: f, from: {topic: a}, to: {table: t, key: id}}", "to.url: to.table needs it"),
@@ -74,7 +77,7 @@ def test_brokers_are_named_by_the_caller_the_environment_or_the_project(tmp_path
         ("{name: f, from: {topic: a}, to: {topc: b}}", "unknown field `topc`"),
         (
             "{name: f, from: {topic: a}, to: {topic: b}, expect: [{name: n, condition: c, otherwise: x}]}",  # noqa: E501
-            "otherwise 'x' is none of keep, drop, fail",
+            "otherwise 'x' is not one of keep, drop, fail",
         ),
         (
             "{name: f, from: {topic: a}, to: {topic: b}, expect: [{name: n >= 0, condition: c}, {name: n < 0, condition: d}]}",  # noqa: E501

@@ -56,11 +56,11 @@ def test_a_transactional_query_is_named_by_its_checkpoint() -> None:
     ("given", "words"),
     [
         ({"kafka.bootstrap.servers": ""}, "kafka.bootstrap.servers"),
-        ({"kafka.acks": "0"}, "kafka.acks: '0' is none of all, -1, 1"),
+        ({"kafka.acks": "0"}, "kafka.acks: '0' is not one of all, -1, 1"),
         ({"kafka.acks": "1", "kafka.enable.idempotence": "true"}, "needs kafka.acks all"),
         ({"kafka.acks": "1", "transactional": "true"}, "transactional needs kafka.acks all"),
         ({"transactional": "true"}, "checkpointLocation of this query, or option transactionalId"),
-        ({"kafka.compression.type": "brotli"}, "'brotli' is none of none, gzip"),
+        ({"kafka.compression.type": "brotli"}, "'brotli' is not one of none, gzip"),
         ({"kafka.transactional.id": "x"}, "write option transactional=true"),
         ({"kafka.key.serializer": "x"}, "keys are written as they are"),
         ({"kafka.batch.size": "many"}, "kafka.batch.size: 'many' is not an integer"),

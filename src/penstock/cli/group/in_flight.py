@@ -45,7 +45,7 @@ async def addresses(client: Client, group: str) -> list[Address]:
     """The HTTP addresses of all brokers, because any may lead a partition that the group reads."""
     described = await describe_group(client, group)
     if described.type != SHARE:
-        raise click.UsageError(f"--records is for share groups; {group} is none")
+        raise click.UsageError(f"--records is for share groups; {group} is not one")
     found: list[Address] = []
     for broker in (await client.cluster()).brokers.values():
         with warned():

@@ -146,5 +146,5 @@ def _time(values: Mapping[str, str], name: str, default: int) -> int:
 def _one_of(values: Mapping[str, str], name: str, known: tuple[Any, ...]) -> Any:
     text = values.get(name, known[0])
     if text not in known:
-        raise ConfigError(f"{name} {text!r} is none of {', '.join(dict.fromkeys(known))}")
+        raise ConfigError(f"{name} {text!r} is not one of {', '.join(dict.fromkeys(known))}")
     return text

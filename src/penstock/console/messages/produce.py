@@ -171,7 +171,7 @@ def _unspoilt(line: str) -> Iterator[tuple[str, bytes | None]]:
 async def import_lines(client: Client, topic: str, form: str, body: bytes) -> Imported:
     """Import a file. If any line is malformed, nothing is written."""
     if form not in IMPORT_FORMATS:
-        raise ConfigError(f"format {form!r} is none of {', '.join(IMPORT_FORMATS)}")
+        raise ConfigError(f"format {form!r} is not one of {', '.join(IMPORT_FORMATS)}")
     await check_partition(client, topic, None)
     try:
         records = list(lines_of(topic, form, body))

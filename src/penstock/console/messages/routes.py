@@ -100,7 +100,7 @@ class MessageApi:
         given(request.query_params.multi_items(), ())
         name = request.path_params["part"]
         if name not in PARTS:
-            raise ConfigError(f"{name} is none of {', '.join(PARTS)}")
+            raise ConfigError(f"{name} is not one of {', '.join(PARTS)}")
         hit = await found_hit(self._messages, request)
         data = hit.record.key if name == "key" else hit.record.value
         if data is None:
@@ -111,7 +111,7 @@ class MessageApi:
         values = given(request.query_params.multi_items(), EXPORT)
         form = values.pop("format", "jsonl")
         if form not in FORMATS:
-            raise ConfigError(f"format {form!r} is none of {', '.join(FORMATS)}")
+            raise ConfigError(f"format {form!r} is not one of {', '.join(FORMATS)}")
         limit = number(values, "limit", LARGEST, LARGEST)
         topic = request.path_params["topic"]
         query = query_of(topic, values, OLDEST)

@@ -46,7 +46,7 @@ class Entry(NamedTuple):
     key: bytes = b""
     """Key of a schedule, or of the tombstone that ended it."""
     origin: int = -1
-    """Of a schedule: see `penstock.retry.policy.Recur`. Of a cancellation: the offset to cancel."""
+    """Of a schedule, see `penstock.retry.policy.Recur`; of a cancellation, the offset to cancel."""
 
 
 class DueStoreUnavailable(KafkaError):

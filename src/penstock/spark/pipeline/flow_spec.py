@@ -138,7 +138,7 @@ def check_flow(flow: FlowSpec) -> None:
     for each in flow.expect:
         if each.otherwise not in OTHERWISE:
             raise ConfigError(
-                f"expect {each.name!r}: otherwise {each.otherwise!r} is none of "
+                f"expect {each.name!r}: otherwise {each.otherwise!r} is not one of "
                 f"{', '.join(OTHERWISE)}"
             )
         if flow.dead_letters is not None and each.otherwise == "drop":
@@ -189,7 +189,7 @@ def _check_format(source: From) -> None:
     if source.table is not None:
         raise ConfigError("from.format: a table has columns already")
     if source.format not in FORMATS:
-        raise ConfigError(f"from.format: {source.format!r} is none of {', '.join(FORMATS)}")
+        raise ConfigError(f"from.format: {source.format!r} is not one of {', '.join(FORMATS)}")
     if source.format in {"avro", *CONFLUENT} and source.topic is None:
         raise ConfigError(
             f"from.format: {source.format} is only for topics; lines of files are text"

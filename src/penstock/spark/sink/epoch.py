@@ -97,7 +97,7 @@ class TaskReport:
     count: int = 0
     """How many rows the task had, written by this attempt or not."""
     fingerprint: int = 0
-    """Of all these rows."""
+    """The fingerprint of all these rows."""
     skipped: bool = False
 
 

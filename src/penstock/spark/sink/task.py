@@ -144,7 +144,7 @@ class _Rows:
         self._partition_counts: dict[str, int] = {}
         self.count = 0
         self.fingerprint = 0
-        """Of the rows so far; 0 outside of transactions, where it is not used."""
+        """The fingerprint of the rows so far; 0 outside of transactions, where it is not used."""
         self._partitions: set[TopicPartition] = set()
         self.sent: dict[TopicPartition, list[BatchDigest]] = {}
         """All batches of this attempt, to recognize them when they are read back."""

@@ -231,8 +231,8 @@ def read_value(options: Options) -> ValueSettings | None:
         return ValueSettings(name, options.required("valueSchema"), options.required(REGISTRY))
     if name != "avro":
         raise ConfigError(
-            f"option valueFormat: {name!r} is none of avro, {', '.join(CONFLUENT)}; for JSON and "
-            "CSV use Spark's from_json and from_csv, as in "
+            f"option valueFormat: {name!r} is not one of avro, {', '.join(CONFLUENT)}; for JSON "
+            "and CSV use Spark's from_json and from_csv, as in "
             "from_json(col('value').cast('string'), 'id int')"
         )
     for other in ("valueSubject", REGISTRY):
