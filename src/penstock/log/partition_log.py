@@ -60,7 +60,7 @@ class LoadedState(msgspec.Struct):
     end_offset: int
     changed: bool
     """New, or repaired: there is something to sync even if nothing is appended."""
-    unverified: OffsetRange | None = None
+    unverified: OffsetRange | None
 
 
 class Appended:

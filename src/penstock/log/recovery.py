@@ -129,6 +129,7 @@ def new_log(
         recovery_point=0,
         end_offset=0,
         changed=True,
+        unverified=None,
     )
     return PartitionLog(files, log_dir, topic_partition, config, state)
 
