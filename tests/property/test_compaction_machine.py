@@ -458,9 +458,11 @@ class CompactionMachine(RuleBasedStateMachine):
         for at, record in found.items():
             written = self.written[at]
             assert (record.key, record.value) == (written.key, written.value)
+        # After a truncation more may have been flushed, and cleaned, than `flushed_end` says.
+        flushed_end = max(self.flushed_end, self.cleaned_end)
         lost = [
             at
-            for at, record in newest(self.written, self.flushed_end).items()
+            for at, record in newest(self.written, flushed_end).items()
             if at not in found and record.value is not None
         ]
         assert not lost or self.reports.texts
