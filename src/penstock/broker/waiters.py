@@ -16,7 +16,6 @@ from penstock.loop import Loop
 
 R = TypeVar("R")
 
-
 AT_A_TIME: Final = 16
 """Waiters woken per loop turn, so that a large group's members do not starve other requests."""
 

@@ -81,9 +81,7 @@ class PartitionLog:
         self.generation = 0
         """Counts truncations."""
         self.unverified_gaps = state.unverified_gaps
-        """Where gaps begin that an unclean stop may have left: batches were lost there, or a bit of
-        the next one's offset has flipped, which no CRC covers. A follower counts on nothing behind
-        the first gap before it has compared that with its leader's log."""
+        """Where batches may have been lost, or an offset damaged; see `replication/follower.py`."""
         self.leader_epoch = state.epochs.latest
         self._unsaved_bytes = 0
         """Size of the segments closed since the last producer snapshot."""
@@ -326,9 +324,8 @@ class PartitionLog:
             )
 
     def flushed(self, flush: Flush) -> None:
-        """Note that `flush` has run."""
+        """Note that `flush` has run. Another recovery has to find unverified gaps again."""
         if flush.generation == self.generation:
-            # Another recovery has to find the gaps again, until they are verified.
             synced_end = min([flush.end_offset, *self.unverified_gaps[:1]])
             self.recovery_point = max(self.recovery_point, synced_end)
 

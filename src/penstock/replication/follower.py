@@ -139,8 +139,9 @@ def process_partition_data(
 
 
 def verify_gaps(partition: Partition, records: Buffer, logs: FollowerLogs) -> NextStep:
-    """Compare the batches behind the first unverified gap with the leader's; truncate the log there
-    if they differ.
+    """Compare the batches behind the first gap that recovery found with the leader's; truncate the
+    log there if they differ. Compaction leaves gaps, but batches may also have been lost there, or
+    a bit of the next one's offset may have flipped: no CRC covers it.
     """
     log, verified_end = partition.log, -1
     start = log.unverified_gaps[0]
