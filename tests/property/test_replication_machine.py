@@ -104,6 +104,14 @@ class ReplicationMachine(RuleBasedStateMachine):
             if noticed:
                 cluster.notice()
 
+    @rule(broker=brokers, bit=st.integers(0, 6), noticed=st.booleans())
+    def flip_offset(self, broker: int, bit: int, noticed: bool) -> None:
+        cluster = self.cluster
+        if cluster.nodes[broker].alive and cluster.may_lose_power(broker):
+            cluster.flip_offset(broker, bit)
+            if noticed:
+                cluster.notice()
+
     @rule(broker=brokers)
     def restart(self, broker: int) -> None:
         if not self.cluster.nodes[broker].alive:

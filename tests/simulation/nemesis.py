@@ -1,8 +1,9 @@
 """Faults of all kinds, several at a time, chosen by the seed.
 
 The faults stay within what replication promises to survive. Any number of processes may die, hang
-or be cut off, because that destroys no data. A power loss does, so it hits only one machine at a
-time, while every replica is in sync, and the next one waits until every replica is again.
+or be cut off, because that destroys no data. A power loss and a flipped bit do, so they hit only
+one machine at a time, while every replica is in sync, and the next waits until every replica is
+again.
 """
 
 import asyncio

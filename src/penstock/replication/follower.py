@@ -32,7 +32,7 @@ class NextStep(Enum):
     LATER = auto()
     """The leader cannot answer yet: retry after `replica.fetch.backoff.ms`."""
     FIND_RANGE = auto()
-    """The follower's end is outside the leader's log: ask for that log's start and end."""
+    """The follower's end is, or may be, outside the leader's log: ask for its start and end."""
     AWAIT_LEADER = auto()
     """There is a newer leader: wait for the controller's LeaderAndIsr."""
 
@@ -133,8 +133,9 @@ def process_partition_data(
             distrust_last_batch(log)
             raise
         partition.bytes_in += len(records)
-    if not log.unverified_gaps:
-        partition.update_from_leader(data.high_watermark, data.log_start_offset)
+    if log.unverified_gaps:
+        return NextStep.FIND_RANGE  # the leader's log may end before the gap
+    partition.update_from_leader(data.high_watermark, data.log_start_offset)
     return NextStep.FETCH
 
 
@@ -218,4 +219,5 @@ def move_into_leader_range(
             )
             logs.restart(topic_partition, offset, now_ms)
         case None:
-            pass
+            if log.unverified_gaps and leader_end_offset == fetch_offset(log):
+                logs.truncate(topic_partition, leader_end_offset)  # the leader has nothing there

@@ -18,7 +18,7 @@ from penstock.config.topic import TopicConfig
 from penstock.log.files import Files, OutOfFiles
 from penstock.log.follower_append import append_as_follower
 from penstock.log.partition_log import PartitionLog
-from penstock.record.batch import CorruptBatch, read_header
+from penstock.record.batch import CorruptBatch, assign, read_header
 from penstock.replication.fetcher import FIRST_BACKOFF_MS
 from penstock.replication.fetchers import Fetchers, SetupTimeout
 from penstock.replication.partition import Partition
@@ -296,6 +296,34 @@ def test_a_last_batch_whose_offset_is_damaged_is_fetched_again(tmp_path: Path) -
                     assert here is not None
                     assert there is not None
                     assert here.read() == there.read()
+
+    run(test)
+
+
+@pytest.mark.parametrize("written", [1, 2, 20])
+def test_what_is_behind_an_unverified_gap_is_copied_again(tmp_path: Path, written: int) -> None:
+    """The leader's log ends at the gap, in it, or beyond the copy."""
+
+    async def test() -> None:
+        async with leading(tmp_path) as leader:
+            theirs = leader.partition()
+            leader.lead(0, 3)
+            for number in range(written):
+                leader.append(b"%d" % number)
+            follower = Following(leader, tmp_path)
+            log = follower.copy().log
+            first = theirs.log.read(0, 1, up_to=1)
+            assert first is not None
+            append_as_follower(log, first.read(), 0)
+            elsewhere = batch_of(b"1")
+            assign(elsewhere, 9, theirs.leader_epoch)
+            append_as_follower(log, elsewhere, 0)
+            log.unverified_gaps = [1]
+            copy = follower.begin()
+            async with follower.copying():
+                await until(lambda: same(theirs, copy))
+                assert files_of(copy) == files_of(theirs)
+                assert log.unverified_gaps == []
 
     run(test)
 

@@ -5,6 +5,7 @@ its disk loses. Leaders, followers and logs are the real ones, on files that can
 """
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from penstock.config.topic import TopicConfig
@@ -38,6 +39,13 @@ NOBODY = -1
 def keep_everything(_kind: str, count: int) -> int:
     """The page cache survives when only the process dies."""
     return count
+
+
+def flip_last_offset(rig: LogRig, bit: int) -> None:
+    """Flip a bit of the last batch's base offset, which no CRC covers."""
+    found = rig.log.segments.active.find(rig.log.end_offset - 1)
+    if found is not None:
+        rig.fake.flip_bit(rig.log.segments.active.path(), (found[0] + 7 - bit // 8) * 8 + bit % 8)
 
 
 @dataclass(frozen=True)
@@ -343,16 +351,26 @@ class ReplicaCluster:
         """Whether another in-sync replica still has everything, as replication requires."""
         return any(e not in self.unclean_shutdowns for e in self.state.isr if e != number)
 
-    def crash(self, number: int, *, choose: Choice = keep_everything) -> None:
+    def crash(
+        self,
+        number: int,
+        *,
+        choose: Choice = keep_everything,
+        damage: Callable[[], None] | None = None,
+    ) -> None:
         node = self.nodes[number]
         node.alive, node.in_flight = False, None
         node.inbox.clear()
-        if choose is not keep_everything and number in self.state.isr:
+        if (choose is not keep_everything or damage is not None) and number in self.state.isr:
             self.unclean_shutdowns.add(number)
-        node.rig.crash(choose)
+        node.rig.crash(choose, damage)
 
     def lose_power(self, number: int) -> None:
         self.crash(number, choose=lose_everything)
+
+    def flip_offset(self, number: int, bit: int) -> None:
+        """The broker dies, and a bit of its last batch's offset flips on the disk."""
+        self.crash(number, damage=lambda: flip_last_offset(self.nodes[number].rig, bit))
 
     def restart(self, number: int) -> None:
         """Register again, which the controller treats as a death and a new broker."""

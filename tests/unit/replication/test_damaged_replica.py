@@ -5,17 +5,9 @@ from contextlib import suppress
 from penstock.log.follower_append import OffsetsOutOfOrder
 from penstock.replication.isr import FollowerFetch
 from penstock.replication.isr_proposals import note_fetch
-from penstock.testing.logs import LogRig
-from support.brokers.replica_cluster import ReplicaCluster, keep_everything
+from support.brokers.replica_cluster import ReplicaCluster, flip_last_offset
 
-BIT = 16  # of an offset
-
-
-def flip_last_offset(rig: LogRig) -> None:
-    segment = rig.log.segments.active
-    found = segment.find(rig.log.end_offset - 1)
-    assert found is not None
-    rig.fake.flip_bit(segment.path(), (found[0] + 7) * 8 + BIT.bit_length() - 1)
+BIT = 4  # of an offset
 
 
 def in_sync() -> ReplicaCluster:
@@ -41,11 +33,11 @@ def without_the_follower(cluster: ReplicaCluster, *, clean: bool) -> None:
         cluster.produce(0, *(b"%d%d" % (at, each) for each in range(3)))
     if clean:
         rig.store.close()
-        flip_last_offset(rig)
+        flip_last_offset(rig, BIT)
         rig.restart()
     else:
-        rig.crash(keep_everything, damage=lambda: flip_last_offset(rig))
-    assert rig.log.end_offset == 6 + BIT
+        cluster.flip_offset(1, BIT)
+    assert rig.log.end_offset == 6 + (1 << BIT)
     cluster.restart(1)
     for number in cluster.replicas:
         cluster.deliver_state(number)
@@ -74,6 +66,20 @@ def test_a_gap_that_the_leader_has_too_is_kept() -> None:
     cluster.fetch(1)
     assert (log.unverified_gaps, log.end_offset, log.generation) == ([], 6, 0)
     cluster.heal()
+
+
+def test_what_is_behind_a_gap_is_dropped_if_the_leader_has_nothing_there() -> None:
+    cluster = in_sync()
+    cluster.produce(0, b"never copied")
+    cluster.flip_offset(0, BIT)
+    cluster.restart(0)
+    for number in cluster.replicas:
+        while cluster.nodes[number].inbox:
+            cluster.deliver_state(number)
+    log = cluster.nodes[0].partition.log
+    assert (log.unverified_gaps, log.end_offset) == ([6], 7 + (1 << BIT))
+    cluster.fetch(0)
+    assert (log.unverified_gaps, log.end_offset) == ([], 6)
 
 
 def test_a_batch_that_contradicts_the_leader_is_copied_again() -> None:
