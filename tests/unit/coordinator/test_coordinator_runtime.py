@@ -69,6 +69,20 @@ def test_assignments_that_cannot_be_written_are_not_handed_out(stage: Stage) -> 
     assert stage.groups.sync(GROUP, request).reply is not None
 
 
+def test_a_repeated_sync_waits_until_the_assignments_are_committed(stage: Stage) -> None:
+    """Otherwise a fail-over could take back what the member has been told."""
+    stage.join()
+    stage.loop.advance(1)
+    stage.log.commits = False
+    request = GroupSync(member_id="a", generation=1, assignments={"a": b"all"})
+    first, again = stage.groups.sync(GROUP, request), stage.groups.sync(GROUP, request)
+    assert not stage.is_ready(first)
+    assert not stage.is_ready(again)
+    stage.log.commit()
+    assert stage.is_ready(first)
+    assert stage.is_ready(again)
+
+
 def test_a_name_that_fits_into_no_record_is_refused_and_changes_nothing(stage: Stage) -> None:
     """A member id is made of the client's own name, which may have the greatest length already."""
     long = "g" * 32768

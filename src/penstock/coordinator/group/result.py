@@ -1,4 +1,8 @@
-"""The result of an operation on a group, which the runtime carries out."""
+"""The result of an operation on a group, which the runtime carries out.
+
+A member that repeats a request must not learn of an assignment before it is committed: a fail-over
+could take it back. So the answers wait for earlier records.
+"""
 
 from typing import TypeAlias
 
@@ -50,7 +54,9 @@ def classic_result(
         tuple(draft.finished),
         only_renews_session=draft.only_renews_session,
     )
-    return CoordinatorResult((*before, *records), tuple(draft.answers), soft_state)
+    return CoordinatorResult(
+        (*before, *records), tuple(draft.answers), soft_state, reads_state=True
+    )
 
 
 def session_renewed(group: ClassicGroup, member: ClassicGroupMember, now_ms: int) -> SoftState:
@@ -82,12 +88,13 @@ def consumer_result(
         return _downgraded(draft, draft.downgraded, answers)
     finished = (*draft.history, *draft.finished) if before else tuple(draft.finished)
     soft_state = SoftState(draft.now_ms, draft.group, finished)
-    return CoordinatorResult((*before, *draft.records), answers, soft_state)
+    return CoordinatorResult((*before, *draft.records), answers, soft_state, reads_state=True)
 
 
 def share_result(draft: ShareGroupDraft, answers: tuple[Answer, ...] = ()) -> GroupResult:
     """The result of an operation on a share group."""
-    return CoordinatorResult(tuple(draft.records), answers, SoftState(draft.now_ms, draft.group))
+    soft_state = SoftState(draft.now_ms, draft.group)
+    return CoordinatorResult(tuple(draft.records), answers, soft_state, reads_state=True)
 
 
 def streams_result(
@@ -101,7 +108,7 @@ def streams_result(
     if draft.before.members and draft.group.members and draft.group.is_classic:
         return _classic_again(draft, answers)
     soft_state = SoftState(draft.now_ms, draft.group)
-    return CoordinatorResult((*before, *draft.records), answers, soft_state)
+    return CoordinatorResult((*before, *draft.records), answers, soft_state, reads_state=True)
 
 
 def _classic_again(draft: StreamsGroupDraft, answers: tuple[Answer, ...]) -> GroupResult:

@@ -12,6 +12,7 @@ from penstock.coordinator.group.consumer.errors import (
     UnsupportedAssignor,
 )
 from penstock.coordinator.group.consumer.group import ConsumerGroupState
+from penstock.coordinator.group.consumer.heartbeat import ConsumerHeartbeat
 from penstock.coordinator.group.consumer.member import (
     NO_PARTITIONS,
     ConsumerGroupMember,
@@ -51,6 +52,25 @@ def b(cluster: Cluster) -> Consumer:
 def commit(cluster: Cluster, epoch: int, member_id: str, *, knows_epochs: bool = True) -> object:
     committer = Committer(generation=epoch, member_id=member_id, knows_epochs=knows_epochs)
     return cluster.groups.commit(GROUP, committer, ((TOPIC_PARTITION, CommittedOffset(7)),)).reply
+
+
+def test_a_repeated_heartbeat_waits_until_the_assignment_is_committed(cluster: Cluster) -> None:
+    """Otherwise a fail-over could leave two members with the same partitions."""
+    cluster.log.commits = False
+    joining = ConsumerHeartbeat(
+        member_id="a",
+        epoch=0,
+        rebalance_timeout_ms=5000,
+        topics=frozenset({"t"}),
+        owned=NO_PARTITIONS,
+    )
+    first = cluster.groups.consumer_heartbeat(GROUP, joining)
+    again = cluster.groups.consumer_heartbeat(GROUP, joining)
+    for pending in (first, again):
+        assert cluster.groups.runtime.reply(pending) is None
+    cluster.log.commit()
+    for pending in (first, again):
+        assert cluster.groups.runtime.reply(pending) is not None
 
 
 def test_the_first_member_gets_all_partitions_at_once(cluster: Cluster, a: Consumer) -> None:
