@@ -159,6 +159,7 @@ class DrivenMember:
                     epoch=request.member_epoch,
                     rebalance_timeout_ms=request.rebalance_timeout_ms,
                     topics=None if names is None else frozenset(names),
+                    regex=request.subscribed_topic_regex,
                     owned=None if owned is None else assignment_of(owned),
                 )
                 return groups.consumer_heartbeat(GROUP, heartbeat), _beaten

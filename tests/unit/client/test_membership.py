@@ -162,3 +162,26 @@ def test_an_unanswered_heartbeat_is_followed_by_a_full_one() -> None:
     assert isinstance(request, ConsumerGroupHeartbeatRequest)
     assert request.subscribed_topic_names == ["t"]
     assert request.topic_partitions is not None
+
+
+def test_topics_by_name_replace_a_pattern() -> None:
+    """The coordinator keeps a pattern that a heartbeat does not mention."""
+    cluster = Cluster()
+    cluster.set_topics(t=4, other=1)
+    one = settled(cluster, "one", ConsumerMembership(GROUP, "one", ConsumerSettings()))
+    one.membership.subscribe((), "other")
+    rejoined(cluster, one)
+    assert one.owned == {TopicPartition("other", 0)}
+    one.membership.subscribe({"t"})
+    rejoined(cluster, one)
+    assert one.owned == EVERYTHING
+    one.membership.fenced(ErrorCode.UNKNOWN_MEMBER_ID)  # a known member that joins again
+    rejoined(cluster, one)
+    assert one.owned == EVERYTHING
+
+
+def rejoined(cluster: Cluster, member: DrivenMember) -> None:
+    for _ in range(6):
+        member.poll()
+        member.step()
+        cluster.pass_ms(1_000)

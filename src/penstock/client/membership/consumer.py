@@ -83,6 +83,8 @@ class ConsumerMembership:
         self._is_out = True
         self._topics: frozenset[str] = frozenset()
         self._pattern: str | None = None
+        self._had_pattern = False
+        """The coordinator keeps a pattern until it gets another one, or an empty one."""
         self._owned: frozenset[TopicPartition] = frozenset()
         self._target: frozenset[tuple[Uuid, int]] | None = None
         """The coordinator's assignment; None before the first one."""
@@ -113,6 +115,7 @@ class ConsumerMembership:
 
     def subscribe(self, topics: Iterable[str], pattern: str | None = None) -> None:
         self._topics, self._pattern = frozenset(topics), pattern
+        self._had_pattern = self._had_pattern or pattern is not None
 
     def topics_found(self, counts: Mapping[str, int], ids: Mapping[Uuid, str]) -> None:  # noqa: ARG002  for the other protocol
         self._ids, self._looked_up = dict(ids), True
@@ -234,7 +237,9 @@ class ConsumerMembership:
         before = self._sent if self._epoch > JOINING else None
         is_first, settings = before is None, self._settings
         topics = None if before and before.topics == state.topics else sorted(state.topics)
-        pattern = None if before and before.pattern == state.pattern else state.pattern
+        pattern = "" if state.pattern is None and self._had_pattern else state.pattern
+        if before and before.pattern == state.pattern:
+            pattern = None
         owned = None if before and before.owned == state.owned else self._by_id(state.owned)
         request = ConsumerGroupHeartbeatRequest(
             group_id=self._group,
