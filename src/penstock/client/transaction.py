@@ -249,11 +249,21 @@ class ClientTransactions:
             self.state, self._needs_new_epoch = State.MUST_ABORT, True
             self._why = TransactionMustAbort(f"the coordinator cannot commit {self.id}; abort it")
             raise self._why
+        if not self._has_begun(response.error_code):
+            self.state = State.READY
+            return
         self._check(response.error_code, "commit" if self._commits else "abort")
         self.state = State.READY
         if self.is_implicit and response.producer_id >= 0:
             self._new_session(response.producer_id, response.producer_epoch, implicit=True)
             self._needs_new_epoch = False
+
+    def _has_begun(self, code: int) -> bool:
+        """Whether the coordinator has a transaction to abort. Before version 2 it refuses an abort
+        if not: all partitions and groups were refused.
+        """
+        is_refused = code == ErrorCode.INVALID_TXN_STATE
+        return self.is_implicit or self._commits or not is_refused
 
     def _new_session(self, producer_id: int, epoch: int, *, implicit: bool) -> None:
         self.session = ProducerSession(producer_id, epoch, self.id, implicit)

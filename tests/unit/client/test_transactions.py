@@ -78,6 +78,18 @@ def test_a_failed_step_can_only_be_aborted() -> None:
     assert (request.producer_id, request.producer_epoch) == (7, 3)
 
 
+def test_an_abort_of_a_transaction_that_never_began_is_no_error() -> None:
+    """Before version 2 the coordinator refuses the abort if it refused all partitions."""
+    transactions = began(EXPLICIT)
+    transactions.writing([PLACE])
+    transactions.failed(BrokerRefused(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "t"))
+    transactions.end_request(commit=False)
+    transactions.ended(EndTxnResponse(error_code=ErrorCode.INVALID_TXN_STATE))
+    assert transactions.needs_init
+    transactions.initialized(InitProducerIdResponse(producer_id=7, producer_epoch=4), EXPLICIT)
+    transactions.begin()
+
+
 def test_an_end_without_a_response_can_only_be_repeated() -> None:
     transactions = began(IMPLICIT)
     transactions.writing([PLACE])
