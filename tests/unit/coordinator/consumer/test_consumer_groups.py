@@ -219,6 +219,22 @@ def test_a_static_member_that_returns_keeps_its_assignment(cluster: Cluster, b: 
         cluster.beat(member_id="old", instance_id="i", epoch=epoch)
 
 
+def test_a_late_heartbeat_does_not_bring_a_static_member_back(
+    cluster: Cluster, b: Consumer
+) -> None:
+    """Its next process would be refused until its session ends."""
+    old = Consumer(cluster, "old", instance_id="i")
+    old.join()
+    b.join()
+    settle(old, b)
+    late = cluster.group.members["old"].previous_epoch
+    assert 0 < late < old.epoch
+    old.leave(-2)
+    with pytest.raises(FencedMemberEpoch):
+        cluster.beat(member_id="old", instance_id="i", epoch=late, owned=NO_PARTITIONS)
+    Consumer(cluster, "new", instance_id="i").join()
+
+
 def test_an_instance_id_in_use_is_refused(cluster: Cluster) -> None:
     Consumer(cluster, "old", instance_id="i").join()
     with pytest.raises(UnreleasedInstanceId):

@@ -4,7 +4,11 @@ from typing import Any
 
 import pytest
 
-from penstock.coordinator.group.consumer.errors import InvalidHeartbeat, UnreleasedInstanceId
+from penstock.coordinator.group.consumer.errors import (
+    FencedMemberEpoch,
+    InvalidHeartbeat,
+    UnreleasedInstanceId,
+)
 from penstock.coordinator.group.errors import FencedInstanceId, UnknownMemberId
 from support.groups.streams_members import StreamsCluster, StreamsThread, settle
 
@@ -68,6 +72,20 @@ def test_a_static_member_that_does_not_return_times_out(
     cluster.pass_ms(10_000)
     settle(b)
     assert len(b.has.active) == 4
+
+
+def test_a_late_heartbeat_does_not_bring_a_static_member_back(
+    cluster: StreamsCluster, pair: tuple[StreamsThread, StreamsThread]
+) -> None:
+    a, _ = pair
+    late = cluster.group.members["a"].previous_epoch
+    assert 0 < late < a.epoch
+    a.beat(epoch=-2, instance_id="i")
+    with pytest.raises(FencedMemberEpoch):
+        a.beat(
+            epoch=late, instance_id="i", active=frozenset(), standby=frozenset(), warmup=frozenset()
+        )
+    join(StreamsThread(cluster, "c", process="p"))
 
 
 def test_an_instance_id_has_one_owner(

@@ -258,9 +258,9 @@ def _check_epoch(member: ConsumerGroupMember, request: ConsumerHeartbeat) -> Non
     if request.epoch == member.epoch:
         return
     # The previous epoch is accepted if the response with the new one was lost: then the member
-    # owns nothing beyond its assignment.
+    # owns nothing beyond its assignment. A static member that is away has left since.
     missed_one = request.epoch == member.previous_epoch and request.owned is not None
-    if not missed_one or not (request.owned or NO_PARTITIONS) <= member.assigned:
+    if member.is_away or not missed_one or not (request.owned or NO_PARTITIONS) <= member.assigned:
         which = "greater" if request.epoch > member.epoch else "smaller"
         raise FencedMemberEpoch(
             f"The consumer group member has a {which} member epoch ({request.epoch}) than the one "

@@ -363,8 +363,8 @@ def _known(draft: StreamsGroupDraft, request: StreamsHeartbeat) -> StreamsGroupM
     member = _checked_member(draft.group, request)
     if request.epoch in {LEAVE_EPOCH, LEAVE_STATIC_EPOCH, member.epoch}:
         return member
-    owned = request.owned
-    if request.epoch == member.previous_epoch and owned is not None and owned <= member.assigned:
+    owned, missed_one = request.owned, request.epoch == member.previous_epoch
+    if missed_one and owned is not None and owned <= member.assigned and not member.is_away:
         return member  # the response with the new epoch was lost
     which = "greater" if request.epoch > member.epoch else "smaller"
     raise FencedMemberEpoch(
