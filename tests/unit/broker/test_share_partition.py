@@ -21,3 +21,11 @@ def test_a_crash_does_not_give_a_record_more_delivery_attempts() -> None:
     another = SharePartition(written.start_offset, written.batches)
     (again,) = another.acquire(ONE, [FetchedBatch(0, 0)], LIMITS, 200)
     assert again.deliveries == LIMITS.delivery_count
+
+
+def test_a_record_limit_is_not_divided_by_the_batch_size() -> None:
+    found = [FetchedBatch(0, 1), FetchedBatch(2, 4), FetchedBatch(5, 5)]
+    whole = SharePartition(0).acquire(Acquisition("a", 4, 2), found, LIMITS, 0)
+    assert whole == [(0, 1, 1), (2, 4, 1)]
+    strict = SharePartition(0).acquire(Acquisition("a", 4, 2, is_strict=True), found, LIMITS, 0)
+    assert strict == [(0, 3, 1)]

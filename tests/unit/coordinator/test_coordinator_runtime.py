@@ -70,7 +70,7 @@ def test_assignments_that_cannot_be_written_are_not_handed_out(stage: Stage) -> 
 
 
 def test_a_repeated_sync_waits_until_the_assignments_are_committed(stage: Stage) -> None:
-    """Otherwise a fail-over could leave two members with the same partitions."""
+    """Otherwise a fail-over could take back what the member has been told."""
     stage.join()
     stage.loop.advance(1)
     stage.log.commits = False

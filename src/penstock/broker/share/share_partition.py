@@ -294,7 +294,10 @@ class SharePartition:
             if first > self.next_offset:
                 self._skip_to(first, RecordState.ARCHIVED)
             follows = bool(ranges) and ranges[-1][1] + 1 == first
-            if follows and ranges[-1][1] - ranges[-1][0] + 1 < wanted.batch_size:
+            # As in Kafka, `batch_size` does not divide what `max_records` limits.
+            if follows and (
+                wanted.is_strict or ranges[-1][1] - ranges[-1][0] + 1 < wanted.batch_size
+            ):
                 ranges[-1] = (ranges[-1][0], last)
                 self.runs[-1].last = last
                 self.runs[-1].batch = ranges[-1]

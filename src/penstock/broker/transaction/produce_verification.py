@@ -80,7 +80,24 @@ class ProduceVerification:
         producer = ProducerIdAndEpoch(header.producer_id, header.producer_epoch)
         if not self._is_needed or has_open(partition, producer):
             return
-        key = (producer, partition.topic_partition)
+        pending, sequence = self._verifier.pending, header.base_sequence
+        topic_partition, is_first = partition.topic_partition, is_unknown(partition, producer)
+        try:
+            self._check_answer(producer, topic_partition)
+        except KafkaError:
+            if is_first:
+                pending.refused(topic_partition, producer, sequence)
+            raise
+        if is_first and (
+            (self._adds and sequence != 0)
+            or not pending.is_next(topic_partition, producer, sequence)
+        ):
+            # An earlier batch was refused and will be resent; it could not be appended behind this
+            # one.
+            raise OutOfOrderSequence(f"producer {producer.id} began with sequence {sequence}")
+
+    def _check_answer(self, producer: ProducerIdAndEpoch, topic_partition: TopicPartition) -> None:
+        key = (producer, topic_partition)
         if key not in self._answers:
             raise NotEnoughReplicas("it was not led here when the coordinator was asked")
         error = self._answers[key]
@@ -89,12 +106,6 @@ class ProduceVerification:
         verification = self._verifications.get(key)
         if verification is not None and not verification.holds():
             raise NotEnoughReplicas("a marker has come since the coordinator was asked")
-        if self._adds and header.base_sequence != 0 and is_unknown(partition, producer):
-            # An earlier batch was refused and will be resent; it could not be appended behind this
-            # one.
-            raise OutOfOrderSequence(
-                f"producer {producer.id} began with sequence {header.base_sequence}"
-            )
 
     def _begin(self, request: ProduceRequest, transactional_id: str) -> None:
         unverified: dict[ProducerIdAndEpoch, dict[TopicPartition, Partition]] = {}

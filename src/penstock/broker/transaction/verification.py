@@ -4,8 +4,14 @@ A response holds for the moment at which the coordinator gave it. A marker that 
 write ends that transaction; the write would then open a transaction that never ends.
 """
 
+from collections import OrderedDict
+
+from penstock.coordinator.storage import ProducerIdAndEpoch
 from penstock.replication.partition import Partition
 from penstock.types import TopicPartition
+
+MOST_REFUSED = 1000
+"""The most producers and partitions whose refused batches are remembered, the newest."""
 
 
 class Verification:
@@ -22,10 +28,39 @@ class Verification:
 
 
 class PendingVerifications:
-    """All of this broker's verifications. Belongs to the event loop."""
+    """All of this broker's verifications. Belongs to the event loop.
+
+    It remembers the first batch that was refused in a partition: its producer sends it again, and
+    batches sent behind it must not be appended before it.
+    """
 
     def __init__(self) -> None:
         self._pending: dict[tuple[TopicPartition, int], list[Verification]] = {}
+        self._refused: OrderedDict[tuple[TopicPartition, int], tuple[int, int]] = OrderedDict()
+        """Epoch and lowest refused sequence, by partition and producer."""
+
+    def refused(
+        self, topic_partition: TopicPartition, producer: ProducerIdAndEpoch, sequence: int
+    ) -> None:
+        """Note that a producer's batch was refused."""
+        key = (topic_partition, producer.id)
+        epoch, lowest = self._refused.get(key, (producer.epoch, sequence))
+        if epoch != producer.epoch or sequence < lowest:
+            lowest = sequence
+        self._refused[key] = (producer.epoch, lowest)
+        if len(self._refused) > MOST_REFUSED:
+            self._refused.popitem(last=False)
+
+    def is_next(
+        self, topic_partition: TopicPartition, producer: ProducerIdAndEpoch, sequence: int
+    ) -> bool:
+        """Whether no batch before this one was refused. If so, forget refused ones."""
+        key = (topic_partition, producer.id)
+        epoch, lowest = self._refused.get(key, (producer.epoch, sequence))
+        if epoch == producer.epoch and sequence > lowest:
+            return False
+        self._refused.pop(key, None)
+        return True
 
     def begin(self, partition: Partition, producer_id: int) -> Verification:
         verification = Verification(partition, producer_id)
@@ -44,6 +79,7 @@ class PendingVerifications:
 
     def marker_appended(self, topic_partition: TopicPartition, producer_id: int) -> None:
         """Void the verifications: the producer's transaction has ended in this partition."""
+        self._refused.pop((topic_partition, producer_id), None)
         for verification in self._pending.pop((topic_partition, producer_id), ()):
             verification.is_void = True
 

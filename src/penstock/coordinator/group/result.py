@@ -1,7 +1,7 @@
 """The result of an operation on a group, which the runtime carries out.
 
-A member that repeats a request must not learn of an assignment before it is committed: after a
-fail-over another member would have the same partitions. So the answers wait for earlier records.
+A member that repeats a request must not learn of an assignment before it is committed: a fail-over
+could take it back. So the answers wait for earlier records.
 """
 
 from typing import TypeAlias

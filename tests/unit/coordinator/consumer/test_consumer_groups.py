@@ -55,7 +55,7 @@ def commit(cluster: Cluster, epoch: int, member_id: str, *, knows_epochs: bool =
 
 
 def test_a_repeated_heartbeat_waits_until_the_assignment_is_committed(cluster: Cluster) -> None:
-    """Otherwise a fail-over could leave two members with the same partitions."""
+    """Otherwise a fail-over could take back what the member has been told."""
     cluster.log.commits = False
     joining = ConsumerHeartbeat(
         member_id="a",
@@ -217,6 +217,19 @@ def test_a_static_member_that_returns_keeps_its_assignment(cluster: Cluster, b: 
     assert cluster.group.epoch == epoch
     with pytest.raises(FencedInstanceId):
         cluster.beat(member_id="old", instance_id="i", epoch=epoch)
+
+
+def test_a_member_that_becomes_static_under_its_id_begins_no_epoch(
+    cluster: Cluster, a: Consumer
+) -> None:
+    a.join()
+    epoch, had = cluster.group.epoch, a.has
+    a.instance_id = "i"
+    assert a.join().assignment == had
+    assert cluster.group.epoch == epoch
+    static = cluster.group.static_member("i")
+    assert static is not None
+    assert static.id == a.id
 
 
 def test_a_late_heartbeat_does_not_bring_a_static_member_back(

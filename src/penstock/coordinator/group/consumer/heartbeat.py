@@ -220,7 +220,7 @@ def _known(draft: ConsumerGroupDraft, request: ConsumerHeartbeat) -> ConsumerGro
         return group.members.get(request.member_id)
     static = group.static_member(request.instance_id)
     if static is None:
-        return None
+        return group.members.get(request.member_id)
     if static.id != request.member_id:
         # A classic member cannot announce that it leaves temporarily: it is just replaced.
         if not static.is_away and static.classic is None:
