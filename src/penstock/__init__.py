@@ -4,6 +4,6 @@ from pathlib import Path
 
 from penstock.compiled import choose
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 choose(Path(__file__).parent)
