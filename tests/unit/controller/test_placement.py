@@ -124,6 +124,24 @@ def test_partitions_added_later_are_placed_as_if_created_at_once(
     ]
 
 
+def test_replicas_of_added_partitions_are_placed_as_by_kafka() -> None:
+    """Kafka counts the turns around the ring from the first added partition."""
+    five = without_racks(5)
+    assert placed(five, 2, 3, start=0, shift=0, first_partition=5) == {5: (0, 2, 3), 6: (1, 3, 4)}
+    assert placed(five, 4, 3, start=0, shift=0, first_partition=7) == {
+        7: (2, 3, 4),
+        8: (3, 4, 0),
+        9: (4, 0, 1),
+        10: (0, 2, 3),
+    }
+
+
+def test_a_ring_begins_at_its_start_and_two_brokers_take_turns() -> None:
+    two = without_racks(2)
+    assert placed(two, 4, 2, start=1, shift=0) == {0: (1, 0), 1: (0, 1), 2: (1, 0), 3: (0, 1)}
+    assert placed(without_racks(5), 2, 2, start=1, shift=0) == {0: (1, 2), 1: (2, 3)}
+
+
 def test_a_manual_assignment_is_used_unchanged() -> None:
     expected: Assignment = {0: (BrokerId(2), BrokerId(1)), 1: (BrokerId(0), BrokerId(2))}
     assert chosen([(1, (0, 2)), (0, (2, 1))], {0, 1, 2}) == expected

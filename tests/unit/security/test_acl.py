@@ -42,6 +42,11 @@ def may(operation: AclOperation, *acls: Acl, name: str = "payments", host: str =
     return Acls(acls).allows(ALICE, host, operation, TOPIC, name)
 
 
+def test_numbers_are_those_of_the_wire() -> None:
+    for kind, count in ((ResourceType, 8), (PatternType, 5), (Permission, 4), (AclOperation, 16)):
+        assert [each.value for each in kind] == list(range(count)), kind
+
+
 def test_without_an_acl_only_super_users_are_allowed() -> None:
     assert not may(READ)
     assert Acls((), frozenset({ALICE})).allows(ALICE, HOST, READ, TOPIC, "payments")

@@ -28,7 +28,14 @@ def made(max_lifetime_ms: int = -1) -> DelegationToken:
 
 @pytest.mark.parametrize(
     ("asked_ms", "max_ms", "expires_ms"),
-    [(-1, 6000, 5100), (0, 6000, 5100), (5000, 6000, 5100), (50, 5050, 5050), (200, 5200, 5100)],
+    [
+        (-1, 6000, 5100),
+        (0, 6000, 5100),
+        (1, 5001, 5001),
+        (5000, 6000, 5100),
+        (50, 5050, 5050),
+        (200, 5200, 5100),
+    ],
 )
 def test_a_new_token_lives_no_longer_than_allowed(
     asked_ms: int, max_ms: int, expires_ms: int
@@ -46,6 +53,21 @@ def test_owner_requester_and_renewers_renew_up_to_the_maximum_lifetime(by: objec
     assert ended is not None
     assert ended.expires_ms == 5060
     assert expired(made(), by, -1, 9999) is None
+
+
+def test_a_period_of_zero_ends_a_token_now() -> None:
+    """A negative period is another thing: the default, or an immediate end."""
+    assert renewed(made(), ALICE, 0, LIMITS, 5050).expires_ms == 5050
+    ended = expired(made(), ALICE, 0, 5050)
+    assert ended is not None
+    assert ended.expires_ms == 5050
+
+
+@pytest.mark.parametrize(("max_lifetime_ms", "last_ms"), [(-1, 5100), (50, 5050)])
+def test_a_token_holds_at_the_millisecond_of_its_end(max_lifetime_ms: int, last_ms: int) -> None:
+    token = made(max_lifetime_ms)
+    assert not token.has_ended(last_ms)
+    assert token.has_ended(last_ms + 1)
 
 
 def test_other_users_can_neither_renew_nor_expire_a_token() -> None:
