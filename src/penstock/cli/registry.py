@@ -16,6 +16,7 @@ from penstock.cli.keystore_options import KEYSTORE, KEYSTORE_PASSWORD
 from penstock.cli.log_level import LEVELS
 from penstock.cli.logging import start_logging
 from penstock.cli.output import notice
+from penstock.cli.password import ask_password
 from penstock.cli.remote import Remote, remote
 from penstock.client.cluster import Client
 from penstock.config.http_address import http_address
@@ -160,7 +161,10 @@ def tls_contexts(
 )
 @click.option("--token", is_flag=True, help="Make a token for Bearer instead of a password.")
 def user(name: str, role: str, token: bool) -> None:
-    """Print a line for a users file. Asks for the password; a token is shown on standard error."""
+    """Print a line for a users file.
+
+    The password is read from a prompt or standard input; a token is shown on standard error.
+    """
     if not NAME.fullmatch(name):
         raise ConfigError(f"{name!r} is not a name: letters, digits, . _ @ - (at most 64)")
     if token:
@@ -168,5 +172,4 @@ def user(name: str, role: str, token: bool) -> None:
         click.echo(f"token {secret}", err=True)
         click.echo(f"{name} {role} {token_hash(secret)}")
         return
-    password = click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
-    click.echo(f"{name} {role} {password_hash(password)}")
+    click.echo(f"{name} {role} {password_hash(ask_password(name))}")

@@ -1,7 +1,6 @@
 """`penstock user`: SCRAM users."""
 
 import secrets
-import sys
 from typing import Any
 
 import click
@@ -9,6 +8,7 @@ import click
 from penstock.cli.frame.command import Noun
 from penstock.cli.frame.terminal import confirm
 from penstock.cli.output import FORMAT, Column, is_data, print_json, print_rows
+from penstock.cli.password import ask_password
 from penstock.cli.remote import Remote, remote
 from penstock.client.cluster import Client
 from penstock.client.scram_credentials import (
@@ -107,23 +107,6 @@ def create(remote: Remote, name: str, mechanism: str, iterations: int, output: s
         print_json({"user": name, "mechanism": mechanism, "iterations": iterations})
     else:
         click.echo(f"{name} can log in by {mechanism}")
-
-
-def ask_password(name: str) -> str:
-    if sys.stdin.isatty():
-        text: str = click.prompt(
-            f"Password of {name}", hide_input=True, confirmation_prompt=True, err=True
-        )
-        data = text.encode(errors="surrogateescape")
-    else:
-        data = sys.stdin.buffer.readline().rstrip(b"\r\n")
-    try:
-        text = data.decode()
-    except UnicodeDecodeError:  # the exception would show the password
-        raise ConfigError("the password is not UTF-8") from None
-    if not text:
-        raise ConfigError("the password is empty: give it on the first line of the input")
-    return text
 
 
 @user.command("delete", example="penstock user delete bob --yes")
