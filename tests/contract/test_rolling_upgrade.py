@@ -1,4 +1,6 @@
-"""A cluster of the previous release is upgraded under load, broker by broker; nothing is lost."""
+"""What the previous release wrote is taken over, by a single node and by a cluster that is upgraded
+under load, broker by broker; nothing is lost.
+"""
 
 import re
 import shutil
@@ -9,9 +11,9 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 
-from peers.penstock import SOURCE
+from peers.penstock import SOURCE, PenstockBroker
 from peers.penstock_cluster import PenstockCluster
 from peers.process import wait_until
 from peers.zookeeper import ZooKeeper
@@ -25,7 +27,7 @@ QUIET = {"log_level": 0, "reconnect.backoff.max.ms": 100}
 def previous_release(folder: Path) -> Path:
     """The sources of 0.1.0, from the commit that the changelog names."""
     text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    commit = re.findall(r"It is commit ([0-9a-f]{40})\.", text)[-1]
+    commit = re.findall(r"It is commit ([0-9a-f]{40})\.", text)[0]
     git = shutil.which("git")
     archive = folder / "previous.tar"
     words = ["git", "archive", "--output", str(archive), commit, "src"]
@@ -119,6 +121,59 @@ def test_a_cluster_of_the_previous_release_is_upgraded_under_load(tmp_path: Path
         assert load.failed == []
         assert all(read_state(cluster.directory(each)) for each in range(BROKERS))
         assert read_all(cluster.bootstrap) == sorted(load.acknowledged)
+
+
+def transactional(broker: PenstockBroker) -> Producer:
+    producer = Producer(
+        {"bootstrap.servers": broker.bootstrap, "transactional.id": "payments", **QUIET}
+    )
+    producer.init_transactions(60)
+    producer.begin_transaction()
+    return producer
+
+
+def committed(broker: PenstockBroker) -> int:
+    consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "billing", **QUIET})
+    (found,) = consumer.committed([TopicPartition("events", 0)], 60)
+    consumer.close()
+    return int(found.offset)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(180)
+def test_a_single_node_of_the_previous_release_is_upgraded(tmp_path: Path) -> None:
+    node = tmp_path / "node"
+    previous = previous_release(tmp_path)
+    quick = ("--set", "group.initial.rebalance.delay.ms=0")
+    with PenstockBroker(*quick, folder=node, source=previous) as old:
+        admin = AdminClient({"bootstrap.servers": old.bootstrap, **QUIET})
+        topic = NewTopic("events", PARTITIONS, 1, config={"retention.ms": "7777777"})
+        admin.create_topics([topic])["events"].result(60)
+        with Load(old.bootstrap) as load:
+            load.more(500)
+        producer = transactional(old)
+        group = Consumer({"bootstrap.servers": old.bootstrap, "group.id": "billing", **QUIET})
+        producer.produce("events", b"-1", partition=0)
+        producer.send_offsets_to_transaction(
+            [TopicPartition("events", 0, 7)], group.consumer_group_metadata(), 60
+        )
+        producer.commit_transaction(60)
+        producer.begin_transaction()
+        producer.produce("events", b"-2", partition=0)
+        producer.flush(60)  # left open: the upgraded broker has to end it
+        group.close()
+    with PenstockBroker(*quick, folder=node) as new:
+        assert committed(new) == 7
+        resource = ConfigResource(ConfigResource.Type.TOPIC, "events")
+        admin = AdminClient({"bootstrap.servers": new.bootstrap, **QUIET})
+        assert admin.describe_configs([resource])[resource].result(60)["retention.ms"].value == (
+            "7777777"
+        )
+        continued = transactional(new)
+        continued.produce("events", b"-3", partition=0)
+        continued.commit_transaction(60)
+        assert load.failed == []
+        assert read_all(new.bootstrap) == sorted({-3, -1, *load.acknowledged})
 
 
 def read_all(bootstrap: str) -> list[int]:

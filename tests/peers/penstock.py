@@ -14,9 +14,15 @@ SOURCE = Path(__file__).parents[2] / "src"
 class PenstockBroker(Servers):
     """`with PenstockBroker() as penstock: penstock.bootstrap`; it uses a free port by default."""
 
-    def __init__(self, *options: str, folder: Path | None = None, timeout_s: float = 120) -> None:
+    def __init__(
+        self,
+        *options: str,
+        folder: Path | None = None,
+        timeout_s: float = 120,
+        source: Path = SOURCE,
+    ) -> None:
         super().__init__(folder, timeout_s)
-        self._options = options
+        self._options, self._source = options, source
 
     @property
     def bootstrap(self) -> str:
@@ -50,5 +56,5 @@ class PenstockBroker(Servers):
         serve = [sys.executable, "-m", "penstock", "serve", "--port", "0"]
         serve += ["--dir", str(self.directory), *self._options]
         path = os.environ.get("PYTHONPATH", "")
-        command = ["env", f"PYTHONPATH={SOURCE}{os.pathsep}{path}", *serve]
+        command = ["env", f"PYTHONPATH={self._source}{os.pathsep}{path}", *serve]
         return {0: Process("Penstock", command, folder)}
