@@ -36,6 +36,24 @@ def test_a_new_broker_gets_its_share_and_nothing_else_moves() -> None:
     assert sorted(each.leaders for each in after.values()) == [1, 1, 2, 2]
 
 
+def test_a_new_broker_gets_partitions_of_every_topic() -> None:
+    replicas = topic("a", *[[0]] * 4) | topic("b", *[[0]] * 4) | topic("c", *[[0]] * 2)
+    moves = balanced(replicas, racks(None, None))
+    assert [each.topic_partition for each in moves] == [
+        TopicPartition("a", 0),
+        TopicPartition("a", 1),
+        TopicPartition("b", 0),
+        TopicPartition("b", 1),
+        TopicPartition("c", 0),
+    ]
+
+
+def test_a_broker_that_leaves_gives_each_topic_to_both_others() -> None:
+    replicas = topic("a", [0], [0]) | topic("b", [0], [0])
+    after = done(replicas, balanced(replicas, racks(None, None, None), without=[B(0)]))
+    assert after == topic("a", [1], [2]) | topic("b", [1], [2])
+
+
 def test_an_even_cluster_stays_as_it_is() -> None:
     replicas = topic("t", [0, 1], [1, 2], [2, 0])
     assert balanced(replicas, racks(None, None, None)) == []

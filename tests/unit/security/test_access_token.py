@@ -37,7 +37,8 @@ def unsigned(header: dict[str, Any], claims: bytes = b"{}", signature: bytes = b
         {"aud": ["other", "kafka"]},
         {"scope": "a b"},
         {"scope": ["a"]},
-        {"nbf": NOW_S + 29},
+        {"nbf": NOW_S + 30},
+        {"iat": NOW_S + 300},
         {"exp": NOW_S - 29, "iat": NOW_S - 100},
     ],
 )
