@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from penstock.console.messages.fetching import Fetched
@@ -121,13 +121,13 @@ def naive(query: SearchQuery, logs: Mapping[int, Log]) -> list[tuple[int, int]]:
             header = read_header(data)
             if header.next_offset <= start or header.base_offset >= end:
                 continue
+            at_ms = header.max_timestamp if query.newest_first else header.base_timestamp
+            place = nearer(place, at_ms)
             if not header.is_control:
                 for each in list(records(data, header, LIMIT_BYTES))[::sign]:
                     if start <= each.offset < end and wants(query, each):
                         place = nearer(place, each.timestamp)
                         found.append((place * sign, partition, each.offset * sign))
-            at_ms = header.max_timestamp if query.newest_first else header.base_timestamp
-            place = nearer(place, at_ms)
     return [(partition, abs(offset)) for _, partition, offset in sorted(found)]
 
 
@@ -178,7 +178,23 @@ steps = st.lists(
 )
 
 
+def log_of(*batches: list[tuple[int, int]]) -> Log:
+    """Batches of records, given by offset and time."""
+    built = [
+        bytes(build_batch([Record(*each, None, b"v", []) for each in b], base_offset=b[0][0]))
+        for b in batches
+    ]
+    return Log(built, 0, batches[-1][-1][0] + 1)
+
+
 @given(some_logs, queries(), steps, st.integers(1, 9), st.sampled_from([1, 5, PAGE_BYTES]))
+@example(
+    {0: log_of([(0, 0), (1, 1), (2, 0)]), 1: log_of([(0, 1), (1, 0)], [(4, 0), (5, 0)])},
+    SearchQuery(topic="t", expression="odd", newest_first=False),
+    [(1, 1, 1)],
+    1,
+    1,
+).via("a page ends in a batch whose first record is the newest")
 def test_a_search_finds_what_a_filter_finds_in_the_same_order(
     logs: dict[int, Log],
     query: SearchQuery,

@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import suppress
+from functools import partial
 from typing import Final
 
 from penstock.broker.context import Context
@@ -249,10 +250,6 @@ class Appending:
         both.
         """
         if self.is_copied:
-            rules, now_ms, names = partition.rules, self._now_ms, self._named_records < EXAMINED
-            tp = partition.topic_partition
-            check.begin(
-                lambda limit: stored(
-                    data, header, rules, tp, now_ms=now_ms, limit_bytes=limit, names_records=names
-                )
-            )
+            batch = data, header, partition.rules, partition.topic_partition
+            names = self._named_records < EXAMINED
+            check.begin(partial(stored, *batch, now_ms=self._now_ms, names_records=names))

@@ -10,8 +10,8 @@ from penstock.record.batch import BatchHeader
 from penstock.record.compression import DecompressionLimit
 
 Batch: TypeAlias = bytearray | memoryview
-Check: TypeAlias = Callable[[int], tuple[Batch, BatchHeader, int]]
-"""`record.validate.stored`, given the most bytes to decompress."""
+Check: TypeAlias = Callable[..., tuple[Batch, BatchHeader, int]]
+"""`record.validate.stored`, but for `limit_bytes`: the most that it decompresses."""
 
 CHECKER_BYTES: Final = 1 << 20
 """The largest decompressed batch for `Resources.checker`; larger ones wait for the worker."""
@@ -28,9 +28,10 @@ class OffLoopCheck:
 
     def begin(self, check: Check) -> None:
         if self._is_huge:
-            self.future = self._resources.worker.submit(check, DECOMPRESSED_LIMIT_BYTES)
+            worker, limit_bytes = self._resources.worker, DECOMPRESSED_LIMIT_BYTES
         else:
-            self.future = self._resources.checker.submit(check, CHECKER_BYTES)
+            worker, limit_bytes = self._resources.checker, CHECKER_BYTES
+        self.future = worker.submit(check, limit_bytes=limit_bytes)
 
     def result(self) -> tuple[Batch, BatchHeader] | None:
         """The checked batch; None if the check has yet to begin, or to begin again."""

@@ -96,21 +96,23 @@ class Search:
         span, waiting = self._spans[partition], self._waiting[partition]
         left_bytes = self._page_bytes // len(self._spans)
         for batch in reversed(batches) if self._down else batches:
+            header = batch.header
+            # Before its records: the page may end among them, and the next one begins behind them.
+            self._bound(span, header.max_timestamp if self._down else header.base_timestamp)
             for record in self._found(span, batch):
                 before = replace(span)
-                self._pass(span, record.timestamp, record.offset, record.offset + 1)
+                self._bound(span, record.timestamp)
+                self._move(span, record.offset if self._down else record.offset + 1)
                 if not self._limit:
                     self._matches += 1
                     continue
-                hit = Hit(partition, record, batch.header)
+                hit = Hit(partition, record, header)
                 waiting.append(_Found(self._order(span), hit, before))
                 left_bytes -= size_bytes(record)
                 if len(waiting) == self._limit or left_bytes <= 0:  # a page shows no more
                     self._merge()
                     return
-            header = batch.header
-            at_ms = header.max_timestamp if self._down else header.base_timestamp
-            self._pass(span, at_ms, header.base_offset, header.next_offset)
+            self._move(span, header.base_offset if self._down else header.next_offset)
         self._move(span, reached)
         self._merge()
 
@@ -134,10 +136,9 @@ class Search:
         ]
         return reversed(found) if self._down else iter(found)
 
-    def _pass(self, span: Span, at_ms: int, first: int, after: int) -> None:
-        """Note that the search has passed a record or batch with this time and these offsets."""
+    def _bound(self, span: Span, at_ms: int) -> None:
+        """Note that the search has come to a record or batch with this time."""
         span.bound = min(span.bound, at_ms) if self._down else max(span.bound, at_ms)
-        self._move(span, first if self._down else after)
 
     def _move(self, span: Span, to: int) -> None:
         forward = min(span.position, to) if self._down else max(span.position, to)
