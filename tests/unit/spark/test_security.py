@@ -103,7 +103,7 @@ def test_an_error_about_java_stores_says_how_to_convert_them(settings: dict[str,
     [
         ({"ssl_keystore_key": "-----BEGIN"}, "go together"),
         ({"ssl_endpoint_identification_algorithm": "ldaps"}, "neither https nor empty"),
-        ({"ssl_enabled_protocols": "TLSv1"}, "none of TLSv1.2, TLSv1.3"),
+        ({"ssl_enabled_protocols": "TLSv1"}, "not one of TLSv1.2, TLSv1.3"),
         ({"ssl_protocol": "SSLv3"}, "kafka.ssl.protocol"),
         ({"ssl_cipher_suites": "RC4"}, "kafka.ssl.cipher.suites: RC4 is not known"),
     ],
