@@ -49,10 +49,10 @@ def created(link: WireLink) -> None:
 
 
 def produced(
-    link: WireLink, made: InitProducerIdResponse, sequence: int, version: int
+    link: WireLink, made: InitProducerIdResponse, sequence: int, version: int, at_ms: int = 1000
 ) -> ErrorCode:
     batch = build_batch(
-        [Record(0, 1000, None, b"v", [])],
+        [Record(0, at_ms, None, b"v", [])],
         producer_id=made.producer_id,
         producer_epoch=made.producer_epoch,
         base_sequence=sequence,
@@ -70,6 +70,21 @@ def produced(
     )
     assert isinstance(answer, ProduceResponse)
     return ErrorCode(answer.responses[0].partition_responses[0].error_code)
+
+
+def added(link: WireLink, made: InitProducerIdResponse) -> None:
+    answer = link.ask(
+        AddPartitionsToTxnRequest(
+            v3_and_below_transactional_id="x",
+            v3_and_below_producer_id=made.producer_id,
+            v3_and_below_producer_epoch=made.producer_epoch,
+            v3_and_below_topics=[AddPartitionsToTxnTopic(name="t", partitions=[0])],
+        ),
+        version=3,
+    )
+    assert isinstance(answer, AddPartitionsToTxnResponse)
+    (topic,) = answer.results_by_topic_v3_and_below
+    assert topic.results_by_partition[0].partition_error_code == ErrorCode.NONE
 
 
 def test_a_second_batch_cannot_start_a_partition_before_the_first() -> None:
@@ -96,16 +111,20 @@ def test_a_batch_behind_a_refused_one_waits_where_clients_add_the_partitions() -
         made = initialised(link)
         version = ADDS_PARTITIONS - 1
         assert produced(link, made, 7, version) == ErrorCode.TRANSACTION_ABORTABLE
-        added = link.ask(
-            AddPartitionsToTxnRequest(
-                v3_and_below_transactional_id="x",
-                v3_and_below_producer_id=made.producer_id,
-                v3_and_below_producer_epoch=made.producer_epoch,
-                v3_and_below_topics=[AddPartitionsToTxnTopic(name="t", partitions=[0])],
-            ),
-            version=3,
-        )
-        assert isinstance(added, AddPartitionsToTxnResponse)
+        added(link, made)
+        assert produced(link, made, 8, version) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+        codes = [produced(link, made, each, version) for each in (7, 8)]
+        assert codes == [ErrorCode.NONE] * 2
+
+
+def test_a_batch_waits_for_one_that_was_verified_and_then_refused() -> None:
+    """As by too few replicas: a later check, after that of the transaction."""
+    version, future_ms = ADDS_PARTITIONS - 1, 1 << 60
+    with EmbeddedBroker() as broker, WireLink(broker.bootstrap) as link:
+        created(link)
+        made = initialised(link)
+        added(link, made)
+        assert produced(link, made, 7, version, future_ms) == ErrorCode.INVALID_TIMESTAMP
         assert produced(link, made, 8, version) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
         codes = [produced(link, made, each, version) for each in (7, 8)]
         assert codes == [ErrorCode.NONE] * 2

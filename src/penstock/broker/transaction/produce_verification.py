@@ -80,21 +80,22 @@ class ProduceVerification:
         producer = ProducerIdAndEpoch(header.producer_id, header.producer_epoch)
         if not self._is_needed or has_open(partition, producer):
             return
-        pending, sequence = self._verifier.pending, header.base_sequence
-        topic_partition, is_first = partition.topic_partition, is_unknown(partition, producer)
-        try:
-            self._check_answer(producer, topic_partition)
-        except KafkaError:
-            if is_first:
-                pending.refused(topic_partition, producer, sequence)
-            raise
-        if is_first and (
-            (self._adds and sequence != 0)
-            or not pending.is_next(topic_partition, producer, sequence)
-        ):
+        is_next = not is_unknown(partition, producer) or self._is_next(partition, producer, header)
+        self._check_answer(producer, partition.topic_partition)
+        if not is_next:
             # An earlier batch was refused and will be resent; it could not be appended behind this
             # one.
-            raise OutOfOrderSequence(f"producer {producer.id} began with sequence {sequence}")
+            raise OutOfOrderSequence(
+                f"producer {producer.id} began with sequence {header.base_sequence}"
+            )
+
+    def _is_next(
+        self, partition: Partition, producer: ProducerIdAndEpoch, header: BatchHeader
+    ) -> bool:
+        sequence = header.base_sequence
+        if self._adds:
+            return sequence == 0
+        return self._verifier.pending.is_next(partition, producer, sequence)
 
     def _check_answer(self, producer: ProducerIdAndEpoch, topic_partition: TopicPartition) -> None:
         key = (producer, topic_partition)

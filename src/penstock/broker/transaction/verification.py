@@ -5,13 +5,17 @@ write ends that transaction; the write would then open a transaction that never 
 """
 
 from collections import OrderedDict
+from typing import TypeAlias
 
 from penstock.coordinator.storage import ProducerIdAndEpoch
 from penstock.replication.partition import Partition
 from penstock.types import TopicPartition
 
-MOST_REFUSED = 1000
-"""The most producers and partitions whose refused batches are remembered, the newest."""
+MOST_FIRST = 1000
+"""The most producers and partitions whose first batches are remembered, the newest."""
+
+First: TypeAlias = tuple[tuple[int, int], int]
+"""The tenure of its partition and the epoch of its producer; the lowest sequence sent in these."""
 
 
 class Verification:
@@ -30,37 +34,28 @@ class Verification:
 class PendingVerifications:
     """All of this broker's verifications. Belongs to the event loop.
 
-    It remembers the first batch that was refused in a partition: its producer sends it again, and
-    batches sent behind it must not be appended before it.
+    It remembers the first batch of a producer in a partition: if that is refused, its producer
+    sends it again, and batches sent behind it must not be appended before it.
     """
 
     def __init__(self) -> None:
         self._pending: dict[tuple[TopicPartition, int], list[Verification]] = {}
-        self._refused: OrderedDict[tuple[TopicPartition, int], tuple[int, int]] = OrderedDict()
-        """Epoch and lowest refused sequence, by partition and producer."""
+        self._first: OrderedDict[tuple[TopicPartition, int], First] = OrderedDict()
+        """By partition and producer."""
 
-    def refused(
-        self, topic_partition: TopicPartition, producer: ProducerIdAndEpoch, sequence: int
-    ) -> None:
-        """Note that a producer's batch was refused."""
-        key = (topic_partition, producer.id)
-        epoch, lowest = self._refused.get(key, (producer.epoch, sequence))
-        if epoch != producer.epoch or sequence < lowest:
+    def is_next(self, partition: Partition, producer: ProducerIdAndEpoch, sequence: int) -> bool:
+        """Whether the producer has sent no earlier batch, to a partition without its state.
+
+        The batch is remembered until the transaction ends: later checks may refuse it, too.
+        """
+        key, since = (partition.topic_partition, producer.id), (partition.tenure, producer.epoch)
+        known, lowest = self._first.get(key, (since, sequence))
+        if known != since or sequence < lowest:
             lowest = sequence
-        self._refused[key] = (producer.epoch, lowest)
-        if len(self._refused) > MOST_REFUSED:
-            self._refused.popitem(last=False)
-
-    def is_next(
-        self, topic_partition: TopicPartition, producer: ProducerIdAndEpoch, sequence: int
-    ) -> bool:
-        """Whether no batch before this one was refused. If so, forget refused ones."""
-        key = (topic_partition, producer.id)
-        epoch, lowest = self._refused.get(key, (producer.epoch, sequence))
-        if epoch == producer.epoch and sequence > lowest:
-            return False
-        self._refused.pop(key, None)
-        return True
+        self._first[key] = since, lowest
+        if len(self._first) > MOST_FIRST:
+            self._first.popitem(last=False)
+        return sequence == lowest
 
     def begin(self, partition: Partition, producer_id: int) -> Verification:
         verification = Verification(partition, producer_id)
@@ -79,7 +74,7 @@ class PendingVerifications:
 
     def marker_appended(self, topic_partition: TopicPartition, producer_id: int) -> None:
         """Void the verifications: the producer's transaction has ended in this partition."""
-        self._refused.pop((topic_partition, producer_id), None)
+        self._first.pop((topic_partition, producer_id), None)
         for verification in self._pending.pop((topic_partition, producer_id), ()):
             verification.is_void = True
 
