@@ -18,6 +18,7 @@ from penstock.spark.pipeline.flow import FlowContext, start_flow
 from penstock.spark.pipeline.flow_spec import Expect, FlowSpec, From, To
 from penstock.spark.pipeline.progress import progress
 from penstock.spark.pipeline.record import as_records
+from penstock.spark.pipeline.value_format import ValueFormat, parsed
 from penstock.spark.sql.interactive import names
 from penstock.spark.sql.topic_view import mentioned
 from support.spark.flow_runs import records, run_flow
@@ -252,6 +253,27 @@ def test_a_topic_becomes_a_table_by_its_values_format(lab: Lab, topic: str) -> N
         (2, 5.0, 1, "k"),
         (3, -1.0, 2, "k"),
     ]
+
+
+def test_a_value_of_two_json_objects_is_unreadable(lab: Lab) -> None:
+    """Spark reads the first one, and the rest of the value would be lost."""
+    one = '{"id": 1}'
+    readable = [
+        one,
+        f" {one} \n",
+        f"{one},",  # a line of an array
+        f"{one}\0",
+        '{"id": 1, "s": "} {"}',
+        '{"id": 1, "s": "} {"},\n\0',
+        "{'id': 1, 's': {'a': '} x'}}",
+        '{"id": 1, "s": [{"a": {}}, {"a": NaN, "b": "\\ud800"}]}',
+    ]
+    followed = [f"{one}{one}", f"{one}\n{one}\n", f"{one}, {one}", f"{one}\0{one}", f"{one} x"]
+    values = [*readable, *followed, f'{{"id": 1, "s": [{{}},{{}}]}}{one}', f"[{one}]"]
+    rows = lab.spark.createDataFrame([(each.encode(),) for each in values], "value binary")
+    read = parsed(rows, ValueFormat("json", "id int"), ["value"]).select("_record.value", "_error")
+    found = {bytes(row["value"]).decode() for row in read.collect() if row["_error"] is None}
+    assert found == {*readable}
 
 
 def test_keys_differ_if_their_times_differ_by_a_microsecond(lab: Lab) -> None:

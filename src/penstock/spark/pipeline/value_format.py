@@ -24,6 +24,10 @@ LINE_FIELDS: Final = ("value", "file", "position")
 """The record's fields for a line of a file."""
 FIELDS: Final = "_fields"
 _CORRUPT: Final = "_corrupt"
+MAY_GO_ON: Final = r"\}[\s\x00]*(?:,\s*\{|[^\s\x00,\]}])"
+"""What is in a value that goes on after its JSON object, and otherwise only in few: a brace in a
+text, or an array of objects. Brackets, commas and NULs at the end of a value lose nothing.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +99,7 @@ def _fields(value_format: ValueFormat) -> tuple[Column, Column]:
     match name:
         case "json":
             fields = F.from_json(text, f"{schema}, {_CORRUPT} string", permissive)
-            return fields, _reason(F.col(FIELDS).isNull() | corrupt, name, schema)
+            return fields, _reason(F.col(FIELDS).isNull() | corrupt | _goes_on(text), name, schema)
         case "csv":
             fields = F.from_csv(text, f"{schema}, {_CORRUPT} string", permissive)
             return fields, _reason(F.col(FIELDS).isNull() | corrupt, name, schema)
@@ -106,6 +110,16 @@ def _fields(value_format: ValueFormat) -> tuple[Column, Column]:
         case _:
             fields = access_log_fields(text)
             return fields, _reason(F.col(f"{FIELDS}.at").isNull(), name, "the combined log format")
+
+
+def _goes_on(text: Column) -> Column:
+    """Whether something follows the JSON object, such as another one: Spark reads the first and
+    ignores the rest. Only values that may be so are parsed once more, as an array: the same parser
+    then expects a comma behind the object, or the end. It skips the objects' fields.
+    """
+    array = F.concat(F.lit("["), F.rtrim(text, F.lit(" \t\r\n,\0")), F.lit("]"))
+    objects = F.from_json(array, "array<struct<_none: int>>")
+    return text.rlike(MAY_GO_ON) & (F.coalesce(F.size(objects), F.lit(0)) != 1)
 
 
 def _reason(wrong: Column, name: str, wanted: str) -> Column:

@@ -1,15 +1,18 @@
 """A SQL query on topics: its result as rows or, following, as batches of rows."""
 
 import os
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
+from zoneinfo import ZoneInfo
 
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 
+from penstock.errors import ConfigError
 from penstock.spark.pipeline.failure import PipelineFailed, first_lines
 from penstock.spark.pipeline.interrupt import in_thread, restored_sigint
 from penstock.spark.pipeline.settings import DEFAULTS
@@ -18,6 +21,7 @@ from penstock.spark.sql.interactive import records, session
 from penstock.spark.sql.topic_view import as_table, inferred
 
 TIME_ZONE: Final = "spark.sql.session.timeZone"
+_OFFSET: Final = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d\d?)(?::?(\d\d?))?(?::?(\d\d?))?")
 Emit = Callable[[Sequence[str], list[Sequence[Any]]], None]
 """Receives the columns and rows of a result, or of a part of it. Columns may share a name."""
 
@@ -55,7 +59,7 @@ def run_query(query: TopicQuery, emit: Emit) -> None:
 def times_in(zone: str) -> Iterator[None]:
     """Let pyspark return times in the query's zone: it takes the machine's, without naming it."""
     before = os.environ.get("TZ")
-    os.environ["TZ"] = zone
+    os.environ["TZ"] = posix_zone(zone)
     time.tzset()
     try:
         yield
@@ -64,6 +68,24 @@ def times_in(zone: str) -> Iterator[None]:
         if before is not None:
             os.environ["TZ"] = before
         time.tzset()
+
+
+def posix_zone(zone: str) -> str:
+    """Spark's name of a zone as the variable TZ has it: there an offset is that of UTC from the
+    zone, and a name that is not known would be UTC.
+    """
+    if (offset := _OFFSET.fullmatch(zone)) is not None:
+        sign, *parts = offset.groups()
+        return f"zone{'-' if sign == '+' else '+'}{':'.join(each for each in parts if each)}"
+    if zone in {"Z", "UT", "UTC", "GMT"}:
+        return "UTC"
+    try:
+        ZoneInfo(zone)
+    except (KeyError, ValueError, OSError):
+        raise ConfigError(
+            f"{TIME_ZONE}: {zone!r} is not a zone such as Europe/Berlin or +01:00"
+        ) from None
+    return zone
 
 
 def _stop_queries(spark: SparkSession) -> None:
