@@ -72,8 +72,6 @@ def load_log(
         size_bytes = segments.size_bytes
         end_offset, gaps = _recover(segments, epochs, checked_from)
         is_compacted = "compact" in config.cleanup_policy
-        if is_compacted and segments.active.size_bytes == 0:
-            gaps = []  # compaction may have removed the last batches, here and on the leader
         if segments.size_bytes < size_bytes or (gaps and not is_compacted):
             # Usually a batch that the broker was writing when it died, and never acknowledged.
             # But an acknowledged batch that the disk has damaged since looks the same.
@@ -103,7 +101,9 @@ def load_log(
         recovery_point=recovery_point,
         end_offset=end_offset,
         changed=fresh or checked_from is not None,
-        unverified_gaps=[max(each, log_start_offset) for each in gaps],
+        unverified_gaps=[
+            max(each, log_start_offset) for each in gaps if log_start_offset < end_offset
+        ],
     )
     return PartitionLog(files, log_dir, topic_partition, config, state)
 
