@@ -122,6 +122,21 @@ def test_an_in_sync_follower_that_takes_an_offset_back_leaves_the_isr() -> None:
     assert set(cluster.state.isr) == {0, 1}
 
 
+def test_an_in_sync_follower_whose_first_fetch_lacks_committed_records_leaves_the_isr() -> None:
+    """Else it could truncate them, and be elected: both were killed, and came back together."""
+    cluster = in_sync()
+    assert cluster.nodes[1].partition.log.high_watermark == 6
+    cluster.nodes[0].partition.log.unverified_gaps = [3]
+    assert cluster.move_leader(1)
+    for number in cluster.replicas:
+        cluster.deliver_state(number)
+    cluster.send_fetch(0)
+    cluster.decide_proposal()
+    assert cluster.state.isr == (1,)
+    cluster.heal()
+    assert set(cluster.state.isr) == {0, 1}
+
+
 def test_a_leader_with_a_gap_before_its_last_batch_keeps_it() -> None:
     cluster = in_sync()
     log = cluster.nodes[1].partition.log
