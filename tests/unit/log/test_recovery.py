@@ -188,6 +188,29 @@ def test_a_gap_before_the_last_batch_is_reported(policy: str) -> None:
     assert (rig.log.unverified_gaps, rig.log.end_offset) == ([], RECORDS - 1)
 
 
+@pytest.mark.parametrize("policy", ["delete", "compact"])
+def test_gaps_between_synced_batches_are_not_reported(policy: str) -> None:
+    leader = filled()
+    rig = LogRig(replace(CONFIG, cleanup_policy=(policy,)))
+
+    def copy(*offsets: int) -> None:
+        for offset in offsets:
+            batch = leader.log.read(offset, 1, up_to=leader.log.end_offset)
+            assert batch is not None
+            append_as_follower(rig.log, batch.read(), 0)
+
+    copy(3, 4, 8, 9)
+    rig.flush()
+    copy(10, 11)
+    rig.crash(lambda _kind, count: count)
+    assert rig.log.unverified_gaps == []
+    assert not rig.store.had_unclean_shutdown
+    rig.flush()
+    copy(14, 15)
+    rig.crash(lambda _kind, count: count)
+    assert rig.log.unverified_gaps == [12]
+
+
 def test_a_gap_before_the_log_s_start_is_not_reported() -> None:
     """All its records were deleted: there is nothing to compare with the leader's log."""
     rig = filled()
