@@ -2,9 +2,13 @@
 
 from contextlib import suppress
 
+import pytest
+
 from penstock.log.follower_append import OffsetsOutOfOrder
+from penstock.replication.follower import NextStep, next_fetch, process_partition_data
 from penstock.replication.isr import FollowerFetch
 from penstock.replication.isr_proposals import note_fetch
+from penstock.wire.messages.fetch import PartitionData
 from support.brokers.replica_cluster import ReplicaCluster, flip_last_offset
 
 BIT = 4  # of an offset
@@ -80,6 +84,22 @@ def test_what_is_behind_a_gap_is_dropped_if_the_leader_has_nothing_there() -> No
     assert (log.unverified_gaps, log.end_offset) == ([6], 7 + (1 << BIT))
     cluster.fetch(0)
     assert (log.unverified_gaps, log.end_offset) == ([], 6)
+
+
+@pytest.mark.parametrize(
+    ("high_watermark", "step"),
+    [(2, NextStep.FIND_RANGE), (3, NextStep.FIND_RANGE), (4, NextStep.FETCH)],
+)
+def test_the_range_is_asked_only_of_a_leader_whose_log_may_end_at_the_gap(
+    high_watermark: int, step: NextStep
+) -> None:
+    """A response that has no room for all partitions would cost two requests for each."""
+    cluster = in_sync()
+    node = cluster.nodes[1]
+    node.partition.log.unverified_gaps = [3]
+    request = next_fetch(node.partition, 1)
+    data = PartitionData(high_watermark=high_watermark, records=b"")
+    assert process_partition_data(node.partition, request, data, node.logs, 0) is step
 
 
 def test_a_batch_that_contradicts_the_leader_is_copied_again() -> None:
