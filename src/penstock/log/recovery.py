@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from penstock.config.topic import TopicConfig
 from penstock.counted import counted
@@ -70,10 +71,13 @@ def load_log(
     if end_offset is None:
         checked_from = segments.since(recovery_point)[0].base_offset
         size_bytes = segments.size_bytes
-        end_offset, gaps = _recover(segments, epochs, checked_from)
+        end_offset, found = _recover(segments, epochs, checked_from)
+        gaps = [
+            each.start
+            for each in found
+            if each.next_offset > recovery_point or each.next_offset == end_offset
+        ]
         is_compacted = "compact" in config.cleanup_policy
-        if is_compacted and segments.active.size_bytes == 0:
-            gaps = []  # compaction may have removed the last batches, here and on the leader
         if segments.size_bytes < size_bytes or (gaps and not is_compacted):
             # Usually a batch that the broker was writing when it died, and never acknowledged.
             # But an acknowledged batch that the disk has damaged since looks the same.
@@ -103,7 +107,9 @@ def load_log(
         recovery_point=recovery_point,
         end_offset=end_offset,
         changed=fresh or checked_from is not None,
-        unverified_gaps=[max(each, log_start_offset) for each in gaps],
+        unverified_gaps=[
+            max(each, log_start_offset) for each in gaps if log_start_offset < end_offset
+        ],
     )
     return PartitionLog(files, log_dir, topic_partition, config, state)
 
@@ -159,17 +165,26 @@ def _trusted_end(segments: Segments) -> int | None:
         return None
 
 
-def _recover(segments: Segments, epochs: LeaderEpochs, checked_from: int) -> tuple[int, list[int]]:
-    """Check the segments from `checked_from` on; returns the end offset, and where gaps begin.
+class Gap(NamedTuple):
+    """Offsets from `start` on that no batch has."""
+
+    start: int
+    next_offset: int
+    """After what follows the gap."""
+
+
+def _recover(segments: Segments, epochs: LeaderEpochs, checked_from: int) -> tuple[int, list[Gap]]:
+    """Check the segments from `checked_from` on; returns the end offset, and the gaps.
 
     Everything after a bad batch is lost. Gaps between batches or segments are not evidence of
     damage, as in Kafka: compaction leaves them, and neither the topic's present policy nor a
-    checkpoint tells where compaction once ran. Only the leader's log tells.
+    checkpoint tells where compaction once ran. Only the leader's log tells. But what was synced is
+    not lost, so there only the last batch is in doubt: no later one confirms its offset.
     """
     # Epochs that start here may be of batches that a crash lost; the others are read again.
     epochs.truncate_from_end(checked_from)
     unchecked = segments.since(checked_from)
-    end_offset, gaps = checked_from, list[int]()
+    end_offset, gaps = checked_from, list[Gap]()
 
     def drop_rest() -> None:
         """Remove later segments before the truncation: after it nothing would identify them."""
@@ -180,11 +195,11 @@ def _recover(segments: Segments, epochs: LeaderEpochs, checked_from: int) -> tup
     while unchecked:
         segment = unchecked.pop(0)
         if end_offset < segment.base_offset:
-            gaps.append(end_offset)
+            gaps.append(Gap(end_offset, segment.base_offset))
             end_offset = segment.base_offset
         for header in _recover_segment(segment, drop_rest):
             if end_offset < header.base_offset:
-                gaps.append(end_offset)
+                gaps.append(Gap(end_offset, header.next_offset))
             end_offset = header.next_offset
             if header.leader_epoch > (-1 if epochs.latest is None else epochs.latest):
                 epochs.assign(header.leader_epoch, header.base_offset)

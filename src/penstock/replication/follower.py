@@ -134,7 +134,9 @@ def process_partition_data(
             raise
         partition.bytes_in += len(records)
     if log.unverified_gaps:
-        return NextStep.FIND_RANGE  # the leader's log may end before the gap
+        # Perhaps the leader's log ends before the gap, or else the response had no room left.
+        may_end = data.high_watermark <= request.fetch_offset
+        return NextStep.FIND_RANGE if may_end else NextStep.FETCH
     partition.update_from_leader(data.high_watermark, data.log_start_offset)
     return NextStep.FETCH
 

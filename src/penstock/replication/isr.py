@@ -30,6 +30,10 @@ class FollowerState(Struct, frozen=True, gc=False):
     broker_epoch: int = -1
     """The broker epoch in which it fetched; -1 if unknown (before Fetch v15)."""
 
+    def acknowledged(self, high_watermark: int) -> int:
+        """What it has if it is in sync: before it fetches, everything committed."""
+        return high_watermark if self.end_offset == UNKNOWN_OFFSET else self.end_offset
+
     def is_caught_up(
         self,
         leader_end_offset: int,
@@ -64,7 +68,11 @@ class FollowerFetch(Struct, frozen=True, gc=False):
 
 
 def after_fetch(
-    state: FollowerState, fetch: FollowerFetch, leader_end_offset: int, now_ms: int
+    state: FollowerState,
+    fetch: FollowerFetch,
+    leader_end_offset: int,
+    now_ms: int,
+    high_watermark: int = 0,
 ) -> FollowerState:
     """The follower's state after this fetch.
 
@@ -72,9 +80,12 @@ def after_fetch(
     the end as of the previous fetch counts as caught up at the time of that one.
 
     A fetch from before the previous one withdraws what that one acknowledged: the follower has
-    found its log damaged. It lags until it has caught up again.
+    found its log damaged. So has one whose first fetch lacks committed records, if it is in sync.
+    It lags until it has caught up again.
     """
-    caught_up_ms = NEVER_MS if fetch.offset < state.end_offset else state.caught_up_ms
+    caught_up_ms = state.caught_up_ms
+    if fetch.offset < state.acknowledged(high_watermark):
+        caught_up_ms = NEVER_MS
     if fetch.offset >= leader_end_offset:
         caught_up_ms = max(caught_up_ms, now_ms)
     elif fetch.offset >= state.leader_end_offset:

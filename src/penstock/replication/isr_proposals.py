@@ -31,14 +31,15 @@ logger = logging.getLogger(__name__)
 def note_fetch(partition: Partition, fetch: FollowerFetch) -> None:
     """Record a follower's fetch: it may join the ISR, and the high watermark may move."""
     environment, log = partition.environment, partition.log
-    before = partition.followers[fetch.replica]
-    state = after_fetch(before, fetch, log.end_offset, environment.monotonic_ms())
+    before, high_watermark = partition.followers[fetch.replica], log.high_watermark
+    now_ms = environment.monotonic_ms()
+    state = after_fetch(before, fetch, log.end_offset, now_ms, high_watermark)
     partition.followers[fetch.replica] = state
     if may_join(
-        partition.in_sync, fetch.replica, state, log.high_watermark, partition.epoch_start_offset
+        partition.in_sync, fetch.replica, state, high_watermark, partition.epoch_start_offset
     ) and environment.is_eligible(fetch.replica, state.broker_epoch):
         _propose(partition, PendingExpandIsr(fetch.replica))
-    if state.end_offset < min(before.end_offset, log.high_watermark):
+    if state.end_offset < min(before.acknowledged(high_watermark), high_watermark):
         propose_shrink(partition)  # it lacks committed records, so it must not be elected
     advanced = state.end_offset != before.end_offset and partition.advance()
     if advanced or state.log_start_offset != before.log_start_offset:

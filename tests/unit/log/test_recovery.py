@@ -188,10 +188,53 @@ def test_a_gap_before_the_last_batch_is_reported(policy: str) -> None:
     assert (rig.log.unverified_gaps, rig.log.end_offset) == ([], RECORDS - 1)
 
 
-@pytest.mark.parametrize("is_empty", [False, True])
-def test_the_lost_end_of_a_closed_segment_is_reported_until_it_is_verified(is_empty: bool) -> None:
-    """A loss of power kept the name of the segment after it, with or without batches."""
+@pytest.mark.parametrize("policy", ["delete", "compact"])
+def test_gaps_between_synced_batches_are_not_reported(policy: str) -> None:
+    leader = filled()
+    rig = LogRig(replace(CONFIG, cleanup_policy=(policy,)))
+
+    def copy(*offsets: int) -> None:
+        for offset in offsets:
+            batch = leader.log.read(offset, 1, up_to=leader.log.end_offset)
+            assert batch is not None
+            append_as_follower(rig.log, batch.read(), 0)
+
+    copy(3, 4, 8, 9)
+    rig.flush()
+    copy(10, 11)
+    rig.crash(lambda _kind, count: count)
+    assert rig.log.unverified_gaps == []
+    assert not rig.store.had_unclean_shutdown
+    rig.flush()
+    copy(14, 15)
+    rig.crash(lambda _kind, count: count)
+    assert rig.log.unverified_gaps == [12]
+
+
+def test_a_gap_before_the_log_s_start_is_not_reported() -> None:
+    """All its records were deleted: there is nothing to compare with the leader's log."""
     rig = filled()
+    rig.flush()
+    segment = rig.log.segments.active
+    found = segment.find(RECORDS - 1)
+    assert found is not None
+    rig.crash(damage=lambda: rig.fake.flip_bit(segment.path(), (found[0] + 7) * 8 + 2))
+    rig.log.unverified_gaps = []
+    rig.log.advance_high_watermark(rig.log.end_offset)
+    rig.log.maybe_increment_log_start(rig.log.end_offset)
+    rig.flush()
+    rig.crash()
+    assert rig.log.log_start_offset == rig.log.end_offset == RECORDS + 4
+    assert rig.log.unverified_gaps == []
+
+
+@pytest.mark.parametrize("policy", ["delete", "compact"])
+@pytest.mark.parametrize("is_empty", [False, True])
+def test_the_lost_end_of_a_closed_segment_is_reported_until_it_is_verified(
+    is_empty: bool, policy: str
+) -> None:
+    """A loss of power kept the name of the segment after it, with or without batches."""
+    rig = filled(config=replace(CONFIG, cleanup_policy=(policy,)))
     rig.log.flush()
     closed, active = list(rig.log.segments)[-2:]
     lost = active.base_offset - 1

@@ -2,9 +2,13 @@
 
 from contextlib import suppress
 
+import pytest
+
 from penstock.log.follower_append import OffsetsOutOfOrder
+from penstock.replication.follower import NextStep, next_fetch, process_partition_data
 from penstock.replication.isr import FollowerFetch
 from penstock.replication.isr_proposals import note_fetch
+from penstock.wire.messages.fetch import PartitionData
 from support.brokers.replica_cluster import ReplicaCluster, flip_last_offset
 
 BIT = 4  # of an offset
@@ -82,6 +86,22 @@ def test_what_is_behind_a_gap_is_dropped_if_the_leader_has_nothing_there() -> No
     assert (log.unverified_gaps, log.end_offset) == ([], 6)
 
 
+@pytest.mark.parametrize(
+    ("high_watermark", "step"),
+    [(2, NextStep.FIND_RANGE), (3, NextStep.FIND_RANGE), (4, NextStep.FETCH)],
+)
+def test_the_range_is_asked_only_of_a_leader_whose_log_may_end_at_the_gap(
+    high_watermark: int, step: NextStep
+) -> None:
+    """A response that has no room for all partitions would cost two requests for each."""
+    cluster = in_sync()
+    node = cluster.nodes[1]
+    node.partition.log.unverified_gaps = [3]
+    request = next_fetch(node.partition, 1)
+    data = PartitionData(high_watermark=high_watermark, records=b"")
+    assert process_partition_data(node.partition, request, data, node.logs, 0) is step
+
+
 def test_a_batch_that_contradicts_the_leader_is_copied_again() -> None:
     """Damaged after a clean stop, so that no start checks it."""
     cluster = in_sync()
@@ -119,6 +139,21 @@ def test_an_in_sync_follower_that_takes_an_offset_back_leaves_the_isr() -> None:
     assert partition.log.high_watermark == 6
     cluster.fetch(1)  # it has the records
     cluster.decide_proposal()
+    assert set(cluster.state.isr) == {0, 1}
+
+
+def test_an_in_sync_follower_whose_first_fetch_lacks_committed_records_leaves_the_isr() -> None:
+    """Else it could truncate them, and be elected: both were killed, and came back together."""
+    cluster = in_sync()
+    assert cluster.nodes[1].partition.log.high_watermark == 6
+    cluster.nodes[0].partition.log.unverified_gaps = [3]
+    assert cluster.move_leader(1)
+    for number in cluster.replicas:
+        cluster.deliver_state(number)
+    cluster.send_fetch(0)
+    cluster.decide_proposal()
+    assert cluster.state.isr == (1,)
+    cluster.heal()
     assert set(cluster.state.isr) == {0, 1}
 
 

@@ -89,6 +89,23 @@ def test_a_partition_is_served_from_its_new_directory() -> None:
     assert len(rig.read_all()) == 51
 
 
+def test_a_gap_that_is_not_verified_yet_moves_too() -> None:
+    rig = LogRig(dirs=("d0", "d1"))
+    for number in range(3):
+        rig.append(batch_of(b"%d" % number))
+    mover = Mover(rig)
+    mover.partition.follow(1, 2, (0, 1))
+    rig.log.unverified_gaps = [1]
+
+    async def work(moves: LogDirMoves) -> None:
+        moves.start(PARTITION, THERE)
+        await mover.arrived()
+
+    mover.run(work)
+    assert rig.log.path == THERE / "orders-0"
+    assert (rig.log.unverified_gaps, rig.log.recovery_point) == ([1], 1)
+
+
 def test_a_move_interrupted_by_a_restart_is_finished() -> None:
     rig = LogRig(dirs=("d0", "d1"))
     rig.append(batch_of(b"x"))
