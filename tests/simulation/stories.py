@@ -86,9 +86,7 @@ async def all_are_killed_and_one_comes_first_with_an_empty_disk(world: World) ->
     first.replace_disk()
     first.start(world.tasks)
     await asyncio.sleep(10)
-    for broker in world.brokers:
-        if not broker.is_up:
-            broker.start(world.tasks)
+    start_those_down(world)
     await asyncio.sleep(4)
 
 
@@ -106,9 +104,7 @@ async def all_are_killed_and_the_one_that_lost_power_comes_first(world: World) -
     world.network.machine_is_back(first.host)
     first.start(world.tasks)
     await asyncio.sleep(4)
-    for broker in world.brokers:
-        if not broker.is_up:
-            broker.start(world.tasks)
+    start_those_down(world)
     await asyncio.sleep(4)
 
 
@@ -132,9 +128,7 @@ async def the_first_to_come_back_lacks_records_and_is_restarted(world: World) ->
     first.kill()
     first.start(world.tasks)
     await asyncio.sleep(6)
-    for broker in world.brokers:
-        if not broker.is_up:
-            broker.start(world.tasks)
+    start_those_down(world)
     await asyncio.sleep(4)
 
 
@@ -144,8 +138,7 @@ async def an_offset_flips_on_the_disk_of_a_killed_follower(world: World) -> None
     await until_whole(world)
     await asyncio.sleep(2)
     leader = leader_of(world, where)
-    others = {leader, controller_of(world)}
-    follower = world.brokers[next(each for each in isr_of(world, where) if each not in others)]
+    follower = follower_apart(world, where)
     producer = Producer("burst", world._link("burst"), world.history, [where], 1, idempotent=False)
 
     async def produce() -> None:
@@ -179,9 +172,7 @@ async def all_are_killed_and_the_one_whose_offset_flipped_comes_first(world: Wor
     raised_last_offset(first, where)
     first.start(world.tasks)
     await asyncio.sleep(4)
-    for broker in world.brokers:
-        if not broker.is_up:
-            broker.start(world.tasks)
+    start_those_down(world)
     await asyncio.sleep(4)
 
 
@@ -189,9 +180,7 @@ async def a_follower_loses_power_as_a_segment_begins(world: World) -> None:
     """The name of the new segment reaches the disk, and the end of the one before does not."""
     where = world.partitions[0]
     await until_whole(world)
-    leader = leader_of(world, where)
-    others = {leader, controller_of(world)}
-    follower = world.brokers[next(each for each in isr_of(world, where) if each not in others)]
+    follower = follower_apart(world, where)
 
     def has_rolled() -> bool:
         partition = world.partition(follower.number, where)
@@ -205,6 +194,18 @@ async def a_follower_loses_power_as_a_segment_begins(world: World) -> None:
     world.network.machine_is_back(follower.host)
     follower.start(world.tasks)
     await until_whole(world)
+
+
+def start_those_down(world: World) -> None:
+    for broker in world.brokers:
+        if not broker.is_up:
+            broker.start(world.tasks)
+
+
+def follower_apart(world: World, where: TopicPartition) -> SimulatedBroker:
+    """An in-sync follower that is not the controller."""
+    busy = {leader_of(world, where), controller_of(world)}
+    return world.brokers[next(each for each in isr_of(world, where) if each not in busy)]
 
 
 def raised_last_offset(broker: SimulatedBroker, where: TopicPartition) -> int:
