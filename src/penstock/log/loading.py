@@ -121,9 +121,7 @@ class Loading:
                 if log.end_offset < known_end:
                     logger.warning("%s ends at %d, before %d", path, log.end_offset, known_end)
                     log_dir.owner.mark_unclean_shutdown()
-                log.set_high_watermark(
-                    min([high_watermarks.get(partition, 0), *log.unverified_gaps[:1]])
-                )
+                log.set_high_watermark(log.verified(high_watermarks.get(partition, 0)))
                 logs[partition] = log
                 log_dir.stale_names.discard(partition)
                 ids = store.topic_ids if logs is store.logs else self._copy_ids
@@ -183,7 +181,7 @@ class Loading:
             if log is None:
                 continue
             start = max(log.log_start_offset, copy.log_start_offset)
-            end = min([log.end_offset, copy.end_offset, *copy.unverified_gaps[:1]])
+            end = min(log.end_offset, copy.verified(copy.end_offset))
             offset = copy.epochs.shared_end(log.epochs, start, end)
             if offset < copy.end_offset:
                 logger.info("%s: truncated at %d, where %s differs", copy.path, offset, log.path)

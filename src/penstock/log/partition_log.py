@@ -326,8 +326,11 @@ class PartitionLog:
     def flushed(self, flush: Flush) -> None:
         """Note that `flush` has run. Another recovery has to find unverified gaps again."""
         if flush.generation == self.generation:
-            synced_end = min([flush.end_offset, *self.unverified_gaps[:1]])
-            self.recovery_point = max(self.recovery_point, synced_end)
+            self.recovery_point = max(self.recovery_point, self.verified(flush.end_offset))
+
+    def verified(self, offset: int) -> int:
+        """The offset, or the start of the first unverified gap before it."""
+        return min([offset, *self.unverified_gaps[:1]])
 
     def flush(self) -> None:
         """Sync now, on this thread."""

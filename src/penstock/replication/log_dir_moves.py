@@ -175,7 +175,7 @@ class LogDirMoves:
         future.maybe_increment_log_start(old.log_start_offset)
         # The copy has the same gaps. If the broker dies, another recovery has to find them.
         future.unverified_gaps = old.unverified_gaps
-        future.recovery_point = min([future.recovery_point, *old.unverified_gaps[:1]])
+        future.recovery_point = old.verified(future.recovery_point)
         self._on_replaced(old)
         partition.replace_log(self._store.promote_future(topic_partition))
         logger.info("%s was moved to %s", topic_partition, future.log_dir.path)
